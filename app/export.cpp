@@ -6,12 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "app/lesson_page.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_runs.h"
 #include "app/platform/animation.h"
 #include "app/platform/png.h"
 #include "app/step_page.h"
 #include "app/step_pictures.h"
 #include "app/ui/say.h"
 #include "app/views/caption.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/window.h"
 
 namespace tilescope {
@@ -203,6 +207,100 @@ Result<ExportedSteps> export_page(StepPictures& pictures, const ExportOptions& o
   return out;
 }
 
+/// The window now, as whichever of <svg> and <img> is smaller.
+Result<std::string> smaller_picture(StepPictures& pictures, int number, const std::string& description) {
+  pictures.set_vector(true);
+  std::string svg = inline_svg(pictures, number);
+  pictures.set_vector(false);
+  const Result<Picture> drawn = pictures.draw();
+  if (!drawn) return drawn.error();
+  std::string png = page_picture(encode_png(*drawn), description);
+  return svg.size() <= png.size() ? std::move(svg) : std::move(png);
+}
+
+/// Pages of a lesson: what each asks, how the run plays, and the answer.
+class LessonPages {
+ public:
+  LessonPages(StepPictures& pictures, const Told& told) : pictures_(pictures), told_(told) {}
+
+  /// The page that is open. Errors  no figures: those of its expressions
+  Status add_page() {
+    const LessonView lesson = pictures_.view().lesson;
+    if (lesson.problem != nullptr) return *lesson.problem;
+    told_.at("pages of the lesson", static_cast<std::int64_t>(lesson.page));
+    if (Status added = add(LessonMoment::asked); !added || !lesson.locked) return added;
+    const std::int64_t from = pictures_.view().playback.step;
+    LessonAnswer none;
+    none.given = false;
+    pictures_.carry_out(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+    // The end of the run can lie after the last step, and only the reveal goes there: it is drawn first.
+    const std::int64_t to = pictures_.view().playback.step;
+    const std::size_t play_at = articles_.size();
+    if (Status added = add(LessonMoment::answered); !added) return added;
+    std::string answer = std::move(articles_.back());
+    articles_.resize(play_at);
+    if (Status played = add_way(from, to); !played) return played;
+    articles_.push_back(std::move(answer));
+    return Done{};
+  }
+
+  std::string text() const {
+    std::string out;
+    for (std::size_t i = 0; i < articles_.size(); ++i)
+      out += fmt::format("<article class=\"step page\" id=\"page-{}\">\n{}</article>\n", i + 1, articles_[i]);
+    return out;
+  }
+
+ private:
+  /// Some steps between the question and the answer.
+  Status add_way(std::int64_t from, std::int64_t to) {
+    constexpr std::int64_t most = 3;
+    const std::int64_t count = std::min(most, to - from - 1);
+    for (std::int64_t i = 1; i <= count; ++i) {
+      pictures_.seek(from + (to - from) * i / (count + 1));
+      if (Status added = add(LessonMoment::playing); !added) return added;
+    }
+    return Done{};
+  }
+
+  Status add(LessonMoment moment) {
+    const SessionView view = pictures_.view();
+    const LessonView& lesson = view.lesson;
+    const Result<std::string> picture = smaller_picture(pictures_, ++pictures_made_, lesson.lesson->pages[lesson.page].title);
+    if (!picture) return picture.error();
+    articles_.push_back(lesson_article(pictures_.view(), moment, *picture));
+    return Done{};
+  }
+
+  StepPictures& pictures_;
+  const Told& told_;
+  std::vector<std::string> articles_;
+  int pictures_made_ = 0;
+};
+
+Result<ExportedSteps> export_lesson(StepPictures& pictures, const ExportOptions& options) {
+  const LessonView first = pictures.view().lesson;
+  const bool one_page = options.picture.lesson.find(':') != std::string::npos;
+  const auto last = static_cast<std::int64_t>(first.lesson->pages.size()) - 1;
+  const Told told(options.picture.told, static_cast<std::int64_t>(first.page), last + 1);
+  LessonPages pages(pictures, told);
+  while (true) {
+    if (Status added = pages.add_page(); !added) return added.error();
+    if (one_page || static_cast<std::int64_t>(pictures.view().lesson.page) == last) break;
+    pictures.carry_out(TurnLessonPage{1});
+  }
+  const View view{pictures.view(), nullptr};
+  PageHead head;
+  head.title = view.lesson.lesson->title;
+  head.problem = prose_words(view.lesson.lesson->goal, nullptr);
+  head.language = options.picture.language;
+  head.dark = options.picture.theme == ThemeKind::dark;
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, page_around(head, pages.text())});
+  out.notice = pictures.notice();
+  return out;
+}
+
 /// What can be refused before anything is simulated.
 Status check_format(const ExportOptions& options) {
   if (!is_film(options.format)) return Done{};
@@ -218,11 +316,13 @@ Status check_format(const ExportOptions& options) {
 Result<ExportedSteps> export_steps(const ExportOptions& options) {
   if (Status possible = check_format(options); !possible) return possible.error();
   RenderOptions picture = options.picture;
+  picture.lesson_beside = !picture.lesson.empty();
   if (options.steps) picture.step = options.steps->first;
   const bool page = options.format == ExportFormat::html;
   const bool caption = options.caption && !(page && !picture.panel.empty());  // a page has it as text, too
   const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
   if (!pictures) return pictures.error();
+  if (picture.lesson_beside) return export_lesson(**pictures, options);
   const Result<Stops> stops = stops_of(options, (*pictures)->view());
   if (!stops) return stops.error();
   const std::int64_t last_step = (*pictures)->view().lane().step_count;

@@ -33,6 +33,13 @@ button:disabled{opacity:.4}input{flex:1;accent-color:var(--accent)}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th{font-weight:400;text-align:left;color:var(--dim);padding:0 16px 0 0}td{text-align:right;padding:0 0 0 16px;font-family:"JetBrains Mono",monospace}
 thead th{text-align:right;padding:0 0 0 16px}
+.page{display:grid;grid-template-columns:minmax(280px,400px) 1fr;gap:8px 28px;align-items:start}
+@media(max-width:900px){.page{grid-template-columns:1fr}}
+.live .step.page{display:none}.live .step.page.shown{display:grid}
+.page p{margin:8px 0}.page h2{margin-bottom:8px}.page li{margin:4px 0}.page pre{background:var(--panel);padding:8px 12px;border-radius:8px;overflow:auto}
+fieldset{border:1px solid var(--accent);border-radius:8px;margin:12px 0;padding:8px 14px}
+fieldset label{display:block;padding:3px 0}fieldset input[type=text]{width:100%;font:inherit;padding:4px 8px}
+.right{color:#2aa876;font-weight:600}abbr{text-decoration:underline dotted;cursor:help}
 )";
 
 constexpr std::string_view script = R"(
@@ -44,13 +51,17 @@ function show(i){
   steps.forEach((s,k)=>s.classList.toggle('shown',k===at));
   range.value=at;said.textContent=steps[at].querySelector('h2').textContent;
   first.disabled=back.disabled=at===0;last.disabled=forward.disabled=at===steps.length-1;
+  for(const own of steps[at].querySelectorAll('[data-own]')){
+    const field=document.querySelector('[name="'+own.dataset.own+'"]:checked,[name="'+own.dataset.own+'"][type=text]');
+    own.textContent=field&&field.value?own.dataset.words+' '+field.value:'';
+  }
   history.replaceState(null,'','#'+steps[at].id);
 }
 document.documentElement.classList.add('live');
 range.max=steps.length-1;range.oninput=()=>show(+range.value);
 first.onclick=()=>show(0);back.onclick=()=>show(at-1);forward.onclick=()=>show(at+1);last.onclick=()=>show(steps.length-1);
 addEventListener('keydown',e=>{
-  if(e.ctrlKey||e.altKey||e.metaKey)return;
+  if(e.ctrlKey||e.altKey||e.metaKey||/^(text|radio)$/.test(e.target.type)&&!/^Page/.test(e.key))return;
   const to={ArrowRight:at+1,PageDown:at+1,ArrowLeft:at-1,PageUp:at-1,Home:0,End:steps.length-1}[e.key];
   if(to===undefined)return;
   e.preventDefault();show(to);
@@ -60,7 +71,9 @@ addEventListener('hashchange',()=>{if(named()>=0)show(named())});
 show(Math.max(0,named()));
 )";
 
-std::string escaped(std::string_view text) {
+}  // namespace
+
+std::string html_text(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '&')
@@ -74,6 +87,8 @@ std::string escaped(std::string_view text) {
   }
   return out;
 }
+
+namespace {
 
 std::string base64(std::string_view bytes) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -97,13 +112,13 @@ std::string table_of(const PageHead& head, const PageStep& step) {
   std::string out = "<table>";
   if (head.runs.size() > 1) {
     out += "<thead><tr><th></th>";
-    for (const std::string& run : head.runs) out += fmt::format("<th scope=\"col\">{}</th>", escaped(run));
+    for (const std::string& run : head.runs) out += fmt::format("<th scope=\"col\">{}</th>", html_text(run));
     out += "</tr></thead>";
   }
   out += "<tbody>";
   for (const PageStep::Counter& counter : step.counters) {
-    out += fmt::format("<tr><th scope=\"row\">{}</th>", escaped(counter.name));
-    for (const std::string& bytes : counter.bytes) out += fmt::format("<td>{}</td>", escaped(bytes));
+    out += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(counter.name));
+    for (const std::string& bytes : counter.bytes) out += fmt::format("<td>{}</td>", html_text(bytes));
     out += "</tr>";
   }
   return out + "</tbody></table>";
@@ -136,30 +151,35 @@ PageStep page_step(const SessionView& view) {
 }
 
 std::string page_picture(const std::string& png, const std::string& description) {
-  return fmt::format("<img alt=\"{}\" src=\"data:image/png;base64,{}\">", escaped(description), base64(png));
+  return fmt::format("<img alt=\"{}\" src=\"data:image/png;base64,{}\">", html_text(description), base64(png));
 }
 
-std::string step_page(const PageHead& head, const std::vector<PageStep>& steps) {
+std::string page_around(const PageHead& head, const std::string& articles) {
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"{}\" data-theme=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
       "<header><h1>{}</h1><p class=\"dim\">{}</p></header>\n",
-      head.language, head.dark ? "dark" : "light", escaped(head.title), style, escaped(head.title), escaped(head.problem));
+      head.language, head.dark ? "dark" : "light", html_text(head.title), style, html_text(head.title), html_text(head.problem));
   const auto button = [](const char* label, const char* sign) {
-    return fmt::format("<button type=\"button\" aria-label=\"{0}\" title=\"{0}\">{1}</button>", escaped(label), sign);
+    return fmt::format("<button type=\"button\" aria-label=\"{0}\" title=\"{0}\">{1}</button>", html_text(label), sign);
   };
   out += fmt::format(
       "<nav>{}{}{}{}<input type=\"range\" min=\"0\" value=\"0\" aria-label=\"{}\"><span id=\"said\" "
       "aria-live=\"polite\"></span></nav>\n<main>\n",
       button(tr("First step (Home)"), "&#124;&#9664;"), button(tr("Step back (←)"), "&#9664;"),
-      button(tr("Step forward (→)"), "&#9654;"), button(tr("Last step (End)"), "&#9654;&#124;"), escaped(tr("Step")));
+      button(tr("Step forward (→)"), "&#9654;"), button(tr("Last step (End)"), "&#9654;&#124;"), html_text(tr("Step")));
+  return out + articles + fmt::format("</main>\n<script>{}</script>\n</body>\n</html>\n", script);
+}
+
+std::string step_page(const PageHead& head, const std::vector<PageStep>& steps) {
+  std::string articles;
   for (const PageStep& step : steps)
-    out += fmt::format(
+    articles += fmt::format(
         "<article class=\"step\" id=\"step-{}\">\n<div class=\"picture\">{}</div>\n<div class=\"text\"><div><h2>{}</h2><p>{}</p>"
         "<p class=\"dim\">{}</p></div>{}</div>\n</article>\n",
-        step.step, step.picture, escaped(step.heading), escaped(step.line), escaped(step.why), table_of(head, step));
-  return out + fmt::format("</main>\n<script>{}</script>\n</body>\n</html>\n", script);
+        step.step, step.picture, html_text(step.heading), html_text(step.line), html_text(step.why), table_of(head, step));
+  return page_around(head, articles);
 }
 
 }  // namespace tilescope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/model/session_view.h"
@@ -31,6 +32,11 @@ struct PageHead {
 
 /// Returns the whole page. Without scripts it shows all steps, one below the other.
 std::string step_page(const PageHead& head, const std::vector<PageStep>& steps);
+
+/// The page around articles of the class "step", each with an id and a heading of level 2.
+std::string page_around(const PageHead& head, const std::string& articles);
+/// A text with what HTML would take for its own escaped.
+std::string html_text(std::string_view text);
 
 /// <img> with the PNG in it.
 std::string page_picture(const std::string& png, const std::string& description);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/model/assets.h"
+#include "app/model/glossary.h"
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
@@ -61,6 +62,7 @@ Session::Start start_of(const RenderOptions& options) {
   start.theme = options.theme;
   start.language = options.language;
   start.load_gpu = &load_gpu;
+  start.glossary = std::make_shared<const Glossary>(load_glossary());
   start.load_table = &load_table;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
@@ -152,6 +154,7 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   frame_options.scale = options.scale;
   frame_options.panel = options.panel;
   frame_options.caption = caption;
+  frame_options.lesson_column = !options.lesson_beside;
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(out->session_, frame_options);
   if (!frame) return frame.error();
   out->frame_ = std::move(*frame);
@@ -163,6 +166,15 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
 
 void StepPictures::build(int frames, double seconds) {
   for (int i = 0; i < frames; ++i) frame_->build(options_.width, options_.height, i == 0 ? seconds : 0);
+}
+
+void StepPictures::carry_out(const Command& command) {
+  constexpr double longer_than_a_reveal = 60;
+  session_.apply(command);
+  session_.finish();
+  session_.tick(longer_than_a_reveal);
+  session_.finish();
+  build(frames_to_open);
 }
 
 void StepPictures::seek(std::int64_t step) {

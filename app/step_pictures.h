@@ -22,6 +22,8 @@ class StepPictures {
   SessionView view() const { return session_.view(); }
   std::string notice() const { return frame_->fonts().notice(); }
 
+  /// Carries a command out to its end, with all motion.
+  void carry_out(const Command& command);
   /// Goes to a step at once.
   void seek(std::int64_t step);
   /// Sets out for the next step of that size. False at the end of the run.

@@ -23,6 +23,7 @@
 #include <GLFW/glfw3.h>
 
 #include "app/model/assets.h"
+#include "app/model/glossary.h"
 #include "app/model/lecture.h"
 #include "app/model/lesson_list.h"
 #include "app/model/mask_tables.h"
@@ -207,12 +208,34 @@ void install_callbacks(GLFWwindow* window) {
   glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { show_frame(shell_of(w), 0); });
 }
 
-/// Presents full screen on the window's monitor.
+/// Returns the display that shows most of a window; the first one where none does.
+GLFWmonitor* display_of(GLFWwindow* window) {
+  int count = 0, x = 0, y = 0, width = 0, height = 0;
+  GLFWmonitor** monitors = glfwGetMonitors(&count);
+  glfwGetWindowPos(window, &x, &y);
+  glfwGetWindowSize(window, &width, &height);
+  GLFWmonitor* best = glfwGetPrimaryMonitor();
+  std::int64_t most = 0;
+  for (int i = 0; i < count; ++i) {
+    const GLFWvidmode* mode = glfwGetVideoMode(monitors[i]);
+    int left = 0, top = 0;
+    glfwGetMonitorPos(monitors[i], &left, &top);
+    if (mode == nullptr) continue;
+    const std::int64_t across = std::min(x + width, left + mode->width) - std::max(x, left);
+    const std::int64_t down = std::min(y + height, top + mode->height) - std::max(y, top);
+    if (across <= 0 || down <= 0 || across * down <= most) continue;
+    most = across * down;
+    best = monitors[i];
+  }
+  return best;
+}
+
+/// Presents full screen on the window's display, which is the one that the audience sees.
 void follow_present(Shell& shell) {
   const bool wanted = shell.session->view().workspace->present;
   if (wanted == shell.full_screen) return;
   shell.full_screen = wanted;
-  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  GLFWmonitor* monitor = display_of(shell.window);
   const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
   auto& [x, y, width, height] = shell.windowed;
   if (wanted && mode != nullptr) {
@@ -279,7 +302,7 @@ class PresenterWindow {
     Result<WindowHandle> made = open_window(usual_width, usual_height);
     if (!made) return false;
     window_ = std::move(*made);
-    place(window_.get());
+    place(window_.get(), display_of(main_));
     glfwMakeContextCurrent(window_.get());
     AppFrame::Options options;
     options.panel = "presenter";
@@ -304,13 +327,14 @@ class PresenterWindow {
     return true;
   }
 
-  /// On the display that the audience does not see: presenting takes the first one.
-  static void place(GLFWwindow* window) {
+  /// On a display that the audience does not see: another one than the main window's.
+  static void place(GLFWwindow* window, GLFWmonitor* audience) {
     int count = 0;
     GLFWmonitor** monitors = glfwGetMonitors(&count);
-    if (count < 2) return;
+    const auto other = std::find_if(monitors, monitors + count, [&](GLFWmonitor* each) { return each != audience; });
+    if (other == monitors + count) return;
     int x = 0, y = 0;
-    glfwGetMonitorPos(monitors[1], &x, &y);
+    glfwGetMonitorPos(*other, &x, &y);
     constexpr int inset = 40;
     glfwSetWindowPos(window, x + inset, y + inset);
   }
@@ -473,6 +497,10 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   start.theme = options.theme.value_or(settings.theme);
   start.language = options.language.value_or(settings.language);
   start.gpu_ids = gpu_ids();
+  for (std::string& path : own_gpus()) start.gpu_ids.push_back(std::move(path));
+  if (const auto folder = own_gpu_folder()) start.own_gpus = folder->native();
+  start.calibrator = [](const CalibrationProgress& told) { return calibrate_this_machine({}, told); };
+  start.glossary = std::make_shared<const Glossary>(load_glossary());
   start.load_gpu = &load_gpu;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.load_table = &load_table;

@@ -53,6 +53,7 @@ if(imgui_dir)
   target_include_directories(tilescope_imgui SYSTEM PUBLIC
     ${imgui_dir} ${imgui_dir}/backends ${imgui_dir}/misc/freetype ${imgui_dir}/misc/cpp)
   target_compile_definitions(tilescope_imgui PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_ENABLE_FREETYPE IMGUI_DEFINE_MATH_OPERATORS)
+  set_target_properties(tilescope_imgui PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(tilescope_imgui PUBLIC glfw Freetype::Freetype ${CMAKE_DL_LIBS})
 else()
   add_library(tilescope_imgui INTERFACE)

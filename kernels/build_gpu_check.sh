@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds tilescope_gpu_check and libtilescope_bench.so on a GPU machine without CMake and our packages: needs nvcc, g++, {fmt} and
+# Builds tilescope_gpu_check, tilescope_record_suite and libtilescope_bench.so on a GPU machine without CMake and our packages: needs nvcc, g++, {fmt} and
 # nlohmann-json.
 # Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder with fmt/ and nlohmann/, if they are not the system's
 #        CUDA_ARCH: GPU to compile for, 90 by default
@@ -10,17 +10,18 @@ arch=${CUDA_ARCH:-90}
 cd "$root"
 mkdir -p "$out"
 
-flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -Xcompiler -fPIC -gencode "arch=compute_$arch,code=sm_$arch")
+flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 -Xcompiler -fPIC -gencode "arch=compute_$arch,code=sm_$arch")
 [ -n "${FMT_INCLUDE:-}" ] && flags+=(-isystem "$FMT_INCLUDE")
 toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
-sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp tests/gpu/gpu_check.cpp
-  sim/core/attention_problem.cpp sim/core/element.cpp sim/core/reference.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
-  sim/masks/mask.cpp "$out/kernel_profiles.cpp")
+sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_suite.cpp tests/gpu/gpu_check.cpp
+  sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
+  "$out/kernel_profiles.cpp")
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(ls kernels/{flash1,flash2,flash2_descending,matmul_naive,matmul_tiled,softmax_safe,softmax_online,softmax_fused,standard,measure}/*.cu kernels/measure/*.cpp sim/programs/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -path 'kernels/hopper_*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
 sources+=("${more[@]}")
+hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do
@@ -28,10 +29,15 @@ for source in "${sources[@]}"; do
   objects+=("$object")
   echo "$source $object"
 done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]}")"' -c "$0" -o "$1"'
+for source in "${hopper[@]}"; do
+  echo "$source $out/$(echo "$source" | tr / _).o"
+done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]//compute_$arch,code=sm_$arch/compute_90a,code=sm_90a}")"' -c "$0" -o "$1"'
+sources+=("${hopper[@]}")
 for source in "${sources[@]}"; do objects+=("$out/$(echo "$source" | tr / _).o"); done
 
-check=("${objects[@]/*bench_library*/}")
-library=("${objects[@]/*gpu_check.cpp.o/}")
-nvcc -cudart static -o "$out/tilescope_gpu_check" ${check[@]} -ldl
-nvcc -shared -cudart static -o "$out/libtilescope_bench.so" ${library[@]} -ldl
+mapfile -t common < <(printf '%s\n' "${objects[@]}" | grep -v -e bench_library -e record_suite -e gpu_check.cpp.o)
+object_of() { echo "$out/$(echo "$1" | tr / _).o"; }
+nvcc -cudart static -o "$out/tilescope_gpu_check" "${common[@]}" "$(object_of tests/gpu/gpu_check.cpp)" -ldl
+nvcc -cudart static -o "$out/tilescope_record_suite" "${common[@]}" "$(object_of kernels/lab/record_suite.cpp)" -ldl
+nvcc -shared -cudart static -o "$out/libtilescope_bench.so" "${common[@]}" "$(object_of kernels/lab/bench_library.cpp)" -ldl
 echo "$out/tilescope_gpu_check"

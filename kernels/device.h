@@ -57,6 +57,10 @@ class DeviceMemory {
 /// A cudaStream_t; null is the default stream.
 using StreamHandle = void*;
 
+/// Loads a kernel from a cubin. It stays loaded until the program ends; PlannedLaunch::function takes what comes back.
+/// Errors   a cubin for another GPU; no kernel of that name
+Result<const void*> load_kernel(const std::string& cubin, const char* name);
+
 Status launch(const PlannedLaunch& launch, StreamHandle stream);
 /// Waits for the stream and returns the first error on it.
 Status wait_for(StreamHandle stream);

@@ -135,6 +135,17 @@ Status DeviceMemory::read(void* to, std::int64_t bytes) const {
   return checked(cudaMemcpy(to, address(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost), "copying from the GPU");
 }
 
+Result<const void*> load_kernel(const std::string& cubin, const char* name) {
+  cudaLibrary_t library = nullptr;
+  if (const cudaError_t code = cudaLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+      code != cudaSuccess)
+    return error_of(code, "loading a compiled kernel");
+  cudaKernel_t kernel = nullptr;
+  if (const cudaError_t code = cudaLibraryGetKernel(&kernel, library, name); code != cudaSuccess)
+    return error_of(code, "finding a compiled kernel");
+  return static_cast<const void*>(kernel);
+}
+
 Status launch(const PlannedLaunch& launch, StreamHandle stream) {
   if (Status allowed = allow_shared(launch); !allowed) return allowed;
   PlannedLaunch copy = launch;

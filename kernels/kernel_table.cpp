@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/flash3/flash3_choice.h"
+#include "kernels/flex/flex.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
-#include "kernels/standard/rows_plan.h"
+#include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_needs.h"
+#include "sim/programs/backward_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
@@ -29,6 +32,14 @@ constexpr Tensor only_o[] = {tensors::o};
 constexpr Tensor o_and_lse[] = {tensors::o, tensors::lse};
 constexpr Tensor o_l_m[] = {tensors::o, tensors::l, tensors::m};
 constexpr Tensor s_p_o[] = {tensors::s, tensors::p, tensors::o};
+
+constexpr Tensor kept_p[] = {tensors::q, tensors::k, tensors::v, tensors::p, tensors::d_o};
+constexpr Tensor kept_o_l_m[] = {tensors::q, tensors::k, tensors::v, tensors::o, tensors::l, tensors::m, tensors::d_o};
+constexpr Tensor kept_o_lse[] = {tensors::q, tensors::k, tensors::v, tensors::o, tensors::lse, tensors::d_o};
+constexpr Tensor gradients_and_dots[] = {tensors::row_dot, tensors::d_q, tensors::d_k, tensors::d_v};
+constexpr Tensor gradient_sums[] = {tensors::d_q_acc};
+constexpr Tensor gradients[] = {tensors::d_q, tensors::d_k, tensors::d_v};
+constexpr Tensor gradients_and_matrices[] = {tensors::d_v, tensors::d_p, tensors::d_s, tensors::d_q, tensors::d_k};
 
 constexpr std::int64_t most_grid_yz = 65535;
 constexpr std::int64_t most_grid_x = 2147483647;
@@ -55,6 +66,88 @@ std::vector<LaunchNeeds> flash2_needs(const AttentionProblem& p) {
 }
 std::vector<LaunchNeeds> flash2_descending_needs(const AttentionProblem& p) {
   return flash2_needs_of(kernel_profile("flash2_descending").build("attention", p), p);
+}
+std::vector<LaunchNeeds> flash2_longest_needs(const AttentionProblem& p) {
+  return flash2_needs_of(kernel_profile("flash2_longest").build("attention", p), p);
+}
+
+/// A Hopper kernel: the shape that its source names, as a function of the problem.
+struct HopperShape {
+  std::int64_t groups, stages;  // a group has 64 query rows
+  bool has_producer, has_own_output, draws_tickets;
+};
+constexpr std::int64_t hopper_group_rows = 64, hopper_key_rows = 128;
+
+HopperShape wgmma_shape(const AttentionProblem&) {
+  return {2, 2, false, false, false};
+}
+HopperShape producer_shape(const AttentionProblem&) {
+  return {2, 2, true, false, false};
+}
+HopperShape three_groups_shape(const AttentionProblem&) {
+  return {3, 2, true, false, false};
+}
+HopperShape overlap_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, false, false};
+}
+HopperShape persistent_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, true, false};
+}
+HopperShape causal_shape(const AttentionProblem& p) {
+  return {p.head_dim == 64 ? 3 : 2, 2, true, true, true};
+}
+template <auto shape>
+TileShape hopper_tile(const AttentionProblem& p) {
+  return {hopper_group_rows * shape(p).groups, hopper_key_rows};
+}
+/// Shared memory: Q, the rings of K and V, O where it has a place of its own, L, the barriers, and what hands out tickets.
+LaunchNeeds hopper_needs_of(std::string_view id, const HopperShape& shape, const AttentionProblem& p) {
+  const std::int64_t rows = hopper_group_rows * shape.groups, ring_bytes = shape.stages * hopper_key_rows * row_bytes(p);
+  const std::int64_t barriers = shape.has_producer ? 2 * shape.groups + 4 * shape.stages : 1 + 2 * shape.stages;
+  constexpr std::int64_t barrier_bytes = 8, ticket_bytes = 40;
+  return compiled("attention", kernel_profile(id).build("attention", p),
+                  rows * row_bytes(p) * (shape.has_own_output ? 2 : 1) + 2 * ring_bytes + rows * 4 + barriers * barrier_bytes +
+                      (shape.draws_tickets ? ticket_bytes : 0),
+                  static_cast<int>(shape.stages), shape.has_producer ? 1 : static_cast<int>(shape.groups));
+}
+std::vector<LaunchNeeds> hopper_wgmma_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_wgmma", wgmma_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_producer_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_producer", producer_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_three_groups_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_three_groups", three_groups_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_overlap_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_overlap", overlap_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_ping_pong_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_ping_pong", overlap_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_persistent_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_persistent", persistent_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_causal_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_causal", causal_shape(p), p)};
+}
+std::vector<LaunchNeeds> hopper_wgmma_longest_needs(const AttentionProblem& p) {
+  return {hopper_needs_of("hopper_wgmma_longest", wgmma_shape(p), p)};
+}
+
+// flash3 is what it chooses.
+TileShape flash3_tile(const AttentionProblem& p) {
+  return (*find_kernel(flash3_choice(p)))->tile(p);
+}
+std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
+  return (*find_kernel(flash3_choice(p)))->needs(p);
+}
+LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
+  return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
+}
+/// The needs of flex without expressions; those of a request come from its compilation.
+std::vector<LaunchNeeds> flex_needs(const AttentionProblem& p) {
+  return {compiled("attention", kernel_profile("flex").build("attention", p), flex_shared_bytes(p, {}, 0), 2, 4)};
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
@@ -86,6 +179,45 @@ std::vector<LaunchNeeds> naive_needs(const AttentionProblem& p) {
 }
 std::vector<LaunchNeeds> tiled_needs(const AttentionProblem& p) {
   return {scores_needs("product", p)};
+}
+
+std::vector<LaunchNeeds> standard_backward_needs(const AttentionProblem& p) {
+  const KernelProfile& profile = kernel_profile("standard_backward");
+  const std::int64_t ring_bytes = 2 * 128 * (256 + row_bytes(p));
+  const auto sum = [&](std::string_view name, std::string_view build) {
+    return compiled(name, profile.build(build, p), ring_bytes, 2, 8);
+  };
+  return {sum("dV", "dV"), compiled("dP", profile.build("dP", p), 256 * row_bytes(p), 1, 4),
+          compiled("dS", profile.build("dS", p), gradient_rows_of_block(p).kept_bytes, 1, 1), sum("dQ", "dQ"), sum("dK", "dV")};
+}
+std::vector<LaunchNeeds> flash1_backward_needs(const AttentionProblem& p) {
+  // Shared memory: Q, dO, dQ, K and V; P and dS; l, m and D.
+  return {compiled("gradients", kernel_profile("flash1_backward").build("gradients", p),
+                   5 * 64 * row_bytes(p) + 2 * 64 * 128 + 3 * 64 * 4, 1, 4)};
+}
+
+/// Returns the needs of a block of flash2's backward pass that owns a key tile.
+LaunchNeeds key_block_needs(std::string_view id, const AttentionProblem& p) {
+  // Shared memory: K, V, two buffers of Q and dO, dS and with d = 128 P; L and D; 14 barriers of 8 bytes.
+  const std::int64_t pairs = p.head_dim == 64 ? 1 : 2;
+  return compiled("gradients", kernel_profile(id).build("gradients", p),
+                  2 * 128 * row_bytes(p) + 4 * 64 * row_bytes(p) + pairs * 128 * 128 + 2 * 2 * 64 * 4 + 14 * 8, 2,
+                  static_cast<int>(pairs));
+}
+LaunchNeeds row_needs(std::string_view id, std::string_view launch, const AttentionProblem& p) {
+  return compiled(launch, kernel_profile(id).build(launch, p), 0, 1, 1);
+}
+template <const char* id>
+std::vector<LaunchNeeds> adding_needs(const AttentionProblem& p) {
+  return {row_needs(id, "row dots", p), key_block_needs(id, p), row_needs(id, "convert dQ", p)};
+}
+constexpr char flash2_backward_id[] = "flash2_backward", deterministic_id[] = "flash2_backward_deterministic",
+               two_pass_id[] = "flash2_backward_two_pass";
+std::vector<LaunchNeeds> two_pass_needs(const AttentionProblem& p) {
+  return {row_needs(two_pass_id, "row dots", p), key_block_needs(two_pass_id, p)};
+}
+int deterministic_copies(const AttentionProblem& p, int sm_count) {
+  return static_cast<int>(gradient_sum_copies(p, flash2_backward_kernel_tile(p), sm_count));
 }
 
 constexpr KernelInfo rows[] = {
@@ -171,6 +303,64 @@ constexpr KernelInfo rows[] = {
      .plan = plan_flash2,
      .plan_probed = plan_flash2_probed,
      .probe_shapes = flash2_probe_shapes},
+    {.id = "standard_backward",
+     .summary = "The gradients in five launches; P is read from memory, dP and dS go through it.",
+     .inputs = kept_p,
+     .outputs = gradients_and_matrices,
+     .tile = scores_kernel_tile,
+     .needs = standard_backward_needs,
+     .plane_traffic = standard_backward_traffic,
+     .key_plane_traffic = standard_backward_key_traffic,
+     .plan = plan_standard_backward,
+     .pass = Pass::backward,
+     .forward = "standard"},
+    {.id = "flash1_backward",
+     .summary = "Over standard backward: P is made again from l and m; dQ crosses in every inner step.",
+     .inputs = kept_o_l_m,
+     .outputs = gradients,
+     .tile = flash1_kernel_tile,
+     .needs = flash1_backward_needs,
+     .plane_traffic = flash1_backward_traffic,
+     .key_plane_traffic = flash1_backward_key_traffic,
+     .plan = plan_flash1_backward,
+     .pass = Pass::backward,
+     .forward = "flash1"},
+    {.id = "flash2_backward",
+     .summary = "Over flash1 backward: key tiles are the grid; dQ is added in fp32 in the L2.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .scratch = gradient_sums,
+     .tile = flash2_backward_kernel_tile,
+     .needs = adding_needs<flash2_backward_id>,
+     .plane_traffic = flash2_backward_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward,
+     .pass = Pass::backward,
+     .forward = "flash2"},
+    {.id = "flash2_backward_two_pass",
+     .summary = "Over flash2 backward: query tiles have blocks of their own for dQ, so nothing is added in memory.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .tile = flash2_backward_kernel_tile,
+     .needs = two_pass_needs,
+     .plane_traffic = two_pass_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward_two_pass,
+     .pass = Pass::backward,
+     .forward = "flash2"},
+    {.id = "flash2_backward_deterministic",
+     .summary = "Over flash2 backward: dQ has copies that are added to in a fixed order, so every run gives the same bits.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .scratch = gradient_sums,
+     .tile = flash2_backward_kernel_tile,
+     .needs = adding_needs<deterministic_id>,
+     .plane_traffic = flash2_backward_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flash2_backward_deterministic,
+     .pass = Pass::backward,
+     .forward = "flash2",
+     .sum_copies = deterministic_copies},
     {.id = "flash2_descending",
      .summary = "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.",
      .inputs = qkv,
@@ -181,12 +371,116 @@ constexpr KernelInfo rows[] = {
      .plan = plan_flash2_descending,
      .variant_of = "flash2",
      .key_order = KeyOrder::descending},
+    {.id = "flash2_longest",
+     .summary = "flash2 with the last query tile of every head first: under a causal mask it is the longest.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .tile = flash2_kernel_tile,
+     .needs = flash2_longest_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flash2_longest,
+     .variant_of = "flash2"},
+    {.id = "hopper_wgmma",
+     .summary = "Over flash2: wgmma reads tiles from shared memory, and TMA writes them there.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<wgmma_shape>,
+     .needs = hopper_wgmma_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_wgmma},
+    {.id = "hopper_wgmma_longest",
+     .summary = "The first Hopper kernel with the longest query tiles first.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<wgmma_shape>,
+     .needs = hopper_wgmma_longest_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_wgmma_longest,
+     .variant_of = "hopper_wgmma"},
+    {.id = "hopper_producer",
+     .summary = "Over the first Hopper kernel: one thread copies through a ring of mbarriers, two groups compute.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<producer_shape>,
+     .needs = hopper_producer_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_producer},
+    {.id = "hopper_three_groups",
+     .summary = "Over two consumer groups: a third, so tiles of 192 rows.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<three_groups_shape>,
+     .needs = hopper_three_groups_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_three_groups},
+    {.id = "hopper_overlap",
+     .summary = "Over groups that wait for each product: the next one runs under the softmax.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<overlap_shape>,
+     .needs = hopper_overlap_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_overlap},
+    {.id = "hopper_ping_pong",
+     .summary = "Over overlap: groups take turns, so that one computes its softmax under the products of another.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<overlap_shape>,
+     .needs = hopper_ping_pong_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_ping_pong},
+    {.id = "hopper_persistent",
+     .summary = "Over ping-pong: one block an SM; loads of the next tile and stores of the last are hidden.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<persistent_shape>,
+     .needs = hopper_persistent_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_persistent},
+    {.id = "hopper_causal",
+     .summary = "Over persistent blocks: tiles are drawn, the longest first.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = hopper_tile<causal_shape>,
+     .needs = hopper_causal_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_hopper_causal},
+    {.id = "flash3",
+     .summary = "The fastest of the Hopper kernels, by head dimension and mask.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .tile = flash3_tile,
+     .needs = flash3_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_flash3,
+     .choice = flash3_choice},
+    {.id = "flex",
+     .summary = "Over flash2: lists of key blocks from any mask expression, and a score expression; compiled for the request.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .takes_masks = true,
+     .tile = flash2_kernel_tile,
+     .needs = flex_needs,
+     .plane_traffic = flash2_traffic,
+     .plan = plan_flex,
+     .prepare = prepare_flex},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
-  const std::pair<Tensor, const void*> addresses[] = {{tensors::q, t.q}, {tensors::k, t.k},     {tensors::v, t.v},
-                                                      {tensors::s, t.s}, {tensors::p, t.p},     {tensors::o, t.o},
-                                                      {tensors::m, t.m}, {tensors::lse, t.lse}, {tensors::l, t.l}};
+  const std::pair<Tensor, const void*> addresses[] = {
+      {tensors::q, t.q},    {tensors::k, t.k},    {tensors::v, t.v},     {tensors::s, t.s},           {tensors::p, t.p},
+      {tensors::o, t.o},    {tensors::m, t.m},    {tensors::lse, t.lse}, {tensors::l, t.l},           {tensors::d_o, t.d_o},
+      {tensors::d_q, t.dq}, {tensors::d_k, t.dk}, {tensors::d_v, t.dv},  {tensors::row_dot, t.delta}, {tensors::d_q_acc, t.dq_acc},
+      {tensors::d_p, t.dp}, {tensors::d_s, t.ds}};
   for (const auto& [known, address] : addresses)
     if (known == tensor) return address;
   return nullptr;
@@ -221,16 +515,22 @@ Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) 
                 Setting::key_order);
 }
 
+const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem) {
+  return kernel.choice == nullptr ? kernel : **find_kernel(kernel.choice(problem));
+}
+
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (Status valid = check(p); !valid) return valid;
   if (p.dtype == DataType::fp32)
     return refuse("kernel {} runs in fp16 and bf16, not in {}: use {} fp16", kernel.id, to_string(p.dtype), Setting::dtype);
   if (p.head_dim != 64 && p.head_dim != 128)
     return refuse("kernel {} has head dimensions 64 and 128, not {}: use {} 64 or 128", kernel.id, p.head_dim, Setting::head_dim);
-  if (p.pass != Pass::forward)
-    return refuse("kernel {} runs forward, not {}: use {} forward", kernel.id, to_string(p.pass), Setting::pass);
-  if (p.mask) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
-  if (p.score_change) return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
+  if (p.pass != kernel.pass)
+    return refuse("kernel {} runs {}, not {}: use {} {}", kernel.id, to_string(kernel.pass), to_string(p.pass), Setting::pass,
+                  to_string(kernel.pass));
+  if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
+  if (p.score_change && !kernel.takes_masks)
+    return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),
@@ -255,14 +555,27 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const
                 Setting::block_kv);
 }
 
+Status runs_on_this_device(const KernelInfo& kernel) {
+  if (!kernel.is_hopper) return Done{};
+  static const Result<DeviceInfo> device = find_device();
+  if (!device) return device.error();
+  if (device->compute_major == 9 && device->compute_minor == 0) return Done{};
+  return Error{fmt::format("kernel {} is for compute capability 9.0 (Hopper); {} has {}.{}: use flash2 there", kernel.id,
+                           device->name, device->compute_major, device->compute_minor),
+               Error::Kind::machine_lacks};
+}
+
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
   if (Status fits = supports(kernel, problem); !fits) return fits;
   if (!built_with_cuda()) return no_cuda_error();
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  if (Status runs = runs_on_this_device(kernel); !runs) return runs;
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list)
       if (address_of(tensors, tensor) == nullptr)
         return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};
   if (kernel.is_library) return launch_library(problem, tensors, stream);
+  if (kernel.prepare != nullptr)
+    if (Status ready = kernel.prepare(problem); !ready) return ready;
   for (const PlannedLaunch& planned : kernel.plan(problem, tensors))
     if (Status launched = launch(planned, stream); !launched) return launched;
   return Done{};
@@ -271,6 +584,9 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
 Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, const AttentionProblem& problem) {
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   if (!built_with_cuda()) return no_cuda_error();
+  if (Status runs = runs_on_this_device(kernel); !runs) return runs.error();
+  if (kernel.prepare != nullptr)
+    if (Status ready = kernel.prepare(problem); !ready) return ready.error();
   LaunchPlan plan;
   if (kernel.plan != nullptr)
     plan = kernel.plan(problem, {});

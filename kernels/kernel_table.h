@@ -29,18 +29,33 @@ struct KernelInfo {
   std::string_view id;
   std::string_view summary;                 // one sentence: what it adds over the row before
   std::span<const Tensor> inputs, outputs;  // outputs include S and P where they pass through global memory
+  std::span<const Tensor> scratch = {};     // also written, in a layout of the kernel's own
   bool takes_causal = true;
-  bool is_library = false;  // the products are cuBLASLt's: traffic and needs are unknown
+  bool is_library = false;   // the products are cuBLASLt's: traffic and needs are unknown
+  bool is_hopper = false;    // compiled for compute capability 9.0 alone
+  bool takes_masks = false;  // any mask and score change: compiled for the request
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
+  /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
+  KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
+  /// Compiles and copies what the plan of a problem needs; null: nothing.
+  Status (*prepare)(const AttentionProblem&) = nullptr;
   /// The same launches with the probe compiled in (kernels/measure/probe.h), and what each of them records; null without a probe.
   LaunchPlan (*plan_probed)(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) = nullptr;
   std::vector<ProbeShape> (*probe_shapes)(const AttentionProblem&, const TileShape&) = nullptr;
+  Pass pass = Pass::forward;
+  /// The forward kernel whose results are inputs of this backward kernel; its own outputs hold the scratch of that run.
+  std::string_view forward = {};
+  /// Returns the copies of dQ_acc that a device with so many SMs needs; null: one.
+  int (*sum_copies)(const AttentionProblem&, int sm_count) = nullptr;
   std::string_view variant_of = {};  // the tile program it runs with another key order; empty: the program of its own id
   KeyOrder key_order = KeyOrder::ascending;
+
+  /// Returns the id of the row that the kernel launches for a problem; null: its own. Such a row has no device code.
+  std::string_view (*choice)(const AttentionProblem&) = nullptr;
 
   /// Returns the id of the tile program whose blocks move the same tiles. A library kernel has none.
   std::string_view program() const { return variant_of.empty() ? id : variant_of; }
@@ -60,17 +75,24 @@ Result<const KernelInfo*> find_kernel(std::string_view id);
 /// Errors   those of find_kernel(id); no kernel visits the keys in this order
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
 
+/// Returns the row whose device code runs: the kernel itself, or the one that it chooses for the problem.
+const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem);
+
 /// Checks that the kernel takes the problem (and the tile).
 /// Errors   type, head dimension, pass, mask, tile or size that the kernel does not take: each names what it takes
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem);
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const TileShape& tile);
 
+/// Checks that the first GPU runs the kernel's machine code: of the Hopper kernels, only compute capability 9.0 does.
+/// Errors   the GPU's name and capability, and a kernel that runs there; those of find_device()
+Status runs_on_this_device(const KernelInfo& kernel);
+
 /// Queues all launches of the kernel on the stream and returns without waiting.
-/// Errors   those of supports(); a missing tensor; those of the device
+/// Errors   those of supports() and runs_on_this_device(); a missing tensor; those of the device
 Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
 
 /// Returns registers, shared memory and occupancy of each launch, as compiled.
-/// Errors   those of supports() and of the device
+/// Errors   those of supports(), runs_on_this_device() and the device
 Result<std::vector<CompiledNeeds>> compiled_launches(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 
-#include "kernels/standard/rows_plan.h"
+#include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/units.h"
+#include "sim/masks/block_mask.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -36,11 +40,11 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
   return sum;
 }
 
-std::int64_t row_bytes(const AttentionProblem& p) {
+std::int64_t bytes_of_row(const AttentionProblem& p) {
   return p.head_dim * element;
 }
 std::int64_t output_bytes(const AttentionProblem& p) {
-  return p.seq_q * row_bytes(p);
+  return p.seq_q * bytes_of_row(p);
 }
 std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
   return visits_of(p, tile).matrix * element;
@@ -50,12 +54,12 @@ std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
 
 KernelTraffic naive_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.rows_keys) * row_bytes(p), v.matrix * element};
+  return {(v.rows_tiles + v.rows_keys) * bytes_of_row(p), v.matrix * element};
 }
 
 KernelTraffic tiled_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.keys) * row_bytes(p), v.matrix * element};
+  return {(v.rows_tiles + v.keys) * bytes_of_row(p), v.matrix * element};
 }
 
 KernelTraffic safe_traffic(const AttentionProblem& p, const TileShape& tile) {
@@ -67,31 +71,116 @@ KernelTraffic online_traffic(const AttentionProblem& p, const TileShape& tile) {
 }
 
 KernelTraffic fused_traffic(const AttentionProblem& p, const TileShape& tile) {
-  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * row_bytes(p), output_bytes(p)};
+  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * bytes_of_row(p), output_bytes(p)};
 }
 
 KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_s = rows_of_block(p).kept_bytes > 0 ? 1 : 2;
-  return {(v.rows_tiles + 2 * v.keys) * row_bytes(p) + (reads_of_s + 1) * v.matrix * element,
+  return {(v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (reads_of_s + 1) * v.matrix * element,
           2 * v.matrix * element + output_bytes(p)};
 }
 
 KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  const std::int64_t step = row_bytes(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
-  return {2 * p.seq_kv * row_bytes(p) + v.rows_tiles * (row_bytes(p) + step), (p.seq_q + v.rows_tiles) * step};
+  const std::int64_t step = bytes_of_row(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
+  return {2 * p.seq_kv * bytes_of_row(p) + v.rows_tiles * (bytes_of_row(p) + step), (p.seq_q + v.rows_tiles) * step};
 }
 
 KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
-  return {(v.rows + 2 * v.keys) * row_bytes(p), output_bytes(p) + p.seq_q * statistic};
+  return {(v.rows + 2 * v.keys) * bytes_of_row(p), output_bytes(p) + p.seq_q * statistic};
 }
 
-std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
+KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
+  constexpr std::int64_t box_rows = 64;  // of Q; a box of K or V is a key tile
+  std::int64_t box_bytes = 0;
+  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+    const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
+    const std::int64_t tiles = ceil_div(p.visible_keys(first + rows - 1), tile.block_kv);
+    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * bytes_of_row(p);
+  }
+  return {box_bytes, output_bytes(p) + p.seq_q * statistic};
+}
+
+std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
+  const TileShape tile = flash2_kernel_tile(p);
+  KernelTraffic sum;
+  const std::int64_t planes = p.query_planes();
+  sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic);
+  if (p.score_change && !p.score_change->expression().tables.empty()) return std::nullopt;
+  if (!p.has_mask()) {
+    sum.l2_to_sm_bytes = planes * flash2_traffic(p, tile).l2_to_sm_bytes;
+    return sum;
+  }
+  if (const auto* own = dynamic_cast<const ExpressionMask*>(p.mask.get()); own != nullptr && !own->expression().tables.empty())
+    return std::nullopt;
+  const BlockMask blocks = block_mask_of(*mask_of(p), p, mask_block_of(p, tile));
+  const auto list_bytes = [&](const BlockLists& lists, std::int64_t plane, std::int64_t row) {
+    const std::int64_t first = (plane * blocks.rows + row) * blocks.cols * 4;
+    const std::int64_t end = first + static_cast<std::int64_t>(lists.row(plane, row).size()) * 4;
+    return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+  };
+  for (std::int64_t plane = 0; plane < planes; ++plane)
+    for (std::int64_t row = 0; row < blocks.rows; ++row) {
+      const std::int64_t of = blocks.list_plane(plane), first = row * blocks.block.block_q;
+      const std::int64_t rows = std::min(blocks.block.block_q, p.seq_q - first), query_tiles = ceil_div(rows, tile.block_q);
+      std::int64_t keys = 0;
+      for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
+        for (const std::int32_t block : lists->row(of, row))
+          keys += std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv);
+        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row));
+      }
+      if (keys > 0) sum.l2_to_sm_bytes += (rows + query_tiles * 2 * keys) * bytes_of_row(p);
+    }
+  return sum;
+}
+
+KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;
+  return {(3 * v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (3 + 2 * reads_of_rows) * v.matrix * element,
+          2 * v.matrix * element + output_bytes(p)};
+}
+KernelTraffic standard_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {0, 2 * p.seq_kv * bytes_of_row(p)};
+}
+
+KernelTraffic flash1_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {v.rows_tiles * (4 * bytes_of_row(p) + 2 * statistic), (p.seq_q + v.rows_tiles) * bytes_of_row(p)};
+}
+KernelTraffic flash1_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {2 * p.seq_kv * bytes_of_row(p), 4 * p.seq_kv * bytes_of_row(p)};  // the last query sees every key
+}
+
+KernelTraffic flash2_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t added = v.rows_tiles * p.head_dim * statistic, sums = p.seq_q * p.head_dim * statistic;
+  return {v.rows_tiles * (2 * bytes_of_row(p) + 2 * statistic) + 2 * output_bytes(p) + sums,
+          added + sums + p.seq_q * statistic + output_bytes(p), added};
+}
+KernelTraffic two_pass_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.rows) * (2 * bytes_of_row(p) + 2 * statistic) + 2 * v.keys * bytes_of_row(p) + 2 * output_bytes(p),
+          p.seq_q * statistic + output_bytes(p)};
+}
+KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileShape&) {
+  return {2 * p.seq_kv * bytes_of_row(p), 2 * p.seq_kv * bytes_of_row(p)};  // the last query sees every key
+}
+
+std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
+  if (kernel.takes_masks) return flex_traffic(p);
   if (kernel.plane_traffic == nullptr) return std::nullopt;
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
-  return KernelTraffic{p.query_planes() * plane.l2_to_sm_bytes, p.query_planes() * plane.sm_to_l2_bytes};
+  const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};
+  const std::int64_t planes = p.query_planes(), key_planes = p.batch * p.kv_heads;
+  // Each further copy of dQ_acc is zeroed and read.
+  const int copies = kernel.sum_copies != nullptr ? kernel.sum_copies(p, sm_count) : 1;
+  const std::int64_t more = (copies - 1) * planes * p.seq_q * p.head_dim * statistic;
+  return KernelTraffic{planes * plane.l2_to_sm_bytes + key_planes * keys.l2_to_sm_bytes + more,
+                       planes * plane.sm_to_l2_bytes + key_planes * keys.sm_to_l2_bytes + more,
+                       planes * plane.reduce_bytes + key_planes * keys.reduce_bytes};
 }
 
 }  // namespace tilescope

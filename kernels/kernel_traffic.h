@@ -9,6 +9,7 @@ namespace tilescope {
 
 struct KernelTraffic {
   std::int64_t l2_to_sm_bytes = 0, sm_to_l2_bytes = 0;
+  std::int64_t reduce_bytes = 0;  // part of sm_to_l2_bytes that is added to memory
 };
 
 // Traffic of one plane (one head of one batch); the rows of the kernel table point here.
@@ -20,10 +21,25 @@ KernelTraffic fused_traffic(const AttentionProblem& problem, const TileShape& ti
 KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
+/// TMA moves whole boxes: the counters include the zeros of a box past the last row.
+/// Leaves out  tickets: 32 bytes for each query tile and each block, in both directions
+KernelTraffic hopper_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic two_pass_traffic(const AttentionProblem& problem, const TileShape& tile);
+// Traffic of one key plane.
+KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash1_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash2_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 
-/// Returns the traffic of a whole problem; nothing for a library kernel.
+/// Returns the traffic of flex: flash2's over the listed blocks, each list's sectors, and a sector for each of the two counts.
+/// Nothing where expressions read tables.
+std::optional<KernelTraffic> flex_traffic(const AttentionProblem& problem);
+
+/// Returns the traffic of a whole problem on a device with so many SMs; nothing for a library kernel.
 /// Units    bytes
 /// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once
-std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem);
+std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& problem, int sm_count);
 
 }  // namespace tilescope

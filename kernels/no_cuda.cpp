@@ -1,6 +1,7 @@
 // Stands in for the device and the kernels in a build without CUDA: every function returns no_cuda_error() or an empty list.
 #include "kernels/common/probe_layout.h"
 #include "kernels/device.h"
+#include "kernels/flex/flex.h"
 #include "kernels/measure/bandwidth.h"
 #include "kernels/measure/clock_gauge.h"
 #include "kernels/measure/counters.h"
@@ -36,6 +37,24 @@ Status DeviceMemory::write(const void*, std::int64_t, std::int64_t) {
 }
 Status DeviceMemory::read(void*, std::int64_t) const {
   return no_cuda_error();
+}
+Result<const void*> load_kernel(const std::string&, const char*) {
+  return no_cuda_error();
+}
+Status prepare_flex(const AttentionProblem&) {
+  return no_cuda_error();
+}
+Status launch_flex(const AttentionProblem&, const DeviceTensors&, StreamHandle) {
+  return no_cuda_error();
+}
+LaunchPlan plan_flex(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+Result<std::string> compile_flex(const std::string&, int, int) {
+  return no_cuda_error();
+}
+FlexCost last_flex_cost() {
+  return {};
 }
 Status launch(const PlannedLaunch&, StreamHandle) {
   return no_cuda_error();
@@ -82,6 +101,33 @@ LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_flash2_descending(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_flash2_longest(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_wgmma(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_producer(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_three_groups(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_overlap(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_ping_pong(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_persistent(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_causal(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return {};
 }
@@ -97,6 +143,12 @@ LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_standard_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash1_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
@@ -110,6 +162,15 @@ LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
+LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) {

@@ -24,6 +24,16 @@ struct DeviceTensors {
   float* lse = nullptr;
   float* m = nullptr;
   float* l = nullptr;
+  // Backward. A backward kernel reads what the forward pass left above: O and lse, or O, l and m, or P.
+  const void* d_o = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+  float* delta = nullptr;   // D = rowsum(dO * O)
+  float* dq_acc = nullptr;  // fp32 sums of dQ, [copies, B, H, Nq, D]
+  int dq_acc_copies = 1;
+  void* dp = nullptr;
+  void* ds = nullptr;
 };
 
 struct PlannedLaunch {
@@ -31,8 +41,8 @@ struct PlannedLaunch {
   const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;  // dynamic
-  alignas(16) std::array<std::byte, 128> arguments{};
+  std::int64_t shared_bytes = 0;                       // dynamic
+  alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment; flex passes its constants
 };
 
 /// Returns a launch that copies `arguments`: every kernel takes one struct by value.
@@ -59,13 +69,27 @@ void set_lengths_and_heads(Arguments& arguments, const AttentionProblem& problem
 using LaunchPlan = std::vector<PlannedLaunch>;
 LaunchPlan plan_flash2(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_longest(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_wgmma(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_producer(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_three_groups(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_overlap(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_ping_pong(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_persistent(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_causal(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash1(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_standard(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_standard_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash1_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_safe(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_online(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_tiled(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem& problem, const DeviceTensors& tensors);
 /// The softmax between two library products. It masks S itself, because the library does not, and writes all of P.
 PlannedLaunch plan_masked_softmax(const AttentionProblem& problem, const DeviceTensors& tensors);
 

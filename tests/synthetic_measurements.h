@@ -31,6 +31,7 @@ inline MeasuredCase synthetic_case(const std::string& kernel, const AttentionPro
                   {"sm_to_l2_bytes", total(Link::sm_to_l2)},
                   {"hbm_read_bytes", total(Link::hbm_read)},
                   {"hbm_write_bytes", total(Link::hbm_write)}};
+  if (s.reduced.value > 0) out.counters["sm_to_l2_reduce_bytes"] = exactly(factor * static_cast<double>(s.reduced.value));
   out.hbm_write_after_flush_bytes = exactly(factor * static_cast<double>(s.hbm_write_after_flush.value));
   out.cycles = exactly(factor * s.cycles.value);
   out.sm_clock_hz = gpu.sm_clock_hz;

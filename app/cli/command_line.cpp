@@ -40,7 +40,7 @@ struct Parser {
 void add_flags(Parser& parser) {
   for (const FlagInfo& flag : flag_table()) {
     if (!takes(flag, parser.command)) continue;
-    const std::string meaning(flag.meaning);
+    const std::string meaning(flag.meaning_in(parser.command));
     const std::string name = flag.alias.empty() ? std::string(flag.name) : fmt::format("{},{}", flag.name, flag.alias);
     CLI::Option* option = nullptr;
     if (flag.shape == FlagShape::toggle) {
@@ -67,9 +67,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
   const std::string_view name = argument.substr(0, argument.find('='));
   if (const FlagInfo* flag = find_flag(name)) {
     std::string takers;
-    for (const CommandKind other :
-         {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported, CommandKind::sweep,
-          CommandKind::search, CommandKind::measure, CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
+    for (const CommandKind other : {CommandKind::window, CommandKind::simulate, CommandKind::render, CommandKind::exported,
+                                    CommandKind::sweep, CommandKind::search, CommandKind::run, CommandKind::measure,
+                                    CommandKind::validate, CommandKind::calibrate, CommandKind::lesson})
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
@@ -83,7 +83,7 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
 }
 
 /// Explains a known flag with wrong use. CLI11 names the flag only in its text.
-Error misused_flag(std::string_view message) {
+Error misused_flag(std::string_view message, CommandKind command) {
   for (const FlagInfo& flag : flag_table()) {
     const std::size_t at = message.find(flag.name.substr(2));
     const std::size_t end = at + flag.name.size() - 2;
@@ -92,7 +92,7 @@ Error misused_flag(std::string_view message) {
     if (!whole_word) continue;
     if (flag.shape == FlagShape::toggle) return Error{fmt::format("{} takes no value", flag.name)};
     if (message.find("missing") != std::string_view::npos || message.find("got 0") != std::string_view::npos)
-      return Error{fmt::format("{} needs a value: {}", flag.name, flag.meaning)};
+      return Error{fmt::format("{} needs a value: {}", flag.name, flag.meaning_in(command))};
     return Error{fmt::format("{} is given more than once", flag.name)};
   }
   return Error{fmt::format("the command line cannot be read: {}", printable(message, 160))};
@@ -108,7 +108,7 @@ std::optional<Error> collect(const Parser& parser, Texts& texts) {
     // CLI11 takes the next argument as the value, even a flag.
     for (const std::string& value : values)
       if (flag->shape != FlagShape::toggle && value.starts_with("--"))
-        return Error{fmt::format("{} needs a value: {}", flag->name, flag->meaning)};
+        return Error{fmt::format("{} needs a value: {}", flag->name, flag->meaning_in(parser.command))};
   }
   return std::nullopt;
 }
@@ -146,9 +146,10 @@ class CommandLineBuilder {
                                        {"--png", &line_.png},
                                        {"--q", &line_.q_file},
                                        {"--k", &line_.k_file},
-                                       {"--v", &line_.v_file}}) {
+                                       {"--v", &line_.v_file},
+                                       {"--do", &line_.do_file}}) {
       if (const std::string* given = text(name)) {
-        if (given->empty()) return Error{fmt::format("{} is empty: {}", name, find_flag(name)->meaning)};
+        if (given->empty()) return Error{fmt::format("{} is empty: {}", name, find_flag(name)->meaning_in(line_.command))};
         *target = *given;
       }
     }
@@ -160,6 +161,11 @@ class CommandLineBuilder {
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
     if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
       return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
+    if (!error_ && line_.command == CommandKind::run)
+      for (const auto& [missing, needs] : {std::pair{line_.q_file.empty(), "--q Q.npy"},
+                                           {line_.k_file.empty(), "--k K.npy"},
+                                           {line_.out.empty(), "--out DIR: the folder for the results"}})
+        if (missing) return Error{fmt::format("run needs {}", needs)};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -239,6 +245,11 @@ class CommandLineBuilder {
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
+    constexpr std::string_view devices[] = {"cpu", "gpu"};
+    const auto on_cpu_from = [](std::string_view name) {
+      return name == "cpu" ? std::optional(true) : name == "gpu" ? std::optional(false) : std::nullopt;
+    };
+    choice("--device", devices, on_cpu_from, line_.on_cpu);
     line_.causal = text("--causal") != nullptr;
     line_.gpu_given = text("--gpu") != nullptr;
     line_.sample = text("--sample") != nullptr;
@@ -378,7 +389,7 @@ Status check_lesson_action(std::string_view action, std::string_view lesson) {
   return Done{};
 }
 
-CommandLine print(std::string text) {
+CommandLine to_print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
   line.text = std::move(text);
@@ -415,9 +426,10 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 pops arguments from the back
   } catch (const CLI::CallForHelp&) {
     choose();
-    return print(chosen->app->help(chosen->app == &app ? "" : "tilescope"));
-  } catch (const CLI::CallForVersion&) { return print(version_text() + "\n"); } catch (const CLI::ParseError& error) {
-    return misused_flag(error.what());
+    return to_print(chosen->app->help(chosen->app == &app ? "" : "tilescope"));
+  } catch (const CLI::CallForVersion&) { return to_print(version_text() + "\n"); } catch (const CLI::ParseError& error) {
+    choose();
+    return misused_flag(error.what(), chosen->command);
   }
   choose();
   Texts texts;

@@ -46,7 +46,8 @@ struct CommandLine {
   std::optional<int> blocks_per_sm;
 
   std::uint64_t seed = 1;
-  std::string q_file, k_file, v_file;
+  std::string q_file, k_file, v_file, do_file;
+  bool on_cpu = false;  // of run: --device cpu
 
   std::optional<std::string> json;  // empty or "-": standard output
   std::string trace, suite, commit, probe, samples, bundle, ncu, list, markdown, out, panel;

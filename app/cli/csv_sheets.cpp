@@ -24,7 +24,7 @@ std::string line_text(const Simulation& simulation, int line) {
   return there ? csv_field(listing[static_cast<std::size_t>(line) - 1].text) : std::string();
 }
 
-std::string traffic(const Simulation& simulation) {
+std::string traffic_sheet(const Simulation& simulation) {
   std::string out = "tensor,link,bytes,closed_form_bytes,formula\n";
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   for (Tensor tensor : simulation.program->tensors())
@@ -53,7 +53,7 @@ std::string ledger(const Simulation& simulation) {
   return out;
 }
 
-std::string launches(const Simulation& simulation) {
+std::string launches_sheet(const Simulation& simulation) {
   std::string out = "launch,name,blocks,threads,shared_bytes,blocks_per_sm,waves,start_cycle,end_cycle,cycles,hbm_bytes\n";
   const auto times = simulation.trace->launches();
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
@@ -124,8 +124,9 @@ std::string bandwidth(const Simulation& simulation) {
   return out;
 }
 
-constexpr std::array sheets = {CsvSheet{"traffic", &traffic}, CsvSheet{"ledger", &ledger}, CsvSheet{"launches", &launches},
-                               CsvSheet{"steps", &steps},     CsvSheet{"waits", &waits},   CsvSheet{"bandwidth", &bandwidth}};
+constexpr std::array sheets = {
+    CsvSheet{"traffic", &traffic_sheet}, CsvSheet{"ledger", &ledger}, CsvSheet{"launches", &launches_sheet},
+    CsvSheet{"steps", &steps},           CsvSheet{"waits", &waits},   CsvSheet{"bandwidth", &bandwidth}};
 
 }  // namespace
 

@@ -75,6 +75,16 @@ Result<const CsvSheet*> sheet_of(const std::string& name) {
   return Error{fmt::format("--sheet is '{}': {}", printable(name), name_hint(name, names))};
 }
 
+/// Errors  a lesson in another format, or with what its own pages decide
+Status check_lesson(const CommandLine& line, const Format& format) {
+  if (line.lesson.empty()) return Done{};
+  if (format.ending != ".html") return Error{fmt::format("--lesson makes a page: end --out in .html, not in {}", format.ending)};
+  for (const auto& [flag, given] :
+       {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
+    if (given) return Error{fmt::format("{} means nothing with --lesson: its pages decide; leave it out", flag)};
+  return Done{};
+}
+
 /// "step.png" and step 7 of 120: "step-007.png".
 std::string numbered(const std::string& file, std::int64_t step, std::int64_t last) {
   fs::path path(file);
@@ -130,6 +140,7 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
   const Result<Format> format = format_of(line.out);
   if (!format) return format.error();
   if (Status used = check_flags(line, *format); !used) return used;
+  if (Status fits = check_lesson(line, *format); !fits) return fits;
   if (const auto sheet = sheet_of(line.sheet); !sheet) return sheet.error();
   auto request = make_request(line);
   if (!request) return request.error();
@@ -137,6 +148,10 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
   ExportOptions options = export_options(line, *format->drawn);
   options.picture.request = std::move(request->simulation);
   options.picture.inputs = std::move(request->inputs);
+  if (!line.lesson.empty() && !line.size) {  // beside its text
+    options.picture.width = 1280;
+    options.picture.height = 720;
+  }
   return write_steps(line, std::move(options), err, screens);
 }
 

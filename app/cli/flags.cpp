@@ -14,11 +14,11 @@ constexpr unsigned bit(CommandKind command) {
 constexpr unsigned window = bit(CommandKind::window), simulate = bit(CommandKind::simulate), render = bit(CommandKind::render),
                    measure = bit(CommandKind::measure), validate = bit(CommandKind::validate),
                    calibrate = bit(CommandKind::calibrate), sweep = bit(CommandKind::sweep), search = bit(CommandKind::search),
-                   exported = bit(CommandKind::exported), lesson = bit(CommandKind::lesson);
-constexpr unsigned problem = window | simulate | render | exported | sweep | search | measure | validate;
-constexpr unsigned tiled = window | simulate | render | exported | sweep | measure | validate;
+                   exported = bit(CommandKind::exported), lesson = bit(CommandKind::lesson), run = bit(CommandKind::run);
+constexpr unsigned problem = window | simulate | render | exported | sweep | search | run | measure | validate;
+constexpr unsigned tiled = window | simulate | render | exported | sweep | run | measure | validate;
 constexpr unsigned model = window | simulate | render | exported | sweep | validate;
-constexpr unsigned masked = window | simulate | render | exported | sweep | search | validate;
+constexpr unsigned masked = window | simulate | render | exported | sweep | search | run | measure | validate;
 constexpr unsigned values = window | render | exported;
 constexpr unsigned picture = window | render | exported | sweep;
 
@@ -50,6 +50,8 @@ constexpr std::array commands = {
                 "  tilescope export --panel stage --steps 12 --theme light --out stage.svg\n"
                 "  tilescope export --steps 0:30 --out step.png                 step-00.png, step-01.png, …\n"
                 "  tilescope export --steps 0:40 --out flash2.html              a page that steps with the arrow keys\n"
+                "  tilescope export --lesson 6 --out lesson6.html               all pages of a lesson, to step through without the "
+                "program\n"
                 "  tilescope export --gpu h200 --seq 4096 --head-dim 64 --sheet waits --out waits.csv\n"
                 "  tilescope export --out trace.json                            for https://ui.perfetto.dev\n"
                 "\n"
@@ -107,6 +109,17 @@ constexpr std::array commands = {
         "Needs no GPU. Every case is simulated, on all cores. A figure is within its bound, within the hardware's own spread,\n"
         "a known miss, or fails. Known misses are listed in a file beside the bundle; with --gpu they do not apply.\n"
         "Exit codes: 0 no figure fails, 1 one fails, 2 wrong request, 3 no bundle."},
+    CommandInfo{
+        CommandKind::run, "run", "run an algorithm on tensors of your own, .npy files, and write what it computes",
+        "Examples:\n"
+        "  tilescope run --q Q.npy --k K.npy --v V.npy --out results                     the CUDA kernel: O.npy and L.npy\n"
+        "  tilescope run --device cpu --causal --q Q.npy --k K.npy --v V.npy --out results     the tile machine, without a GPU\n"
+        "  tilescope run --device cpu --algorithm flash1 --q Q.npy --k K.npy --v V.npy --do dO.npy --out results\n"
+        "  tilescope run --device cpu --preset sliding_window:window=64 --dtype bf16 --q Q.npy --k K.npy --v V.npy --out results\n"
+        "\n"
+        "Q is [B,H,N,d], K and V are [B,Hkv,Nk,d], float16 or float32. Sizes follow from the files. Float32 is a problem in fp32,\n"
+        "or rounded to --dtype fp16 or bf16. --do adds dQ.npy, dK.npy and dV.npy. L is the log-sum-exp of each row.\n"
+        "Exit codes: 0 done, 2 wrong request, 3 no GPU for --device gpu."},
     CommandInfo{CommandKind::calibrate, "calibrate", "measure a GPU and write its spec; needs an NVIDIA GPU",
                 "Examples:\n"
                 "  tilescope calibrate                                       the spec to standard output\n"
@@ -163,12 +176,18 @@ constexpr std::array flags = {
     FlagInfo{"--key-order", "NAME", "Problem", "ascending or descending: how a block walks its key tiles [ascending]", value,
              tiled},
     FlagInfo{"--blocks-per-sm", "K", "Problem", "blocks that share an SM [as many as fit]", value, model},
-    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | search | calibrate},
+    FlagInfo{"--gpu", "ID|FILE", "GPU", "a GPU by name, or a .toml file of your own [toy]", value, model | search | run | calibrate,
+             "", "a GPU by name, or a .toml file of your own [h200]"},
     FlagInfo{"--set", "KEY=VALUE", "GPU", "change one number of the GPU; may be given many times", repeated, model | search},
     FlagInfo{"--seed", "N", "Values", "seed of the random Q, K and V [1]; values never change the traffic", value, values},
-    FlagInfo{"--q", "FILE.csv", "Values", "a Q of your own; gives --seq and --head-dim", value, values},
-    FlagInfo{"--k", "FILE.csv", "Values", "a K of your own; gives --seq-kv", value, values},
-    FlagInfo{"--v", "FILE.csv", "Values", "a V of your own; gives --seq-kv", value, values},
+    FlagInfo{"--q", "FILE", "Values", "a Q of your own, .csv; gives --seq and --head-dim", value, values | run, "",
+             "Q, a .npy of [B,H,N,d]"},
+    FlagInfo{"--k", "FILE", "Values", "a K of your own, .csv; gives --seq-kv", value, values | run, "",
+             "K, a .npy of [B,Hkv,Nk,d]"},
+    FlagInfo{"--v", "FILE", "Values", "a V of your own, .csv; gives --seq-kv", value, values | run, "",
+             "V, a .npy of [B,Hkv,Nk,d]"},
+    FlagInfo{"--do", "FILE.npy", "Values", "dO, the gradient of O, [B,H,N,d]: adds the backward pass", value, run},
+    FlagInfo{"--device", "NAME", "Values", "gpu runs the CUDA kernel, cpu the tile machine [gpu]", value, run},
     FlagInfo{"--json", "[FILE]", "Output", "one JSON object, to FILE or in place of the table", optional_value,
              simulate | sweep | search | measure | validate},
     FlagInfo{"--over", "KEY=RANGE", "Output", "range: seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,64 lists",
@@ -179,8 +198,8 @@ constexpr std::array flags = {
     FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view", value, sweep},
     FlagInfo{"--plot", "NAME", "Picture", "quantity for --png: hbm, l2 or time [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "trace for Perfetto or chrome://tracing", value, simulate},
-    FlagInfo{"--suite", "FILE|default", "Output", "measure a list of cases into the bundle of --json: ours (default) or a file's",
-             value, measure},
+    FlagInfo{"--suite", "FILE|default|forward|backward", "Output",
+             "measure a list of cases into the bundle of --json: ours (default, or those of one pass) or a file's", value, measure},
     FlagInfo{"--probe", "FILE", "Output",
              "record inside the kernel instead of counters: all blocks, the stages of one SM, m, l and alpha of one row", value,
              measure},
@@ -202,8 +221,9 @@ constexpr std::array flags = {
     FlagInfo{"--brief", "", "Output", "a fraction of the work, to see that it runs; the values are rough, and no spec is written",
              toggle, calibrate},
     FlagInfo{"--quiet", "", "Output", "no progress on standard error", toggle,
-             render | exported | sweep | search | measure | validate | calibrate | lesson},
-    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | calibrate},
+             render | exported | sweep | search | run | measure | validate | calibrate | lesson},
+    FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | run | calibrate, "",
+             "the folder to write to"},
     FlagInfo{"--sheet", "NAME", "Output", "the table of a .csv: traffic, ledger, launches, steps, waits or bandwidth [traffic]",
              value, exported},
     FlagInfo{"--steps", "A:B", "Picture", "the steps to show, both included; a single one, or A:end [a few steps in]", value,
@@ -224,7 +244,7 @@ constexpr std::array flags = {
              "one panel only: listing, stage, softmax, traffic, timeline, race, presenter, or a view of the middle", value,
              render | exported},
     FlagInfo{"--lesson", "ID[:PAGE]", "Picture", "a page of a lesson [the first]; ID:PAGE:answered shows it after its question",
-             value, render},
+             value, render | exported},
     FlagInfo{"--size", "WxH", "Picture", "width and height in pixels [1600x900]", value, picture | lesson},
     FlagInfo{"--scale", "F", "Picture", "size of text and controls, 0.5 to 4 [1]", value, picture | lesson},
     FlagInfo{"--theme", "NAME", "Picture", "dark or light [dark]", value, picture | lesson},

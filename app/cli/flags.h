@@ -6,7 +6,7 @@
 
 namespace tilescope {
 
-enum class CommandKind { window, simulate, render, exported, sweep, search, measure, validate, calibrate, lesson, print };
+enum class CommandKind { window, simulate, render, exported, sweep, search, run, measure, validate, calibrate, lesson, print };
 
 /// A row of the command table. The window has none: it opens without a command.
 struct CommandInfo {
@@ -26,8 +26,13 @@ struct FlagInfo {
   std::string_view group;    // heading in the help
   std::string_view meaning;  // one line, with the default
   FlagShape shape;
-  unsigned commands;            // bit per CommandKind
-  std::string_view alias = {};  // another name for the same
+  unsigned commands;             // bit per CommandKind
+  std::string_view alias = {};   // another name for the same
+  std::string_view in_run = {};  // the meaning in `run`, where it differs
+
+  std::string_view meaning_in(CommandKind command) const {
+    return command == CommandKind::run && !in_run.empty() ? in_run : meaning;
+  }
 };
 std::span<const FlagInfo> flag_table();
 

@@ -12,6 +12,8 @@
 #include "app/cli/measure_report.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
+#include "app/cli/request.h"
+#include "app/model/mask_tables.h"
 #include "app/model/probe_inputs.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bandwidth.h"
@@ -20,7 +22,9 @@
 #include "kernels/measure/probe_json.h"
 #include "kernels/measure/suite.h"
 #include "sim/analysis/validation.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/mask_choice.h"
 
 namespace tilescope {
 
@@ -28,34 +32,61 @@ namespace {
 
 constexpr MeasureOptions cli_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3};
 constexpr MeasureOptions suite_options = {.time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};
-constexpr std::int64_t default_seq = 1024,
-                       default_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
+constexpr std::int64_t default_measured_seq = 1024,
+                       default_measured_head_dim = 64;  // sizes that the kernels accept, unlike the model's small defaults
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Result<AttentionProblem> problem_of(const CommandLine& line) {
+/// The mask and the score change of the flags.
+Result<MaskChoice> choice_of(const CommandLine& line) {
+  MaskChoice choice;
+  choice.masks = line.masks;
+  choice.presets = line.presets;
+  choice.score = line.score.value_or("");
+  if (!line.tables.empty() && choice.empty())
+    return refuse("{} is read by {}, {} and {}: give one of them", Setting::table, Setting::mask, Setting::score, Setting::preset);
+  auto tables = load_tables(line.tables);
+  if (!tables) return tables.error();
+  choice.tables = std::move(*tables);
+  return choice;
+}
+
+Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& kernel, const MaskChoice& choice) {
   AttentionProblem p;
   p.batch = line.batch;
   p.heads = line.heads;
   p.kv_heads = line.kv_heads.value_or(line.heads);
-  p.seq_q = line.seq.value_or(default_seq);
+  p.seq_q = line.seq.value_or(default_measured_seq);
   p.seq_kv = line.seq_kv.value_or(p.seq_q);
-  p.head_dim = line.head_dim.value_or(default_head_dim);
+  p.head_dim = line.head_dim.value_or(default_measured_head_dim);
   p.dtype = line.dtype;
   p.causal = line.causal;
-  p.pass = line.pass.value_or(Pass::forward);
+  p.pass = line.pass.value_or(kernel.pass);
+  p.mask_block = line.mask_block.value_or(0);
   if (const Status sound = check(p); !sound) return sound.error();
+  if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
   return p;
+}
+
+/// Returns the kernel of the requested pass and key order, as `simulate` chooses its program: --pass backward makes flash2
+/// flash2_backward.
+Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandLine& line) {
+  const Pass pass = line.pass.value_or(named.pass);
+  if (pass == named.pass || pass == Pass::both || named.is_library) return find_kernel(named.id, line.key_order);
+  const auto program = find_program(named.program(), pass);
+  return program ? find_kernel((*program)->id, line.key_order) : program.error();
 }
 
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
+  // Only flex takes masks and changes of scores, so it is what they ask for.
+  const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
-    if (row.id == line.algorithm) return find_kernel(row.id, line.key_order);
+    if (row.id == algorithm) return kernel_of_pass(row, line);
     names.push_back(row.id);
   }
   return Error{fmt::format("unknown kernel '{}': {}", printable(line.algorithm), name_hint(line.algorithm, names))};
@@ -94,7 +125,9 @@ MeasurementBundle bundle_for(const CommandLine& line, const MeasuringSession& se
 Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   const TileShape own = (*kernel)->tile(*problem);
   const TileShape tile = {line.block_q.value_or(own.block_q), line.block_kv.value_or(own.block_kv)};
@@ -108,6 +141,11 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   const Result<MeasuredCase> measured = session->measure(**kernel, *problem, cli_options, nullptr, &notes.cost);
   if (!measured) return measured.error();
   notes.checked = like_it_but_small(*problem);
+  if (!choice->empty() && !(notes.checked == *problem)) {
+    notes.checked.mask = nullptr;
+    notes.checked.score_change = nullptr;
+    if (const Status settled = settle_masks(*choice, notes.checked); !settled) return settled.error();
+  }
   constexpr std::uint64_t check_seed = 1;
   const Result<KernelCheck> check = check_kernel(**kernel, notes.checked, check_seed);
   if (!check) return check.error();
@@ -141,7 +179,9 @@ Status write_recorded(Recorded recorded, const CommandLine& line, const std::str
 Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   if (const Status fits = supports(**kernel, *problem); !fits) return fits.error();
   InputSource source;
@@ -159,7 +199,9 @@ Result<int> measure_probe(const CommandLine& line, std::FILE* out) {
 Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
   const auto kernel = kernel_of(line);
   if (!kernel) return kernel.error();
-  const auto problem = problem_of(line);
+  const auto choice = choice_of(line);
+  if (!choice) return choice.error();
+  const auto problem = problem_of(line, **kernel, *choice);
   if (!problem) return problem.error();
   SamplerKnowledge knowledge;
   const Result<BandwidthRecord> record = sample_bandwidth(**kernel, *problem, knowledge);
@@ -171,6 +213,7 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
 
 Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
   if (name == "default") return default_suite();
+  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
   const auto text = read_text_file(name);
   if (!text) return text.error();
   return suite_from_text(*text);
@@ -195,9 +238,15 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
   if (!session) return session.error();
   ProgressPrinter progress(err, line.quiet);
   MeasurementBundle bundle = bundle_for(line, *session, fmt::format("tilescope measure --suite {}", printable(line.suite)));
-  std::size_t failed = 0;
+  std::size_t failed = 0, left_out = 0;
+  std::string why_left_out;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
+    if (const Status runs = runs_on_this_device(kernel); !runs) {
+      ++left_out;
+      why_left_out = runs.error().sentence.text();
+      continue;
+    }
     Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr);
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
@@ -212,8 +261,9 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
   if (const Status added = outputs.add(*line.json, to_json(bundle)); !added) return added.error();
   if (!standard_output_taken(line)) {
     const std::string summary =
-        fmt::format("{}: {} cases in {:.0f} s, {} of them not whole{}{}\n", session->device().name, bundle.cases.size(),
-                    seconds_since(start), failed, session->refused().empty() ? "" : "; no counters: ", session->refused());
+        fmt::format("{}: {} cases in {:.0f} s, {} of them not whole{}{}{}\n", session->device().name, bundle.cases.size(),
+                    seconds_since(start), failed, session->refused().empty() ? "" : "; no counters: ", session->refused(),
+                    left_out == 0 ? "" : fmt::format("; {} cases left out: {}", left_out, why_left_out));
     if (const Status added = outputs.add("-", summary); !added) return added.error();
   }
   if (const Status finished = outputs.finish(); !finished) return finished.error();

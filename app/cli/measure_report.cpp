@@ -77,11 +77,11 @@ std::string difference_text(double measured, std::int64_t expected) {
   return measured == form ? std::string("equal") : format_signed_percent(measured / form - 1);
 }
 
-std::string counters(const MeasuredCase& measured) {
+std::string counters(const MeasuredCase& measured, int sm_count) {
   if (!measured.refused.empty()) return fmt::format("counters  {}\n", measured.refused);
   if (measured.counters.empty()) return "";
   const Result<const KernelInfo*> kernel = find_kernel(measured.kernel);
-  const std::optional<KernelTraffic> form = kernel ? kernel_traffic(**kernel, measured.problem) : std::nullopt;
+  const std::optional<KernelTraffic> form = kernel ? kernel_traffic(**kernel, measured.problem, sm_count) : std::nullopt;
   TextTable table("lrlrrll");
   table.row({"counter", "cold L2", "", "warm L2", "closed form", "", "hardware name"});
   for (const Counter& counter : counter_table()) {
@@ -92,6 +92,7 @@ std::string counters(const MeasuredCase& measured) {
     std::optional<std::int64_t> expected;
     if (form && key == "l2_to_sm_bytes") expected = form->l2_to_sm_bytes;
     if (form && key == "sm_to_l2_bytes") expected = form->sm_to_l2_bytes;
+    if (form && key == "sm_to_l2_reduce_bytes" && form->reduce_bytes > 0) expected = form->reduce_bytes;
     const std::string difference = expected ? difference_text(cold->second.median, *expected) : std::string();
     table.row({key, figure(key, cold->second.median), spread_text(key, cold->second),
                warm == measured.counters_warm.end() ? "" : figure(key, warm->second.median),
@@ -181,8 +182,8 @@ std::string measure_table(const MeasuredCase& measured, const DeviceInfo& device
   const std::string host =
       fmt::format("host      {:.2f} s: tensors {:.2f}, times {:.2f}, counters {:.2f}; opening the profiler took {:.2f} s once\n",
                   cost.total(), cost.prepare, cost.times, cost.counters, notes.open_seconds);
-  return fmt::format("{}\n{}\n{}\n{}\n{}{}", heading(measured, device), launches(measured), times(measured), counters(measured),
-                     check_text(measured, notes), host);
+  return fmt::format("{}\n{}\n{}\n{}\n{}{}", heading(measured, device), launches(measured), times(measured),
+                     counters(measured, device.sm_count), check_text(measured, notes), host);
 }
 
 }  // namespace tilescope

@@ -28,7 +28,7 @@ std::vector<NamedFile> given(std::vector<NamedFile> files) {
 std::vector<NamedFile> outputs_of(const CommandLine& line) {
   std::string json = line.json.value_or("");
   if (line.json && json.empty()) json = "-";
-  return given({{"--out", line.out},
+  return given({{"--out", line.command == CommandKind::run ? "" : line.out},  // a folder, which run looks at itself
                 {"--json", json},
                 {"--trace", line.trace},
                 {"--csv", line.csv},
@@ -51,9 +51,10 @@ std::vector<NamedFile> inputs_of(const CommandLine& line) {
                                         {"--q", line.q_file},
                                         {"--k", line.k_file},
                                         {"--v", line.v_file},
+                                        {"--do", line.do_file},
                                         {"--bundle", line.bundle},
                                         {"--ncu", line.ncu},
-                                        {"--suite", line.suite == "default" ? "" : line.suite}});
+                                        {"--suite", line.suite == "default" || pass_from(line.suite) ? "" : line.suite}});
   for (const std::string& table : line.tables)
     if (const std::size_t at = table.find('='); at != std::string::npos && at + 1 < table.size())
       files.push_back({"--table", table.substr(at + 1)});

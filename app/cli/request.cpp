@@ -105,11 +105,11 @@ void take_inputs(const WindowState& base, const CommandLine& line, InputSource& 
   if (line.v_file.empty()) inputs.v = kept(base.v);
 }
 
+}  // namespace
+
 bool has_mask_flags(const CommandLine& line) {
   return !line.masks.empty() || !line.presets.empty() || line.score || line.mask_block;
 }
-
-}  // namespace
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   std::vector<std::string> ids;

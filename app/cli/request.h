@@ -19,6 +19,9 @@ struct Request {
 ///         refuses, matrices that contradict each other or the flags. simulate() checks what needs the tile program.
 Result<Request> make_request(const CommandLine& line);
 
+/// Whether a flag asks for a mask, a change of scores or a block of their lists.
+bool has_mask_flags(const CommandLine& line);
+
 /// Reads --open and --deck: the same command line on top of the state that they lead to.
 /// Errors  a file that cannot be read; no link, no deck, a scene that it has not; both flags.
 Result<CommandLine> open_base(CommandLine line);

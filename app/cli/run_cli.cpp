@@ -20,6 +20,7 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
+#include "app/cli/run.h"
 #include "app/cli/run_and_next_limit.h"
 #include "app/cli/search.h"
 #include "app/cli/sweep.h"
@@ -124,6 +125,8 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
       return run_sweep_command(line, out, err, screens);
     case CommandKind::search:
       return run_search(line, out, err);
+    case CommandKind::run:
+      return run_tensors(line, out, err);
     case CommandKind::validate:
       return run_validate(line, out, err);
     case CommandKind::measure:

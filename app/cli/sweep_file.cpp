@@ -27,36 +27,36 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view schema = "tilescope.sweep/1";
 
 /// A field of a point and its name in the file.
-struct Figure {
+struct SweptFigure {
   std::string_view name;
   double (*get)(const Outcome&);
   void (*set)(Outcome&, double);
 };
 
 template <Link link>
-constexpr Figure link_figure(std::string_view name) {
+constexpr SweptFigure link_figure(std::string_view name) {
   return {name, [](const Outcome& o) { return o.on(link); },
           [](Outcome& o, double v) { o.bytes[static_cast<std::size_t>(link)] = v; }};
 }
 
-constexpr std::array figures = {
-    Figure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); },
-           [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
-    Figure{"block_kv", [](const Outcome& o) { return static_cast<double>(o.tile.block_kv); },
-           [](Outcome& o, double v) { o.tile.block_kv = static_cast<std::int64_t>(v); }},
-    Figure{"blocks_per_sm", [](const Outcome& o) { return static_cast<double>(o.blocks_per_sm); },
-           [](Outcome& o, double v) { o.blocks_per_sm = static_cast<int>(v); }},
+constexpr std::array swept_figures = {
+    SweptFigure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); },
+                [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
+    SweptFigure{"block_kv", [](const Outcome& o) { return static_cast<double>(o.tile.block_kv); },
+                [](Outcome& o, double v) { o.tile.block_kv = static_cast<std::int64_t>(v); }},
+    SweptFigure{"blocks_per_sm", [](const Outcome& o) { return static_cast<double>(o.blocks_per_sm); },
+                [](Outcome& o, double v) { o.blocks_per_sm = static_cast<int>(v); }},
     link_figure<Link::hbm_read>("hbm_read_bytes"),
     link_figure<Link::hbm_write>("hbm_write_bytes"),
-    Figure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; },
-           [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
+    SweptFigure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; },
+                [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
     link_figure<Link::l2_to_sm>("l2_to_sm_bytes"),
     link_figure<Link::sm_to_l2>("sm_to_l2_bytes"),
     link_figure<Link::smem_read>("smem_read_bytes"),
     link_figure<Link::smem_write>("smem_write_bytes"),
-    Figure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
-    Figure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
-    Figure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
+    SweptFigure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
+    SweptFigure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
+    SweptFigure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
 };
 
 constexpr std::array bounds = {Bound::tensor, Bound::exp, Bound::fp32, Bound::l2, Bound::hbm, Bound::smem, Bound::latency};
@@ -143,7 +143,7 @@ Status take_point(const Json& point, std::string_view origin, SweepResult& resul
   const auto place = place_of(result, point.at("algorithm").get<std::string>(), point.at("value").get<double>());
   if (!place) return other_sweep(origin);
   Outcome outcome;
-  for (const Figure& figure : figures) {
+  for (const SweptFigure& figure : swept_figures) {
     const double value = point.at(std::string(figure.name)).get<double>();
     if (!(value >= 0 && value < 1e30)) return unreadable(origin);
     figure.set(outcome, value);
@@ -185,11 +185,11 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
 
 std::string sweep_to_csv(const SweepResult& result) {
   std::string text = fmt::format("# {} {}\nalgorithm,value", schema, asked_of(result.request).dump());
-  for (const Figure& figure : figures) text += fmt::format(",{}", figure.name);
+  for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.name);
   text += ",theory_bytes,bound_by,refusal\n";
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     text += fmt::format("{},{}", algorithm, value);
-    for (const Figure& figure : figures) text += fmt::format(",{}", figure.get(outcome));
+    for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.get(outcome));
     text += fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound),
                         csv_field(command_words(outcome.refusal)));
   });
@@ -200,7 +200,7 @@ std::string sweep_to_json(const SweepResult& result) {
   Json points = Json::array();
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     Json point = {{"algorithm", algorithm}, {"value", value}};
-    for (const Figure& figure : figures) point[std::string(figure.name)] = figure.get(outcome);
+    for (const SweptFigure& figure : swept_figures) point[std::string(figure.name)] = figure.get(outcome);
     point["theory_bytes"] = theory_bytes(result, algorithm, value);
     point["bound_by"] = to_string(outcome.bound);
     point["refusal"] = command_words(outcome.refusal);

@@ -22,7 +22,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::array figures = {Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write};
+constexpr std::array compared_figures = {Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write};
 
 std::string key_of(Figure figure) {
   return fmt::format("{}_bytes", to_string(figure));
@@ -65,7 +65,7 @@ std::string table_of(const Simulation& run, const ImportedCounters& imported, co
 
   TextTable table("lrrrll");
   table.row({"", "simulated", "measured", "error", "bound", "metric"});
-  for (const Figure figure : figures) {
+  for (const Figure figure : compared_figures) {
     const auto& c = compared.figure(figure);
     const std::string simulated = figure_text(figure, figures_of(run, imported.measured).figures[static_cast<std::size_t>(figure)]);
     if (!c)
@@ -108,7 +108,7 @@ std::string json_of(const Simulation& run, const ImportedCounters& imported, con
     json["launches"].push_back({{"name", imported.launches[i]}, {"id", imported.row(i).id}, {"kernel", imported.row(i).kernel}});
   json["missing"] = imported.report.missing;
   json["figures"] = nlohmann::ordered_json::array();
-  for (const Figure figure : figures) {
+  for (const Figure figure : compared_figures) {
     const auto& c = compared.figure(figure);
     if (!c) continue;
     nlohmann::ordered_json row = {{"figure", to_string(figure)},

@@ -359,14 +359,19 @@ std::string markdown_spread(const ValidationReport& report) {
 }
 
 std::string markdown_kernel(const ValidationReport& report, const std::string& kernel) {
-  constexpr std::array shown = {
-      Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
   std::string text = fmt::format("\n### {}\n\n", kernel);
   if (counterpart_of(kernel).library)
     text += fmt::format(
         "Its products are a library's, with unknown tiles. HBM bytes are shown against those of `{}`. No bound stands, and no case "
         "is counted.\n\n",
         counterpart_of(kernel).algorithm);
+  std::vector<Figure> shown = {
+      Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush, Figure::time};
+  for (std::size_t i = 0; i < report.cases.size(); ++i)
+    if (report.cases[i].kernel == kernel && report.results[i].figure(Figure::reduced)) {
+      shown.insert(shown.begin() + 2, Figure::reduced);  // beside what it is part of
+      break;
+    }
   std::vector<std::string> heading = {"problem", "list"};
   for (const Figure figure : shown) heading.emplace_back(to_string(figure));
   text += markdown_heading(heading, 2);
@@ -390,7 +395,7 @@ std::string validation_markdown(const ValidationReport& report) {
       "Written by a command; do not edit:\n\n"
       "```\ntilescope validate --bundle assets/measured/{} --csv tests/validation/{}.csv --markdown docs/{}\n```\n\n"
       "The measurements were {},\nby `{}`.\n[model-limits.md](model-limits.md) lists what the model leaves out.\n\n",
-      report.file, name, b.gpu == reference_gpu ? "validation.md" : "validation-" + name + ".md", origin(report), b.command);
+      report.file, name, name == reference_gpu ? "validation.md" : "validation-" + name + ".md", origin(report), b.command);
   text += markdown_heading({"", "within", "within the spread", "known misses", "fail", "no bound"}, 1);
   for (const auto& [what, counts] : {std::pair{"figures", &report.summary.figures}, {"cases", &report.summary.cases}}) {
     std::vector<std::string> row = {what};

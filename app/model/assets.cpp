@@ -2,6 +2,7 @@
 #include "app/model/assets.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -29,6 +30,30 @@ std::vector<std::string> gpu_ids() {
   std::sort(ids.begin(), ids.end(),
             [&](const std::string& a, const std::string& b) { return rank(a) != rank(b) ? rank(a) < rank(b) : a < b; });
   return ids;
+}
+
+std::optional<fs::path> own_gpu_folder() {
+  const auto from = [](const char* name) -> std::optional<fs::path> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value != '/') return std::nullopt;  // the XDG rules ignore a relative path
+    return fs::path(value);
+  };
+  if (const auto data = from("XDG_DATA_HOME")) return *data / "tilescope" / "gpus";
+  if (const auto home = from("HOME")) return *home / ".local" / "share" / "tilescope" / "gpus";
+  return std::nullopt;
+}
+
+std::vector<std::string> own_gpus() {
+  std::vector<std::string> files;
+  const auto folder = own_gpu_folder();
+  if (!folder) return files;
+  std::error_code code;
+  for (fs::directory_iterator file(*folder, code), end; !code && file != end; file.increment(code)) {
+    std::error_code unreadable;
+    if (file->path().extension() == ".toml" && file->is_regular_file(unreadable)) files.push_back(file->path().native());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 Result<GpuSpec> load_gpu(std::string_view id_or_path) {

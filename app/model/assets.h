@@ -1,6 +1,8 @@
 // The GPU specs that come with the program, and those of the user.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,12 @@ namespace tilescope {
 
 /// The ids that load_gpu() knows: toy and textbook first, the rest by name. Empty when the assets are missing.
 std::vector<std::string> gpu_ids();
+
+/// The folder of the GPU specs that this program measured: XDG_DATA_HOME/tilescope/gpus, else HOME/.local/share/…; nullopt where
+/// neither is set.
+std::optional<std::filesystem::path> own_gpu_folder();
+/// The files in it, by name.
+std::vector<std::string> own_gpus();
 
 /// Loads a GPU spec by id ("h200"), or from a user's file when given a path (ends in .toml or has a slash).
 /// Errors  unknown id (with the nearest), assets missing, and everything that read_text_file() and parse_gpu_spec() refuse.

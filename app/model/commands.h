@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/model/center_views.h"
+#include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
@@ -145,12 +146,21 @@ struct SetAlone {
 struct SetSide {
   std::string panel;
 };
+/// Chooses a stretch of the timeline; nullopt: none.
+struct SetTimeRange {
+  std::optional<TimeRange> range;
+};
 struct CancelWork {};
 struct ShowHelp {
   bool on = true;
 };
 struct SetLanguage {
   std::string id;
+};
+/// Opens the search over operations and words with a text in its field, or closes it.
+struct ShowFind {
+  bool on = true;
+  std::string text;
 };
 /// A measured case into the window, everything in one go.
 struct OpenCase {
@@ -238,7 +248,11 @@ struct CloseLesson {};
 struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;
-};                    // stop it, go on with it
+};  // stop it, go on with it
+/// Measures a spec of this machine's GPU; false stops that.
+struct Calibrate {
+  bool on = true;
+};
 struct Measure {};    // what is shown, on this machine's GPU
 struct ShowProbe {};  // the row that the real kernel recorded, on the numbers that it read
 
@@ -246,11 +260,11 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, CancelWork, ShowHelp, SetLanguage, OpenCase,
-                 OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
-                 BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson,
-                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport,
-                 RunValidation, Measure, ShowProbe>;
+                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork, ShowHelp, ShowFind,
+                 SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
+                 ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer,
+                 OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport,
+                 StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

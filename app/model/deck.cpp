@@ -15,14 +15,14 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::string_view schema_start = "tilescope.deck/";
+constexpr std::string_view deck_schema_start = "tilescope.deck/";
 constexpr int schema_number = 1;
 constexpr std::size_t longest_text = 20000;
 
 /// Reads one deck; the first thing that is wrong ends it.
-class Reader {
+class DeckReader {
  public:
-  explicit Reader(std::string_view origin) : origin_(printable(origin, 100)) {}
+  explicit DeckReader(std::string_view origin) : origin_(printable(origin, 100)) {}
 
   Result<Deck> read(const toml::table& table) {
     Deck deck;
@@ -56,17 +56,17 @@ class Reader {
   std::optional<Error> schema(const toml::table& table) const {
     const toml::node* node = table.get("schema");
     const auto text = node != nullptr ? node->value<std::string_view>() : std::nullopt;
-    if (!text || !text->starts_with(schema_start))
+    if (!text || !text->starts_with(deck_schema_start))
       return Error{
-          fmt::format("{}, line 1: this is no deck: one begins with schema = \"{}{}\"", origin_, schema_start, schema_number)};
-    const std::string_view digits = text->substr(schema_start.size());
+          fmt::format("{}, line 1: this is no deck: one begins with schema = \"{}{}\"", origin_, deck_schema_start, schema_number)};
+    const std::string_view digits = text->substr(deck_schema_start.size());
     int number = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (code != std::errc() || end != digits.data() + digits.size() || number < 1)
-      return at(*node, fmt::format("'{}' is no schema: write {}{}", printable(*text), schema_start, schema_number));
+      return at(*node, fmt::format("'{}' is no schema: write {}{}", printable(*text), deck_schema_start, schema_number));
     if (number > schema_number)
-      return at(*node, fmt::format("the deck is of a newer TileScope ({}): this one reads {}{}", printable(*text), schema_start,
-                                   schema_number));
+      return at(*node, fmt::format("the deck is of a newer TileScope ({}): this one reads {}{}", printable(*text),
+                                   deck_schema_start, schema_number));
     return std::nullopt;
   }
 
@@ -169,7 +169,7 @@ std::string quoted(const std::string& text) {
 Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
   if (const Status good = check_document(text, DocumentKind::toml, origin); !good) return good.error();
   try {
-    return Reader(origin).read(toml::parse(text));
+    return DeckReader(origin).read(toml::parse(text));
   } catch (const toml::parse_error& error) {
     return Error{
         fmt::format("{}, line {}: {}", printable(origin, 100), error.source().begin.line, printable(error.description(), 200))};
@@ -180,7 +180,7 @@ std::string format_deck(const Deck& deck) {
   std::ostringstream out;
   const auto line = [&](const char* key, const std::string& text) { out << key << " = " << quoted(text) << "\n"; };
   out << "# A deck of TileScope: states of the window, shown one after the other. Open it with tilescope --deck FILE.\n";
-  out << "schema = \"" << schema_start << schema_number << "\"\n";
+  out << "schema = \"" << deck_schema_start << schema_number << "\"\n";
   line("title", deck.title);
   for (const Scene& scene : deck.scenes) {
     out << "\n[[scene]]\n";

@@ -50,7 +50,7 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
   };
   const auto& operations = block.operations;
   add(values_op);
-  add(values_op - 1);
+  add(values.history->before(values_op));
   int begin = values_op;
   while (begin >= 0 &&
          operations[static_cast<std::size_t>(begin)].iteration == operations[static_cast<std::size_t>(values_op)].iteration)

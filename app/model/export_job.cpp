@@ -86,6 +86,14 @@ std::vector<std::string> state_arguments(const WindowState& state) {
 
 std::vector<std::string> export_arguments(const WindowState& state, const ExportChoice& choice) {
   Arguments out;
+  if (choice.file.ends_with(".html") && !choice.lesson.empty()) {
+    out.list.emplace_back("export");
+    out.add("--lesson", choice.lesson);
+    if (state.theme == ThemeKind::light) out.add("--theme", "light");
+    out.unless<std::string>("--language", state.language, "en");
+    out.add("--out", choice.file);
+    return out.list;
+  }
   out.list = state_arguments(state);
   out.list.insert(out.list.begin(), "export");
   const bool steps = export_shows_steps(choice.file);

@@ -21,6 +21,7 @@ struct ExportChoice {
   double seconds_per_step = 1;
   bool caption = true;
   std::string sheet = "traffic";  // of a .csv
+  std::string lesson;             // of a .html: "6", or "6:2" for one page; empty: steps of the run
 };
 
 /// Whether a file of that ending shows steps, and whether they move.

@@ -27,7 +27,7 @@ constexpr std::int64_t newest_version = 1;
 constexpr std::size_t most_options = 12, most_points = 16, most_pages = 99;
 
 template <std::size_t count>
-std::optional<std::size_t> place_of(const std::array<std::string_view, count>& names, std::string_view name) {
+std::optional<std::size_t> question_place(const std::array<std::string_view, count>& names, std::string_view name) {
   const auto at = std::find(names.begin(), names.end(), name);
   return at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
 }
@@ -188,9 +188,9 @@ std::string_view key_of(std::string_view pair) {
   return pair.substr(0, pair.find('='));
 }
 
-class Reader {
+class LessonReader {
  public:
-  Reader(std::string_view id, std::string_view origin) : origin_(origin) {
+  LessonReader(std::string_view id, std::string_view origin) : origin_(origin) {
     lesson_.id = std::string(id);
     lesson_.origin = std::string(origin);
   }
@@ -327,7 +327,7 @@ class Reader {
     ask.line = block.line();
     const std::string kind = block.text("kind");
     if (block.error()) return;
-    const auto known = place_of(question_names, kind);
+    const auto known = question_place(question_names, kind);
     if (!known)
       return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
     ask.kind = static_cast<QuestionKind>(*known);
@@ -556,11 +556,11 @@ std::string changed_link(std::string_view link, std::string_view changes) {
 }
 
 Result<std::shared_ptr<const Lesson>> parse_lesson(std::string_view text, std::string_view id, std::string_view origin) {
-  return Reader(id, origin).read(text);
+  return LessonReader(id, origin).read(text);
 }
 
 Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin) {
-  return Reader("", origin).read_head(text);
+  return LessonReader("", origin).read_head(text);
 }
 
 }  // namespace tilescope

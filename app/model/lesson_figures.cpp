@@ -94,7 +94,7 @@ constexpr std::array figures = {
     Figure{"measured", Part::measured},
 };
 
-constexpr std::array<std::string_view, 7> unit_names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};  // by Bound
+constexpr std::array<std::string_view, 7> bound_names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};  // by Bound
 constexpr std::array<std::string_view, 13> cause_names = {
     "none", "program_order", "data", "buffer", "tensor", "exp", "fp32", "smem", "l2", "hbm", "barrier", "block_slot", "launch"};
 constexpr std::array<std::string_view, 3> tile_names = {"empty", "partial", "full"};  // by TileVisibility
@@ -165,7 +165,7 @@ Status check_part(const Name& name, std::span<const std::string> others) {
                                nearest ? fmt::format("did you mean gpu.{}?", *nearest) : "see the keys of --set")};
     }
     case Part::unit:
-      return among(unit_names);
+      return among(bound_names);
     case Part::cause:
       return among(cause_names);
     case Part::tiles:
@@ -301,7 +301,7 @@ Result<double> FigureRuns::value(std::string_view text) {
     case Part::spec_key:
       return simulation.request.gpu.*find_spec_key(name.part)->member;
     case Part::unit:
-      return simulation.utilisation[*place_of(unit_names, name.part)];
+      return simulation.utilisation[*place_of(bound_names, name.part)];
     case Part::cause:
       return waited(run, *place_of(cause_names, name.part));
     case Part::tiles:

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// A picture under way may still finish this long after a slider moved on.
-constexpr auto drag_grace = 200ms;
+constexpr auto edit_grace = 200ms;
 constexpr std::int64_t most_elements_shown = std::int64_t{1} << 19;
 
 /// The choice with a condition in it, so that the causal mask and none are expressions too.
@@ -144,7 +144,7 @@ std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, 
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
     const LaunchSpec& spec = program.launches()[launch];
     if (spec.grid_x != query_tiles || spec.blocks() != query_tiles * problem.query_planes()) continue;
-    const std::int64_t block = asked.plane * query_tiles + query_tile;
+    const std::int64_t block = spec.in_order_of_rows(asked.plane * query_tiles + query_tile);
     program.emit_block(static_cast<int>(launch), block, operations);
     if (operations.domain.axis != Axis::query || operations.domain.first > asked.query || operations.domain.end() <= asked.query)
       continue;
@@ -208,7 +208,7 @@ void MaskStudy::ask(const SimulationRequest& asked) {
             fault_ = fault;
           };
         },
-        drag_grace);
+        edit_grace);
   }
   ask_elements();
   ask_totals();
@@ -257,7 +257,7 @@ void MaskStudy::ask_elements() {
         }
         return [this, found] { elements_ = found; };
       },
-      drag_grace);
+      edit_grace);
 }
 
 void MaskStudy::look(const LookAtMask& at) {

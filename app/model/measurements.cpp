@@ -124,7 +124,7 @@ Measurements load_measurements() {
     if (!files.empty()) break;  // the folder that find_asset() would take them from
   }
   std::stable_partition(out.bundles.begin(), out.bundles.end(),
-                        [](const auto& known) { return known->bundle.gpu == reference_gpu; });
+                        [](const auto& known) { return fs::path(known->path).stem() == reference_gpu; });
   return out;
 }
 

@@ -24,6 +24,12 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
 }
 
+bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen) {
+  if (row.family != chosen.family) return false;
+  constexpr std::string_view rung = "hopper_";
+  return !row.id.starts_with(rung) || chosen.id.starts_with(rung) || chosen.source == row.source;
+}
+
 std::string companion_of(std::string_view algorithm) {
   auto [first, second] = racers(algorithm);
   std::string other = first == algorithm ? second : first;

@@ -7,6 +7,8 @@
 
 namespace tilescope {
 
+struct ProgramInfo;  // sim/programs/tile_program.h
+
 /// The two of a race, the slower kind first: the first row of the algorithm's family, and the algorithm. Where it is that row
 /// itself, the other is the last row of the family that has a button, or the last of all; of backward passes, the first of the last
 /// program. The algorithm twice where there is no other.
@@ -14,5 +16,9 @@ std::pair<std::string, std::string> racers(std::string_view algorithm);
 
 /// The other one of the two; empty where there is none.
 std::string companion_of(std::string_view algorithm);
+
+/// Whether a program is listed beside another of its family. The rungs of the Hopper ladder are listed beside each other; beside
+/// other programs only FlashAttention-3, the last rung, is.
+bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen);
 
 }  // namespace tilescope

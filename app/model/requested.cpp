@@ -1,6 +1,7 @@
 // Changes to the request, one function a control.
 #include "app/model/requested.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -22,6 +23,10 @@ void Requested::set_gpu(std::string source, GpuSpec gpu) {
   request.tile.reset();  // those of the kernel on that GPU: what suits a toy suits no H200
   request.blocks_per_sm.reset();
   request.focus_sm = 0;
+}
+
+void Requested::add_gpu(std::string path) {
+  if (std::find(gpu_ids.begin(), gpu_ids.end(), path) == gpu_ids.end()) gpu_ids.push_back(std::move(path));
 }
 
 void Requested::set_masking(MaskChoice choice) {

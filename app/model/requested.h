@@ -21,7 +21,7 @@ struct Requested {
   InputSource inputs;                // as the user gave them
   std::string gpu_source;            // what the GPU was loaded by: its id, or the path of a file
   GpuSpec gpu_base;                  // the GPU as its file has it, without overrides
-  std::vector<std::string> gpu_ids;  // that can be asked for by name
+  std::vector<std::string> gpu_ids;  // that can be asked for by name; the person's own by path
 
   SimulationRequest good_request;  // of the simulation on screen, as it was asked for
   bool good_race = false;
@@ -30,6 +30,8 @@ struct Requested {
 
   /// Takes another GPU, with the tile and the blocks per SM that its kernel has.
   void set_gpu(std::string source, GpuSpec gpu);
+  /// Adds a GPU's file to those that can be asked for by name.
+  void add_gpu(std::string path);
   /// Takes masks and a change of scores, with the program that has them where the one before takes none.
   void set_masking(MaskChoice choice);
   /// "l2.capacity_bytes=0". Errors  those of set_spec_value().

@@ -31,10 +31,11 @@ bool is_any(const Command& command) {
 
 /// False for what a state on its way does not have in it, and for what opens another.
 bool changes_state(const Command& command) {
-  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, LookIntoSms, LookAtMask, AskVisit,
-                 RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState,
-                 GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage,
-                 AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(command);
+  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
+                 AskVisit, RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
+                 BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson,
+                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(
+      command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -58,6 +59,8 @@ Session::State::State(Start start)
       measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
                background_threads(start.threads)),
       pinned(worker, start.load_gpu),
+      calibration(worker, std::move(start.calibrator), std::move(start.own_gpus), start.save_text),
+      glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
       export_job(std::move(start.program)),
       lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
               start.offer_lessons, start.load_gpu),
@@ -176,6 +179,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
   keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
 
+  if (workspace.range && workspace.range->from >= playback.end_cycle()) workspace.range.reset();
   say_misfit();
   if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
   if (going_to_probe) go_to_probe();
@@ -204,6 +208,8 @@ void Session::State::tick(double seconds) {
   const double now = clock ? clock() : 0;
   workspace.tick(clock ? std::max(0.0, now - std::exchange(ticked_at, now)) : seconds);
   export_job.tick();
+  calibration.tick();
+  if (std::string path = calibration.take_new_file(); !path.empty()) requested.add_gpu(std::move(path));
   lessons.tick(seconds, opening_state.has_value());
   if (!playback.empty()) {
     playback.tick(seconds);
@@ -281,6 +287,8 @@ SessionView Session::State::view() const {
   view.mask = masks.view();
   view.pinned = pinned.view();
   view.lesson = lessons.view();
+  view.calibration = &calibration.view();
+  view.glossary = glossary.get();
   view.work = worker.view(Queue::shown);
   view.background_work = worker.view(Queue::background);
   view.opening = opening_state.has_value();

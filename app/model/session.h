@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "app/model/calibration.h"
 #include "app/model/commands.h"
 #include "app/model/session_view.h"
 
 namespace tilescope {
 
+class Glossary;
 struct Deck;
 struct LessonList;
 struct SweepResult;
@@ -53,8 +55,11 @@ class Session {
     Measurements measurements;  // recorded ones
     std::string program;        // what draws exports, a path; empty: nothing does
     std::shared_ptr<const LessonList> lessons;
-    std::set<std::string> lessons_done;  // ids
-    bool offer_lessons = false;          // until one is opened, or the offer is declined
+    std::shared_ptr<const Glossary> glossary;  // null: an empty one
+    Calibrator calibrator;                     // of this machine's GPU; empty: nothing measures it
+    std::string own_gpus;                      // the folder that keeps what it measures; empty: none
+    std::set<std::string> lessons_done;        // ids
+    bool offer_lessons = false;                // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

@@ -317,6 +317,12 @@ void Session::State::operator()(const SetSide& command) {
 void Session::State::operator()(const ShowHelp& command) {
   workspace.help = command.on;
 }
+void Session::State::operator()(const ShowFind& command) {
+  workspace.find = command.on ? std::optional(command.text) : std::nullopt;
+}
+void Session::State::operator()(const SetTimeRange& command) {
+  workspace.range = command.range;
+}
 void Session::State::operator()(const ShowNotice& command) {
   workspace.notify(command.notice);
 }
@@ -376,6 +382,9 @@ void Session::State::operator()(const StopExport&) {
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }
+void Session::State::operator()(const Calibrate& command) {
+  command.on ? calibration.start() : calibration.stop();
+}
 void Session::State::operator()(const Measure&) {
   measured.measure();
 }
@@ -385,6 +394,7 @@ void Session::State::operator()(const CancelWork&) {
   worker.cancel(Queue::background);
   studies.stop();
   measured.cancel();
+  calibration.stop();
   pinned.cancel();
   derived.forget_requests();
   measured.forget_requests();

@@ -12,6 +12,7 @@ void Session::State::show_scene(std::shared_ptr<const WindowState> scene) {
 void Session::State::operator()(const OpenLesson& command) {
   auto scene = lessons.open(command.id, command.page);
   if (!scene) return workspace.notify(scene.error());
+  lecture_since = clock ? clock() : 0;  // a lesson has its own time
   show_scene(std::move(*scene));
 }
 

@@ -80,6 +80,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.alone = state.alone;
   workspace.side = state.side;
   workspace.by_sm = state.by_sm;
+  workspace.range = state.range;
   workspace.present = state.present;
   workspace.theme = state.theme;
   workspace.language = state.language;

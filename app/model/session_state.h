@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "app/model/calibration.h"
 #include "app/model/export_job.h"
+#include "app/model/glossary.h"
 #include "app/model/history.h"
 #include "app/model/lecture.h"
 #include "app/model/lesson_player.h"
@@ -62,6 +64,8 @@ struct Session::State {
   Derived derived{worker, retired, playback, requested};
   Measured measured;
   Pinned pinned;
+  Calibration calibration;
+  std::shared_ptr<const Glossary> glossary;
   ExportJob export_job;
   LessonPlayer lessons;
   Studies studies;
@@ -169,8 +173,10 @@ struct Session::State {
   void operator()(const SetPresent& command);
   void operator()(const SetAlone& command);
   void operator()(const SetSide& command);
+  void operator()(const SetTimeRange& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);
+  void operator()(const ShowFind& command);
   void operator()(const ShowNotice& command);
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
@@ -179,6 +185,7 @@ struct Session::State {
   void operator()(const StartExport& command);
   void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
+  void operator()(const Calibrate& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);
 };

@@ -19,8 +19,10 @@
 
 namespace tilescope {
 
-class Lecture;      // app/model/lecture.h
-struct ExportView;  // app/model/export_job.h
+class Glossary;          // app/model/glossary.h
+struct CalibrationView;  // app/model/calibration.h
+class Lecture;           // app/model/lecture.h
+struct ExportView;       // app/model/export_job.h
 
 /// The const views of the session's objects, to be read until its next tick() or apply().
 struct SessionView {
@@ -35,7 +37,9 @@ struct SessionView {
   MaskView mask;                       // what the Mask view shows
   WorkView work, background_work;      // for the lanes; for studies, validation and measurements
   LessonView lesson;
-  bool opening = false;  // a state is on its way: OpenState
+  const CalibrationView* calibration = nullptr;  // of this machine's GPU
+  const Glossary* glossary = nullptr;            // never null in a session
+  bool opening = false;                          // a state is on its way: OpenState
   bool can_undo = false, can_redo = false;
   std::uint64_t revision = 0;  // counts what may have changed the state
   const Lecture* lecture = nullptr;

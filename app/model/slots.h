@@ -22,7 +22,7 @@ inline constexpr int freeing = compare_runs + 1;
 inline constexpr int mask_picture = freeing + 1, mask_elements = mask_picture + 1;
 
 // Queue::background: what was asked for by hand goes first
-inline constexpr int measure = 0, pinned = 13, compare = 14, validate = 15, lesson = 50, lesson_task = 51, mask_totals = 99,
-                     study = 100, next_limit = 101, exactness = 102;
+inline constexpr int measure = 0, calibrate = 1, pinned = 13, compare = 14, validate = 15, lesson = 50, lesson_task = 51,
+                     mask_totals = 99, study = 100, next_limit = 101, exactness = 102;
 
 }  // namespace tilescope::slots

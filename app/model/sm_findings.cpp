@@ -13,7 +13,7 @@ namespace tilescope {
 namespace {
 
 /// What simulations that left the screen may take until they are let go of.
-constexpr std::size_t most_kept = 6, most_kept_bytes = 256 << 20;
+constexpr std::size_t most_kept_runs = 6, most_kept_bytes = 256 << 20;
 
 std::size_t bytes_of(const Simulation& simulation) {
   constexpr std::size_t interval_bytes = 2 * sizeof(Interval);  // and what is kept of each beside it
@@ -63,7 +63,7 @@ void SmFindings::keep(const std::shared_ptr<const Simulation>& left, std::span<c
   std::size_t bytes = 0, count = 0;
   for (auto kept = other_focus_.rbegin(); kept != other_focus_.rend(); ++kept) {
     bytes += bytes_of(**kept);
-    if (of_other_request(*kept) || ++count > most_kept || bytes > most_kept_bytes) retired_.add(std::move(*kept));
+    if (of_other_request(*kept) || ++count > most_kept_runs || bytes > most_kept_bytes) retired_.add(std::move(*kept));
   }
   std::erase(other_focus_, nullptr);
 }

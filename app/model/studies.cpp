@@ -16,7 +16,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::size_t most_kept = 12;
+constexpr std::size_t most_recent = 12;
 
 RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
   RooflineKernel kernel;
@@ -71,7 +71,7 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
   if (auto axis = parse_sweep_axis(usual_range("seq", request))) choice.axis = std::move(*axis);
   const auto chosen = find_program(request.algorithm);
   for (const ProgramInfo& row : program_table())
-    if (chosen && row.family == (*chosen)->family) choice.algorithms.emplace_back(row.id);
+    if (chosen && is_compared(row, **chosen)) choice.algorithms.emplace_back(row.id);
   return choice;
 }
 
@@ -114,7 +114,7 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
     return recent.front().study;
   }
   recent.push_front({key, std::make_shared<Growing<T>>(make())});
-  if (recent.size() > most_kept) recent.pop_back();
+  if (recent.size() > most_recent) recent.pop_back();
   return recent.front().study;
 }
 

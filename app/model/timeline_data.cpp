@@ -107,22 +107,53 @@ BandwidthCurve make_curve(const TimeBins& bins, std::span<const Link> links, dou
   return curve;
 }
 
+namespace {
+
+bool has_roles(const Simulation& simulation) {
+  const auto launches = simulation.program->launches();
+  return launches.size() == 1 && launches.front().needs.groups.size() > 1;
+}
+
+/// Returns the lanes of a simulation, without bars.
+std::vector<UnitLane> empty_lanes(const Simulation& simulation) {
+  std::vector<UnitLane> lanes;
+  if (!has_roles(simulation)) {
+    for (const Unit unit : timeline_units) lanes.emplace_back().unit = unit;
+    return lanes;
+  }
+  lanes.emplace_back().unit = Unit::copy;
+  lanes.emplace_back().unit = Unit::tensor;
+  const std::vector<WarpGroup>& groups = simulation.program->launches().front().needs.groups;
+  for (std::size_t group = 1; group < groups.size(); ++group) {  // the first one only loads
+    UnitLane& lane = lanes.emplace_back();
+    lane.unit = Unit::exp;
+    lane.group = static_cast<int>(group);
+    lane.name = groups[group].name;
+  }
+  lanes.emplace_back().unit = Unit::store;
+  return lanes;
+}
+
+}  // namespace
+
 TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const StepIndex> steps) {
   TimelineData data;
   data.steps = std::move(steps);
   data.end = simulation.trace->end_cycle();
   const auto intervals = simulation.trace->intervals(data.steps->sm);
-  std::array<std::vector<LaneBar>, unit_count> bars;
-  std::array<std::size_t, unit_count> counts{};
-  for (const Interval& interval : intervals) ++counts[static_cast<std::size_t>(interval.unit)];
-  for (std::size_t unit = 0; unit < unit_count; ++unit) bars[unit].reserve(counts[unit]);
+  data.lanes = empty_lanes(simulation);
+  std::vector<std::vector<LaneBar>> bars(data.lanes.size());
   for (std::size_t i = 0; i < intervals.size(); ++i)
-    bars[static_cast<std::size_t>(intervals[i].unit)].push_back(
-        {intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
-  for (std::size_t lane = 0; lane < timeline_units.size(); ++lane) {
-    const Unit unit = timeline_units[lane];
-    data.lanes[lane] = make_lane(unit, std::move(bars[static_cast<std::size_t>(unit)]), data.steps->labels);
+    for (std::size_t lane = 0; lane < bars.size(); ++lane)
+      if (data.lanes[lane].shows(intervals[i]))
+        bars[lane].push_back({intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
+  for (std::size_t lane = 0; lane < bars.size(); ++lane) {
+    UnitLane made = make_lane(data.lanes[lane].unit, std::move(bars[lane]), data.steps->labels);
+    made.group = data.lanes[lane].group;
+    made.name = data.lanes[lane].name;
+    data.lanes[lane] = std::move(made);
   }
+  if (has_roles(simulation)) data.bubbles = tensor_bubbles(simulation, data.steps->sm);
   const GpuSpec& gpu = simulation.request.gpu;
   data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write}, gpu.hbm_rate().value);
   data.l2 =

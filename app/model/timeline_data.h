@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/model/step_index.h"
+#include "sim/analysis/tensor_bubbles.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
@@ -36,11 +37,19 @@ struct LaneSeries {
 
 struct UnitLane {
   Unit unit = Unit::copy;
+  // Of a lane that shows what one warp group does: its number and name. Other lanes show a unit.
+  int group = -1;
+  std::string_view name = {};
   int tracks = 1;
   std::vector<LaneBar> bars;
   std::vector<double> latest_end;  // of bars 0 … i, so that the first visible bar is a binary search away
   std::vector<LaneSeries> series;
 
+  /// Returns whether the lane has a bar for the interval.
+  bool shows(const Interval& interval) const {
+    const bool moves = interval.unit == Unit::copy || interval.unit == Unit::store;
+    return group < 0 ? interval.unit == unit : interval.group == group && !moves;
+  }
   /// Indices [first, last) of bars that may be seen in [from, to].
   std::pair<std::size_t, std::size_t> visible(double from, double to) const;
 };
@@ -55,7 +64,9 @@ struct BandwidthCurve {
 
 struct TimelineData {
   std::shared_ptr<const StepIndex> steps;
-  std::array<UnitLane, timeline_units.size()> lanes;
+  /// Copy first. Then the units; or, where a block's warps have roles, the tensor cores, the groups that compute, and stores.
+  std::vector<UnitLane> lanes;
+  TensorBubbles bubbles;  // where warps have roles
   BandwidthCurve hbm, l2;
   double end = 0;
   std::shared_ptr<const StageFacts> stage_facts;  // what the stage wants to know, made off the frame on the same occasion

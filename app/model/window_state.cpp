@@ -103,6 +103,17 @@ Status read_real(std::string_view key, std::string_view text, double low, double
   return Done{};
 }
 
+/// Two cycles with a colon between them.
+Status read_range(std::string_view key, std::string_view text, TimeRange& into) {
+  const std::size_t colon = text.find(':');
+  const auto from = number<double>(text.substr(0, colon));
+  const auto to = number<double>(colon < text.size() ? text.substr(colon + 1) : std::string_view());
+  if (!from || !to || !(*from >= 0 && *from < *to && *to <= 1e300))
+    return bad_value(key, text, "two cycles, the earlier one first, such as 100:250");
+  into = {*from, *to};
+  return Done{};
+}
+
 Status read_on(std::string_view key, std::string_view text, bool& into) {
   if (text != "1") return bad_value(key, text, "1, or the key left out");
   into = true;
@@ -368,6 +379,9 @@ constexpr std::array keys = {
     Key{"side", [](const WindowState& s) { return unless(std::string("listing"), s.side); },
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::side>(s, key, text, side_panel_ids); }},
     switch_key<&WindowState::by_sm>("lanes_by_sm"),
+    Key{"range",
+        [](const WindowState& s) { return s.range ? Written(fmt::format("{}:{}", s.range->from, s.range->to)) : std::nullopt; },
+        [](WindowState& s, Text key, Text text) { return read_range(key, text, s.range.emplace()); }},
     switch_key<&WindowState::present>("present"),
     Key{"theme", [](const WindowState& s) { return s.theme == ThemeKind::light ? Written("light") : std::nullopt; },
         [](WindowState& s, Text key, Text text) {
@@ -575,6 +589,7 @@ WindowState window_state_of(const SessionView& view) {
   state.alone = workspace.alone;
   state.side = workspace.side;
   state.by_sm = workspace.by_sm;
+  state.range = workspace.range;
   state.present = workspace.present;
   state.theme = workspace.theme;
   state.language = workspace.language;

@@ -13,6 +13,7 @@
 
 #include "app/model/center_views.h"
 #include "app/model/session_view.h"
+#include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
 #include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
@@ -65,9 +66,10 @@ struct WindowState {
   int focus_sm = 0;
   std::optional<int> row;  // absent: the one that shows most
   CenterView center = CenterView::stage;
-  std::string alone;             // the zoomed panel; empty: none
-  std::string side = "listing";  // the panel beside the middle where there is one column for three
-  bool by_sm = false;            // the timeline's lanes are SMs
+  std::string alone;               // the zoomed panel; empty: none
+  std::string side = "listing";    // the panel beside the middle where there is one column for three
+  bool by_sm = false;              // the timeline's lanes are SMs
+  std::optional<TimeRange> range;  // that is chosen on the timeline; absent: none
   bool present = false;
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";

@@ -14,6 +14,7 @@ enum class WorkKind : std::uint8_t {
   probe_comparison,
   validation,
   measurement,
+  calibration,
   roofline,
   variants,
   fit_maps,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/model/center_views.h"
+#include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/result.h"
 #include "sim/core/tensor.h"
@@ -37,6 +38,8 @@ struct Workspace {
   bool by_sm = false;                     // the timeline's lanes are SMs
   bool present = false;                   // large text, no controls but the transport
   bool help = false;                      // the sheet of keys is open
+  std::optional<std::string> find;        // the search is open, with this text at first
+  std::optional<TimeRange> range;         // that is chosen on the timeline
   bool blank = false;                     // the screen is black
   std::optional<ControlMessage> message;
   double clock_seconds = 0;  // since the window opened

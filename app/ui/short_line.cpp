@@ -30,7 +30,22 @@ constexpr std::array lines = {Short{"mask S where key > query", "mask key > quer
                               Short{"dQ_accᵢ += dSK, in HBM", "dQ_acc += dSK"},
                               Short{"dQ_acc = dQ_acc + next copy", "dQ_acc += copy"},
                               Short{"store Oᵢ, lᵢ, mᵢ → HBM", "Oᵢ, lᵢ, mᵢ → HBM"},
-                              Short{"store Oᵢ, l′ᵢ, m′ᵢ → HBM", "Oᵢ, l′ᵢ, m′ᵢ → HBM"}};
+                              Short{"store Oᵢ, l′ᵢ, m′ᵢ → HBM", "Oᵢ, l′ᵢ, m′ᵢ → HBM"},
+                              Short{"load Qᵢ → shared (TMA)", "load Qᵢ (TMA)"},
+                              Short{"load Kⱼ → shared (TMA)", "load Kⱼ (TMA)"},
+                              Short{"load Vⱼ → shared (TMA)", "load Vⱼ (TMA)"},
+                              Short{"for each key tile j, from the last", "for each j, last first"},
+                              Short{"O = O + P Vⱼ (wgmma)", "O += P Vⱼ (wgmma)"},
+                              Short{"O = O / l,  L = m + log l", "O /= l,  L = m + log l"},
+                              Short{"producer: one thread of one warp", "producer: one thread"},
+                              Short{"consumer groups: 64 query rows each", "consumers: 64 rows"},
+                              Short{"wait empty[K]; load Kⱼ → full[K]", "load Kⱼ → full[K]"},
+                              Short{"wait empty[V]; load Vⱼ → full[V]", "load Vⱼ → full[V]"},
+                              Short{"wait O → empty[V]", "wait O → free V"},
+                              Short{"wait full[V] of tile j + 1", "wait full[V] of j+1"},
+                              Short{"issue O = O + P V of tile j + 1", "O += P V of j+1"},
+                              Short{"wait O → empty[V] of tile j + 1", "wait O of j+1"},
+                              Short{"wait full[V]; issue O = O + P V₀", "issue O += P V₀"}};
 
 }  // namespace
 

@@ -17,6 +17,8 @@ struct TabStops {
   std::vector<ImGuiID> drawn, last;  // in this frame so far, and in the one before
   int frame = -1;
   ImGuiID focused = 0;
+  int left = -1;      // the frame in which Tab went beyond the ends,
+  int direction = 0;  // and by which
 };
 
 TabStops& stops_of_frame() {
@@ -56,6 +58,19 @@ void move_tab_stop(int direction) {
     stops.focused = at + 1 == ids.end() ? 0 : *(at + 1);
   else
     stops.focused = at == ids.begin() ? 0 : *(at - 1);
+  if (stops.focused != 0) return;
+  stops.left = stops.frame;
+  stops.direction = direction;
+}
+
+bool tab_stop_has_focus() {
+  const TabStops& stops = stops_of_frame();
+  return stops.focused != 0 || stops.left == stops.frame;
+}
+
+int take_tab_beyond() {
+  TabStops& stops = stops_of_frame();
+  return stops.frame - stops.left <= 1 ? std::exchange(stops.direction, 0) : 0;
 }
 
 bool leave_tab_stops() {

@@ -11,6 +11,10 @@ namespace tilescope {
 bool tab_stop(const Theme& theme, const Rect& rect, float rounding);
 /// Gives the focus to the next stop (1) or the one before (-1); beyond the ends to none.
 void move_tab_stop(int direction);
+/// True while a stop has the focus, and in the frame in which the last one lost it by Tab.
+bool tab_stop_has_focus();
+/// Returns 1 or -1 once after Tab went beyond the last or the first stop, otherwise 0.
+int take_tab_beyond();
 /// Takes the focus away; false where none had it.
 bool leave_tab_stops();
 

@@ -2,6 +2,11 @@
 #include "app/ui/text_record.h"
 
 #include <algorithm>
+#include <cfloat>
+
+#include <imgui_internal.h>
+
+#include "app/ui/panel_state.h"
 
 namespace tilescope {
 
@@ -10,6 +15,51 @@ namespace {
 TextRecording*& recording() {
   thread_local TextRecording* active = nullptr;
   return active;
+}
+
+struct UnderMouse {
+  int frame = -1;
+  TextAt at;
+};
+
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+float width_of(const ImFont* font, float size, std::string_view text) {
+  // CalcTextSizeA is const in effect, not in ImGui 1.90's signature.
+  return const_cast<ImFont*>(font)->CalcTextSizeA(size, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
+
+/// The character of a line at `x` from its left.
+std::size_t character_at(const ImFont* font, float size, std::string_view line, float x) {
+  const float scale = size / font->FontSize;
+  const char* rest = nullptr;
+  const_cast<ImFont*>(font)->CalcTextSizeA(size, std::max(x, scale), 0, line.data(), line.data() + line.size(), &rest);
+  return std::min(static_cast<std::size_t>(rest - line.data()), line.size() - 1);
+}
+
+/// Keeps a text where the mouse is on it, and on the window that it is in.
+void note_under_mouse(ImVec2 at, const ImFont* font, float size, std::string_view text) {
+  const ImGuiContext* context = ImGui::GetCurrentContext();
+  if (context == nullptr || context->CurrentWindow == nullptr) return;
+  const ImVec2 mouse = context->IO.MousePos;
+  if (mouse.x < at.x || mouse.y < at.y) return;
+  for (std::string_view rest = text; !rest.empty() && mouse.y >= at.y; at.y += size) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (mouse.y >= at.y + size || line.empty()) continue;
+    const float right = at.x + width_of(font, size, line);
+    const ImGuiWindow& window = *context->CurrentWindow;
+    if (mouse.x >= right || !window.ClipRect.Contains(mouse)) return;
+    if (context->HoveredWindow == nullptr || context->HoveredWindow->RootWindow != window.RootWindow) return;
+    auto& seen = panel_state<UnderMouse>("text under the mouse");
+    seen.frame = context->FrameCount;
+    seen.at = {on_one_line(text), std::string(line), character_at(font, size, line, mouse.x - at.x), at, {right, at.y + size}};
+    return;
+  }
 }
 
 }  // namespace
@@ -22,12 +72,28 @@ TextRecording::~TextRecording() {
   recording() = nullptr;
 }
 
-void record_text(ImVec2 at, float height, std::string_view text) {
+void record_text(ImVec2 at, const ImFont* font, float size, std::string_view text) {
+  if (text.empty()) return;
+  note_under_mouse(at, font, size, text);
   TextRecording* const active = recording();
-  if (active == nullptr || text.empty()) return;
-  std::string line(text);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  active->pieces_.push_back({at, height, std::move(line)});
+  if (active == nullptr) return;
+  active->pieces_.push_back({at, size, on_one_line(text)});
+}
+
+void record_more_text(ImVec2 at, const ImFont* font, float size, std::string_view text, std::string_view between) {
+  TextRecording* const active = recording();
+  if (active == nullptr || active->pieces_.empty()) return record_text(at, font, size, text);
+  if (text.empty()) return;
+  note_under_mouse(at, font, size, text);
+  std::string& line = active->pieces_.back().text;
+  line += between;
+  line += on_one_line(text);
+}
+
+std::optional<TextAt> text_under_mouse() {
+  const auto& seen = panel_state<UnderMouse>("text under the mouse");
+  if (seen.frame < 0 || ImGui::GetFrameCount() - seen.frame > 1) return std::nullopt;
+  return seen.at;
 }
 
 std::string TextRecording::text() const {

@@ -111,18 +111,24 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
   const float width = align == Align::left ? 0 : text_width(font, shown);
   const float x = align == Align::left ? rect.min.x : align == Align::right ? rect.max.x - width : rect.center().x - width * 0.5F;
   const float y = rect.center().y - font->FontSize * 0.5F;
-  record_text({x, y}, font->FontSize, text);
+  record_text({x, y}, font, font->FontSize, text);
   list->AddText(font, font->FontSize, {snapped(x), snapped(y)}, color, shown.data(), shown.data() + shown.size());
 }
 
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
-  record_text(at, font->FontSize, text);
+  record_text(at, font, font->FontSize, text);
+  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
+  return text_width(font, text);
+}
+
+float draw_more_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, std::string_view between) {
+  record_more_text(at, font, font->FontSize, text, between);
   list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
   return text_width(font, text);
 }
 
 void text_item(ImFont* font, ImU32 color, std::string_view text) {
-  record_text(ImGui::GetCursorScreenPos(), font->FontSize, text);
+  record_text(ImGui::GetCursorScreenPos(), font, font->FontSize, text);
   ImGui::PushFont(font);
   ImGui::PushStyleColor(ImGuiCol_Text, color);
   ImGui::TextUnformatted(text.data(), text.data() + text.size());

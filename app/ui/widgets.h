@@ -39,6 +39,8 @@ std::string elide(const ImFont* font, std::string_view text, float width);
 void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align = Align::left);
 /// Draws one line with its top left at `at`, not elided; returns its width.
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text);
+/// The same for a text that goes on in the line of the text before. A copy has `between` between them.
+float draw_more_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, std::string_view between);
 /// Adds an ImGui text item.
 void text_item(ImFont* font, ImU32 color, std::string_view text);
 /// Adds an ImGui text item wrapped at the panel's edge.

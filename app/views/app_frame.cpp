@@ -20,6 +20,7 @@
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
+#include "app/views/terms.h"
 
 namespace tilescope {
 
@@ -53,6 +54,12 @@ const PanelInfo* find_panel(std::string_view id) {
 /// Returns true where one panel has all the room: a maximised one, or a view about the whole run, which has no step.
 bool has_whole_window(const View& view) {
   return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage;
+}
+
+/// Returns true for a view that would answer the question of the lesson's page: it is about the whole run. The roofline leaves out
+/// its sentences, because pages ask about its picture.
+bool is_withheld(const View& view) {
+  return view.lesson.locked && view.workspace->center != CenterView::stage && view.workspace->center != CenterView::roofline;
 }
 
 /// Returns true for panels that can scroll.
@@ -307,7 +314,7 @@ void AppFrame::draw_splitters(const View& view) {
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
-                           view.lesson.lesson != nullptr);
+                           in_column(view));
   fit_column_to_lesson(view);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
@@ -347,7 +354,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     draw_look(view, "timeline", layout_.timeline);
     draw_splitters(view);
   }
-  if (view.lesson.lesson != nullptr) {
+  if (in_column(view)) {
     draw_frame(layout_.lesson);
     draw_panel("lesson", layout_.lesson, view, commands);
   }
@@ -358,6 +365,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   if (view.lesson.offered) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
+  if (!view.workspace->blank) draw_term_tooltip(view);
 }
 
 void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
@@ -379,9 +387,31 @@ void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
                        !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
   if (clicked && !view.lanes.empty()) {
     menu_panel_ = shown_panel();
+    const std::optional<TextAt> text = text_under_mouse();
+    menu_text_ = text ? text->text : std::string();
+    menu_tooltip_ = shown_tooltip();
     ImGui::OpenPopup("panel menu");
   }
   if (!ImGui::BeginPopup("panel menu")) return;
+  const auto copy = [&](const std::string& text) {
+    ImGui::SetClipboardText(text.c_str());
+    commands.push(ShowNotice{Notice::text_copied});
+  };
+  if (!menu_text_.empty()) {
+    const std::string shown = elide(theme_.ui, menu_text_, std::round(260 * theme_.scale));
+    if (ImGui::MenuItem(fmt::format("{}##text", say(tr("Copy “{}”"), shown)).c_str())) copy(menu_text_);
+  }
+  if (!menu_tooltip_.empty() && ImGui::MenuItem(tr("Copy the tooltip"))) copy(menu_tooltip_);
+  constexpr std::size_t most_terms = 4;
+  std::vector<const GlossaryEntry*> entries = entries_in(view, menu_text_ + "\n" + menu_tooltip_);
+  entries.resize(std::min(entries.size(), most_terms));
+  for (const GlossaryEntry* entry : entries) {
+    const std::string& term = entry->text(view.workspace->language).term;
+    if (ImGui::MenuItem(fmt::format("{}##{}", say(tr("What is “{}”?"), term), entry->id).c_str(), "Ctrl F"))
+      commands.push(ShowFind{true, term});
+  }
+  if (menu_panel_ == "timeline") draw_timeline_menu(view, commands);
+  if (!menu_text_.empty() || !menu_tooltip_.empty() || menu_panel_ == "timeline") ImGui::Separator();
   if (ImGui::MenuItem(tr("Copy this panel as text"), "Ctrl ⇧ C")) copy_panel_ = menu_panel_;
   if (ImGui::MenuItem(tr("Copy the link to this state"), "Ctrl C")) copy_link(view, commands);
   ImGui::EndPopup();
@@ -396,6 +426,7 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
     }
   }
   if (view.lecture->listed) draw_scenes(view, commands);
+  view.workspace->find ? draw_find(view, commands) : close_find();
   if (view.lecture->asking) draw_question(view, commands);
   if (view.workspace->blank) return draw_blank();
   draw_pointer(view);
@@ -441,7 +472,7 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
 
 /// Lines of code need more room than a row or the traffic.
 void AppFrame::fit_column_to_lesson(const View& view) {
-  if (view.lesson.lesson == nullptr || layout_.one_column) return;
+  if (!in_column(view) || layout_.one_column) return;
   const auto& look = view.lesson.scene->look;
   if (std::find(look.begin(), look.end(), side_panels[0]) == look.end()) return;
   constexpr float upper = 0.66F;
@@ -466,12 +497,12 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
   std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
-  if (view.workspace->present && view.lesson.lesson == nullptr) {
+  if (view.workspace->present && !in_column(view)) {
     places.push_back({"softmax", layout_.softmax, layout_.softmax});
     if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
     return places;
   }
-  if (view.lesson.lesson != nullptr) {
+  if (in_column(view)) {
     const auto& look = view.lesson.scene->look;
     const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
     std::vector<std::string_view> beside;  // of the listing, the row and the traffic: what the page looks at goes first
@@ -518,7 +549,11 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
       draw_center_tabs(content, view, commands);
       content.min.y += center_tabs_height(theme_);
     }
-    draw_panel(center_panel(view), content, view, commands);
+    if (is_withheld(view))
+      draw_text(ImGui::GetWindowDrawList(), theme_.ui, content, theme_.text_dim,
+                tr("This view is about the whole run: it shows after the answer."), Align::center);
+    else
+      draw_panel(center_panel(view), content, view, commands);
   } else {
     if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
     draw_panel(std::string(place.panel).c_str(), content, view, commands);

@@ -28,6 +28,7 @@ class AppFrame {
     float scale = 1;          // display scale times the user's
     LayoutShares shares;
     std::string panel;                            // draw only this one; empty: the whole window
+    bool lesson_column = true;                    // false: an open lesson is told beside the picture, as on an exported page
     bool caption = false;                         // draw what is shown in place of the top bar, for exported pictures
     std::vector<std::string> languages = {"en"};  // for the language button
     bool say_missing_fonts = false;               // once, in the first seconds
@@ -88,6 +89,7 @@ class AppFrame {
   void draw_place(const Place& place, const View& view, Commands& commands);
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
+  bool in_column(const View& view) const { return view.lesson.lesson != nullptr && options_.lesson_column; }
   void fit_column_to_lesson(const View& view);
   /// Outlines what the lesson's page looks at and dims the rest.
   void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
@@ -116,9 +118,10 @@ class AppFrame {
   bool changed_ = false;  // a command was carried out after the frame was built
   double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
-  std::int64_t presses_ = 0;  // of the mouse, so far
-  std::string copy_panel_;    // whose text goes to the clipboard with the next frame; empty: none
-  std::string menu_panel_;    // whose menu is open
+  std::int64_t presses_ = 0;              // of the mouse, so far
+  std::string copy_panel_;                // whose text goes to the clipboard with the next frame; empty: none
+  std::string menu_panel_;                // whose menu is open
+  std::string menu_text_, menu_tooltip_;  // what the mouse was on when it opened
   bool tooltips_rest_ = false;
 };
 

@@ -25,6 +25,12 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
 /// Draws the key list over everything.
 void draw_help(const View& view, Commands& commands);
 
+/// Draws the search over operations of the run and words of the glossary.
+void draw_find(const View& view, Commands& commands);
+/// Adds the timeline's entries to the menu of a right click.
+void draw_timeline_menu(const View& view, Commands& commands);
+void close_find();
+
 /// Draws algorithm, GPU and problem in one line, in place of the top bar while presenting.
 void draw_presenting_bar(const Rect& rect, const View& view);
 /// Draws the list of scenes over the right side.
@@ -42,6 +48,10 @@ std::optional<bool> draw_left_over(const View& view, ImVec2 at);
 void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
 void draw_gpu_controls(const View& view, Commands& commands);
+/// Returns a GPU's number as a person reads it: "1 MiB", "132", "0.5".
+std::string spec_value_text(const SpecKey& key, double value);
+/// Measures this machine's GPU, with progress and what differs from the shipped spec; chooses it.
+void draw_own_gpu(const View& view, Commands& commands);
 void draw_input_controls(const View& view, Commands& commands);
 void draw_export_controls(const View& view, Commands& commands);
 

@@ -13,9 +13,13 @@
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
 #include "app/model/playhead.h"
+#include "app/model/timeline_data.h"
+#include "app/model/timeline_search.h"
 #include "app/ui/layout.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/tab_stops.h"
+#include "app/ui/text_record.h"
+#include "app/views/terms.h"
 
 namespace tilescope {
 
@@ -77,9 +81,20 @@ void handle_steps(const View& view, Commands& commands) {
   const bool pages = view.lesson.lesson == nullptr;
   if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
   if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
+  if (pages && !view.lanes.empty()) {
+    const int last_row = static_cast<int>(view.lane().simulation->program->tile().block_q) - 1, row = view.workspace->row;
+    if (pressed(ImGuiKey_DownArrow, true)) commands.push(SelectRow{std::min(row + 1, std::max(0, last_row))});
+    if (pressed(ImGuiKey_UpArrow, true)) commands.push(SelectRow{std::max(0, row - 1)});
+  }
   if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
+}
+
+void focus_next_sm(const View& view, int direction, Commands& commands) {
+  if (view.lanes.empty()) return;
+  const int count = static_cast<int>(view.lane().simulation->request.gpu.sm_count);
+  commands.push(SetFocusSm{(view.lane().focus_sm + direction + count) % count});
 }
 
 std::string next_side(std::string_view side) {
@@ -91,8 +106,10 @@ std::string next_side(std::string_view side) {
 void handle_escape(const View& view, Commands& commands) {
   if (view.workspace->help) return commands.push(ShowHelp{false});
   if (view.lecture->asking) return commands.push(AskClass{false});
+  if (view.workspace->find) return commands.push(ShowFind{false});
   if (view.lecture->listed) return commands.push(ShowScenes{false});
   if (view.work.seconds > 0) return commands.push(CancelWork{});
+  if (view.workspace->range) return commands.push(SetTimeRange{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
   if (view.workspace->present) return commands.push(SetPresent{false});
   if (view.playback.playing) return commands.push(SetPlaying{false});
@@ -108,7 +125,19 @@ bool handle_blank(const View& view, Commands& commands) {
   return true;
 }
 
-/// Undo, links and scenes.
+/// The search, at the term under the mouse where there is one.
+void open_find(const View& view, Commands& commands) {
+  if (view.workspace->find) return commands.push(ShowFind{false});
+  const std::optional<TextAt> text = text_under_mouse();
+  std::string about = text ? text->line : std::string();
+  if (view.glossary != nullptr && text)
+    for (const FoundTerm& found : view.glossary->terms_in(text->line, view.workspace->language))
+      if (text->byte >= found.first && text->byte < found.last) about = text->line.substr(found.first, found.last - found.first);
+  const auto entries = entries_in(view, about);
+  commands.push(ShowFind{true, entries.empty() ? std::string() : entries.front()->text(view.workspace->language).term});
+}
+
+/// Undo, links, scenes and the search.
 void handle_sharing(const View& view, Commands& commands) {
   const bool back = held(ImGuiMod_Shift);
   if (pressed(ImGuiKey_Z, true)) back ? commands.push(Redo{}) : commands.push(Undo{});
@@ -116,6 +145,7 @@ void handle_sharing(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_D)) commands.push(BookmarkState{});
   if (pressed(ImGuiKey_C) && !back && !view.lanes.empty()) copy_link(view, commands);
   if (pressed(ImGuiKey_V)) paste_link(commands);
+  if (pressed(ImGuiKey_F)) open_find(view, commands);
 }
 
 }  // namespace
@@ -129,8 +159,23 @@ void paste_link(Commands& commands) {
   if (const char* text = ImGui::GetClipboardText(); text != nullptr && *text != '\0') commands.push(OpenLink{text});
 }
 
+void go_to_stall(const View& view, int direction, Commands& commands) {
+  if (view.lanes.empty() || !view.lane().timeline) return;
+  const Lane& lane = view.lane();
+  if (const auto step = next_stall(*lane.simulation, *lane.timeline->steps, lane.step, direction)) commands.push(SeekStep{*step});
+}
+
+void choose_range_here(const View& view, int end, Commands& commands) {
+  if (view.lanes.empty()) return;
+  const double here = view.playback.cycle, last = view.lane().simulation->cycles.value;
+  const auto& range = view.workspace->range;
+  const TimeRange chosen = end > 0 ? TimeRange{here, range && range->to > here ? range->to : last}
+                                   : TimeRange{range && range->from < here ? range->from : 0, here};
+  if (chosen.from < chosen.to) commands.push(SetTimeRange{chosen});
+}
+
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
-  if (view.lesson.lesson != nullptr) handle_lesson(view, commands);
+  if (view.lesson.lesson != nullptr && !view.workspace->blank) handle_lesson(view, commands);
   if (ImGui::GetIO().WantTextInput) return 1;
   // Esc closes a popover before this frame: the key is not for the window then.
   auto& was_open = panel_state<bool>("popover was open");
@@ -143,7 +188,8 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     handle_sharing(view, commands);
   }
   if (handle_blank(view, commands)) return 1;
-  if (!popup && view.lesson.lesson == nullptr && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
+  const bool bars = view.lesson.lesson == nullptr || tab_stop_has_focus();  // else Tab goes through the lesson
+  if (!popup && bars && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
   // Inside a popover the arrows and Space go through its items, once they are in use.
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
   if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
@@ -167,12 +213,16 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
   if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
   if (pressed(ImGuiKey_K)) commands.push(PinRun{});
+  if (pressed(ImGuiKey_W, true)) go_to_stall(view, held(ImGuiMod_Shift) ? -1 : 1, commands);
+  if (typed('<') || typed('>')) focus_next_sm(view, typed('<') ? -1 : 1, commands);
+  if (typed('[')) choose_range_here(view, 1, commands);
+  if (typed(']')) choose_range_here(view, -1, commands);
   if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 30> rows = {{
+  static constexpr std::array<KeyHelp, 36> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -180,6 +230,8 @@ std::span<const KeyHelp> key_help() {
       {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
       {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
       {"Home, End", "First or last step"},
+      {"↑ ↓", "Row of the softmax above or below"},
+      {"< >", "SM in focus: the one before or after"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},
@@ -187,6 +239,10 @@ std::span<const KeyHelp> key_help() {
       {"R", "Race against standard attention"},
       {"K", "Pin the run on screen for the Compare view"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
+      {"W, ⇧ W", "Next stall, or the one before"},
+      {"J", "Scroll the timeline to the playhead"},
+      {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
+      {"Ctrl F", "Find an operation, or a word of the glossary"},
       {"T", "Dark or light"},
       {"M", "Measure this problem on this machine's GPU"},
       {"F5, F11", "Present: large numbers, no controls"},

@@ -15,6 +15,11 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 
 /// Puts the link to what is shown on the clipboard.
 void copy_link(const View& view, Commands& commands);
+/// Goes to the next operation that stalled (1) or the one before (-1).
+void go_to_stall(const View& view, int direction, Commands& commands);
+/// Begins (1) or ends (-1) the chosen stretch of the timeline at the playhead.
+void choose_range_here(const View& view, int end, Commands& commands);
+
 /// Opens the link on the clipboard.
 void paste_link(Commands& commands);
 

@@ -24,6 +24,8 @@ const char* words_of(WorkKind kind) {
       return tr("comparing the model with the measurements");
     case WorkKind::measurement:
       return tr("measuring");
+    case WorkKind::calibration:
+      return tr("measuring this machine's GPU");
     case WorkKind::roofline:
       return tr("computing the roofline");
     case WorkKind::variants:

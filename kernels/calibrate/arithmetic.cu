@@ -177,7 +177,7 @@ Result<double> counted(int threads, Launch launch) {
       });
 }
 
-constexpr double quarters = 4, lanes = 32, mma_flops = 2 * 16 * 8 * 16, count = 48;
+constexpr double sub_partitions = 4, lanes = 32, mma_flops = 2 * 16 * 8 * 16, count = 48;
 
 }  // namespace
 
@@ -198,13 +198,14 @@ Result<ArithmeticRates> arithmetic_rates() {
     to = work / *body;
     return Done{};
   };
-  for (const Status& done : {rate(rates.mma_flops, quarters * count * mma_flops, cycles_of<H, Mma, Mma>(2)),
-                             rate(rates.mma_flops_bf16, quarters * count * mma_flops, cycles_of<device::bfloat_type, Mma, Mma>(2)),
-                             rate(rates.fp32_flops, quarters * 192 * 2 * lanes, cycles_of<H, Fma, Fma>(2)),
-                             rate(rates.alu_lanes, quarters * 192 * lanes, cycles_of<H, Max, Max>(2)),
-                             rate(rates.pack_lanes, quarters * 192 * lanes, cycles_of<H, Pack, Pack>(2)),
-                             rate(rates.exps, quarters * count * lanes, cycles_of<H, Exp, Exp>(2)),
-                             rate(rates.shared_bytes, quarters * 8 * 512, cycles_of<H, Matrices, Matrices>(2))})
+  for (const Status& done :
+       {rate(rates.mma_flops, sub_partitions * count * mma_flops, cycles_of<H, Mma, Mma>(2)),
+        rate(rates.mma_flops_bf16, sub_partitions * count * mma_flops, cycles_of<device::bfloat_type, Mma, Mma>(2)),
+        rate(rates.fp32_flops, sub_partitions * 192 * 2 * lanes, cycles_of<H, Fma, Fma>(2)),
+        rate(rates.alu_lanes, sub_partitions * 192 * lanes, cycles_of<H, Max, Max>(2)),
+        rate(rates.pack_lanes, sub_partitions * 192 * lanes, cycles_of<H, Pack, Pack>(2)),
+        rate(rates.exps, sub_partitions * count * lanes, cycles_of<H, Exp, Exp>(2)),
+        rate(rates.shared_bytes, sub_partitions * 8 * 512, cycles_of<H, Matrices, Matrices>(2))})
     if (!done) return done.error();
   const Result<double> alone = cycles_of<H, Product, Product>(2), beside = cycles_of<H, Product, Softmax>(2);
   if (!alone) return alone.error();

@@ -13,6 +13,7 @@
 #include "kernels/calibrate/launching.h"
 #include "kernels/calibrate/memory.h"
 #include "kernels/calibrate/products.h"
+#include "kernels/calibrate/reducing.h"
 #include "kernels/calibrate/sharing.h"
 
 namespace tilescope {
@@ -183,6 +184,34 @@ Status add_l2(const Setup& setup, Values& values) {
   return Done{};
 }
 
+Status add_additions(const Setup& setup, Values& values) {
+  constexpr std::int64_t kib = 1024;
+  const int sms = setup.device.sm_count;
+  const auto rate = [](AddTarget target, int blocks, std::int64_t bytes, int rounds) {
+    return add_rate(AddForm::scalar, target, blocks, bytes, rounds);
+  };
+  const std::int64_t missing_bytes = 4 * setup.device.l2_bytes / sms / (64 * kib) * (64 * kib);
+  const Result<double> one = rate(AddTarget::own, 1, 64 * kib, 64), all = rate(AddTarget::own, sms, 64 * kib, 64),
+                       few = rate(AddTarget::same, sms, 64 * kib, 64), many = rate(AddTarget::same, sms, 1024 * kib, 8),
+                       missing = rate(AddTarget::own, sms, missing_bytes, 1);
+  for (const Result<double>* each : {&one, &all, &few, &many, &missing})
+    if (!*each) return each->error();
+  std::string forms;
+  if (setup.device.compute_major >= 9)
+    for (const AddForm form : {AddForm::pair, AddForm::quad, AddForm::bulk}) {
+      const Result<double> other = add_rate(form, AddTarget::own, 1, 64 * kib, 64);
+      if (!other) return other.error();
+      forms += fmt::format("{}{} {:.4g}", forms.empty() ? "; " : ", ", to_string(form), *other);
+    }
+  values.push_back({"sm.reduce_bytes_per_cycle", rounded(*one),
+                    fmt::format("one SM adds fp32 numbers to 64 KiB over and over, one red.global.add a number{}", forms)});
+  values.push_back({"l2.reduce_bytes_per_cycle", rounded(*all * sms),
+                    fmt::format("each of {} SMs adds to its own 64 KiB; all to the same 64 KiB {:.4g}, to the same 1 MiB {:.4g}; "
+                                "missing the L2 {:.4g}",
+                                sms, *few * sms, *many * sms, *missing * sms)});
+  return Done{};
+}
+
 Status add_sharing(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
   constexpr std::int64_t kib = 1024;
@@ -307,6 +336,7 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
                {"products by shape", add_products},
                {"latencies", add_latencies},
                {"L2", add_l2},
+               {"additions", add_additions},
                {"sharing", add_sharing},
                {"HBM", add_hbm},
                {"launches", add_launches},
@@ -314,7 +344,8 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
   Values values;
   int done = 0;
   for (const auto& step : steps) {
-    if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps)))) return Error{"cancelled"};
+    if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps))))
+      return Error{"cancelled", Error::Kind::cancelled};
     if (Status ran = step.run({device, base, effort}, values); !ran) return ran.error();
   }
   return values;

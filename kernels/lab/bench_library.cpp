@@ -1,36 +1,109 @@
 // A C interface to the kernels for beside_pytorch.py: device addresses in, an error sentence or null out.
+#include <algorithm>
+#include <deque>
 #include <string>
 
+#include "kernels/flex/flex.h"
 #include "kernels/kernel_table.h"
+#include "sim/masks/mask_choice.h"
 
-extern "C" {
+namespace {
 
-/// Runs a kernel; sizes as in AttentionProblem, addresses as in DeviceTensors. Returns null or the error sentence.
-const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, int causal, void* const* addresses, void* stream) {
-  using namespace tilescope;
-  static thread_local std::string sentence;
-  AttentionProblem problem;
+tilescope::AttentionProblem problem_of(const long long* sizes) {
+  tilescope::AttentionProblem problem;
   problem.batch = sizes[0];
   problem.heads = sizes[1];
   problem.kv_heads = sizes[2];
   problem.seq_q = sizes[3];
   problem.seq_kv = sizes[4];
   problem.head_dim = sizes[5];
+  return problem;
+}
+
+}  // namespace
+
+extern "C" {
+
+/// Runs a kernel. `sizes` are those of AttentionProblem and the copies of dQ_acc; `addresses` are in the order of DeviceTensors.
+/// Returns null or the error sentence.
+const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, int causal, void* const* addresses, void* stream) {
+  using namespace tilescope;
+  static thread_local std::string sentence;
+  const Result<const KernelInfo*> kernel = find_kernel(id);
+  AttentionProblem problem = problem_of(sizes);
   problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
   problem.causal = causal != 0;
-  DeviceTensors tensors{addresses[0],
-                        addresses[1],
-                        addresses[2],
-                        addresses[3],
-                        addresses[4],
-                        addresses[5],
-                        static_cast<float*>(addresses[6]),
-                        static_cast<float*>(addresses[7]),
-                        static_cast<float*>(addresses[8])};
-  const Result<const KernelInfo*> kernel = find_kernel(id);
-  const Status launched = kernel ? launch(**kernel, problem, tensors, stream) : Status(kernel.error());
+  if (kernel) problem.pass = (*kernel)->pass;
+  const auto floats = [&](int i) { return static_cast<float*>(addresses[i]); };
+  DeviceTensors t;
+  t.q = addresses[0], t.k = addresses[1], t.v = addresses[2];
+  t.s = addresses[3], t.p = addresses[4], t.o = addresses[5];
+  t.lse = floats(6), t.m = floats(7), t.l = floats(8);
+  t.d_o = addresses[9], t.dq = addresses[10], t.dk = addresses[11], t.dv = addresses[12];
+  t.delta = floats(13), t.dq_acc = floats(14), t.dq_acc_copies = static_cast<int>(sizes[6]);
+  t.dp = addresses[15], t.ds = addresses[16];
+  const Status launched = kernel ? launch(**kernel, problem, t, stream) : Status(kernel.error());
   if (launched) return nullptr;
   sentence = launched.error().sentence;
+  return sentence.c_str();
+}
+
+/// Returns the copies of dQ_acc that a kernel needs on a device with `sm_count` SMs.
+int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
+  using namespace tilescope;
+  const Result<const KernelInfo*> kernel = find_kernel(id);
+  if (!kernel || (*kernel)->sum_copies == nullptr) return 1;
+  AttentionProblem problem = problem_of(sizes);
+  problem.pass = (*kernel)->pass;
+  return (*kernel)->sum_copies(problem, sm_count);
+}
+
+/// Runs flex with the mask and the score expression of a request; empty: none. Tables are int32, of one dimension, on the host. A
+/// request is prepared once: what is timed afterwards is the launch. Returns null or the error sentence.
+const char* tilescope_run_flex(const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
+                               const char* const* table_names, const int* const* tables, const long long* table_lengths,
+                               void* const* addresses, void* stream) {
+  using namespace tilescope;
+  struct Request {
+    std::string key;
+    AttentionProblem problem;
+  };
+  static thread_local std::deque<Request> requests;
+  static thread_local std::string sentence;
+  std::string key = std::string(mask) + '\0' + score + '\0' + std::to_string(is_bf16);
+  for (int i = 0; i < 6; ++i) key += ' ' + std::to_string(sizes[i]);
+  auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& one) { return one.key == key; });
+  if (known == requests.end()) {
+    AttentionProblem problem;
+    problem.batch = sizes[0];
+    problem.heads = sizes[1];
+    problem.kv_heads = sizes[2];
+    problem.seq_q = sizes[3];
+    problem.seq_kv = sizes[4];
+    problem.head_dim = sizes[5];
+    problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
+    MaskChoice choice;
+    if (*mask != '\0') choice.masks = {mask};
+    choice.score = score;
+    for (int i = 0; i < table_count; ++i)
+      choice.tables.push_back(
+          std::make_shared<const CapturedTable>(make_table(table_names[i], {tables[i], tables[i] + table_lengths[i]})));
+    if (const Status settled = settle_masks(choice, problem); !settled) {
+      sentence = settled.error().sentence.text();
+      return sentence.c_str();
+    }
+    requests.push_front({key, std::move(problem)});
+    known = requests.begin();
+  }
+  DeviceTensors tensors;
+  tensors.q = addresses[0];
+  tensors.k = addresses[1];
+  tensors.v = addresses[2];
+  tensors.o = addresses[3];
+  tensors.lse = static_cast<float*>(addresses[4]);
+  const Status launched = launch_flex(known->problem, tensors, stream);
+  if (launched) return nullptr;
+  sentence = launched.error().sentence.text();
   return sentence.c_str();
 }
 }

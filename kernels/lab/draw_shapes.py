@@ -1,6 +1,6 @@
 """Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
-Usage: python3 kernels/lab/draw_shapes.py SEED
+Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -8,11 +8,17 @@ import math
 import random
 import sys
 
-counts = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "softmax_safe": 4, "softmax_online": 4, "softmax_fused": 4,
-          "matmul_naive": 4, "matmul_tiled": 4}
-longest = {"flash2": 40000, "standard": 12000, "standard_cublas": 12000, "flash1": 6000, "matmul_naive": 2500}
-most_work = {"flash1": 2**38, "matmul_naive": 2**34}  # multiply-adds of one product
-attention = {"flash2", "standard", "standard_cublas", "flash1"}
+forward = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "softmax_safe": 4, "softmax_online": 4, "softmax_fused": 4,
+           "matmul_naive": 4, "matmul_tiled": 4}
+backward = {"standard_backward": 6, "flash1_backward": 6, "flash2_backward": 9, "flash2_backward_two_pass": 6,
+            "flash2_backward_deterministic": 6}
+longest = {"flash2": 40000, "standard": 12000, "standard_cublas": 12000, "flash1": 6000, "matmul_naive": 2500,
+           "standard_backward": 10000, "flash1_backward": 3000}
+most_work = {"flash1": 2**38, "matmul_naive": 2**34, "flash1_backward": 2**36}  # multiply-adds of one product
+longest.update({kernel: 16000 for kernel in backward if "flash2" in kernel})
+most_work.update({kernel: 2**41 for kernel in backward if "flash2" in kernel})
+attention = {"flash2", "standard", "standard_cublas", "flash1", *backward}
+keeps_matrix = {*forward, "standard_backward"} - {"flash2", "flash1"}
 
 
 def log_uniform(low, high):
@@ -34,14 +40,18 @@ def draw(kernel):
     heads = max(group, heads // group * group)
     dim = random.choice([64, 128])
     planes = batch * heads
-    too_large = 2 * planes * rows * keys > 2**32 and kernel not in {"flash2", "flash1"}
+    too_large = 2 * planes * rows * keys > 2**32 and kernel in keeps_matrix
     if too_large or planes * rows * keys * dim > most_work.get(kernel, 2**43):
         return draw(kernel)
-    return (f"{kernel:<16}{batch:>3}{heads:>4}{heads // group:>4}{rows:>7}{keys:>7}{dim:>4}  {random.choice(['fp16', 'bf16'])}  "
+    return (f"{kernel:<{width}}{batch:>3}{heads:>4}{heads // group:>4}{rows:>7}{keys:>7}{dim:>4}  {random.choice(['fp16', 'bf16'])}  "
             f"{'causal' if masked else 'full  '}  judge")
 
 
 random.seed(int(sys.argv[1]))
-for kernel, count in counts.items():
-    for _ in range(count):
+names = sys.argv[2:] or list(forward)
+if names == ["backward"]:
+    names = list(backward)
+width = 16 if set(names) <= set(forward) else 30
+for kernel in names:
+    for _ in range({**forward, **backward}[kernel]):
         print(draw(kernel))

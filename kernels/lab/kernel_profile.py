@@ -21,8 +21,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ARCHITECTURE = "sm_90"
-FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", f"-arch={ARCHITECTURE}", "-cubin"]
+FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", "-cubin"]
 MARK = "# Read by hand"
 
 # The launches of each kernel: name of the launch, name of the device function. A launch that belongs to another kernel is missing
@@ -35,9 +34,31 @@ LAUNCHES = {
     "softmax_fused": {"softmax": "softmax_fused_kernel"},
     "standard": {"softmax": "rows_kernel", "output": "output_kernel"},
     "flash1": {"attention": "flash1_kernel"},
+    "standard_backward": {"dV": "keys_sum_kernel", "dP": "scores_kernel", "dS": "gradient_rows_kernel", "dQ": "queries_sum_kernel"},
+    "flash1_backward": {"gradients": "flash1_backward_kernel"},
+    "flash2_backward": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_kernel", "convert dQ": "convert_kernel"},
+    "flash2_backward_two_pass": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_two_pass_kernel"},
+    "flash2_backward_deterministic": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_deterministic_kernel",
+                                      "convert dQ": "convert_kernel"},
     "flash2": {"attention": "flash2_kernel"},
     "flash2_descending": {"attention": "flash2_kernel"},
+    "flash2_longest": {"attention": "flash2_kernel"},
+    "hopper_wgmma": {"attention": "hopper_wgmma_kernel"},
+    "hopper_producer": {"attention": "hopper_producer_kernel"},
+    "hopper_three_groups": {"attention": "hopper_producer_kernel"},
+    "hopper_overlap": {"attention": "hopper_overlap_kernel"},
+    "hopper_ping_pong": {"attention": "hopper_ping_pong_kernel"},
+    "hopper_persistent": {"attention": "hopper_persistent_kernel"},
+    "hopper_causal": {"attention": "hopper_causal_kernel"},
+    "hopper_wgmma_longest": {"attention": "hopper_wgmma_kernel"},
+    "flex": {"attention": "flex_kernel"},
 }
+
+
+def architecture_of(kernel):
+    """Returns the GPU that the kernel is compiled for. wgmma and setmaxnreg exist only in code for sm_90a."""
+    return "sm_90a" if kernel.startswith("hopper_") else "sm_90"
+
 
 # Pipes by the opcode of an instruction. Other opcodes count as "other".
 PIPES = {
@@ -47,9 +68,10 @@ PIPES = {
             "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX", "VIMNMX3"},
     "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
     "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
-               "RED", "REDUX", "ARRIVES"},
+               "RED", "REDG", "REDUX", "ARRIVES", "UTMALDG", "UTMASTG", "UTMACCTL", "UTMAPF"},
     "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
-                "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE"},
+                "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE",
+                "WARPGROUP", "USETMAXREG", "UTMACMDFLUSH"},
     "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F", "VOTEU"},
 }
 PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
@@ -128,9 +150,9 @@ def by_pipe(cubin_path, cuobjdump):
     return counts
 
 
-def compile_one(nvcc, source, folder):
+def compile_one(nvcc, source, folder, architecture):
     out = pathlib.Path(folder) / (source.stem + ".cubin")
-    run = subprocess.run([nvcc, *FLAGS, "-Xptxas", "-v", f"-I{ROOT}", "-o", out, source], capture_output=True, text=True)
+    run = subprocess.run([nvcc, *FLAGS, f"-gencode=arch=compute_{architecture[3:]},code={architecture}", "-Xptxas", "-v", f"-I{ROOT}", "-o", out, source], capture_output=True, text=True)
     if run.returncode != 0:
         raise Fail(f"{source.relative_to(ROOT)} does not compile:\n{run.stderr}")
     return out, run.stderr + run.stdout
@@ -141,7 +163,7 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
     sources = [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]
     builds = []
     for source in sources:
-        cubin_path, log = compile_one(nvcc, source, folder)
+        cubin_path, log = compile_one(nvcc, source, folder, architecture_of(kernel))
         cubin = cubin_path.read_bytes()
         parts = dict(sections(cubin))
         used = resource_usage(log)
@@ -191,7 +213,7 @@ def profile_text(kernel, builds, compiler, before):
     kept = kept_pipes(before)
     text = f"# What the compiler made of {kernel}, one [[build]] for each compiled function. Written by kernels/lab/kernel_profile.py.\n"
     text += "# Dynamic shared memory depends on the problem, and is in the kernel table. Stalls and instructions are of the code, not of a run.\n"
-    text += f'compiler = "{compiler}"\narchitecture = "{ARCHITECTURE}"\n'
+    text += f'compiler = "{compiler}"\narchitecture = "{architecture_of(kernel)}"\n'
     for build in builds:
         if "by_pipe" not in build and build["code"] in kept:
             code = build.pop("code")

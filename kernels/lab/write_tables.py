@@ -1,4 +1,5 @@
-"""Writes the tables of docs/measuring.md from kernels/lab/measured/<gpu>-pytorch.json and assets/measured/<gpu>*.json.
+"""Writes the tables of docs/measuring.md and docs/backward.md from kernels/lab/measured/<gpu>-pytorch*.json and
+assets/measured/<gpu>*.json.
 
 Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
 Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
@@ -54,6 +55,32 @@ def beside_pytorch(pytorch):
     return table(head, rows) + note
 
 
+def shape_of(row):
+    return [row["d"], row["n"], "causal" if row["causal"] else ""]
+
+
+def backward_beside_pytorch(pytorch):
+    names = {"flash2_backward": "flash2_backward", "flash2_backward_two_pass": "two_pass", "flash2_backward_deterministic": "deterministic",
+             "standard_backward": "standard_backward", "pytorch_flash": "PyTorch flash", "pytorch_cudnn": "PyTorch cuDNN"}
+    rows = [[*shape_of(r), *(r.get(name + "_tflops", "–") for name in names), f"{r['pytorch_flash_ms'] / r['flash2_backward_ms']:.3f}",
+             f"{r['pytorch_cudnn_ms'] / r['flash2_backward_ms']:.3f}"] for r in pytorch["rows"]]
+    note = (f"\n\nTFLOP/s of the backward pass (10·N·Nk·d a head) on {pytorch['device']}, PyTorch {pytorch['torch']}. Geometric means of the last "
+            f"columns: {pytorch['mean_over_flash']:.3f} and {pytorch['mean_over_cudnn']:.3f}.")
+    return table(["d", "N", "mask", *names.values(), "over flash", "over cuDNN"], rows) + note
+
+
+def both_passes(pytorch):
+    rows = []
+    for r in pytorch["rows"]:
+        if r["causal"]:
+            continue
+        times = [f"{r[name + '_ms']:.2f} ms" if name + "_ms" in r else "–" for name in ("both_flash2", "both_pytorch_flash", "both_unfused")]
+        memory = [f"{r[name + '_bytes'] / 1e6:,.1f} MB".replace(",", " ") if name + "_bytes" in r else "–" for name in ("both_flash2", "both_unfused")]
+        gain = f"{r['both_unfused_ms'] / r['both_flash2_ms']:.2f}" if "both_unfused_ms" in r else "–"
+        rows.append([r["d"], r["n"], *times, gain, *memory])
+    return table(["d", "N", "flash2", "PyTorch flash", "PyTorch unfused", "unfused / flash2", "memory, flash2", "memory, unfused"], rows)
+
+
 def suite(bundle):
     """Returns the number of cases of each kernel and the spread of their repeats."""
     def spread(s):
@@ -100,18 +127,26 @@ def samples():
     return table(["file", "case", "samples", "interval", "HBM read", "HBM written", "peak"], rows)
 
 
-def main():
-    pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
-    tables = {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle), "probe": probe_cost(),
-              "samples": samples()}
-    page = root / "docs/measuring.md"
-    text = page.read_text()
+def write(page, tables):
+    path = root / page
+    text = path.read_text()
     for name, content in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
-            sys.exit(f"docs/measuring.md has no place for the table '{name}'")
+            sys.exit(f"{page} has no place for the table '{name}'")
         text = pattern.sub(lambda match: match[1] + content + "\n" + match[2], text)
-    page.write_text(text)
+    path.write_text(text)
+
+
+def main():
+    pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
+    write("docs/measuring.md", {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle),
+                                "probe": probe_cost(), "samples": samples()})
+    if (root / f"kernels/lab/measured/{gpu}-pytorch-backward.json").exists():
+        backward = load(f"kernels/lab/measured/{gpu}-pytorch-backward.json")
+        write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})
+    if (root / f"assets/measured/{gpu}-backward.json").exists():
+        write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
 
 
 main()

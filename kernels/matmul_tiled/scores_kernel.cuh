@@ -18,6 +18,7 @@ struct ScoresShape {
   using T = Element;
   static constexpr int br = 128, bc = 128, threads = 256, row_bytes = dim * 2;
   static constexpr int shared_bytes = (br + bc) * row_bytes;
+  static constexpr bool masks = true;
 };
 
 /// Writes the existing [rows, cols] part of S from a swizzled shared tile of 128 columns. `cols` is a multiple of 8.
@@ -75,7 +76,7 @@ __global__ __launch_bounds__(Shape::threads,
   // The padding is masked too, which is harmless: no row sees it.
   const int visible =
       arguments.causal ? first_row + 1 + seq_kv - seq_q - first_key : keys;  // keys of the tile that its first row sees
-  if (visible < Shape::bc) {
+  if (Shape::masks && visible < Shape::bc) {
     if (arguments.causal)
       mask_scores<true>(s, visible + warp_row - warp_key, lane);
     else
@@ -102,18 +103,24 @@ __global__ __launch_bounds__(Shape::threads,
   probe.end();
 }
 
-template <class Recorder>
-PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem, const DeviceTensors& tensors,
-                          const typename Recorder::Arguments& probe) {
-  const ScoresArguments arguments = scores_arguments(problem, tensors);
+/// Plans the product for a shape: ScoresShape, or one derived from it.
+template <template <class, int> class ShapeOf, class Recorder>
+PlannedLaunch plan_scores_of(std::string_view name, const AttentionProblem& problem, const ScoresArguments& arguments,
+                             const typename Recorder::Arguments& probe) {
   return by_shape(problem, [&]<class T, int d>() {
-    using Shape = ScoresShape<T, d>;
+    using Shape = ShapeOf<T, d>;
     const std::int64_t key_tiles = (problem.seq_kv + Shape::bc - 1) / Shape::bc,
                        query_tiles = (problem.seq_q + Shape::br - 1) / Shape::br;
     return planned(name, reinterpret_cast<const void*>(&scores_kernel<Shape, Recorder>),
                    {key_tiles, query_tiles, problem.query_planes()}, Shape::threads, Shape::shared_bytes,
                    Recorder::launch(arguments, probe));
   });
+}
+
+template <class Recorder>
+PlannedLaunch plan_scores(std::string_view name, const AttentionProblem& problem, const DeviceTensors& tensors,
+                          const typename Recorder::Arguments& probe) {
+  return plan_scores_of<ScoresShape, Recorder>(name, problem, scores_arguments(problem, tensors), probe);
 }
 
 }  // namespace tilescope::device

@@ -11,7 +11,7 @@
 #include "kernels/measure/probe.h"
 #include "sim/core/element.h"
 #include "sim/core/refuse.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 
 namespace tilescope {
 
@@ -22,10 +22,10 @@ bool is_statistic(Tensor tensor) {
 }
 
 bool is_matrix(Tensor tensor) {
-  return tensor == tensors::s || tensor == tensors::p;
+  return tensor->cols == Axis::key;
 }
 
-/// Returns whether the kernel may leave an element unwritten: it lies in a tile of S or P that no row of the tile sees.
+/// Returns whether the kernel may leave an element unwritten: it lies in a tile of S, P, dP or dS that no row of the tile sees.
 bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::int64_t i) {
   if (!is_matrix(tensor) || !p.causal || kernel.is_library) return false;
   const TileShape tile = kernel.tile(p);
@@ -34,14 +34,21 @@ bool is_skipped(const KernelInfo& kernel, const AttentionProblem& p, Tensor tens
   return column / tile.block_kv * tile.block_kv >= p.visible_keys(last);
 }
 
-/// Returns whether S at `i` is masked. It must be -inf where the kernel masks S, and may be anything where the softmax does.
+/// Returns whether S or dP at `i` is masked. S must be -inf there where the kernel masks it, and may be anything where the softmax
+/// does. dP is finite: P = 0 hides it.
 bool is_masked(const AttentionProblem& p, Tensor tensor, std::int64_t i) {
-  return tensor == tensors::s && p.causal && i % p.seq_kv >= p.visible_keys(i / p.seq_kv % p.seq_q);
+  return (tensor == tensors::s || tensor == tensors::d_p) && p.causal && i % p.seq_kv >= p.visible_keys(i / p.seq_kv % p.seq_q);
+}
+bool is_right_where_masked(const KernelInfo& kernel, Tensor tensor, double got) {
+  if (tensor == tensors::d_p) return std::isfinite(got);
+  return kernel.is_library || got == -std::numeric_limits<double>::infinity();
 }
 
 const std::vector<double>& expected_of(const HostReference& r, Tensor tensor) {
   const std::pair<Tensor, const std::vector<double>*> expected[] = {
-      {tensors::s, &r.s}, {tensors::p, &r.p}, {tensors::lse, &r.lse}, {tensors::m, &r.m}, {tensors::l, &r.l}};
+      {tensors::s, &r.s},     {tensors::p, &r.p},     {tensors::lse, &r.lse},         {tensors::m, &r.m},
+      {tensors::l, &r.l},     {tensors::d_q, &r.d_q}, {tensors::row_dot, &r.row_dot}, {tensors::d_k, &r.d_k},
+      {tensors::d_v, &r.d_v}, {tensors::d_p, &r.d_p}, {tensors::d_s, &r.d_s}};
   for (const auto& [known, values] : expected)
     if (known == tensor) return *values;
   return r.o;
@@ -55,7 +62,7 @@ double bound_of(const AttentionProblem& p, Tensor tensor) {
 
 Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Tensor tensor) {
   std::vector<double> values;
-  if (is_statistic(tensor)) {
+  if (tensor->type == DataType::fp32) {
     std::vector<float> raw(static_cast<std::size_t>(memory.bytes() / 4));
     if (Status read = memory.read(raw.data(), memory.bytes()); !read) return read.error();
     values.assign(raw.begin(), raw.end());
@@ -67,8 +74,15 @@ Result<std::vector<double>> got_of(const DeviceMemory& memory, DataType type, Te
   return values;
 }
 
-/// Removes the padding of S or P from `got`. Returns how many padding elements are wrong: not -inf in S, not 0 in P. A library
-/// leaves the padding of S alone.
+/// Returns the size that an error of the tensor is relative to: of the expected values, or of the terms that they sum.
+double size_of(const HostReference& expected, Tensor tensor, double norm) {
+  if (tensor == tensors::row_dot) return std::max(norm, expected.row_dot_terms);
+  const bool from_d_s = tensor == tensors::d_s || tensor == tensors::d_q || tensor == tensors::d_k;
+  return from_d_s ? norm * std::max(1.0, expected.cancellation) : norm;
+}
+
+/// Removes the padding of a matrix of scores from `got`. Returns how many padding elements are wrong: not -inf in S, not 0
+/// elsewhere. A library leaves the padding of S alone.
 std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::vector<double>& got) {
   const std::int64_t pitch = row_pitch(p.seq_kv, p.dtype), rows = p.query_planes() * p.seq_q;
   if (!is_matrix(tensor) || pitch == p.seq_kv) return 0;
@@ -88,14 +102,15 @@ std::int64_t take_off_pad(const KernelInfo& kernel, const AttentionProblem& p, T
 }
 
 TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor tensor, std::vector<double> got,
-                    const std::vector<double>& expected) {
+                    const HostReference& all_expected) {
+  const std::vector<double>& expected = expected_of(all_expected, tensor);
   TensorError error{tensor, 0, bound_of(p, tensor), take_off_pad(kernel, p, tensor, got)};
   double difference = 0, norm = 0, largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     if (is_skipped(kernel, p, tensor, at)) continue;
     if (is_masked(p, tensor, at)) {
-      error.unwritten += !kernel.is_library && got[i] != -std::numeric_limits<double>::infinity();
+      error.unwritten += !is_right_where_masked(kernel, tensor, got[i]);
       continue;
     }
     if (std::isnan(got[i]) || std::isinf(got[i]) != std::isinf(expected[i])) {
@@ -108,7 +123,8 @@ TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor 
     const double scale = tensor == tensors::l ? std::max(expected[i], 1.0) : 1.0;
     largest = std::max(largest, std::fabs(got[i] - expected[i]) / scale);
   }
-  error.relative = is_statistic(tensor) ? largest : norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+  const double size = size_of(all_expected, tensor, std::sqrt(norm));
+  error.relative = is_statistic(tensor) ? largest : std::sqrt(difference) / (size > 0 ? size : 1);
   return error;
 }
 
@@ -116,30 +132,30 @@ TensorError compare(const KernelInfo& kernel, const AttentionProblem& p, Tensor 
 
 namespace {
 
-/// The inputs of a check on the host, and its tensors on the device.
+/// The tensors of a check on the device, and what they must hold in the end.
 struct Given {
-  HostInputs inputs;
   DeviceProblem tensors;
-  WithScores with_scores = WithScores::no;
+  HostReference expected;
 };
 
 Result<Given> given(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
   Given made;
-  made.with_scores = kernel.inputs.front() == tensors::s ? WithScores::yes : WithScores::no;
-  made.inputs = random_inputs(problem, seed, made.with_scores);
-  Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, made.inputs);
+  const WithScores with_scores = kernel.inputs.front() == tensors::s ? WithScores::yes : WithScores::no;
+  HostInputs inputs = random_inputs(problem, seed, with_scores);
+  made.expected = reference(problem, inputs, with_scores);
+  if (problem.pass == Pass::backward) add_forward_results(inputs, problem, made.expected);
+  Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, inputs);
   if (!tensors) return tensors.error();
   made.tensors = std::move(*tensors);
   return made;
 }
 
-Result<KernelCheck> compared(const KernelInfo& kernel, const AttentionProblem& problem, const Given& made,
-                             const HostReference& expected) {
+Result<KernelCheck> compared(const KernelInfo& kernel, const AttentionProblem& problem, const Given& made) {
   KernelCheck result;
   for (Tensor tensor : kernel.outputs) {
     Result<std::vector<double>> got = got_of(made.tensors.memory(tensor), problem.dtype, tensor);
     if (!got) return got.error();
-    const TensorError error = compare(kernel, problem, tensor, std::move(*got), expected_of(expected, tensor));
+    const TensorError error = compare(kernel, problem, tensor, std::move(*got), made.expected);
     result.errors.push_back(error);
     if (error.unwritten == 0 && error.relative <= error.bound) continue;
     result.holds = false;
@@ -182,7 +198,7 @@ Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProble
   if (!made) return made.error();
   if (Status launched = launch(kernel, problem, made->tensors.tensors(), nullptr); !launched) return launched.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
-  return compared(kernel, problem, *made, reference(problem, made->inputs, made->with_scores));
+  return compared(kernel, problem, *made);
 }
 
 Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
@@ -204,9 +220,8 @@ Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const Attentio
   const Result<std::vector<ProbeRecords>> records = run->read();
   if (!records) return records.error();
   decode_probe(*records, shapes, probe);
-  const HostReference expected = reference(problem, made->inputs, made->with_scores);
-  Result<KernelCheck> check = compared(kernel, problem, *made, expected);
-  if (check) compare_row(kernel, probe, expected, *check);
+  Result<KernelCheck> check = compared(kernel, problem, *made);
+  if (check) compare_row(kernel, probe, made->expected, *check);
   return check;
 }
 

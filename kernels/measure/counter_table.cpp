@@ -15,6 +15,8 @@ constexpr Counter table[] = {
     {"l2_lookup_write_bytes", "lts__t_sectors_srcunit_tex_op_write.sum", 32, "bytes looked up in the L2 for writes of SMs"},
     {"l2_read_hit_bytes", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", 32, "of the reads, those found in the L2"},
     {"l2_read_miss_bytes", "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum", 32, "of the reads, those not found there"},
+    {"sm_to_l2_reduce_bytes", "lts__t_sectors_srcunit_tex_op_red.sum", 32,
+     "bytes that SMs had the L2 add to memory: part of sm_to_l2_bytes"},
     {"l2_fabric_bytes", "lts__t_sectors_srcunit_ltcfabric.sum", 32, "bytes between the two partitions of the L2"},
     {"smem_bytes", "smsp__sass_data_bytes_mem_shared.sum", 1, "bytes that instructions moved to and from shared memory"},
     {"smem_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", 1, "turns of 128 bytes that shared memory took"},

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "sim/core/element.h"
 #include "sim/core/refuse.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 
 namespace tilescope {
 
@@ -17,15 +18,17 @@ std::size_t place(Tensor tensor) {
   return tensor.index();
 }
 
-/// Returns rows in the device layout, with padding, from rows without it.
-std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, const TensorLayout& layout, DataType type) {
+/// Returns rows in the device layout, with padding, from rows without it: -inf in S, 0 in P.
+std::vector<std::uint16_t> padded(const std::vector<std::uint16_t>& rows, Tensor tensor, const TensorLayout& layout,
+                                  DataType type) {
   if (layout.pad == 0) return rows;
+  const float padding = tensor == tensors::s ? -std::numeric_limits<float>::infinity() : 0.0F;
   const auto cols = static_cast<std::ptrdiff_t>(layout.cols);
   std::vector<std::uint16_t> result;
   result.reserve(static_cast<std::size_t>(layout.bytes().value / layout.element_bytes));
   for (auto row = rows.begin(); row != rows.end(); row += cols) {
     result.insert(result.end(), row, row + cols);
-    result.insert(result.end(), static_cast<std::size_t>(layout.pad), to_bits(type, -std::numeric_limits<float>::infinity()));
+    result.insert(result.end(), static_cast<std::size_t>(layout.pad), to_bits(type, padding));
   }
   return result;
 }
@@ -37,12 +40,20 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
   const TileShape tile = kernel.tile(problem);
   DeviceProblem on_device;
   on_device.kernel_ = &kernel;
+  if (kernel.sum_copies != nullptr) {
+    const Result<DeviceInfo> device = find_device();
+    if (!device) return device.error();
+    on_device.sum_copies_ = kernel.sum_copies(problem, device->sm_count);
+  }
+  const auto bytes_of = [&](Tensor tensor) {
+    return tensor_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
+  };
   std::int64_t total = 0;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
-    for (Tensor tensor : list) total += tensor_layout(problem, tile, tensor).bytes().value;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs})
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
+    for (Tensor tensor : list) total += bytes_of(tensor);
+  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list) {
-      Result<DeviceMemory> memory = DeviceMemory::allocate(tensor_layout(problem, tile, tensor).bytes().value);
+      Result<DeviceMemory> memory = DeviceMemory::allocate(bytes_of(tensor));
       if (!memory)
         return Error{refuse("kernel {} needs {:.3f} GB for its tensors here: {}; use a smaller {}, {} or {}, or end what "
                             "else uses the GPU",
@@ -61,42 +72,79 @@ Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const Attent
   const struct {
     Tensor tensor;
     const std::vector<std::uint16_t>* bits;
-  } sources[] = {{tensors::q, &inputs.q}, {tensors::k, &inputs.k}, {tensors::v, &inputs.v}, {tensors::s, &inputs.s}};
-  for (Tensor tensor : kernel.inputs)
+  } sources[] = {{tensors::q, &inputs.q}, {tensors::k, &inputs.k},     {tensors::v, &inputs.v}, {tensors::s, &inputs.s},
+                 {tensors::p, &inputs.p}, {tensors::d_o, &inputs.d_o}, {tensors::o, &inputs.o}};
+  const struct {
+    Tensor tensor;
+    const std::vector<float>* values;
+  } statistics[] = {{tensors::lse, &inputs.lse}, {tensors::m, &inputs.m}, {tensors::l, &inputs.l}};
+  for (Tensor tensor : kernel.inputs) {
+    DeviceMemory& memory = made->memory_[place(tensor)];
     for (const auto& source : sources)
       if (source.tensor == tensor) {
-        const auto bits = padded(*source.bits, tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
-        if (Status written = made->memory_[place(tensor)].write(bits.data(), static_cast<std::int64_t>(bits.size()) * 2); !written)
+        const auto bits = padded(*source.bits, tensor, tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
+        if (Status written = memory.write(bits.data(), static_cast<std::int64_t>(bits.size()) * 2); !written)
           return written.error();
       }
+    for (const auto& source : statistics)
+      if (source.tensor == tensor)
+        if (Status written = memory.write(source.values->data(), static_cast<std::int64_t>(source.values->size()) * 4); !written)
+          return written.error();
+  }
   return made;
 }
 
 Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
   Result<DeviceProblem> made = allocate(kernel, problem);
   if (!made) return made;
-  for (Tensor tensor : kernel.inputs)
-    if (Status filled = launch(plan_random(made->memory(tensor), tensor_layout(problem, kernel.tile(problem), tensor),
-                                           problem.dtype, seed + place(tensor)),
-                               nullptr);
-        !filled)
-      return filled.error();
+  std::span<const Tensor> forward_results;
+  if (!kernel.forward.empty()) forward_results = (*find_kernel(kernel.forward))->outputs;
+  for (Tensor tensor : kernel.inputs) {
+    if (std::ranges::find(forward_results, tensor) != forward_results.end()) continue;
+    const PlannedLaunch random = plan_random(made->memory(tensor), tensor_layout(problem, kernel.tile(problem), tensor),
+                                             problem.dtype, seed + place(tensor));
+    if (Status filled = launch(random, nullptr); !filled) return filled.error();
+  }
+  if (!kernel.forward.empty())
+    if (Status ran = made->run_forward(problem); !ran) return ran.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
   return made;
+}
+
+Status DeviceProblem::run_forward(const AttentionProblem& backward) {
+  const KernelInfo& forward = **find_kernel(kernel_->forward);
+  AttentionProblem problem = backward;
+  problem.pass = Pass::forward;
+  DeviceTensors t = tensors();
+  if (t.s == nullptr) t.s = t.ds;
+  if (t.o == nullptr) t.o = t.dq;
+  if (Status ran = launch(forward, problem, t, nullptr); !ran) return ran;
+  if (Status done = wait_for(nullptr); !done) return done;
+  return poison();
 }
 
 DeviceTensors DeviceProblem::tensors() const {
   DeviceTensors t;
   auto address = [&](Tensor tensor) { return memory(tensor).address(); };
+  auto floats = [&](Tensor tensor) { return static_cast<float*>(address(tensor)); };
   t.q = address(tensors::q);
   t.k = address(tensors::k);
   t.v = address(tensors::v);
   t.s = address(tensors::s);
   t.p = address(tensors::p);
   t.o = address(tensors::o);
-  t.lse = static_cast<float*>(address(tensors::lse));
-  t.m = static_cast<float*>(address(tensors::m));
-  t.l = static_cast<float*>(address(tensors::l));
+  t.lse = floats(tensors::lse);
+  t.m = floats(tensors::m);
+  t.l = floats(tensors::l);
+  t.d_o = address(tensors::d_o);
+  t.dq = address(tensors::d_q);
+  t.dk = address(tensors::d_k);
+  t.dv = address(tensors::d_v);
+  t.delta = floats(tensors::row_dot);
+  t.dq_acc = floats(tensors::d_q_acc);
+  t.dq_acc_copies = sum_copies_;
+  t.dp = address(tensors::d_p);
+  t.ds = address(tensors::d_s);
   return t;
 }
 
@@ -106,8 +154,9 @@ Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::
 }
 
 Status DeviceProblem::poison() {
-  for (Tensor tensor : kernel_->outputs)
-    if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
+  for (const std::span<const Tensor> list : {kernel_->outputs, kernel_->scratch})
+    for (Tensor tensor : list)
+      if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
   return Done{};
 }
 

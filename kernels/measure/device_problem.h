@@ -10,9 +10,11 @@ namespace tilescope {
 
 class DeviceProblem {
  public:
+  /// The inputs of a backward kernel include what the forward pass left.
   /// Errors   out of device memory: says how much all tensors need together
   static Result<DeviceProblem> make(const KernelInfo& kernel, const AttentionProblem& problem, const HostInputs& inputs);
-  /// Does the same with seeded numbers generated on the device, for problems too large to generate on the host.
+  /// Does the same with seeded numbers generated on the device, for problems too large to generate on the host. For a backward
+  /// kernel its forward kernel then runs.
   static Result<DeviceProblem> make_seeded(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed);
 
   DeviceTensors tensors() const;
@@ -25,7 +27,11 @@ class DeviceProblem {
 
  private:
   static Result<DeviceProblem> allocate(const KernelInfo& kernel, const AttentionProblem& problem);
+  /// Runs the forward kernel of a backward kernel. Results that are no inputs go to outputs of the same size, which are poisoned
+  /// again.
+  Status run_forward(const AttentionProblem& problem);
   const KernelInfo* kernel_ = nullptr;
+  int sum_copies_ = 1;  // of dQ_acc
   std::array<DeviceMemory, most_tensors> memory_;
 };
 

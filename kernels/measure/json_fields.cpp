@@ -3,6 +3,7 @@
 
 #include "sim/core/document.h"
 #include "sim/core/refuse.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -75,7 +76,7 @@ Result<Json> parse_recorded(std::string_view text, std::string_view schema, std:
   JsonReader(json, "", wrong)("schema", given);
   if (!wrong.empty()) return Error{fmt::format("the {} is not sound: {}", what, wrong)};
   if (given != schema)
-    return Error{fmt::format("the {} has schema \"{}\"; this program reads \"{}\": measure again", what, given, schema)};
+    return Error{fmt::format("the {} has schema \"{}\"; this program reads \"{}\": measure again", what, printable(given), schema)};
   return json;
 }
 

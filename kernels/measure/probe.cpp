@@ -18,7 +18,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::uint64_t seed = 1;
+constexpr std::uint64_t inputs_seed = 1;
 
 struct Span {
   std::uint64_t begin = std::numeric_limits<std::uint64_t>::max(), end = 0;
@@ -235,7 +235,7 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   result.plane = place.block / shape.blocks_a_plane();
   result.query = shape.first_row(place.block) + place.row;
 
-  Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
+  Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, inputs_seed);
   if (!tensors) return tensors.error();
   if (inputs)
     if (Status written = write_inputs(problem, result.plane, inputs, *tensors); !written) return written.error();

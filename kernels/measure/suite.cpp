@@ -145,6 +145,18 @@ flash2            1  18   9  32896  32896  64  fp16  full    judge
 flash2            1   2   1  15552  15552  64  fp16  full    judge
 flash2            2   2   1    274    274 128  fp16  full    judge
 flash2            4  22  11   1984   1984  64  bf16  full    judge
+flex              1   8   8   1024   1024  64  fp16  full    build
+flex              1   8   8   1024   1024  64  fp16  causal  build
+flex              2  16  16   8192   8192  64  fp16  causal  build
+flex              2  16  16   8192   8192 128  fp16  causal  build
+flex              2  16  16   8192   8192 128  bf16  full    build
+flex              1  16   4   1000   3000  64  bf16  causal  build
+flex              1  12   3   5001   5001 128  fp16  causal  build
+flex              4   8   2    207    207 128  bf16  full    judge
+flex              3  32   8    704    704  64  fp16  causal  judge
+flex              2   4   1   6400   6400  64  fp16  causal  judge
+flex              3  32   8   1719   1719 128  bf16  causal  judge
+flex              3   8   2   1088   1088  64  fp16  full    judge
 standard          1   4   4    128    128  64  fp16  full    build
 standard          1   8   8   1024   1024  64  fp16  full    build
 standard          1   4   4   1000   1000 128  bf16  causal  build
@@ -454,6 +466,91 @@ matmul_tiled      3   3   3    320    320  64  bf16  full    judge
 matmul_tiled      5  29  29    639    639 128  bf16  full    judge
 matmul_tiled      2   1   1    448    224 128  fp16  full    judge
 matmul_tiled      3  16  16   1088    544 128  fp16  full    judge
+# backward; "judge" by `draw_shapes.py 49360438 backward`
+standard_backward               1   1   1    128    128  64  fp16  full    build
+standard_backward               1   8   8   1024   1024  64  fp16  full    build
+standard_backward               2   8   8   1024   1024 128  fp16  causal  build
+standard_backward               1   4   4   1000   1000  64  fp16  causal  build
+standard_backward               1   3   3   1001   1001 128  bf16  full    build
+standard_backward               1  16  16   4096   4096  64  fp16  full    build
+standard_backward               4  16   4   2048   2048 128  bf16  causal  build
+standard_backward               1   8   2   1500   3000  64  fp16  causal  build
+standard_backward               1   2   2  16384  16384 128  fp16  full    build
+standard_backward               1   1   1   2048  45056  64  fp16  full    build
+standard_backward               1  29  29    863    863 128  fp16  full    judge
+standard_backward               1   4   1    192    384 128  bf16  causal  judge
+standard_backward               3   1   1   1088   3264 128  fp16  causal  judge
+standard_backward               1  32  16   1088   1088  64  bf16  causal  judge
+standard_backward               2   2   2   1087   1087  64  fp16  causal  judge
+standard_backward               4   4   1   7048   7048  64  fp16  full    judge
+flash1_backward                 1   1   1    128    128  64  fp16  full    build
+flash1_backward                 1   8   8    512    512  64  fp16  full    build
+flash1_backward                 1  32  32   1024   1024  64  fp16  causal  build
+flash1_backward                 4  32  32    512    512 128  bf16  full    build
+flash1_backward                 1   4   4   1000   1000  64  fp16  causal  build
+flash1_backward                 1  16   4    777    777 128  fp16  full    build
+flash1_backward                 1 132 132   1024   1024  64  fp16  full    build
+flash1_backward                 2  12  12    640   1280 128  bf16  causal  build
+flash1_backward                 1   8   8   2048   2048 128  fp16  full    build
+flash1_backward                 1  24   2    300   2400  64  bf16  full    build
+flash1_backward                 2   6   6   1856   1856 128  fp16  full    judge
+flash1_backward                 1  26  13   2624   2624  64  fp16  causal  judge
+flash1_backward                 2   4   1   1906   1906  64  fp16  causal  judge
+flash1_backward                 2  14   7   1536   1536 128  fp16  full    judge
+flash1_backward                 3  12   6    281    281  64  bf16  causal  judge
+flash1_backward                 4   3   3    192    192 128  fp16  full    judge
+flash2_backward                 1   1   1    128    128  64  fp16  full    build
+flash2_backward                 1   8   8   1024   1024  64  fp16  full    build
+flash2_backward                 2   8   8   1024   1024 128  fp16  causal  build
+flash2_backward                 1   4   4   1000   1000  64  fp16  causal  build
+flash2_backward                 1   3   3   1001   1001 128  bf16  full    build
+flash2_backward                 8  16  16    512    512 128  fp16  full    build
+flash2_backward                 1  16  16   4096   4096 128  fp16  full    build
+flash2_backward                 1  16  16   4096   4096  64  fp16  causal  build
+flash2_backward                 1  32  32   4096   4096 128  bf16  full    build
+flash2_backward                 1  32   8   4096   4096 128  fp16  causal  build
+flash2_backward                 1  16   2   1500   6000  64  bf16  causal  build
+flash2_backward                 1   8   8   8192   8192 128  fp16  causal  build
+flash2_backward                 1   4   4  16384  16384 128  fp16  full    build
+flash2_backward                 1   2   2  32768  32768  64  fp16  full    build
+flash2_backward                 1  64  64    128   4096  64  bf16  full    build
+flash2_backward                 2   4   2    256    256 128  fp16  full    judge
+flash2_backward                 5  39  39    448    448  64  fp16  causal  judge
+flash2_backward                 4   2   2    558    558  64  bf16  full    judge
+flash2_backward                 2   2   1  10432  10432 128  bf16  causal  judge
+flash2_backward                 6  36  18   3368   3368 128  bf16  causal  judge
+flash2_backward                 1  10   5    253    759 128  fp16  full    judge
+flash2_backward                 2   2   2   3734   3734  64  bf16  full    judge
+flash2_backward                 2   1   1    384    384 128  bf16  causal  judge
+flash2_backward                 2  10   5  15040  15040  64  fp16  full    judge
+flash2_backward_two_pass        1   1   1    128    128  64  fp16  full    build
+flash2_backward_two_pass        1   8   8   1024   1024  64  fp16  full    build
+flash2_backward_two_pass        2   8   8   1024   1024 128  fp16  causal  build
+flash2_backward_two_pass        1   4   4   1000   1000  64  fp16  causal  build
+flash2_backward_two_pass        1  16  16   4096   4096 128  fp16  full    build
+flash2_backward_two_pass        1  16  16   4096   4096  64  bf16  causal  build
+flash2_backward_two_pass        1  32   8   2048   2048 128  fp16  full    build
+flash2_backward_two_pass        1  16   2   1500   3000  64  bf16  causal  build
+flash2_backward_two_pass        3  16   8    408    408  64  fp16  causal  judge
+flash2_backward_two_pass        1   3   3    610    610 128  bf16  causal  judge
+flash2_backward_two_pass        1   6   6   1666   1666 128  bf16  full    judge
+flash2_backward_two_pass        2  16   4   4740   4740  64  bf16  causal  judge
+flash2_backward_two_pass        3   6   6   3456   3456  64  fp16  full    judge
+flash2_backward_two_pass        3  10   5   2304   4608  64  bf16  full    judge
+flash2_backward_deterministic   1   1   1    128    128  64  fp16  full    build
+flash2_backward_deterministic   1   8   8   1024   1024  64  fp16  full    build
+flash2_backward_deterministic   2   8   8   1024   1024 128  fp16  causal  build
+flash2_backward_deterministic   1   4   4   1000   1000  64  fp16  causal  build
+flash2_backward_deterministic   1  16  16   4096   4096 128  fp16  full    build
+flash2_backward_deterministic   1  16  16   4096   4096  64  bf16  causal  build
+flash2_backward_deterministic   1  32   8   2048   2048 128  fp16  full    build
+flash2_backward_deterministic   1  16   2   1500   3000  64  bf16  causal  build
+flash2_backward_deterministic   2   4   1   7084   7084  64  bf16  full    judge
+flash2_backward_deterministic   5   4   4   1270   1270  64  bf16  causal  judge
+flash2_backward_deterministic   2  42  21   8022   8022  64  bf16  full    judge
+flash2_backward_deterministic   3  22  22   2432   7296 128  bf16  causal  judge
+flash2_backward_deterministic   3   4   2  10777   5388 128  bf16  full    judge
+flash2_backward_deterministic   5  16   4    733    733  64  fp16  causal  judge
 )";
 
 Result<SuiteCase> case_from_line(const std::string& line) {
@@ -479,6 +576,7 @@ Result<SuiteCase> case_from_line(const std::string& line) {
   if (words >> rest) return Error{fmt::format("'{}' is one word too many", printable(rest))};
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
+  p.pass = (*kernel)->pass;
   if (Status fits = supports(**kernel, p); !fits) return fits.error();
   return one;
 }
@@ -505,6 +603,12 @@ Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
 const std::vector<SuiteCase>& default_suite() {
   static const std::vector<SuiteCase> suite = *suite_from_text(table);
   return suite;
+}
+
+std::vector<SuiteCase> default_suite(Pass pass) {
+  std::vector<SuiteCase> cases = default_suite();
+  std::erase_if(cases, [&](const SuiteCase& one) { return one.problem.pass != pass; });
+  return cases;
 }
 
 std::string to_text(const SuiteCase& one) {

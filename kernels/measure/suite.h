@@ -20,6 +20,8 @@ struct SuiteCase {
 
 /// Returns the built-in suite: every kernel, N from 128 to 65536, ragged, causal, grouped heads, both types and head dimensions.
 const std::vector<SuiteCase>& default_suite();
+/// Returns its cases of one pass.
+std::vector<SuiteCase> default_suite(Pass pass);
 
 /// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal build|judge. '#' is a comment.
 Result<std::vector<SuiteCase>> suite_from_text(std::string_view text);

@@ -73,6 +73,7 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
 double nominal_flops(const KernelInfo& kernel, const AttentionProblem& p) {
   const double product = 2.0 * static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) *
                          static_cast<double>(p.seq_kv) * static_cast<double>(p.head_dim) * (p.causal ? 0.5 : 1.0);
+  if (kernel.pass == Pass::backward) return 5 * product;
   const bool has_o = kernel.outputs.front() == tensors::o || kernel.outputs.back() == tensors::o;
   const bool has_qk = kernel.inputs.front() == tensors::q;
   return product * (static_cast<int>(has_o) + static_cast<int>(has_qk));

@@ -32,7 +32,8 @@ Result<DeviceMemory> flush_scratch(const DeviceInfo& device);
 Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& problem, const DeviceTensors& tensors,
                            const DeviceMemory& scratch, const TimingOptions& options);
 
-/// Returns the usual FLOP count of attention: 4 B H Nq Nk D, half of it with a causal mask. A single product counts half.
+/// Returns the usual FLOP count of attention: 4 B H Nq Nk D, half of it with a causal mask. A single product counts half, a
+/// backward pass 2.5 times, whatever it recomputes.
 double nominal_flops(const KernelInfo& kernel, const AttentionProblem& problem);
 
 }  // namespace tilescope

@@ -74,6 +74,7 @@ class FormulaWriter {
       case OpKind::copy:
         return fmt::format("{} = {} = {}", entry(o.dst), to_string(o.src[0]), format_value(result()));
       case OpKind::barrier:
+      case OpKind::wait:
         return {};
     }
     return {};
@@ -81,7 +82,9 @@ class FormulaWriter {
 
  private:
   /// Returns the value of a slot before the operation changes it.
-  std::shared_ptr<const Matrix> before(Slot slot) const { return history_.value(slot, slot == operation_.dst ? op_ - 1 : op_); }
+  std::shared_ptr<const Matrix> before(Slot slot) const {
+    return history_.value(slot, slot == operation_.dst ? history_.before(op_) : op_);
+  }
 
   static float entry_of(const std::shared_ptr<const Matrix>& m, int r, int c) {
     return m == nullptr || r >= m->rows || c >= m->cols ? std::nanf("") : m->at(r, c);

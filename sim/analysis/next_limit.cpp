@@ -22,6 +22,7 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       gpu.l2_bytes_per_cycle = gpu.l2_write_bytes_per_cycle = gpu.l2_copy_bytes_per_cycle = 0;
       gpu.l2_fabric_bytes_per_cycle = 0;
       gpu.sm_l2_bytes_per_cycle = gpu.sm_store_bytes_per_cycle = 0;
+      gpu.l2_reduce_bytes_per_cycle = gpu.sm_reduce_bytes_per_cycle = 0;
       break;
     case Bound::hbm:
       gpu.hbm_bytes_per_second = 0;

@@ -95,7 +95,7 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
   bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
   ceiling(RooflineCeiling::Kind::compute, "tensor cores", tensor, 0);
-  if (gpu.sm_wgmma_flops_per_cycle > 0)
+  if (gpu.sm_wgmma_flops_per_cycle > 0 && gpu.sm_wgmma_flops_per_cycle != gpu.product_flops_per_cycle())
     ceiling(RooflineCeiling::Kind::compute, "wgmma", per_flop * gpu.sm_wgmma_flops_per_cycle, 0);
   const double exps = gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp;
   if (exps > 0) ceiling(RooflineCeiling::Kind::compute, "exponentials", exps, 0);

@@ -19,9 +19,9 @@ bool touches_scores(const Operation& o) {
   return o.dst.is(Meaning::score) || o.src[0].is(Meaning::score) || o.src[1].is(Meaning::score);
 }
 
-class RowReader {
+class SoftmaxRowReader {
  public:
-  RowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
+  SoftmaxRowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
       : program_(program),
         history_(history),
         operations_(history.operations().operations),
@@ -38,7 +38,7 @@ class RowReader {
     result.query = first_query_ + row_;
     if (op_ < 0 || operations_.empty()) return result;
     result.iteration = operations_[at(op_)].iteration;
-    for (int i = range_.first; i <= range_.last; ++i) result.kv_tile = std::max(result.kv_tile, operations_[at(i)].kv_tile);
+    result.kv_tile = key_tile();
     read_statistics(result);
     read_output(result);
     read_scores(result, exact);
@@ -49,6 +49,19 @@ class RowReader {
  private:
   static std::size_t at(int op) { return static_cast<std::size_t>(op); }
   const Operation& operation(int i) const { return operations_[at(i)]; }
+
+  /// Returns whether operation `i` works on the same rows: those of the block, or of one of its strips.
+  bool is_ours(int i) const { return op_ >= 0 && operation(i).strip == operation(op_).strip; }
+
+  /// Returns the key tile of the iteration: that of its scores. Other products can belong to the tile before.
+  std::int32_t key_tile() const {
+    std::int32_t tile = -1;
+    for (int i = range_.first; i <= range_.last; ++i)
+      if (is_ours(i) && touches_scores(operation(i)) && operation(i).kv_tile >= 0) return operation(i).kv_tile;
+    for (int i = range_.first; i <= range_.last; ++i)
+      if (is_ours(i)) tile = std::max(tile, operation(i).kv_tile);
+    return tile;
+  }
 
   IterationRange range_around(int op) const {
     IterationRange range = {op, op};
@@ -67,6 +80,7 @@ class RowReader {
     std::int64_t rows = own.axis == Axis::query ? own.count : std::min(program_.tile().block_q, program_.problem().seq_q);
     for (int i = range_.first; i <= range_.last; ++i) {
       const TileRef& tile = operation(i).tile;
+      if (!is_ours(i)) continue;
       if (operation(i).kind == OpKind::barrier || !tile.tensor || tile.tensor->rows == Axis::key || tile.rows <= 0) continue;
       first_query_ = tile.row;
       rows = tile.rows;
@@ -93,7 +107,7 @@ class RowReader {
   template <class Wanted>
   int last_of(Wanted wanted) const {
     for (int i = op_; i >= range_.first; --i)
-      if (wanted(operation(i))) return i;
+      if (is_ours(i) && wanted(operation(i))) return i;
     return -1;
   }
   int last_write(Slot slot) const {
@@ -104,8 +118,10 @@ class RowReader {
   /// is still to come), otherwise the last operation before the iteration.
   int starting_point(Slot slot) const {
     for (int i = range_.first; i <= range_.last; ++i)
-      if (operation(i).kind == OpKind::load && operation(i).dst == slot) return i <= op_ ? i : -2;
-    return range_.first - 1;
+      if (is_ours(i) && operation(i).kind == OpKind::load && operation(i).dst == slot) return i <= op_ ? i : -2;
+    int before = range_.first - 1;
+    while (before >= 0 && !is_ours(before)) --before;
+    return before;
   }
   std::optional<float> starting_number(Slot slot) const {
     const int from = starting_point(slot);
@@ -117,6 +133,7 @@ class RowReader {
     result.l_old = starting_number(tile(Meaning::row_sum));
     for (int i = range_.first; i <= op_; ++i) {
       const Operation& o = operation(i);
+      if (!is_ours(i)) continue;
       if (o.kind == OpKind::row_max) (o.dst->part == TilePart::of_tile ? result.m_tile : result.m_new) = number(o.dst, i);
       if (o.kind == OpKind::exp_rows) (o.dst->part == TilePart::factor_of_tile ? result.beta : result.alpha) = number(o.dst, i);
       if (o.kind == OpKind::log_sum_exp) result.lse = number(o.dst, i);
@@ -221,7 +238,7 @@ class RowReader {
     const std::int32_t q_tile = operation(range_.last).q_tile;
     for (int i = 0; i < range_.first; ++i) {
       const Operation& o = operation(i);
-      const bool same_queries = o.q_tile == q_tile && o.tile.plane == plane_;
+      const bool same_queries = o.q_tile == q_tile && o.tile.plane == plane_ && is_ours(i);
       const bool earlier = o.kv_tile >= 0 && (o.kv_tile < result.kv_tile || !seen_.empty());
       if (earlier && same_queries && touches_scores(o)) last_on[o.kv_tile] = i;
     }
@@ -233,10 +250,11 @@ class RowReader {
 
   void compare(SoftmaxRow& result, const ReferencePlane& exact) {
     const std::vector<float>& output = result.o_after.empty() ? result.o_before : result.o_after;
-    if (output.empty() || result.iteration < 0 || updates_output_later()) return;
+    if (output.empty() || result.iteration < 0 || updates_output_later() || output_lags(result)) return;
     std::optional<double> divisor = 1.0;
     const Division division = division_of_output();
-    if (division == Division::at_end && result.kv_tile >= 0) divisor = number(tile(Meaning::row_sum), op_);
+    const bool divided = last_of([](const Operation& o) { return o.kind == OpKind::divide && o.dst.is(Meaning::output); }) >= 0;
+    if (division == Division::at_end && result.kv_tile >= 0 && !divided) divisor = number(tile(Meaning::row_sum), op_);
     if (division == Division::none && result.keys_seen < visible(result.query)) return;  // P is normalised over all keys
     if (!divisor) return;
     result.exact_so_far = !seen_.empty() && result.kv_tile >= 0 ? exact.row(result.query, seen_).output
@@ -258,9 +276,21 @@ class RowReader {
       if (o->kind == OpKind::divide && o->dst.is(Meaning::output)) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
     return Division::none;
   }
+  /// Returns whether O has fewer key tiles than l: its latest product belongs to the tile before, or is still to come.
+  bool output_lags(const SoftmaxRow& result) const {
+    if (result.kv_tile < 0) return false;
+    const auto is_product = [&](int i) {
+      return is_ours(i) && operation(i).kind == OpKind::matmul && operation(i).dst.is(Meaning::output);
+    };
+    for (int i = op_; i >= 0; --i)
+      if (is_product(i)) return operation(i).kv_tile >= 0 && operation(i).kv_tile != result.kv_tile;
+    for (int i = op_ + 1; at(i) < operations_.size(); ++i)
+      if (is_product(i)) return true;
+    return false;
+  }
   bool updates_output_later() const {
     for (int i = op_ + 1; i <= range_.last; ++i)
-      if (operation(i).dst.is(Meaning::output)) return true;
+      if (is_ours(i) && operation(i).dst.is(Meaning::output)) return true;
     return false;
   }
   bool has_scores() const {
@@ -290,7 +320,7 @@ class RowReader {
 
 SoftmaxRow softmax_row(const TileProgram& program, const BlockHistory& history, int op, int row, const ReferencePlane* exact) {
   const int last = static_cast<int>(history.operations().operations.size()) - 1;
-  return RowReader(program, history, std::clamp(op, -1, last), row).read(exact);
+  return SoftmaxRowReader(program, history, std::clamp(op, -1, last), row).read(exact);
 }
 
 }  // namespace tilescope

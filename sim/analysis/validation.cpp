@@ -15,7 +15,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::array<std::string_view, figure_count> figure_names = {
-    "l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush", "cycles", "time"};
+    "l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "hbm_write_after_flush", "cycles", "time", "sm_to_l2_reduce"};
 
 constexpr std::array<std::string_view, verdict_count> verdict_names = {"within", "within_spread", "known_miss", "fails"};
 
@@ -199,6 +199,7 @@ SimulatedFigures figures_of(const Simulation& simulation, const MeasuredCase& me
   set(Figure::hbm_write, total(simulation, Link::hbm_write));
   set(Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value));
   set(Figure::cycles, simulation.cycles.value);
+  set(Figure::reduced, static_cast<double>(simulation.reduced.value));
   const double clock = measured.sm_clock_hz > 0 ? measured.sm_clock_hz : simulation.request.gpu.sm_clock_hz;
   set(Figure::time, to_nanoseconds(simulation.cycles, Hertz(clock)).value);
   return out;
@@ -225,6 +226,7 @@ CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& me
   if (!library) {
     add(Figure::l2_to_sm, counter(measured, "l2_to_sm_bytes"), sm_link_bound);
     add(Figure::sm_to_l2, counter(measured, "sm_to_l2_bytes"), sm_link_bound);
+    if (measured.problem.pass == Pass::backward) add(Figure::reduced, counter(measured, "sm_to_l2_reduce_bytes"), sm_link_bound);
   }
   add(Figure::hbm_read, counter(measured, "hbm_read_bytes"),
       unless_library(out.kv_fits() ? hbm_read_bound_in_l2 : hbm_read_bound_beyond_l2), measured.placements);

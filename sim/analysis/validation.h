@@ -1,6 +1,6 @@
 // Validation: compares the simulated figures of measured cases with their bounds, and summarises a bundle.
 //
-//   MeasuredCase ── simulate_case() ──► CaseValidation (7 figures, each with a verdict) ── summarise() ──► ValidationSummary
+//   MeasuredCase ── simulate_case() ──► CaseValidation (8 figures, each with a verdict) ── summarise() ──► ValidationSummary
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,14 @@
 
 namespace tilescope {
 
-/// The figures of a comparison. `time` uses the measured SM clock, and is compared with events from a cold L2.
-enum class Figure : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, hbm_write_after_flush, cycles, time };
-inline constexpr int figure_count = 7;
+/// The figures of a comparison. `time` uses the measured SM clock, and is compared with events from a cold L2. `reduced` is the
+/// part of `sm_to_l2` that a backward pass adds to memory; a forward pass does not have it.
+enum class Figure : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, hbm_write_after_flush, cycles, time, reduced };
+inline constexpr int figure_count = 8;
 inline constexpr std::array<Figure, figure_count> all_figures = {
     Figure::l2_to_sm, Figure::sm_to_l2, Figure::hbm_read, Figure::hbm_write, Figure::hbm_write_after_flush,
-    Figure::cycles,   Figure::time};
-std::string_view to_string(Figure figure);  // "l2_to_sm", … "hbm_write_after_flush", "cycles", "time"
+    Figure::cycles,   Figure::time,     Figure::reduced};
+std::string_view to_string(Figure figure);  // "l2_to_sm", … "hbm_write_after_flush", "cycles", "time", "sm_to_l2_reduce"
 std::optional<Figure> figure_from(std::string_view name);
 
 /// Formats a figure's value: "1.50 GB", "12 345" cycles, "3.2 ms".

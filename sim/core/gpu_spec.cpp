@@ -39,12 +39,30 @@ constexpr std::array key_rows = {
             "Shared-memory bandwidth of one SM, in bytes a cycle."},
     SpecKey{"sm.l2_bytes_per_cycle", &GpuSpec::sm_l2_bytes_per_cycle, 0.01, 1e6, false,
             "Bandwidth from the L2 to one SM, in bytes a cycle."},
-    SpecKey{"sm.quarters", &GpuSpec::sm_quarters, 1, 64, true,
+    SpecKey{"sm.sub_partitions", &GpuSpec::sm_sub_partitions, 1, 64, true,
             "Sub-partitions of an SM, each with a scheduler, a tensor core and its own pipes; a warp stays in one."},
     SpecKey{"sm.mma_flops_per_cycle", &GpuSpec::sm_mma_flops_per_cycle, 1, 1e7, false,
             "Rate of mma.sync on one SM, in FLOP a cycle; it can be less than the tensor-core rate."},
     SpecKey{"sm.wgmma_flops_per_cycle", &GpuSpec::sm_wgmma_flops_per_cycle, 0, 1e7, false,
-            "Rate of wgmma on one SM with 16-bit operands, in FLOP a cycle; 0 if the GPU has none. No kernel here uses it."},
+            "Rate of wgmma on one SM with 16-bit operands, in FLOP a cycle; 0 if the GPU has none."},
+    SpecKey{"sm.wgmma_issue_cycles", &GpuSpec::sm_wgmma_issue_cycles, 0, 1e6, false,
+            "Time between two wgmma that a warp group issues while there is room in the queue, in cycles."},
+    SpecKey{"sm.wgmma_queue", &GpuSpec::sm_wgmma_queue, 0, 1e6, false,
+            "wgmma instructions that warp groups can issue ahead of the tensor cores of their SM."},
+    SpecKey{"sm.wgmma_latency_cycles", &GpuSpec::sm_wgmma_latency_cycles, 0, 1e6, false,
+            "Time from the end of a wgmma's work to the first use of its result, in cycles."},
+    SpecKey{"sm.mbarrier_cycles", &GpuSpec::sm_mbarrier_cycles, 0, 1e6, false,
+            "Time from an arrival at an mbarrier to the first instruction of a warp that waits for it, in cycles."},
+    SpecKey{"sm.mbarrier_wait_cycles", &GpuSpec::sm_mbarrier_wait_cycles, 0, 1e6, false,
+            "Cost of a wait for an mbarrier whose phase is already over, in cycles."},
+    SpecKey{"sm.named_barrier_cycles", &GpuSpec::sm_named_barrier_cycles, 0, 1e6, false,
+            "Time from an arrival at a named barrier to the first instruction of a group that waits for it, in cycles."},
+    SpecKey{"sm.box_issue_cycles", &GpuSpec::sm_box_issue_cycles, 0, 1e6, false,
+            "Time between two boxes that one thread requests from TMA, in cycles."},
+    SpecKey{"sm.box_latency_cycles", &GpuSpec::sm_box_latency_cycles, 0, 1e6, false,
+            "Latency of a small box that TMA fetches from the L2, beyond the latency of the L2, in cycles."},
+    SpecKey{"sm.box_bytes_per_cycle", &GpuSpec::sm_box_bytes_per_cycle, 0, 1e6, false,
+            "Rate at which TMA fetches a box from the L2, in bytes a cycle; 0 for the bandwidth from the L2 to one SM."},
     SpecKey{"sm.issues_per_cycle", &GpuSpec::sm_issues_per_cycle, 0, 1e4, false,
             "Warp instructions that one SM issues a cycle; 0 for no limit."},
     SpecKey{"sm.alu_lanes_per_cycle", &GpuSpec::sm_alu_lanes_per_cycle, 0, 1e6, false,
@@ -61,6 +79,8 @@ constexpr std::array key_rows = {
             "Cost of a barrier of all warps of a block, in cycles."},
     SpecKey{"sm.store_bytes_per_cycle", &GpuSpec::sm_store_bytes_per_cycle, 0.01, 1e6, false,
             "Bandwidth from one SM to the L2, in bytes a cycle."},
+    SpecKey{"sm.reduce_bytes_per_cycle", &GpuSpec::sm_reduce_bytes_per_cycle, 0, 1e6, false,
+            "Rate at which one SM adds fp32 numbers to memory, in bytes a cycle; 0 for that of its stores."},
     SpecKey{"sm.copy_bytes_per_cycle", &GpuSpec::sm_copy_bytes_per_cycle, 0, 1e6, false,
             "Rate at which one SM requests copies into shared memory, in bytes a cycle; 0 for the bandwidth of shared memory."},
     SpecKey{"sm.shared_latency_cycles", &GpuSpec::sm_shared_latency_cycles, 0, 1e6, false, "Latency of shared memory, in cycles."},
@@ -83,6 +103,8 @@ constexpr std::array key_rows = {
             "Read bandwidth of the L2 for all SMs together, in bytes a cycle."},
     SpecKey{"l2.write_bytes_per_cycle", &GpuSpec::l2_write_bytes_per_cycle, 0.01, 1e9, false,
             "Write bandwidth of the L2 for all SMs together, in bytes a cycle."},
+    SpecKey{"l2.reduce_bytes_per_cycle", &GpuSpec::l2_reduce_bytes_per_cycle, 0, 1e9, false,
+            "Rate at which the L2 adds fp32 numbers to memory for all SMs together, in bytes a cycle; 0 for that of writes."},
     SpecKey{"l2.copy_bytes_per_cycle", &GpuSpec::l2_copy_bytes_per_cycle, 0, 1e9, false,
             "L2 bandwidth of equal reads and writes, both counted, in bytes a cycle; 0 if they do not slow each other."},
     SpecKey{"l2.merge_cycles", &GpuSpec::l2_merge_cycles, 0, 1e6, false,
@@ -126,6 +148,16 @@ constexpr std::array link_rows = {
 
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
     {{"vendor", Source::vendor}, {"measured", Source::measured}, {"estimated", Source::estimated}, {"user", Source::user}}};
+
+/// Names of keys in older specs, and what they are called now.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> renamed_keys = {{{"sm.quarters", "sm.sub_partitions"}}};
+
+/// Returns a sentence if `key` is an older name.
+std::optional<std::string> renamed(std::string_view key) {
+  for (const auto& [before, now] : renamed_keys)
+    if (key == before) return fmt::format("{} is now called {}: use that name", before, now);
+  return std::nullopt;
+}
 
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
@@ -182,6 +214,7 @@ class SpecReader {
   }
 
   bool unknown(std::string_view key, const toml::source_region& where) {
+    if (const auto sentence = renamed(key)) return fail(where, *sentence);
     auto names = key_names();
     names.insert(names.end(), {"id", "name"});
     const auto nearest = nearest_name(key, names);
@@ -353,6 +386,7 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
         "{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key)};
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
+    if (const auto sentence = renamed(key)) return Error{*sentence};
     const auto names = key_names();
     return Error{fmt::format("unknown GPU key '{}': {}", printable(key), name_hint(key, names))};
   }

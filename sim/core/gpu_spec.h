@@ -51,9 +51,18 @@ struct GpuSpec {
   double sm_exps_per_cycle = 0;
   double sm_shared_bytes_per_cycle = 0;
   double sm_l2_bytes_per_cycle = 0;      // read port of one SM
-  double sm_quarters = 1;                // sub-partitions: each has a scheduler, a tensor core and pipes of its own
+  double sm_sub_partitions = 1;          // sub-partitions: each has a scheduler, a tensor core and pipes of its own
   double sm_mma_flops_per_cycle = 0;     // measured rate of mma.sync; 0: sm_tensor_flops_per_cycle
   double sm_wgmma_flops_per_cycle = 0;   // measured rate of wgmma; 0: the GPU has none
+  double sm_wgmma_issue_cycles = 0;      // between two wgmma that a group issues while the queue has room
+  double sm_wgmma_queue = 0;             // wgmma that groups can issue before the tensor cores get to them
+  double sm_wgmma_latency_cycles = 0;    // from the end of a wgmma's work to the first use of its sums
+  double sm_mbarrier_cycles = 0;         // from an arrival at an mbarrier to the first instruction of a warp that waits for it
+  double sm_mbarrier_wait_cycles = 0;    // of a wait for an mbarrier whose phase is over
+  double sm_named_barrier_cycles = 0;    // from an arrival at a named barrier to the first instruction of a group that waits for it
+  double sm_box_issue_cycles = 0;        // between two boxes that a thread asks TMA for
+  double sm_box_latency_cycles = 0;      // of a small box from the L2, beyond the latency of the L2
+  double sm_box_bytes_per_cycle = 0;     // rate at which TMA fetches a box from the L2; 0: sm_l2_bytes_per_cycle
   double sm_issues_per_cycle = 0;        // warp instructions; 0: not modelled
   double sm_alu_lanes_per_cycle = 0;     // minimum, compare, convert; 0: not modelled
   double sm_product_issue_cycles = 0;    // tensor-core cycles of its sub-partition that another warp's instruction costs
@@ -62,6 +71,7 @@ struct GpuSpec {
   double sm_product_latency_cycles = 0;  // of one mma.sync
   double sm_barrier_cycles = 0;          // __syncthreads() of one block
   double sm_store_bytes_per_cycle = 0;   // write port of one SM; 0: sm_l2_bytes_per_cycle
+  double sm_reduce_bytes_per_cycle = 0;  // fp32 numbers that one SM adds to memory; 0: sm_store_bytes_per_cycle
   double sm_copy_bytes_per_cycle = 0;    // rate at which a block requests copies into shared memory; 0: sm_shared_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;
@@ -74,6 +84,7 @@ struct GpuSpec {
   double l2_dirty_fraction = 1;          // share of a set that may be dirty
   double l2_bytes_per_cycle = 0;         // reads of all SMs together
   double l2_write_bytes_per_cycle = 0;   // writes of all SMs together; 0: l2_bytes_per_cycle
+  double l2_reduce_bytes_per_cycle = 0;  // fp32 numbers that the L2 adds to memory for all SMs; 0: l2_write_bytes_per_cycle
   double l2_copy_bytes_per_cycle = 0;    // reads plus writes in equal parts; 0: they do not slow each other
   double l2_merge_cycles = 0;            // reads of a line within this window after the first share its look-up
   double l2_fabric_bytes_per_cycle = 0;  // between the two partitions, one direction; 0: no limit

@@ -2,6 +2,7 @@
 #include "sim/engine/instructions.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilescope {
 
@@ -45,8 +46,10 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
   add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
 }
 
-/// Copies into shared memory bypass the registers. Elements loaded into registers are converted to fp32 one by one.
-void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, DataType type) {
+/// One thread requests a tile's boxes from TMA. Copies into shared memory bypass the registers. Elements loaded into registers are
+/// converted to fp32 one by one.
+void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
+  if (needs.boxes && is_shared(block, op.dst)) return add(counts, with_address * boxes_of(op));
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   if (is_shared(block, op.dst) || type == DataType::fp32) return;
   const double elements = static_cast<double>(op.rows) * op.cols / lanes;
@@ -113,6 +116,12 @@ bool has_head_rows(Slot slot, Axis rows) {
 
 }  // namespace
 
+double boxes_of(const Operation& op) {
+  constexpr std::int32_t most_rows = 256, row_bytes = 128;
+  const auto bytes_a_row = static_cast<std::int32_t>(op.smem_write_bytes / std::max(1, op.rows));
+  return std::ceil(static_cast<double>(op.rows) / most_rows) * std::ceil(static_cast<double>(bytes_a_row) / row_bytes);
+}
+
 Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
   if (block.whole_rows == 0 || op.rows < 1) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
@@ -158,7 +167,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   if (op.kind == OpKind::matmul)
     count_product(counts, op, needs, type);
   else if (op.kind == OpKind::load)
-    count_load(counts, op, block, type);
+    count_load(counts, op, block, needs, type);
   else if (writes_memory(op.kind))
     count_store(counts, op, type);
   else

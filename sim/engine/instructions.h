@@ -1,6 +1,6 @@
 // Instructions: the warp instructions of a tile operation, by the pipe that executes them.
 //
-//   An SM has sub-partitions (sm.quarters), each with a scheduler that issues one instruction a cycle to four pipes:
+//   An SM has sub-partitions (sm.sub_partitions), each with a scheduler that issues one instruction a cycle to four pipes:
 //     tensor   mma.sync 16 x 8 x 16, wgmma     alu   maxima, comparisons, conversions to 16 bits
 //     exp      ex2                              fp32  multiplications, additions, and everything that needs only an issue slot
 //
@@ -26,5 +26,8 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
 
 /// Counts the warp instructions of `op`, all warps of the block together.
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type);
+
+/// Returns the boxes in which TMA fetches a tile: at most 256 rows of 128 bytes, the span of the swizzle.
+double boxes_of(const Operation& op);
 
 }  // namespace tilescope

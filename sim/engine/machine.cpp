@@ -14,7 +14,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr double first_part = 1.0 / 8;  // share of an interleaved operation before the product may start: one slice of keys
 constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
 constexpr int events_between_looks = 512;            // reading the host's clock at every event would be slow
 constexpr std::size_t most_shapes_size = 128 << 20;  // bytes of cached schedules
@@ -39,22 +38,22 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
 }
 
 void Machine::refresh(Sm& sm, Resident& block) {
-  TurnOrder::Wish wish{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
-  block.next = wish.load < never ? Next::load : Next::nothing;
+  IssueOrder::Candidate candidate{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
+  block.next = candidate.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
     const ScheduledOp op = block.ops[block.next_compute];
-    wish.ready = ready_time(block, op);
-    if (wish.ready < never) {
+    candidate.ready = ready_time(block, op);
+    if (candidate.ready < never) {
       const OpTiming& timing = builder_.timings()[op.number()];
-      wish.pipe = pipes_for(block, timing);
-      wish.port = timing.port;
+      candidate.pipe = pipes_for(block, timing);
+      candidate.port = timing.port;
       block.next = timing.store ? Next::store : Next::compute;
     }
   } else if (block.next_load == block.load_count) {
-    wish.ready = std::max(block.compute_end, block.drained);
+    candidate.ready = std::max(block.compute_end, block.drained);
     block.next = Next::finish;
   }
-  sm.turns.set(block.slot, wish);
+  sm.issue_order.set(block.slot, candidate);
 }
 
 void Machine::schedule_block(Resident& block, std::int64_t number) {
@@ -88,17 +87,51 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
 }
 
 void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
-  const std::int64_t number = first_block_ + sequence_.at(next_block_++);
   // The GPU launches one block at a time, whatever SM it goes to.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
+  take_block(sm, block, time);
+  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
+}
+
+void Machine::take_block(int sm, Resident& block, double time) {
+  const std::int64_t number = first_block_ + sequence_.at(next_block_++);
   block.run = recorder_.begin_run(
       {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
   block.groups_left = builder_.group_count();
   block.signalled.assign(block.schedule->tokens.size(), {});
-  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
+  block.ordinal = next_block_;
+  block.waiting = 0;
+}
+
+double Machine::carried_time(const Resident& group, const TokenUse& use) {
+  const Resident* const before = group.block->neighbour;
+  if (use.carry < 0 || before == nullptr || before->groups_left == 0 || before->ordinal > group.block->ordinal) return 0;
+  const std::vector<BlockSchedule::TokenTotal>& totals = before->schedule->token_totals;
+  for (std::size_t token = 0; token < totals.size(); ++token) {
+    if (totals[token].number != use.carry) continue;
+    const std::vector<double>& times = before->signalled[token];
+    if (times.size() < static_cast<std::size_t>(totals[token].signals)) return never;
+    return times.empty() ? 0 : times.back();
+  }
+  return 0;  // the block before did not use the buffer
+}
+
+void Machine::go_on_with_next(int sm, Resident& first, std::size_t group, double time) {
+  Resident& next = *first.neighbour;
+  if (next.groups_left > 0 && next.ordinal < first.ordinal) {  // the place still has the block before
+    first.waiting |= 1U << group;
+    return;
+  }
+  if (next.groups_left == 0) {
+    if (next_block_ == blocks_) return;
+    take_block(sm, next, time);
+  }
+  start_group(sm, (&next)[group], group, time, WaitCause::none);
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  refresh(owner, (&next)[group]);
 }
 
 void Machine::start_group(int sm, Resident& block, std::size_t number, double time, WaitCause cause) {
@@ -125,34 +158,36 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   block.tokens_of_loads = tokens(schedule.tokens_of_loads);
   if (block.focused) block.landed_by.resize(schedule.loads.size());
   block.start = time;
-  block.start_cause = cause;
+  block.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
   // The first blocks on an SM wait until the launch's code and parameters are fetched.
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
-  block.compute_end = block.issued = block.drained = time + gpu_.sm_block_start_cycles + fetched;
+  const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
+  block.compute_end = block.issued = block.drained = time + begin;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   block.issue_rate = 0;
-  if (block.op_count + block.load_count > 0) {
+  if (block.op_count + block.load_count > 0 && cause != WaitCause::none) {
     const OpTiming& setup = builder_.setup();
     take_pipes(owner, setup, time);
     const double longer = crowded(owner, block, setup, block.drained);
     note_issue_rate(block, setup.issued, setup.duration + longer);
     block.compute_end = block.issued = block.drained = block.drained + setup.duration + longer;
   }
-  block.ahead_end = block.ahead = 0;
-  owner.turns.set_age(block.slot, static_cast<std::uint64_t>(next_block_));
+  block.sliced_end = block.sliced = 0;
+  owner.issue_order.set_age(block.slot, static_cast<std::uint64_t>(first.ordinal));
   refresh(owner, block);
 }
 
 void Machine::record(int sm, const Resident& block, const Interval& interval, std::int32_t op) {
   const BlockOperations& operations = block.block->operations;
   const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
-  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst);
   const Slot slot = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
+  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || slot.has_strips();
   Interval noted = interval;
   noted.run = block.run;
   noted.op = op;
   noted.kind = operation.kind;
-  recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? operation.ring : 0, slot);
+  noted.group = operation.group;
+  recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, slot) : 0, slot);
 }
 
 void Machine::record_compute(int sm_index, const Resident& block, double start, double end, double streams) {
@@ -178,21 +213,24 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
                      : server < std::size(by_server) && sm.free[pipe_of(c.timing.server)] == start ? by_server[server]
                                                                                                    : WaitCause::smem;
   else if (for_data > for_start)
-    interval.cause = op.wait != OperationStream::at_once ? block.landed_by[static_cast<std::size_t>(op.wait) - 1]
-                                                         : WaitCause::barrier;  // a token of another group
+    interval.cause = op.wait == OperationStream::at_once ? WaitCause::barrier  // a token of another group
+                     : op.wait > static_cast<std::int32_t>(block.load_count)
+                         ? WaitCause::tensor  // its own product
+                         : block.landed_by[static_cast<std::size_t>(op.wait) - 1];
   else
     interval.cause = block.start_cause;
   record(sm_index, block, interval, block.stream->op_of_compute[block.next_compute]);
 }
 
 template <bool plain>
-inline void Machine::compute(int sm_index, Resident& block, double start, TurnKey rival) {
+inline void Machine::compute(int sm_index, Resident& block, double start, IssueKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double until = sm.turns.wish(block.slot).load;
-  // Continue while the next operation starts before the block's own next load and before the rival's turn. Ties go to the older.
-  const std::uint64_t before_rival = order_of(time_of(rival)) + (sm.turns.whose_turn(block.slot) <= whose(rival) ? 1 : 0);
-  const std::uint8_t* const pipe_in_turn = sm.turns.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
+  double until = sm.issue_order.candidate(block.slot).load;
+  // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
+  std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
+  if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
+  const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
   const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
   const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
   const ScheduledOp* next = block.ops + block.next_compute;
@@ -212,14 +250,30 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       issued_in = duration;
     }
     // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
-    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.ahead]] - start), duration);
+    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.sliced]] - start), duration);
     double end = start + duration + beside;
-    if (timing->product && block.ahead != 0) {
-      end = std::max(end, block.ahead_end + timing->duration * first_part);
-      block.ahead_end = block.ahead = 0;
+    if (timing->product && block.sliced != 0) {
+      end = std::max(end, block.sliced_end + timing->duration / block.slices);
+      block.sliced_end = block.sliced = 0;
     }
     // The trace shows the pipe as busy only once it is free of the younger block's operation.
     const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
+    if (!plain && timing->asynchronous) {
+      const auto at = static_cast<std::uint32_t>(next - block.ops);
+      double* const moment = op.signals() ? block.next_signal++ : nullptr;
+      sm.products.push({.slot = block.slot,
+                        .number = at,
+                        .issued = start,
+                        .ready = at == 0 ? block.start : block.compute_end,
+                        .least = duration,
+                        .work = timing->shown,
+                        .depth = timing->spare,
+                        .moment = moment});
+      take_pipes(sm, *timing, start);
+      block.compute_end = never;
+      ++next;
+      break;
+    }
     recorder_.operation(op.number(), busy_from, busy_to, busy_to);
     if (is_recording_) note_operation(block, op, busy_from, busy_to);
     if (!plain && block.focused) {
@@ -227,10 +281,11 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
       record_compute(sm_index, block, start, start + timing->shown);
     }
     end = std::max(end, take_all(sm, *timing, start));
-    if (timing->ahead) {
-      block.ahead_end = std::max(block.ahead_end, end);
-      block.ahead = 1;
-      end = start + duration * first_part;
+    if (timing->slices > 1) {
+      block.sliced_end = std::max(block.sliced_end, end);
+      block.sliced = 1;
+      block.slices = timing->slices;
+      end = start + duration / timing->slices;
     }
     block.compute_end = end;
     if (op.signals()) {
@@ -245,11 +300,11 @@ inline void Machine::compute(int sm_index, Resident& block, double start, TurnKe
     if (timing->store) break;
     double ready = std::max(end, block.times[next->wait]);
     if (token != nullptr) ready = std::max(ready, token_time(block, token[1]));
-    start = std::max(std::max(sm.free[pipe_in_turn[timing->pipe[block.ahead]]], sm.free[timing->port]), ready);
+    start = std::max(std::max(sm.free[awaited_pipe[timing->pipe[block.sliced]]], sm.free[timing->port]), ready);
     if (order_of(start) < std::min(order_of(until), before_rival)) continue;
     if (ready == never) break;
     block.next_compute = static_cast<std::uint32_t>(next - block.ops);
-    sm.turns.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
+    sm.issue_order.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
     return note_issue_rate(block, issued, issued_in);
   }
   block.next_compute = static_cast<std::uint32_t>(next - block.ops);
@@ -267,6 +322,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
+  if (timing.asynchronous) transfer.end += gpu_.sm_box_latency_cycles;
   // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
   if (timing.smem_cycles > 0)
     transfer.end = std::max(
@@ -278,17 +334,50 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
     interval.end = transfer.end;
     interval.ready = at == 0 ? block.start : block.issued;
     interval.unit = Unit::copy;
+    const bool has_token = block.tokens_of_loads != nullptr && block.tokens_of_loads[at].wait >= 0;
     if (interval.start > interval.ready)
-      interval.cause = access.after == OperationStream::at_once ? block.start_cause : WaitCause::buffer;
+      interval.cause = access.after == OperationStream::at_once && !has_token ? block.start_cause : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
     interval.streams = static_cast<float>(transfer.streams);
     record(sm, block, interval, block.stream->op_of_load[at]);
   }
-  block.issued = time;
+  block.issued = time + (timing.asynchronous ? timing.duration : 0);
   block.drained = std::max(block.drained, transfer.end);
   block.times[OperationStream::landing(at)] = transfer.end;
   if (block.tokens_of_loads != nullptr) signal(owner, block, block.tokens_of_loads[at], transfer.end);
+}
+
+void Machine::end_issue(int sm_index) {
+  Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
+  const double issued = sm.products.next_issued();
+  const QueuedProduct product = sm.products.pop();
+  Resident& block = sm.slots[product.slot];
+  const double end = product.end + builder_.product_latency();
+  recorder_.operation(block.ops[product.number].number(), product.end - product.work, product.end, product.end);
+  if (block.focused) record_product(sm_index, block, product);
+  if (product.moment != nullptr) *product.moment = end;
+  block.compute_end = issued;
+  block.drained = std::max(block.drained, end);
+  signal(sm, block, block.tokens_of_compute[product.number], end);
+  refresh(sm, block);
+}
+
+void Machine::record_product(int sm, const Resident& block, const QueuedProduct& product) {
+  const OpClass& c = builder_.op_class(block.ops[product.number].number());
+  Interval interval;
+  interval.start = product.start;
+  interval.end = product.end;
+  interval.ready = product.ready;
+  interval.unit = c.unit;
+  const double for_data = product.issued - product.ready, for_cores = product.start - product.issued;
+  if (interval.start > interval.ready) {
+    const ScheduledOp op = block.ops[product.number];
+    interval.cause = for_cores > for_data                  ? WaitCause::tensor
+                     : op.wait == OperationStream::at_once ? WaitCause::barrier
+                                                           : block.landed_by[static_cast<std::size_t>(op.wait) - 1];
+  }
+  record(sm, block, interval, block.stream->op_of_compute[product.number]);
 }
 
 void Machine::store(int sm, Resident& block, double time) {
@@ -313,8 +402,10 @@ bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double 
   Resident& first = *group.block;
   std::vector<double>& times = first.signalled[static_cast<std::size_t>(use.signal)];
   times.push_back(times.empty() ? time : std::max(times.back(), time));
-  for (std::size_t other = 0; other < builder_.group_count(); ++other)
-    if (Resident* peer = &first + other; peer != &group) refresh(sm, *peer);
+  for (std::size_t other = 0; other < builder_.group_count(); ++other) {
+    if (Resident* peer = &first + other; peer != &group && peer->stream != nullptr) refresh(sm, *peer);
+    if (first.neighbour != nullptr && first.neighbour[other].stream != nullptr) refresh(sm, first.neighbour[other]);
+  }
   return true;
 }
 
@@ -341,28 +432,44 @@ Error Machine::deadlock() const {
 void Machine::finish(int sm, Resident& block, double time) {
   block.next = Next::nothing;
   block.stream = nullptr;
-  sms_[static_cast<std::size_t>(sm)].turns.clear(block.slot);
-  if (--block.block->groups_left > 0) return;  // events come in time order, so the last group ends the block
+  sms_[static_cast<std::size_t>(sm)].issue_order.clear(block.slot);
+  Resident& first = *block.block;
+  const auto group = static_cast<std::size_t>(&block - &first);
+  if (--first.groups_left > 0) {  // events come in time order, so the last group ends the block
+    if (first.neighbour != nullptr) go_on_with_next(sm, first, group, time);
+    return;
+  }
   recorder_.end_run(block.run, time);
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
-  if (next_block_ < blocks_) start_block(sm, *block.block, time, WaitCause::block_slot);
+  if (first.neighbour == nullptr) {
+    if (next_block_ < blocks_) start_block(sm, first, time, WaitCause::block_slot);
+    return;
+  }
+  go_on_with_next(sm, first, group, time);
+  for (std::size_t waiting = 0; waiting < builder_.group_count(); ++waiting)
+    if ((first.neighbour->waiting >> waiting & 1U) != 0) go_on_with_next(sm, *first.neighbour, waiting, time);
+  first.neighbour->waiting = 0;
 }
 
 double Machine::run_ahead(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   for (;;) {
-    const TurnOrder::Turn turn = sm.turns.next(sm.free);
-    Resident& block = sm.slots[turn.slot];
-    if (turn.load_first && block.next != Next::nothing) block.next = Next::load;
+    const IssueOrder::Choice choice = sm.issue_order.next(sm.free);
+    if (!sm.products.empty() && sm.products.next_issued() <= choice.time) {
+      end_issue(sm_index);
+      continue;
+    }
+    Resident& block = sm.slots[choice.slot];
+    if (choice.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
-      return turn.time;
+      return choice.time;
     }
     if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // the common case
-      compute<true>(sm_index, block, turn.time, turn.rival);
+      compute<true>(sm_index, block, choice.time, choice.rival);
     else
-      compute<false>(sm_index, block, turn.time, turn.rival);
+      compute<false>(sm_index, block, choice.time, choice.rival);
   }
 }
 
@@ -378,15 +485,16 @@ double Machine::part_done() const {
 void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count) {
   launch_ = launch;
   const LaunchSpec& spec = program_.launches()[static_cast<std::size_t>(launch)];
-  builder_.begin_launch(spec.needs);
+  builder_.begin_launch(spec.needs, spec.persistent);
   warps_a_scheduler_.clear();
   for (std::size_t group = 0; group < builder_.group_count(); ++group)
-    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_quarters);
+    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_sub_partitions);
   first_block_ = first;
   blocks_ = count;
   const AttentionProblem& problem = program_.problem();
   // The other orders permute whole planes, and a part of a launch need not consist of these.
-  const BlockOrder order = count == spec.blocks() ? block_order_ : BlockOrder::launch;
+  const BlockOrder own = block_order_ == BlockOrder::launch && spec.longest_first ? BlockOrder::grouped : block_order_;
+  const BlockOrder order = count == spec.blocks() ? own : BlockOrder::launch;
   sequence_ = BlockSequence(order, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
   next_block_ = finished_ = 0;
   next_start_ = start;
@@ -394,27 +502,32 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   shapes_.clear();
   shapes_size_ = 0;
   binade_end_ = 0;
+  // In a persistent kernel the groups of a block do not end together, so its next block has a place of its own.
+  const std::size_t groups = builder_.group_count(), places = spec.persistent ? 2 : 1;
   for (Sm& sm : sms_) {
-    sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * builder_.group_count());
-    sm.turns.reset(sm.slots.size());
+    sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * places * builder_.group_count());
+    sm.issue_order.reset(sm.slots.size());
+    sm.products.clear();
     sm.stretch = -1;
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);
       sm.slots[slot].next = Next::nothing;
       sm.slots[slot].stream = nullptr;
+      sm.slots[slot].groups_left = 0;
+      const std::size_t number = slot / groups;
+      sm.slots[slot].neighbour = spec.persistent ? &sm.slots[(number ^ 1) * groups] : nullptr;
     }
   }
-  const std::size_t groups = builder_.group_count();
   are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
   // The first wave goes round robin over the SMs. Later blocks go to the first free slot.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {
       for (const int sm : sms_of_part(gpu_, static_cast<int>(left)))
-        start_block(sm, sms_[static_cast<std::size_t>(sm)].slots[slot * groups], start, WaitCause::launch);
+        start_block(sm, sms_[static_cast<std::size_t>(sm)].slots[slot * places * groups], start, WaitCause::launch);
       break;
     }
     for (std::size_t sm = 0; sm < sms_.size(); ++sm)
-      start_block(static_cast<int>(sm), sms_[sm].slots[slot * groups], start, WaitCause::launch);
+      start_block(static_cast<int>(sm), sms_[sm].slots[slot * places * groups], start, WaitCause::launch);
   }
   next_of_sm_.assign(sms_.size(), nullptr);
   order_.reset(sms_.size());

@@ -19,12 +19,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/engine/issue_order.h"
 #include "sim/engine/memory_system.h"
+#include "sim/engine/product_queue.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/simulation.h"
 #include "sim/engine/stretches.h"
-#include "sim/engine/turn_order.h"
 
 namespace tilescope {
 
@@ -69,7 +70,7 @@ class Machine {
   std::int64_t replayed_loads() const { return replayed_; }
 
  private:
-  static constexpr double never = TurnOrder::never;
+  static constexpr double never = IssueOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
   struct alignas(64) Resident {
     // The event loop touches only the first two cache lines.
@@ -83,19 +84,23 @@ class Machine {
     double issued = 0;              // issue of the latest load
     double drained = 0;             // when all loads and stores so far have landed
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
-    double ahead_end = 0;           // end of the operations interleaved with the next product; 0 if there are none
+    double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
     BlockOrigin origin;
     std::uint32_t slot = 0;
     Next next = Next::nothing;
     bool focused = false;
-    std::uint8_t ahead = 0;  // 1 while an operation is interleaved with the next product
+    std::uint8_t sliced = 0, slices = 1;  // 1 while slices of an operation still run, and how many it has
     WaitCause start_cause = WaitCause::launch;
     std::int32_t run = -1;
     const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;          // null if the block has no tokens
     const OperationStream* stream = nullptr;                                          // this group's part of the schedule
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
-    Resident* block = nullptr;                   // the block's first group, which holds the state that all its groups share:
-    std::size_t groups_left = 0;                 // groups still running
+    Resident* block = nullptr;    // the block's first group, which holds the state that all its groups share:
+    std::size_t groups_left = 0;  // groups still running
+    // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal on the SM.
+    Resident* neighbour = nullptr;
+    std::int64_t ordinal = 0;
+    std::uint32_t waiting = 0;  // bit per group that could go on with the next block if the neighbour's place were free
     const BlockSchedule* schedule = nullptr;     // `own` or `shared`
     std::vector<std::vector<double>> signalled;  // by token: the time of each of its signals
     double start = 0;                            // when the block got its slot
@@ -108,7 +113,8 @@ class Machine {
   struct Sm {
     std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
     MemoryPipe memory_pipe;
-    TurnOrder turns;
+    ProductQueue products;
+    IssueOrder issue_order;
     std::vector<Resident> slots;
     // The stretch that the SM is in since `since`; -1 if unknown. While `is_behind`, only the next_* counters of its blocks are
     // current; catch_up() brings the other state up to date.
@@ -117,6 +123,7 @@ class Machine {
     bool is_behind = false;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
+  /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
   void start_group(int sm, Resident& group, std::size_t number, double time, WaitCause cause);
   /// Finds or builds the schedule of a block. It emits the block's operations only for a new shape or a focused SM.
   void schedule_block(Resident& block, std::int64_t number);
@@ -124,14 +131,23 @@ class Machine {
   static double token_time(const Resident& group, const TokenUse& use) {
     if (use.wait < 0 || use.count <= 0) return 0;
     const std::vector<double>& times = group.block->signalled[static_cast<std::size_t>(use.wait)];
-    return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1];
+    return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1] + use.delay;
   }
   /// Returns when the block can issue its next load.
   static double load_time(const Resident& block) {
     if (block.next_load == block.load_count) return never;
     const double time = std::max(block.issued, block.times[block.loads[block.next_load].after]);
-    return block.tokens_of_loads == nullptr ? time : std::max(time, token_time(block, block.tokens_of_loads[block.next_load]));
+    if (block.tokens_of_loads == nullptr) return time;
+    const TokenUse& use = block.tokens_of_loads[block.next_load];
+    return std::max({time, token_time(block, use), carried_time(block, use)});
   }
+  /// Returns when the previous block of a persistent kernel has freed the buffer of a load; `never` if it has not yet.
+  static double carried_time(const Resident& group, const TokenUse& use);
+  /// Takes the next block of the launch to the place `block`.
+  void take_block(int sm, Resident& block, double time);
+  /// Lets a group of a persistent kernel go on with the next block.
+  void go_on_with_next(int sm, Resident& first, std::size_t group, double time);
+
   /// Returns when the data and the preceding operation of `op` are done; `never` if its load has not been issued.
   static double ready_time(const Resident& block, ScheduledOp op) {
     const double ready = std::max(block.compute_end, block.times[op.wait]);
@@ -145,7 +161,7 @@ class Machine {
   Error deadlock() const;
   /// Returns the pipe that an operation of the block waits for: first if the block is any but the oldest, then if it is the oldest.
   std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
-    const std::uint8_t pipe = timing.pipe[block.ahead];
+    const std::uint8_t pipe = timing.pipe[block.sliced];
     return {pipe, pipe_of_oldest_[pipe]};
   }
   void refresh(Sm& sm, Resident& block);
@@ -154,10 +170,13 @@ class Machine {
   /// Runs compute operations of a block while they start before those of every other block of the SM.
   /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
-  void compute(int sm, Resident& block, double start, TurnKey rival);
+  void compute(int sm, Resident& block, double start, IssueKey rival);
   void load(int sm, Resident& block, double time);
   /// Applies a load that lands with `transfer` to its SM.
   void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);
+  /// Lets the group that has issued its product next go on.
+  void end_issue(int sm);
+  void record_product(int sm, const Resident& block, const QueuedProduct& product);
   void store(int sm, Resident& block, double time);
   void finish(int sm, Resident& block, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.

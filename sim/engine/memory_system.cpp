@@ -16,7 +16,7 @@ constexpr double reads_remembered = 8;      // window of the mean time between r
 constexpr double writes_remembered = 2000;  // decay time of HBM's write share, in cycles
 
 /// Returns the cycles per byte; 0 for a rate of 0, which means no limit.
-double per(double rate) {
+double cycles_per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
 
@@ -49,16 +49,19 @@ TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOri
 
 MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const TensorUse& use, const ScheduleBuilder& builder,
                            Ledger& ledger, Recorder& recorder)
-    : l2_read_cycles_per_byte_(gpu.has_l2() ? per(gpu.l2_bytes_per_cycle) : 0),
-      l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? per(gpu.l2_write_bytes_per_cycle)
+    : l2_read_cycles_per_byte_(gpu.has_l2() ? cycles_per(gpu.l2_bytes_per_cycle) : 0),
+      l2_write_cycles_per_byte_(gpu.has_l2() && gpu.l2_write_bytes_per_cycle > 0 ? cycles_per(gpu.l2_write_bytes_per_cycle)
                                                                                  : l2_read_cycles_per_byte_),
+      l2_add_cycles_per_byte_(gpu.has_l2() && gpu.l2_reduce_bytes_per_cycle > 0 ? cycles_per(gpu.l2_reduce_bytes_per_cycle)
+                                                                                : l2_write_cycles_per_byte_),
       // A copy of equal reads and writes takes 2 / rate cycles a byte. What its reads do not need is what its writes cost reads.
-      l2_beside_cycles_per_byte_(gpu.has_l2() ? std::max(0.0, 2 * per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
+      l2_beside_cycles_per_byte_(
+          gpu.has_l2() ? std::max(0.0, 2 * cycles_per(gpu.l2_copy_bytes_per_cycle) - l2_read_cycles_per_byte_) : 0),
       l2_merge_cycles_(gpu.has_l2() ? gpu.l2_merge_cycles : 0),
-      fabric_cycles_per_byte_(per(gpu.l2_fabric_bytes_per_cycle)),
-      hbm_read_cycles_per_byte_(per(gpu.hbm_read_rate().value)),
+      fabric_cycles_per_byte_(cycles_per(gpu.l2_fabric_bytes_per_cycle)),
+      hbm_read_cycles_per_byte_(cycles_per(gpu.hbm_read_rate().value)),
       // Likewise; so the cost of a write includes the bus turnaround.
-      hbm_write_cycles_per_byte_(2 * per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
+      hbm_write_cycles_per_byte_(2 * cycles_per(gpu.hbm_rate().value) - hbm_read_cycles_per_byte_),
       near_latency_(gpu.has_l2() ? gpu.l2_latency_cycles : 0),
       far_latency_(gpu.has_l2() ? std::max(gpu.l2_far_latency_cycles, gpu.l2_latency_cycles) : 0),
       hbm_latency_(gpu.hbm_latency_cycles),
@@ -219,7 +222,8 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const TileRef tile = tile_of(where, op, origin);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
-  const double port_cycles = op.busy_cycles, l2_cycles = bytes * l2_write_cycles_per_byte_;
+  const double port_cycles = op.busy_cycles;
+  const double l2_cycles = bytes * (op.kind == OpKind::reduce_add ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
   const double port_end = serve(port.out, cycle, port_cycles);
   // A write delays later reads by the read time that it costs. Writes wait only for writes.
   double l2_end = serve(l2_write_free_, cycle, l2_cycles);

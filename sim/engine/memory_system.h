@@ -64,7 +64,6 @@ class MemorySystem {
   TensorBytes dirty() const;
   /// Return the busy cycles so far; those of the ports are summed over SMs.
   double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
-  double hbm_busy_cycles() const { return hbm_busy_; }
   double port_busy_cycles() const { return port_busy_; }
   /// Returns the work of HBM up to `cycle`, when only write-backs may still be queued.
   HbmUse hbm_use(double cycle) const;
@@ -103,7 +102,7 @@ class MemorySystem {
   /// that reads arrive at random, at the mean rate of the latest reads of the tile.
   double part_looked_up(const TileRef& tile, double cycle);
 
-  double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_;
+  double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, l2_add_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // read time that a write costs
   double l2_merge_cycles_;
   double fabric_cycles_per_byte_;

@@ -71,7 +71,7 @@ void RecordedTrace::order_focus(FocusedSm& focus) const {
 }
 
 void RecordedTrace::index_focus(SmIndex& index) const {
-  const std::vector<Interval>& intervals = index.data->intervals;
+  const auto& intervals = index.data->intervals;
   index.steps.resize(intervals.size());
   std::iota(index.steps.begin(), index.steps.end(), Index{0});
   sort_nearly_sorted(index.steps, [&](Index a, Index b) { return intervals[a].end < intervals[b].end; });

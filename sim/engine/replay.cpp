@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t most_stretches = 1 << 15;
 // If less than half of a trial's loads find a stretch, the next loads do not look for one.
 constexpr int loads_of_a_trial = 4096, loads_of_a_rest = 1 << 17;
-constexpr std::uint64_t is_ahead = 1, is_oldest = 2, one_signal = 4;
+constexpr std::uint64_t is_sliced = 1, is_oldest = 2, first_signal = 4;
+constexpr int slices_shift = 32;
 
 }  // namespace
 
@@ -32,18 +33,21 @@ bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
     slot.compute_end = from_time(block.compute_end);
     slot.load_time = from_time(load_time(block));
     slot.issue_rate = block.issue_rate;
-    if (block.ahead != 0) {
-      slot.ahead_end = from_time(block.ahead_end);
-      slot.flags |= is_ahead;
+    if (block.sliced != 0) {
+      slot.sliced_end = from_time(block.sliced_end);
+      slot.flags |= is_sliced | std::uint64_t{block.slices} << slices_shift;
     }
-    if (sm.turns.is_oldest(i)) slot.flags |= is_oldest;
-    std::size_t signals = 0;
-    for (std::uint32_t load = block.next_load + 1; load < block.load_count; ++load) {
-      const std::int32_t after = block.loads[load].after;
-      if (block.times[after] == never) break;
-      if (signals == slot.signals.size() || load >= block.next_load + StretchPositions::loads_ahead) return false;
-      slot.signals[signals++] = from_time(block.times[after]);
-      slot.flags += one_signal;
+    if (sm.issue_order.is_oldest(i)) slot.flags |= is_oldest;
+    // Loads are in order, but the signals that they wait for need not be: a later load may have its signal before an earlier one.
+    const auto given = static_cast<std::size_t>(block.next_signal - block.times - block.stream->signal(0));
+    const std::uint32_t reach = block.stream->reach[given];
+    if (reach > block.next_load + StretchPositions::loads_ahead) return false;
+    for (std::uint32_t load = block.next_load + 1; load < reach; ++load) {
+      const double signalled = block.times[block.loads[load].after];
+      if (signalled == never) continue;
+      const std::uint32_t n = load - block.next_load - 1;
+      slot.signals[n] = from_time(signalled);
+      slot.flags |= first_signal << n;
     }
   }
   return true;
@@ -88,7 +92,8 @@ std::int32_t Machine::keep_stretch(const Sm& sm, double time, double next, const
   s.latest = std::max({s.cycles, s.end.memory_free, s.end.copies_free});
   for (const double free : s.end.free) s.latest = std::max(s.latest, free);
   for (const StretchSlot& slot : s.end.slots) {
-    s.latest = std::max({s.latest, slot.compute_end, slot.ahead_end, slot.signals[0], slot.signals[1]});
+    s.latest = std::max({s.latest, slot.compute_end, slot.sliced_end});
+    for (const double signal : slot.signals) s.latest = std::max(s.latest, signal);
     if (slot.load_time < never) s.latest = std::max(s.latest, slot.load_time);
   }
   s.first = never;
@@ -216,14 +221,15 @@ void Machine::catch_up(int sm_index) {
     const StretchSlot& slot = end.slots[i];
     block.compute_end = time + slot.compute_end;
     block.issue_rate = slot.issue_rate;
-    block.ahead = slot.flags & is_ahead;
-    block.ahead_end = block.ahead != 0 ? time + slot.ahead_end : 0;
+    block.sliced = slot.flags & is_sliced;
+    block.slices = static_cast<std::uint8_t>(slot.flags >> slices_shift);
+    block.sliced_end = block.sliced != 0 ? time + slot.sliced_end : 0;
     const auto note = [&](std::uint32_t load, double cycles) {
       if (const std::int32_t after = block.loads[load].after; after != OperationStream::at_once) block.times[after] = time + cycles;
     };
     if (slot.load_time < never) note(block.next_load, slot.load_time);
-    for (std::uint64_t n = 0; n < slot.flags / one_signal; ++n)
-      note(block.next_load + 1 + static_cast<std::uint32_t>(n), slot.signals[n]);
+    for (std::uint32_t n = 0; n < slot.signals.size(); ++n)
+      if ((slot.flags & first_signal << n) != 0) note(block.next_load + 1 + n, slot.signals[n]);
     refresh(sm, block);
   }
   run_ahead(sm_index);  // finds the next block

@@ -31,24 +31,24 @@ bool same(const OpClass::Key& a, const OpClass::Key& b) {
   return differ == 0;
 }
 
+constexpr int asynchronous_bit = 1 << 30;  // above every inner dimension
+
 OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
-              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
-          pair(op.rows, op.cols),
-          pair(op.tile.rows, op.tile.cols),
-          pair(op.inner, block.shared_slots),
-          op.smem_read_bytes | byte(op.other_alu, 6),
-          op.smem_write_bytes | byte(op.other_exps, 6),
-          op.bytes | byte(op.wavefronts, 6),
-          op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.trips,
-               op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.share << 1 | (op.ahead ? 1 : 0))};
+  return {
+      byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
+          byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
+      pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
+      // A wait has no inner dimension.
+      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0), block.shared_slots),
+      op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6), op.bytes | byte(op.wavefronts, 6),
+      op.flops ^ op.exps << 32,
+      pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
 }
 
-/// Marks a load that waits for nothing.
+/// Marks an operation that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
@@ -77,6 +77,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
       cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
       cycles_per_store_byte_(per(gpu.sm_store_bytes_per_cycle > 0 ? gpu.sm_store_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)),
+      cycles_per_added_byte_(gpu.sm_reduce_bytes_per_cycle > 0 ? per(gpu.sm_reduce_bytes_per_cycle) : cycles_per_store_byte_),
       cycles_per_copied_byte_(gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : cycles_per_smem_byte_),
       problem_(problem),
       table_(64, 0) {
@@ -103,14 +104,14 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
        counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
   // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
   // stands between products of its own warp (mixed) or belongs to another warp.
-  const bool mixed = counts.mma > 0 || op.ahead;
+  const bool mixed = counts.mma > 0 || op.slices > 1;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
-  const double taken = in_the_way ? others * turn / gpu_.sm_quarters : 0;
+  const double taken = in_the_way ? others * turn / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
-  const double warps = needs.threads / lanes, spread = gpu_.sm_quarters / std::min(gpu_.sm_quarters, warps);
+  const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
   const double beside = op.instructions * instruction_cycles(needs),
                own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
@@ -126,14 +127,15 @@ constexpr double drift_trips = 2;
 /// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
-  const double turn = gpu_.sm_quarters / gpu_.sm_issues_per_cycle;
+  const double turn = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;
   const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
-  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_quarters - 1);
+  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_sub_partitions - 1);
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
-void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
+void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   needs_ = needs;
+  persistent_ = persistent;
   group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
   for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = 32 * needs.groups[g].warps;
   setup_ = {};
@@ -142,7 +144,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs) {
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
-        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_quarters;
+        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
   setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
 }
@@ -152,6 +154,7 @@ double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const 
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles + op.round_trips * farthest;
   if (instructions_wait()) cycles += (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+  if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
@@ -232,15 +235,16 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = writes_memory(op.kind);
-  c.timing.ahead = op.ahead;
+  c.timing.slices = op.slices;
   set_work(c, executed, block);
   c.timing.server = server_of(c);
   c.timing.product = c.timing.server == Server::tensor;
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
-  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm.
-  if (writes_memory(op.kind) && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
+  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
+  // a lane adds what it holds.
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
   if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / 32 * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
@@ -250,22 +254,40 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
+  const double stored_byte = op.kind == OpKind::reduce_add ? cycles_per_added_byte_ : cycles_per_store_byte_;
   if (instructions_wait() && moves) {
-    const double byte = c.timing.store             ? cycles_per_store_byte_
-                        : is_shared(block, op.dst) ? cycles_per_copied_byte_
-                                                   : cycles_per_smem_byte_;
+    const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;
     c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
   }
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
-  c.busy_cycles =
-      moves ? static_cast<double>(op.bytes) * (c.timing.store ? cycles_per_store_byte_ : cycles_per_port_byte_) : c.timing.shown;
+  c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? stored_byte : cycles_per_port_byte_) : c.timing.shown;
   if (op.kind == OpKind::load) {
     c.hbm_latency = hbm_latency_of(op);
     c.hbm_write_wait = hbm_write_wait_of(op);
   }
+  if (op.kind == OpKind::load && needs.boxes && is_shared(block, op.dst)) {
+    c.timing.asynchronous = true;
+    if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
+    c.timing.duration = boxes_of(op) * gpu_.sm_box_issue_cycles;
+    if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
+  }
   set_pipes(c.timing);
+  if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
   return c;
+}
+
+/// Lets a product occupy the warps only until it is issued. It is then in the queue of the tensor cores, and reads shared memory
+/// meanwhile.
+void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
+  timing.asynchronous = true;
+  timing.shown = std::max(timing.shown, timing.smem_cycles);
+  const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
+  timing.duration = (instructions_wait() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
+  timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
+  timing.smem_cycles = 0;
+  timing.pipe.fill(no_pipe);
+  timing.port = no_pipe;
 }
 
 std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block) {
@@ -283,6 +305,8 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
+  // The queue of products, not the issue, occupies the tensor cores.
+  if (timings_.back().asynchronous) timings_.back().work[static_cast<std::size_t>(Server::tensor)] = 0;
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;
 }
@@ -310,10 +334,20 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
           static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
 }
 
+float ScheduleBuilder::delay_of(const Operation& op, const BlockOperations& block) const {
+  const std::vector<std::int32_t>& by = signals_[static_cast<std::size_t>(op.wait_token)];
+  // The latency of a load is measured to the end of the wait for it.
+  if (by.empty() || block.operations[static_cast<std::size_t>(by.front())].kind == OpKind::load) return 0;
+  if (op.wait_on == WaitOn::named_barrier) return static_cast<float>(gpu_.sm_named_barrier_cycles);
+  const double own = op.kind == OpKind::wait ? gpu_.sm_mbarrier_wait_cycles : 0;  // part of the operation
+  return static_cast<float>(std::max(0.0, gpu_.sm_mbarrier_cycles - own));
+}
+
 void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& out) {
   waited_for(block, waited_, signals_);
   meetings_.assign(block.tokens.size(), -1);
   out.tokens.clear();
+  out.token_totals.clear();
   // Once a token, not once a wait: blocks of flash1 wait hundreds of thousands of times for a few tokens.
   constexpr int nobody = -1, several = -2;
   std::vector<int> signallers(block.tokens.size(), nobody);
@@ -331,10 +365,17 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
     // several groups can come in any order, so the token is counted at run time.
     if (on >= 0 && on < static_cast<std::int32_t>(i) && (signallers[token] == nobody || signallers[token] == op.group)) continue;
     waited_[i] = -1;
-    if (meetings_[token] >= 0) continue;
-    meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
-    out.tokens.push_back(block.tokens[token]);
+    if (meetings_[token] < 0) add_meeting(block, token, out);
   }
+  // The next block of a persistent kernel waits for buffers that nobody of this block waits for any more.
+  for (std::size_t token = 0; token < signallers.size() && persistent_; ++token)
+    if (meetings_[token] < 0 && signallers[token] != nobody && token % 2 == 1) add_meeting(block, token, out);
+}
+
+void ScheduleBuilder::add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out) {
+  meetings_[token] = static_cast<std::int16_t>(out.tokens.size());
+  out.tokens.push_back(block.tokens[token]);
+  out.token_totals.push_back({static_cast<std::int16_t>(token), static_cast<std::int32_t>(signals_[token].size())});
 }
 
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
@@ -347,11 +388,14 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.op_of_load.clear();
     stream.positions.clear();
     stream.load_positions.clear();
+    stream.reach.clear();
     stream.tokens_of_compute.clear();
     stream.tokens_of_loads.clear();
   }
   find_tokens(block, out);
-  const bool has_tokens = !out.tokens.empty();
+  const bool has_tokens =
+      !out.tokens.empty() || needs_.boxes ||
+      std::any_of(block.operations.begin(), block.operations.end(), [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
@@ -362,7 +406,10 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     TokenUse tokens;
     if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
     if (waited < 0 && op.wait_token >= 0)
-      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count};
+      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count, delay_of(op, block)};
+    // Tokens come in pairs: the load that signals `full` waits for the `empty` after it.
+    if (persistent_ && op.kind == OpKind::load && op.signal_token >= 0 && op.wait_count <= 0)
+      tokens.carry = static_cast<std::int16_t>(op.signal_token + 1);
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {
@@ -385,9 +432,20 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
       continue;
     }
     ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    // Compute is in order, so an operation of its own group is over anyway unless it is a load.
-    const bool for_load = waited >= 0 && ordinal_[static_cast<std::size_t>(waited)] < 0;
-    stream.compute.push_back({op_class, for_load ? landing(ordinal_[static_cast<std::size_t>(waited)]) : OperationStream::at_once});
+    // Compute is in order, so an operation of its own group is over anyway unless it is a load or an asynchronous product.
+    // Preliminary: ordinal_ of what it waits for, as for loads.
+    std::int32_t wait = no_ordinal;
+    if (waited >= 0) {
+      const std::int32_t ordinal = ordinal_[static_cast<std::size_t>(waited)];
+      if (ordinal < 0) {
+        wait = ordinal;
+      } else if (ScheduledOp& product = stream.compute[static_cast<std::size_t>(ordinal)];
+                 timings_[product.number()].asynchronous) {
+        product.op_class |= ScheduledOp::signal_bit;
+        wait = ordinal;
+      }
+    }
+    stream.compute.push_back({op_class, wait});
     stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
     if (has_tokens) stream.tokens_of_compute.push_back(tokens);
     if (writes_memory(op.kind)) stream.stores.push_back(access);
@@ -397,10 +455,13 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     stream.signals = 0;
     for (std::size_t i = 0; i < stream.compute.size(); ++i)
       if (stream.compute[i].signals()) ordinal_[i] = stream.signal(stream.signals++);
-    for (ScheduledAccess& load : stream.loads)
-      load.after = load.after == no_ordinal ? OperationStream::at_once
-                   : load.after < 0         ? landing(load.after)
-                                            : ordinal_[static_cast<std::size_t>(load.after)];
+    const auto moment = [&](std::int32_t waited) {
+      return waited == no_ordinal ? OperationStream::at_once
+             : waited < 0         ? landing(waited)
+                                  : ordinal_[static_cast<std::size_t>(waited)];
+    };
+    for (ScheduledAccess& load : stream.loads) load.after = moment(load.after);
+    for (ScheduledOp& op : stream.compute) op.wait = moment(op.wait);
   }
 }
 

@@ -38,12 +38,15 @@ struct alignas(64) OpTiming {
   double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows
   Server server = Server::none;             // the pipe that it waits for
   bool store = false;
-  bool ahead = false;  // interleaved with the next product, which may begin after its first part
   bool product = false;
-  // The pipe and the port that it waits for. `pipe` depends on whether an operation interleaved with the next product is running.
+  std::uint8_t slices = 1;  // see Operation::slices
+  // The pipe and the port that it waits for. `pipe` depends on whether slices of an earlier operation still run.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};
   std::uint8_t port = no_pipe;
-  // Instructions of each warp, and the part of `duration` beyond issuing them, which absorbs lost issue slots.
+  // Its group goes on after `duration`. A product ends when the tensor cores have done `shown`; a load is one of TMA.
+  bool asynchronous = false;
+  // Instructions of each warp, and the part of `duration` beyond issuing them, which absorbs lost issue slots. Of an asynchronous
+  // product: the cycles of its work that the queue can hold.
   float issued = 0, spare = 0;
 };
 static_assert(sizeof(OpTiming) == 64);
@@ -76,8 +79,8 @@ struct OpClass {
 
 struct ScheduledOp {
   static constexpr std::uint32_t signal_bit = 0x80000000U;
-  std::uint32_t op_class = 0;  // with signal_bit if a load waits for its end
-  std::int32_t wait = 0;       // the moment that it waits for: a landing, or at_once
+  std::uint32_t op_class = 0;  // with signal_bit if something waits for its end
+  std::int32_t wait = 0;       // the moment that it waits for: a landing, the end of an asynchronous product, or at_once
   std::uint32_t number() const { return op_class & ~signal_bit; }
   bool signals() const { return (op_class & signal_bit) != 0; }
 };
@@ -108,12 +111,17 @@ struct BlockOrigin {
 struct TokenUse {
   std::int16_t wait = -1, signal = -1;
   std::int32_t count = 0;  // the signals that it waits for
+  float delay = 0;         // cycles until it notices the last of them
+  // Load: the token that frees its buffer, as a number of BlockOperations::tokens. In a persistent kernel the first loads of a
+  // block wait for the buffers of the block before. -1: it waits for its own block.
+  std::int16_t carry = -1;
 };
 
 /// The operations of one group of warps.
 ///
 /// Everything that they wait for is a numbered moment, so that a wait is one look-up in a table of times. Moment 0 is past from the
-/// start, then follow the landing of each load and the end of each operation that signals.
+/// start, then follow the landing of each load and the end of each operation that signals: to a load, or as an asynchronous
+/// product.
 struct OperationStream {
   static constexpr std::int32_t at_once = 0;
   static constexpr std::int32_t landing(std::size_t load) { return static_cast<std::int32_t>(1 + load); }
@@ -132,12 +140,18 @@ struct OperationStream {
     std::int32_t waited_for = 0;
   };
   std::vector<Position> positions, load_positions;           // of compute and of loads, and of their ends; empty if not numbered
+  std::vector<std::uint32_t> reach;                          // by signals given: one past the last load that waits for any of these
   std::vector<TokenUse> tokens_of_compute, tokens_of_loads;  // parallel to compute and loads; empty if the block has no tokens
 };
 
 struct BlockSchedule {
   std::vector<OperationStream> groups;
   std::vector<std::string_view> tokens;  // names of the tokens between groups
+  struct TokenTotal {
+    std::int16_t number = 0;  // in BlockOperations::tokens
+    std::int32_t signals = 0;
+  };
+  std::vector<TokenTotal> token_totals;  // parallel to tokens
   // How often each class occurs; filled by count_classes().
   std::vector<std::pair<std::uint32_t, std::int64_t>> class_counts;
   void count_classes();
@@ -150,7 +164,7 @@ class ScheduleBuilder {
   ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem);
 
   /// Starts a launch; the next blocks have these needs.
-  void begin_launch(const KernelNeeds& needs);
+  void begin_launch(const KernelNeeds& needs, bool persistent = false);
   /// Returns whether the GPU models instruction latencies. On GPUs for teaching it does not: an operation then costs only the work
   /// of its line in the listing.
   bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
@@ -164,6 +178,8 @@ class ScheduleBuilder {
   /// Adds another block with this schedule to the class counts.
   void count_again(const BlockSchedule& schedule);
   BlockOrigin origin(const Domain& domain) const;
+  /// Returns the cycles from the end of an asynchronous product's work to the first use of its result.
+  double product_latency() const { return instructions_wait() ? gpu_.sm_wgmma_latency_cycles : 0; }
   const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
   const OpTiming* timings() const { return timings_.data(); }
   const std::vector<OpClass>& classes() const { return classes_; }
@@ -182,11 +198,13 @@ class ScheduleBuilder {
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;
   void set_pipes(OpTiming& timing) const;
+  void make_asynchronous(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
   const GpuSpec& gpu_;
-  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_copied_byte_;
+  double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_added_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
+  bool persistent_ = false;
   std::vector<KernelNeeds> group_needs_ = std::vector<KernelNeeds>(1);  // with the threads of each group
   OpTiming setup_;
   AttentionProblem problem_;
@@ -194,6 +212,9 @@ class ScheduleBuilder {
   std::vector<OpTiming> timings_;     // of each class
   std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0: free, otherwise index + 1
   std::uint32_t previous_ = 0;
+  void add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out);
+  /// Returns how long after the signal of another group an operation begins.
+  float delay_of(const Operation& op, const BlockOperations& block) const;
   /// Fills `waited_` and `meetings_`, and names the tokens between groups.
   void find_tokens(const BlockOperations& block, BlockSchedule& out);
 

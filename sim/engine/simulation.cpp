@@ -161,7 +161,8 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
   return Done{};
 }
 
-void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory) {
+/// `end`: when the last launch ended. What HBM still writes then is no part of the run.
+void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory, double end) {
   const double cycles = simulation.cycles.value, sm_cycles = cycles * simulation.request.gpu.sm_count;
   if (cycles <= 0) return;
   std::array<double, 7>& use = simulation.utilisation;
@@ -175,7 +176,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
     of(Bound::fp32) += work(Server::fp32);
   }
   of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, memory.port_busy_cycles() / sm_cycles);
-  of(Bound::hbm) = memory.hbm_busy_cycles() / cycles;
+  of(Bound::hbm) = memory.hbm_use(end).busy_cycles / cycles;
   const auto most = std::max_element(use.begin(), use.end());
   simulation.bound = *most > 0.5 ? static_cast<Bound>(most - use.begin()) : Bound::latency;
 }
@@ -271,7 +272,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
   simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
   count_operations(*simulation, builder.classes(), {});
-  find_bound(*simulation, builder.classes(), memory);
+  find_bound(*simulation, builder.classes(), memory, times.back().end);
   const TensorBytes dirty = memory.dirty();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
   for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);

@@ -61,6 +61,12 @@ void StretchPositions::add(BlockSchedule& schedule) {
     if (std::all_of(codes.begin(), codes.end(), [](std::uint32_t code) { return code == 0; })) continue;
     for (std::size_t i = 0; i < codes.size(); ++i) stream.load_positions[i].number = codes[i];
     stream.load_positions.insert(stream.load_positions.end(), 2, {});
+    stream.reach.assign(stream.signals + 1, 0);
+    for (std::size_t i = 0; i < stream.loads.size(); ++i)
+      if (const std::int32_t waits = stream.loads[i].after - stream.signal(0); waits >= 0)
+        stream.reach[static_cast<std::size_t>(waits) + 1] = static_cast<std::uint32_t>(i) + 1;
+    for (std::size_t given = 1; given < stream.reach.size(); ++given)
+      stream.reach[given] = std::max(stream.reach[given], stream.reach[given - 1]);
 
     codes.clear();
     latest = 0;

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/core/large_pages.h"
 #include "sim/engine/schedule.h"
 
 namespace tilescope {
@@ -48,9 +49,10 @@ struct StretchPosition {
 /// The state of one block at the start of a stretch. Times are relative to the start; past times are 0.
 struct StretchSlot {
   StretchPosition position;
-  double compute_end = 0, ahead_end = 0, load_time = 0, issue_rate = 0;
-  std::array<double, 2> signals{};  // signals given that later loads wait for
-  std::uint64_t flags = 0;          // ahead, oldest, number of signals
+  double compute_end = 0, sliced_end = 0, load_time = 0, issue_rate = 0;
+  // When the signals were given that the loads after the next one wait for; 0 for a signal to come.
+  std::array<double, StretchPositions::loads_ahead - 1> signals{};
+  std::uint64_t flags = 0;  // sliced, oldest, a bit for each signal that was given; upper half: slices
 };
 
 /// The state of an SM at the start of a stretch.
@@ -108,7 +110,7 @@ class StretchTable {
 
  private:
   std::size_t key_words_ = 0;  // words of a key that are in use
-  std::vector<Stretch> stretches_;
+  LargeVector<Stretch> stretches_;
   std::vector<std::int32_t> table_ = std::vector<std::int32_t>(64, -1);  // open addressing, a power of two
 };
 

@@ -60,6 +60,7 @@ struct Interval {
   OpKind kind = OpKind::barrier;
   Unit unit = Unit::sync;
   WaitCause cause = WaitCause::none;
+  std::uint8_t group = 0;      // the warp group that executes it
   float streams = 0;           // of a transfer: its last cycles, in which its bytes cross; before them it waits
   std::int64_t bytes = 0;      // on l2_to_sm or sm_to_l2
   std::int64_t hbm_bytes = 0;  // part of `bytes` read from HBM

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/large_pages.h"
 #include "sim/engine/trace.h"
 
 namespace tilescope {
@@ -22,8 +23,8 @@ struct OpNote {
 /// The operations of a focused SM: one interval and one note each.
 struct FocusedSm {
   int sm = 0;
-  std::vector<Interval> intervals;
-  std::vector<OpNote> notes;
+  LargeVector<Interval> intervals;
+  LargeVector<OpNote> notes;
   std::array<Tensor, most_tensors> tensors;  // by index; set once they occur
   std::array<Slot, most_slots> tiles;
 
@@ -65,7 +66,7 @@ struct TraceData {
   TimeBins bins;
   std::vector<FocusedSm> focus;
   bool exact = true;  // `traffic` and `l2` hold every event
-  std::vector<TrafficEvent> traffic;
+  LargeVector<TrafficEvent> traffic;
   double longest_stream = 0;  // cycles, of those events
   std::vector<L2Event> l2;
   TrafficTable total{};

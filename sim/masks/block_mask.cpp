@@ -105,6 +105,15 @@ BlockMask block_mask_of(const Mask& mask, const AttentionProblem& problem, const
   return made;
 }
 
+bool later_rows_see_more(const BlockMask& mask) {
+  std::int64_t tilt = 0;
+  for (std::int64_t plane = 0; plane < mask.mask_batch * mask.mask_heads; ++plane)
+    for (std::int64_t row = 0; row < mask.rows; ++row)
+      tilt += (2 * row - (mask.rows - 1)) *
+              static_cast<std::int64_t>(mask.partial.row(plane, row).size() + mask.full.row(plane, row).size());
+  return tilt > 0;
+}
+
 std::int64_t visible_elements(const Mask& mask, const BlockMask& blocks, const AttentionProblem& problem) {
   std::int64_t count = 0;
   const auto cut = [](std::int64_t index, std::int64_t size, std::int64_t length) {

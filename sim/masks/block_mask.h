@@ -55,6 +55,10 @@ struct BlockMask {
 /// The lists of a problem's mask at this block size.
 BlockMask block_mask_of(const Mask& mask, const AttentionProblem& problem, const TileShape& block);
 
+/// Whether later rows of the lists name more blocks than earlier ones, on the whole. A launch then takes the last query tiles
+/// first, so that it does not end with its longest blocks.
+bool later_rows_see_more(const BlockMask& mask);
+
 /// Visible elements over all planes: the sum over full blocks, and elements of partial ones.
 std::int64_t visible_elements(const Mask& mask, const BlockMask& blocks, const AttentionProblem& problem);
 

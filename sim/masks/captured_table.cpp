@@ -1,7 +1,7 @@
 // Reads tables from CSV and .npy.
 #include "sim/masks/captured_table.h"
 
-#include <bit>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "sim/core/csv.h"
+#include "sim/core/element.h"
+#include "sim/core/npy.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -35,67 +37,6 @@ bool is_whole(double value) {
 }
 bool fits_int32(double value) {
   return value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
-}
-
-float float_of_half(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16U, exponent = half >> 10U & 31U, fraction = half & 1023U;
-  if (exponent == 0) {
-    const float value = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255U : exponent + 112U;
-  return std::bit_cast<float>(sign | wide << 23U | fraction << 13U);
-}
-
-/// What the header of a .npy file says.
-struct NpyHeader {
-  std::string descr;
-  bool fortran = false;
-  std::vector<std::int64_t> shape;
-  std::size_t data = 0;  // where the elements begin
-};
-
-/// The text after `'key':` in the header's dictionary; empty where there is none.
-std::string_view after_key(std::string_view dictionary, std::string_view key) {
-  const std::size_t at = dictionary.find(fmt::format("'{}'", key));
-  if (at == std::string_view::npos) return {};
-  const std::size_t colon = dictionary.find(':', at);
-  if (colon == std::string_view::npos) return {};
-  std::string_view rest = dictionary.substr(colon + 1);
-  while (rest.starts_with(' ')) rest.remove_prefix(1);
-  return rest;
-}
-
-std::optional<NpyHeader> read_header(std::string_view bytes) {
-  constexpr std::string_view magic = "\x93NUMPY";
-  if (bytes.size() < 10 || !bytes.starts_with(magic)) return std::nullopt;
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
-  const bool long_header = byte(6) >= 2;
-  const std::size_t start = long_header ? 12 : 10;
-  if (bytes.size() < start) return std::nullopt;
-  std::size_t length = byte(8) | byte(9) << 8U;
-  if (long_header) length |= byte(10) << 16U | byte(11) << 24U;
-  if (bytes.size() - start < length) return std::nullopt;
-  const std::string_view dictionary = bytes.substr(start, length);
-  NpyHeader header;
-  header.data = start + length;
-  const std::string_view descr = after_key(dictionary, "descr");
-  if (!descr.starts_with('\'') || descr.find('\'', 1) == std::string_view::npos) return std::nullopt;
-  header.descr = std::string(descr.substr(1, descr.find('\'', 1) - 1));
-  header.fortran = after_key(dictionary, "fortran_order").starts_with("True");
-  std::string_view shape = after_key(dictionary, "shape");
-  if (!shape.starts_with('(')) return std::nullopt;
-  shape = shape.substr(1, shape.find(')') == std::string_view::npos ? 0 : shape.find(')') - 1);
-  while (!shape.empty()) {
-    while (!shape.empty() && (shape.front() == ' ' || shape.front() == ',')) shape.remove_prefix(1);
-    if (shape.empty()) break;
-    std::int64_t length_of_axis = 0;
-    const auto [end, code] = std::from_chars(shape.data(), shape.data() + shape.size(), length_of_axis);
-    if (code != std::errc()) return std::nullopt;
-    header.shape.push_back(length_of_axis);
-    shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
-  }
-  return header;
 }
 
 template <class T>
@@ -125,7 +66,7 @@ bool take(CapturedTable& table, std::string_view data, std::size_t count, std::s
 bool take_halves(CapturedTable& table, std::string_view data, std::size_t count, std::size_t& bad) {
   for (std::size_t i = 0; i < count; ++i) {
     bad = i;
-    const float value = float_of_half(element_at<std::uint16_t>(data, i));
+    const float value = from_bits(DataType::fp16, element_at<std::uint16_t>(data, i));
     if (value != value) return false;
     table.reals.push_back(value);
   }
@@ -207,7 +148,7 @@ Result<CapturedTable> parse_csv_table(std::string name, std::string_view text, s
 
 Result<CapturedTable> parse_npy_table(std::string name, std::string_view bytes, std::string_view origin) {
   const std::string shown = printable(origin, most_origin);
-  const auto header = read_header(bytes);
+  const auto header = read_npy_header(bytes);
   if (!header) return Error{fmt::format("{} is not a .npy file: save it with numpy.save", shown)};
   if (header->fortran) return Error{fmt::format("{} is in Fortran order: save numpy.ascontiguousarray of it", shown)};
   if (header->shape.empty() || header->shape.size() > CapturedTable::most_dimensions)

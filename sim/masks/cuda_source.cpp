@@ -173,6 +173,20 @@ std::string_view cuda_prelude() {
   return prelude;
 }
 
+std::string cuda_operation(const ExprNode& node, bool rounded, std::string_view a, std::string_view b, std::string_view c) {
+  std::string_view form = form_of(node);
+  if (node.type == ValueType::real && rounded) {
+    if (node.op == ExprOp::add) form = "__fadd_rn({0}, {1})";
+    if (node.op == ExprOp::subtract) form = "__fsub_rn({0}, {1})";
+    if (node.op == ExprOp::multiply) form = "__fmul_rn({0}, {1})";
+  } else if (node.op == ExprOp::tanh) {
+    form = "expr_tanh({0})";
+  } else if (node.op == ExprOp::sigmoid) {
+    form = "expr_sigmoid({0})";
+  }
+  return fmt::format(fmt::runtime(form), a, b, c);
+}
+
 std::string cuda_source(const Expression& expression, std::string_view name) {
   std::string tables;
   for (const auto& table : expression.tables)

@@ -22,4 +22,8 @@ std::string_view cuda_prelude();
 /// (compile with -fmad=false).
 std::string cuda_source(const Expression& expression, std::string_view name);
 
+/// Returns one operation on operands that stand in the text already. `rounded`: floats as the host has them, each operation rounded
+/// by itself. Else tanh and the sigmoid are those of kernels/flex/flex_kernel.cuh, with a bounded error and without branches.
+std::string cuda_operation(const ExprNode& node, bool rounded, std::string_view a, std::string_view b, std::string_view c);
+
 }  // namespace tilescope

@@ -442,10 +442,11 @@ class Parser {
     for (const ExprNameInfo& row : names)
       if (has_score_ || row.name != "score") candidates.push_back(row.name);
     for (const ExprFunction& row : functions) candidates.push_back(row.name);
-    const auto nearest = nearest_name(token.text, candidates);
-    const std::string hint = nearest ? fmt::format("did you mean {}?", *nearest)
-                                     : "the names are b, h, q, kv, B, H, HKV, N, NK, D, scale, inf and those of --table";
-    fail(refuse("column {}: unknown name '{}': {}", token.column, printable(token.text, 40), hint));
+    const std::string name = printable(token.text, 40);
+    if (const auto nearest = nearest_name(token.text, candidates))
+      fail(refuse("column {}: unknown name '{}': did you mean {}?", token.column, name, *nearest));
+    fail(refuse("column {}: unknown name '{}': the names are b, h, q, kv, B, H, HKV, N, NK, D, scale, inf and those of {}",
+                token.column, name, Setting::table));
   }
 
   std::vector<std::int32_t> arguments(std::string_view of, std::size_t wanted, std::uint32_t column, std::string_view close) {

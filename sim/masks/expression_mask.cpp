@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/evaluate.h"
 #include "sim/masks/row_evaluator.h"
@@ -250,10 +251,10 @@ Result<std::shared_ptr<const ExpressionMask>> ExpressionMask::make(Expression ex
       if (worker.stopped) return Error{"cancelled", Error::Kind::cancelled};
       if (!worker.fault.empty()) return Error{worker.fault};
       if (worker.looked_at > most_looked_at)
-        return Error{
-            fmt::format("the analysis decides too few blocks of this mask, and more than {} elements would be looked at: use a "
-                        "smaller --seq or --heads",
-                        most_looked_at)};
+        return refuse(
+            "the analysis decides too few blocks of this mask, and more than {} elements would be looked at: use a smaller {} or "
+            "{}",
+            most_looked_at, Setting::seq, Setting::heads);
     }
   return std::shared_ptr<const ExpressionMask>(mask);
 }

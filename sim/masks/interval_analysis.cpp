@@ -13,12 +13,13 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t least_int = std::numeric_limits<std::int32_t>::min(), most_int = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t least_int32 = std::numeric_limits<std::int32_t>::min(),
+                       most_int32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t largest_factor = std::int64_t{1} << 29, largest_constant = std::int64_t{1} << 60;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t most_rows_of_box = 128;  // of a table, that are looked at one by one
 
-std::int64_t rounded_down(std::int64_t a, std::int64_t b) {
+std::int64_t floor_of_quotient(std::int64_t a, std::int64_t b) {
   const std::int64_t quotient = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
@@ -202,7 +203,7 @@ IntervalAnalysis::Interval IntervalAnalysis::affine(std::int64_t per_query, std:
                std::min(per_key * first_key_, per_key * last_key_);
     made.high = constant + std::max(per_query * first_query_, per_query * last_query_) +
                 std::max(per_key * first_key_, per_key * last_key_);
-    if (made.low >= least_int && made.high <= most_int) {
+    if (made.low >= least_int32 && made.high <= most_int32) {
       made.affine = 1;
       made.per_query = per_query;
       made.per_key = per_key;
@@ -210,8 +211,8 @@ IntervalAnalysis::Interval IntervalAnalysis::affine(std::int64_t per_query, std:
       return made;
     }
   }
-  made.low = least_int;  // it may wrap
-  made.high = most_int;
+  made.low = least_int32;  // it may wrap
+  made.high = most_int32;
   return made;
 }
 
@@ -356,9 +357,9 @@ IntervalAnalysis::Interval IntervalAnalysis::comparison_of(const ExprNode& node,
 IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, const Interval& a, const Interval& b) const {
   const auto ranged = [](std::int64_t low, std::int64_t high) {
     Interval made;
-    const bool wraps = low < least_int || high > most_int;
-    made.low = wraps ? least_int : low;
-    made.high = wraps ? most_int : high;
+    const bool wraps = low < least_int32 || high > most_int32;
+    made.low = wraps ? least_int32 : low;
+    made.high = wraps ? most_int32 : high;
     return made;
   };
   const bool one_divisor = b.low == b.high;
@@ -380,25 +381,25 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
     }
     case ExprOp::floor_divide: {
       if (b.low <= 0 && b.high >= 0) {
-        Interval made = ranged(least_int, most_int);
+        Interval made = ranged(least_int32, most_int32);
         made.can_fault = 1;
         return made;
       }
       if (one_divisor && a.affine != 0 && a.per_query % b.low == 0 && a.per_key % b.low == 0)
-        return affine(a.per_query / b.low, a.per_key / b.low, rounded_down(a.constant, b.low));
-      const auto [low, high] = std::minmax(
-          {rounded_down(a.low, b.low), rounded_down(a.low, b.high), rounded_down(a.high, b.low), rounded_down(a.high, b.high)});
+        return affine(a.per_query / b.low, a.per_key / b.low, floor_of_quotient(a.constant, b.low));
+      const auto [low, high] = std::minmax({floor_of_quotient(a.low, b.low), floor_of_quotient(a.low, b.high),
+                                            floor_of_quotient(a.high, b.low), floor_of_quotient(a.high, b.high)});
       return ranged(low, high);
     }
     case ExprOp::modulo: {
       if (b.low <= 0 && b.high >= 0) {
-        Interval made = ranged(least_int, most_int);
+        Interval made = ranged(least_int32, most_int32);
         made.can_fault = 1;
         return made;
       }
       if (one_divisor) {
-        const std::int64_t period = rounded_down(a.low, b.low);
-        if (period == rounded_down(a.high, b.low)) {
+        const std::int64_t period = floor_of_quotient(a.low, b.low);
+        if (period == floor_of_quotient(a.high, b.low)) {
           if (a.affine != 0) return affine(a.per_query, a.per_key, a.constant - period * b.low);
           return ranged(a.low - period * b.low, a.high - period * b.low);
         }
@@ -420,7 +421,7 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
           return affine(a.per_query * factor, a.per_key * factor, a.constant * factor);
         return ranged(a.low * factor, a.high * factor);
       }
-      return ranged(least_int, most_int);
+      return ranged(least_int32, most_int32);
     case ExprOp::shift_right:
       if (one_divisor && b.low >= 0 && b.low < 32) return ranged(a.low >> b.low, a.high >> b.low);
       return a.low >= 0 ? ranged(0, a.high) : ranged(std::min<std::int64_t>(a.low, 0), std::max<std::int64_t>(a.high, 0));
@@ -438,10 +439,10 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
       if (a.low >= 0 && b.low >= 0) return ranged(0, std::min(a.high, b.high));
       if (a.low >= 0) return ranged(0, a.high);
       if (b.low >= 0) return ranged(0, b.high);
-      return ranged(least_int, most_int);
+      return ranged(least_int32, most_int32);
     default: {  // or, exclusive or
       if (a.low == a.high && one_divisor) return affine(0, 0, node.op == ExprOp::bit_or ? (a.low | b.low) : (a.low ^ b.low));
-      if (a.low < 0 || b.low < 0) return ranged(least_int, most_int);
+      if (a.low < 0 || b.low < 0) return ranged(least_int32, most_int32);
       const std::int64_t all_ones = (std::int64_t{1} << std::bit_width(static_cast<std::uint64_t>(std::max(a.high, b.high)))) - 1;
       return ranged(node.op == ExprOp::bit_or ? std::max(a.low, b.low) : 0, all_ones);
     }
@@ -509,7 +510,7 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
     case ExprOp::to_integer: {
       const auto whole = [](float value) {
         return static_cast<std::int64_t>(
-            std::clamp(static_cast<double>(value), static_cast<double>(least_int), static_cast<double>(most_int)));
+            std::clamp(static_cast<double>(value), static_cast<double>(least_int32), static_cast<double>(most_int32)));
       };
       made.low = whole(a.real_low);
       made.high = whole(a.real_high);
@@ -565,20 +566,20 @@ IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) c
     } else {
       made.low = -a.high - less;
       made.high = -a.low - less;
-      if (made.high > most_int) made.low = least_int, made.high = most_int;
+      if (made.high > most_int32) made.low = least_int32, made.high = most_int32;
     }
   } else if (node.op == ExprOp::absolute) {
     if (a.low >= 0) {
       made = a;
-    } else if (a.high <= 0 && a.low > least_int) {
+    } else if (a.high <= 0 && a.low > least_int32) {
       if (a.affine != 0)
         made = affine(-a.per_query, -a.per_key, -a.constant);
       else
         made.low = -a.high, made.high = -a.low;
-    } else if (a.low > least_int) {
+    } else if (a.low > least_int32) {
       made.high = std::max(-a.low, a.high);
     } else {
-      made.low = least_int, made.high = most_int;
+      made.low = least_int32, made.high = most_int32;
     }
   } else {
     made = integer_of(node, a, b);

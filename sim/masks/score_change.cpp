@@ -14,7 +14,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t smallest_block = 16;
+constexpr std::int64_t smallest_range = 16;
 
 /// Looks for a visible element at fault in a block of one plane.
 class FaultSearch {
@@ -33,9 +33,9 @@ class FaultSearch {
   std::string block(TileRange queries, TileRange keys) {
     if (!analysis_(queries, keys).can_fault) return {};
     if (mask_ != nullptr && mask_->tile(plane_, queries, keys) == TileVisibility::empty) return {};
-    if (queries.count <= smallest_block && keys.count <= smallest_block) return look(queries, keys);
+    if (queries.count <= smallest_range && keys.count <= smallest_range) return look(queries, keys);
     const auto halves = [](TileRange range) {
-      const std::int64_t half = range.count > smallest_block ? ceil_div(range.count, 2) : range.count;
+      const std::int64_t half = range.count > smallest_range ? ceil_div(range.count, 2) : range.count;
       return std::pair{TileRange{range.first, half}, TileRange{range.first + half, range.count - half}};
     };
     const auto [first_queries, last_queries] = halves(queries);

@@ -9,7 +9,7 @@ namespace tilescope {
 namespace {
 
 /// Hashes an address, so that no stride prefers one set or partition.
-std::uint64_t mixed(std::uint64_t x) {
+std::uint64_t mixed_bits(std::uint64_t x) {
   x *= 0xff51afd7ed558ccdU;
   x ^= x >> 33;
   return x * 0xc4ceb9fe1a85ec53U;
@@ -32,12 +32,12 @@ LineCache::LineCache(const TensorLayouts& layouts, Bytes capacity, int partition
 }
 
 int LineCache::home_of(std::uint64_t line) const {
-  return partitions_.size() == 1 ? 0 : static_cast<int>(mixed(line) >> 63);
+  return partitions_.size() == 1 ? 0 : static_cast<int>(mixed_bits(line) >> 63);
 }
 
 LineCache::Set& LineCache::set_of(int partition, std::uint64_t line) {
   std::vector<Set>& sets = partitions_[static_cast<std::size_t>(partition)].sets;
-  return sets[(mixed(line) >> 20) % sets.size()];
+  return sets[(mixed_bits(line) >> 20) % sets.size()];
 }
 
 void LineCache::clean(Set& set, Line& line) {

@@ -78,11 +78,19 @@ struct SlotRecords {
   void note(const SlotFile& slots, const Effect& effect, std::int32_t op) {
     for (Slot slot : effect.changed) by_slot[slot.index()].emplace_back(op, slots.value(slot));
   }
-  MatrixPtr at(Slot slot, std::int32_t op) const {
+  /// Of a slot with strips, returns the value of the strip that operation `op` works on.
+  MatrixPtr at(const BlockOperations& block, Slot slot, std::int32_t op) const {
     const auto& entries = by_slot[slot.index()];
-    const auto after =
+    auto after =
         std::upper_bound(entries.begin(), entries.end(), op, [](std::int32_t o, const auto& entry) { return o < entry.first; });
+    while (after != entries.begin() && slot.has_strips() && !same_strip(block, std::prev(after)->first, op)) --after;
     return after == entries.begin() ? nullptr : std::prev(after)->second;
+  }
+  static bool same_strip(const BlockOperations& block, std::int32_t a, std::int32_t b) {
+    const auto strip = [&](std::int32_t op) {
+      return block.operations[std::min(static_cast<std::size_t>(op), block.operations.size() - 1)].strip;
+    };
+    return strip(a) == strip(b);
   }
 };
 
@@ -114,7 +122,7 @@ class KeptHistory final : public BlockHistory {
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
   bool keeps_everything() const override { return true; }
-  MatrixPtr value(Slot slot, int op) const override { return records_.at(slot, op); }
+  MatrixPtr value(Slot slot, int op) const override { return op < 0 ? nullptr : records_.at(block_, slot, op); }
 
  private:
   BlockOperations block_;
@@ -174,7 +182,7 @@ class CheckpointedHistory final : public BlockHistory {
     auto records = std::make_shared<const SlotRecords>(run_again(segment));
     const std::scoped_lock lock(mutex_);
     keep(segments_kept_, segment, records, most_segments);
-    return records->at(slot, event);
+    return records->at(block_, slot, event);
   }
 
   bool at_hand(Slot slot, int op) const override {
@@ -203,7 +211,9 @@ class CheckpointedHistory final : public BlockHistory {
   /// Returns the operation that gave the slot the value that it has after `op`; -1 if it holds nothing.
   std::int32_t event_of(Slot slot, int op) const {
     const auto& events = events_[slot.index()];
-    const auto after = std::upper_bound(events.begin(), events.end(), op);
+    auto after = std::upper_bound(events.begin(), events.end(), op);
+    while (after != events.begin() && op >= 0 && slot.has_strips() && !SlotRecords::same_strip(block_, *std::prev(after), op))
+      --after;
     return after == events.begin() ? -1 : *std::prev(after);
   }
   std::size_t segment_of(std::int32_t event) const {
@@ -218,7 +228,7 @@ class CheckpointedHistory final : public BlockHistory {
   }
   std::optional<MatrixPtr> find(Slot slot, std::int32_t event) const {
     const std::scoped_lock lock(mutex_);
-    if (const auto* records = look_up(segments_kept_, segment_of(event))) return (*records)->at(slot, event);
+    if (const auto* records = look_up(segments_kept_, segment_of(event))) return (*records)->at(block_, slot, event);
     if (const auto* tile = look_up(inputs_, event); tile != nullptr && brings_input(slot, event)) return *tile;
     return std::nullopt;
   }

@@ -26,7 +26,9 @@ Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
   return buffers[static_cast<std::size_t>(ring)];
 }
 
-std::int32_t SlotFile::choose(Slot slot, std::int32_t ring) const {
+std::int32_t SlotFile::choose(Slot slot, const Operation& op) const {
+  if (slot.has_strips()) return op.strip;
+  const std::int32_t ring = op.ring;
   // An operation names one ring buffer for all its operands. A slot without a ring uses its only buffer.
   const auto& buffers = rings[at(slot)];
   const auto r = static_cast<std::size_t>(ring);
@@ -72,10 +74,10 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
   effect.written = {};
   if (op.kind == OpKind::load) {
     // Loaded tiles are shared with the inputs and the image. An operation that updates one in place copies it first.
-    Buffer& buffer = slots_.buffer(op.dst, op.ring);
-    buffer = {std::const_pointer_cast<Matrix>(loaded), index};
-    slots_.current[at(op.dst)] = op.ring;
-    effect.written = {op.dst, op.ring};
+    const std::int32_t into = op.dst.has_strips() ? op.strip : op.ring;
+    slots_.buffer(op.dst, into) = {std::const_pointer_cast<Matrix>(loaded), index};
+    slots_.current[at(op.dst)] = into;
+    effect.written = {op.dst, into};
     effect.changed.push_back(op.dst);
     return {};
   }
@@ -85,18 +87,18 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
   for (std::size_t i = 0; i < op.src.size(); ++i) {
     const Slot slot = op.src[i];
     if (slot == Slot::none) continue;
-    const std::int32_t ring = slots_.choose(slot, op.ring);
+    const std::int32_t ring = slots_.choose(slot, op);
     held[i] = slots_.buffer(slot, ring).values;
     src[i] = held[i].get();
     effect.read.push_back({slot, ring});
     if (slots_.current[at(slot)] != ring) effect.changed.push_back(slot);
     slots_.current[at(slot)] = ring;
   }
-  const bool writes = op.dst != Slot::none && !writes_memory(op.kind) && op.kind != OpKind::barrier;
+  const bool writes = op.dst != Slot::none && !writes_memory(op.kind) && op.kind != OpKind::barrier && op.kind != OpKind::wait;
   if (!writes) return operand_fault(op, src, nullptr);
 
   const bool updates = updates_destination(op);
-  const std::int32_t ring = slots_.choose(op.dst, op.ring);
+  const std::int32_t ring = slots_.choose(op.dst, op);
   Buffer& buffer = slots_.buffer(op.dst, ring);
   if (std::string fault = operand_fault(op, src, buffer.values.get()); !fault.empty()) return fault;
   if (updates) effect.read.push_back({op.dst, ring});
@@ -116,7 +118,7 @@ std::string BlockMachine::execute(const Operation& op, std::int32_t index, const
 
 MatrixPtr BlockMachine::stored(const Operation& op) const {
   const auto& buffers = slots_.rings[at(op.src[0])];
-  const auto r = static_cast<std::size_t>(slots_.choose(op.src[0], op.ring));
+  const auto r = static_cast<std::size_t>(slots_.choose(op.src[0], op));
   if (r >= buffers.size() || buffers[r].values == nullptr) return nullptr;
   auto values = std::make_shared<Matrix>(*buffers[r].values);
   if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, values->values);

@@ -29,8 +29,8 @@ struct SlotFile {
   std::array<std::int32_t, most_slots> current{};
 
   Buffer& buffer(Slot slot, std::int32_t ring);
-  /// Returns the buffer of `slot` that an operation with ring buffer `ring` uses.
-  std::int32_t choose(Slot slot, std::int32_t ring) const;
+  /// Returns the buffer of `slot` that an operation uses.
+  std::int32_t choose(Slot slot, const Operation& op) const;
   MatrixPtr value(Slot slot) const;
 };
 

@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/core/element.h"
 #include "sim/numerics/exact_math.h"
 #include "sim/numerics/forward_results.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 
 namespace tilescope {
 
@@ -57,27 +58,32 @@ const Matrix* user_matrix(const InputSource& inputs, Tensor tensor) {
   if (tensor.means(Meaning::query)) return inputs.q.get();
   if (tensor.means(Meaning::key)) return inputs.k.get();
   if (tensor.means(Meaning::value)) return inputs.v.get();
+  if (tensor.means_as(tensors::d_o)) return inputs.d_o.get();
   return nullptr;
 }
 
 /// Returns a tile of Q, K, V or dO. Elements outside a user's matrix are 0.
-Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile) {
+Matrix given_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
   Matrix result(tile.rows, tile.cols);
   // Only the program has the values of its tables and of a dense mask.
   if (tile.tensor.means(Meaning::table) || tile.tensor.means(Meaning::bias)) return result;
   const Matrix* user = user_matrix(inputs, tile.tensor);
+  const std::int64_t rows_of_plane = tile.tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
+  const bool every_plane_alike = user == nullptr || user->rows <= rows_of_plane;
+  const auto first = static_cast<int>(every_plane_alike ? 0 : tile.plane * rows_of_plane);
+  const auto end = static_cast<int>(user == nullptr ? 0 : std::min<std::int64_t>(user->rows, first + rows_of_plane));
   for (int r = 0; r < tile.rows; ++r) {
     float* out = &result.values[static_cast<std::size_t>(r) * static_cast<std::size_t>(tile.cols)];
     if (user != nullptr) {
       for (int c = 0; c < tile.cols; ++c) {
-        const bool inside = tile.row + r < user->rows && tile.col + c < user->cols;
-        out[c] = inside ? user->at(tile.row + r, tile.col + c) : 0.0F;
+        const bool inside = first + tile.row + r < end && tile.col + c < user->cols;
+        out[c] = inside ? user->at(first + tile.row + r, tile.col + c) : 0.0F;
       }
       continue;
     }
     fill_normal(row_key(inputs.seed, tile.tensor, tile.plane, tile.row + r), tile.col, tile.cols, inputs.spread, out);
   }
-  round_all(type, result.values);
+  round_all(problem.dtype, result.values);
   return result;
 }
 
@@ -86,8 +92,8 @@ Matrix given_tile(const InputSource& inputs, DataType type, const TileRef& tile)
 Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
   const auto dim = static_cast<std::int32_t>(problem.head_dim);
   const auto kv_plane = static_cast<std::int32_t>(problem.kv_plane_of(tile.plane));
-  const Matrix q = given_tile(inputs, problem.dtype, {tensors::q, tile.plane, tile.row, tile.rows, 0, dim});
-  const Matrix k = given_tile(inputs, problem.dtype, {tensors::k, kv_plane, tile.col, tile.cols, 0, dim});
+  const Matrix q = given_tile(inputs, problem, {tensors::q, tile.plane, tile.row, tile.rows, 0, dim});
+  const Matrix k = given_tile(inputs, problem, {tensors::k, kv_plane, tile.col, tile.cols, 0, dim});
   const auto cols = static_cast<std::size_t>(tile.cols);
   std::vector<double> k_transposed(static_cast<std::size_t>(dim) * cols);
   for (int c = 0; c < tile.cols; ++c)
@@ -112,7 +118,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
 
 Matrix input_tile(const InputSource& inputs, const AttentionProblem& problem, const TileRef& tile) {
   if (ForwardResults::has(tile.tensor)) return ForwardResults(problem, inputs).tile(tile);
-  return tile.tensor.means(Meaning::score) ? score_tile(inputs, problem, tile) : given_tile(inputs, problem.dtype, tile);
+  return tile.tensor.means(Meaning::score) ? score_tile(inputs, problem, tile) : given_tile(inputs, problem, tile);
 }
 
 float InputSource::value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row,
@@ -123,11 +129,12 @@ float InputSource::value(const AttentionProblem& problem, Tensor tensor, std::in
 }
 
 Status check(const InputSource& inputs, const AttentionProblem& problem) {
-  for (Tensor tensor : {tensors::q, tensors::k, tensors::v}) {
+  for (Tensor tensor : {tensors::q, tensors::k, tensors::v, tensors::d_o}) {
     const Matrix* user = user_matrix(inputs, tensor);
     if (user == nullptr) continue;
     const std::int64_t rows = tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
-    if (user->rows != rows || user->cols != problem.head_dim)
+    const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.batch * problem.kv_heads;
+    if ((user->rows != rows && user->rows != planes * rows) || user->cols != problem.head_dim)
       return Error{
           fmt::format("the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "
                       "and the head dimension",

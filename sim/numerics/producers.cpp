@@ -70,14 +70,19 @@ std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axi
   return slices;
 }
 
-/// Locates the blocks of a launch by binary search.
+/// Locates the blocks of a launch by binary search, in the order of their planes and rows.
 class BlockFinder {
  public:
   using Place = std::pair<std::int64_t, std::int64_t>;  // plane, first row
 
   BlockFinder(const TileProgram& program, int launch) : program_(program), launch_(launch) {}
 
-  Place place(std::int64_t block) const {
+  /// Converts a position in that order to the block's number in the launch, and back.
+  std::int64_t number_of(std::int64_t position) const {
+    return program_.launches()[static_cast<std::size_t>(launch_)].in_order_of_rows(position);
+  }
+  Place place(std::int64_t position) const {
+    const std::int64_t block = number_of(position);
     if (const auto known = program_.place_of(launch_, block)) return {known->domain.plane, known->domain.first};
     program_.emit_block(launch_, block, probe_);
     return {probe_.domain.plane, probe_.domain.first};
@@ -131,8 +136,9 @@ std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, cons
   const Place begin = owner.first == slice.plane ? owner : Place(slice.plane, 0);
   for (std::int64_t block = finder.first_where(0, after, [&](const Place& at) { return at >= begin; }); block < blocks; ++block) {
     if (finder.place(block) >= Place(slice.plane, slice.end)) break;
-    found.push_back(block);
+    found.push_back(finder.number_of(block));
   }
+  std::sort(found.begin(), found.end());
   return found;
 }
 

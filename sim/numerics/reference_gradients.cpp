@@ -1,7 +1,5 @@
-// Float64 gradients of attention, one query row at a time.
+// Float64 gradients of the seeded or given inputs.
 #include "sim/numerics/reference_gradients.h"
-
-#include <cmath>
 
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/reference.h"
@@ -18,44 +16,7 @@ ReferenceGradients reference_gradients(const AttentionProblem& p, const InputSou
   const Matrix v = input_tile(inputs, p, {tensors::v, kv_plane, 0, keys, 0, dim});
   const Matrix d_o = input_tile(inputs, p, {tensors::d_o, q_plane, 0, rows, 0, dim});
   const ReferencePlane forward(p, inputs, plane);
-  const double scale = p.scale();
-  const auto cell = [](std::int32_t row, std::int32_t cols, std::int32_t col) {
-    return static_cast<std::size_t>(row) * static_cast<std::size_t>(cols) + static_cast<std::size_t>(col);
-  };
-
-  ReferenceGradients made;
-  made.d_q.assign(cell(rows, dim, 0), 0);
-  made.d_k.assign(cell(keys, dim, 0), 0);
-  made.d_v.assign(cell(keys, dim, 0), 0);
-  made.d_p.assign(cell(rows, keys, 0), 0);
-  made.d_s.assign(cell(rows, keys, 0), 0);
-  made.row_dot.assign(static_cast<std::size_t>(rows), 0);
-  for (std::int32_t r = 0; r < rows; ++r) {
-    const ReferenceRow row = forward.row(r);
-    double& row_dot = made.row_dot[static_cast<std::size_t>(r)];
-    for (std::int32_t c = 0; c < keys; ++c) {
-      if (row.scores[static_cast<std::size_t>(c)] == -HUGE_VAL) continue;
-      const double weight = row.probabilities[static_cast<std::size_t>(c)];
-      double d_p = 0;
-      for (std::int32_t t = 0; t < dim; ++t) {
-        made.d_v[cell(c, dim, t)] += weight * d_o.at(r, t);
-        d_p += static_cast<double>(d_o.at(r, t)) * v.at(c, t);
-      }
-      made.d_p[cell(r, keys, c)] = d_p;
-      row_dot += weight * d_p;
-    }
-    for (std::int32_t c = 0; c < keys; ++c) {
-      const double weight = row.probabilities[static_cast<std::size_t>(c)];
-      if (weight == 0) continue;
-      const double d_s = weight * (made.d_p[cell(r, keys, c)] - row_dot);
-      made.d_s[cell(r, keys, c)] = d_s;
-      for (std::int32_t t = 0; t < dim; ++t) {
-        made.d_q[cell(r, dim, t)] += scale * d_s * k.at(c, t);
-        made.d_k[cell(c, dim, t)] += scale * d_s * q.at(r, t);
-      }
-    }
-  }
-  return made;
+  return reference_gradients(p, q.values, k.values, v.values, d_o.values, [&](std::int64_t query) { return forward.row(query); });
 }
 
 Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {

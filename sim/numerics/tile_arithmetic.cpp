@@ -44,10 +44,11 @@ float max_of_row(const float* values, int count) {
   return largest;
 }
 
-/// Computes e^(value - maximum). Masked values give 0, even in a row that is masked entirely.
+/// Computes e^(value - maximum). Masked values give 0, even in a row that is masked entirely. NaN stays NaN, as on the GPU, whose
+/// maximum passes over it.
 void exp_of_row(const float* values, float maximum, int count, float* out) {
   if (maximum == minus_infinity) {
-    std::fill_n(out, count, 0.0F);
+    for (int c = 0; c < count; ++c) out[c] = values[c] == values[c] ? 0.0F : values[c];
     return;
   }
   for (int c = 0; c < count; ++c) out[c] = exact_exp(values[c] - maximum);
@@ -115,6 +116,7 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::mask:
     case OpKind::modify:
     case OpKind::barrier:
+    case OpKind::wait:
       return 0;
   }
   return 0;
@@ -177,6 +179,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::mask:
     case OpKind::modify:
     case OpKind::barrier:
+    case OpKind::wait:
       return {};
   }
   return {};
@@ -209,6 +212,7 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::barrier:
+    case OpKind::wait:
       return;
     default:
       break;

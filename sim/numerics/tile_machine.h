@@ -23,8 +23,8 @@ class HbmImage;
 struct InputSource {
   std::uint64_t seed = 1;
   double spread = 1.0;  // standard deviation of the seeded values
-  /// A user's matrix, used for every plane. Shape [seq, head_dim].
-  std::shared_ptr<const Matrix> q, k, v;
+  /// A user's values. Shape [seq, head_dim], used for every plane, or [planes * seq, head_dim], plane after plane.
+  std::shared_ptr<const Matrix> q, k, v, d_o;
   float value(const AttentionProblem& problem, Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) const;
 };
 
@@ -39,8 +39,18 @@ class BlockHistory {
   virtual int launch() const = 0;
   virtual std::int64_t block() const = 0;
   virtual const BlockOperations& operations() const = 0;
-  /// Returns the slot's value after operation `op` (-1: before the first); nullptr while it holds nothing.
+  /// Returns the slot's value after operation `op` (-1: before the first); nullptr while it holds nothing. If each strip of the
+  /// block's rows has its own, returns that of the strip that `op` works on.
   virtual std::shared_ptr<const Matrix> value(Slot slot, int op) const = 0;
+  /// Returns the last operation before `op` that works on the same strip of the block's rows; -1 if there is none. The value of a
+  /// slot after it is the one that `op` finds.
+  int before(int op) const {
+    const std::vector<Operation>& all = operations().operations;
+    int earlier = op - 1;
+    if (op < 0 || op >= static_cast<int>(all.size())) return earlier;
+    while (earlier >= 0 && all[static_cast<std::size_t>(earlier)].strip != all[static_cast<std::size_t>(op)].strip) --earlier;
+    return earlier;
+  }
   /// Returns false if value() may have to rerun an iteration.
   virtual bool keeps_everything() const = 0;
   /// Returns whether value() would answer without a rerun.

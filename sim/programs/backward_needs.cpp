@@ -1,4 +1,4 @@
-// Estimates of threads, registers, shared memory and tiles of backward kernels.
+// Threads, registers, shared memory and tiles of backward kernels.
 #include "sim/programs/backward_needs.h"
 
 #include <algorithm>
@@ -6,32 +6,38 @@
 #include "sim/core/tensor.h"
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
 namespace {
 
 constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;           // rows of one mma.sync
-constexpr std::int64_t registers_beside_sums = 63;  // as in the compiled flash2
+constexpr std::int64_t rows_of_warp = 16;  // rows of one mma.sync
 constexpr std::int64_t least_registers = 24, most_registers = 255;
-constexpr std::int64_t scratch_bytes = 128;
+constexpr double kept_rows_bytes = 162 * 1024;  // of the dS launch, see kernels/standard_backward/gradient_rows.h
 constexpr double large_shared_bytes = 99 * 1024;
 
 std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
-/// Returns the needs of a block that multiplies tile pairs, with up to four warps along the queries and two along the keys.
-KernelNeeds pair_needs(const TileShape& tile, std::int64_t sums) {
+/// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's
+/// accumulators with the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
+KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, std::int64_t row_warps,
+                           std::int64_t key_warps, std::int64_t sums, std::int64_t compiled_sums) {
+  const KernelProfile& kernel = kernel_profile(id);
+  const KernelBuild& build = kernel.build(launch, problem);
+  const LaunchReading& reading = kernel.reading(launch, problem);
   KernelNeeds needs;
-  needs.warps_sharing_rows = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 4));
-  needs.warps_sharing_keys = static_cast<int>(warps_for(tile.block_kv, 2 * rows_of_warp, 2));
-  needs.threads = static_cast<int>(needs.warps_sharing_rows * needs.warps_sharing_keys * warp_threads);
-  needs.registers_per_thread =
-      static_cast<int>(std::clamp(registers_beside_sums + ceil_div(sums, needs.threads), least_registers, most_registers));
-  needs.waiting = 0.42;
-  needs.setup_instructions = 290;
+  needs.threads = static_cast<int>(row_warps * key_warps * warp_threads);
+  const std::int64_t more = ceil_div(sums, std::int64_t{needs.threads}) - ceil_div(compiled_sums, std::int64_t{build.threads});
+  needs.registers_per_thread = static_cast<int>(std::clamp(build.registers + more, least_registers, most_registers));
+  needs.warps_sharing_rows = static_cast<int>(row_warps);
+  needs.warps_sharing_keys = static_cast<int>(key_warps);
+  needs.waiting = reading.waiting;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_trips = reading.setup_trips;
   return needs;
 }
 
@@ -67,101 +73,145 @@ TileShape shrink(TileShape tile, Fits fits) {
   return tile;
 }
 
-TileShape published_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+TileShape wished_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   if (!is_large(gpu)) return {16, 16};
   if (problem.dtype == DataType::fp32 || problem.head_dim > 128) return {64, 64};
-  return problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{64, 128};
+  return flash2_backward_kernel_tile(problem);
+}
+
+/// Returns the needs of a row-wise launch: a block of `threads` handles the rows of a query tile.
+KernelNeeds row_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, const TileShape& tile) {
+  KernelNeeds needs = compiled_needs(id, launch, problem, 4, 1, 0, 0);
+  needs.warps_sharing_rows = 1;
+  needs.has_products = false;
+  const TileShape own = flash2_backward_kernel_tile(problem);
+  needs.shared_bytes = kernel_profile(id).build(launch, problem).static_shared_bytes / own.block_q * tile.block_q;
+  return needs;
+}
+
+/// Returns the needs of a block that keeps a key tile. A warp owns 32 keys and half of the columns of dK and dV beyond 64.
+KernelNeeds key_block_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const TileShape own = flash2_backward_kernel_tile(problem);
+  const std::int64_t row = row_bytes(problem), splits = problem.head_dim <= 64 ? 1 : 2;
+  const auto sums = [](const TileShape& shape, std::int64_t d) {
+    return 2 * shape.block_kv * d + 2 * shape.block_q * shape.block_kv;
+  };
+  const std::int64_t key_warps = warps_for(tile.block_kv, 2 * rows_of_warp, 4);
+  KernelNeeds needs = compiled_needs(id, "gradients", problem, splits, key_warps, sums(tile, problem.head_dim),
+                                     sums(own, compiled_head_dim(problem)));
+  // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers. The deterministic form also has a
+  // counter.
+  constexpr std::int64_t barrier_bytes = 8;
+  const std::int64_t fixed = kernel_profile(id).build("gradients", problem).static_shared_bytes + 2 * tile.block_kv * row +
+                             splits * pair_bytes(problem, tile) + (2 + 2 * key_warps) * barrier_bytes;
+  set_stages(needs, fixed, 2 * tile.block_q * (row + std::int64_t{sizeof(float)}) + 2 * barrier_bytes, tile, gpu);
+  return needs;
 }
 
 }  // namespace
 
-KernelNeeds row_pass_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(warps_for(tile.block_q, rows_of_warp, 8) * warp_threads);
-  // A thread holds O and dO of its rows in 16 bits, or fp32 sums.
-  const std::int64_t held = ceil_div(tile.block_q * problem.head_dim, needs.threads);
-  needs.registers_per_thread = static_cast<int>(std::clamp(32 + held, least_registers, most_registers));
-  needs.has_products = false;
-  needs.waiting = 0.4;
-  needs.setup_instructions = 60;
-  return needs;
+KernelNeeds row_dot_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
+  return row_needs(id, "row dots", problem, tile);
+}
+KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
+  return row_needs(id, "convert dQ", problem, tile);
 }
 
-KernelNeeds flash2_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  const std::int64_t row = row_bytes(problem);
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  set_stages(needs, (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile), tile.block_q * row, tile, gpu);
-  return needs;
+KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                  const GpuSpec& gpu) {
+  return key_block_needs(id, problem, tile, gpu);
 }
 
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  KernelNeeds needs = key_block_needs("flash2_backward_two_pass", problem, tile, gpu);
+  // A block that owns queries keeps Q and dO and streams K and V; its dS stays in registers.
   const std::int64_t row = row_bytes(problem);
-  // A block that owns keys is that of flash2_backward. A block that owns queries keeps Q and dO and streams K and V; its dS stays
-  // in registers.
-  const std::int64_t keys_fixed = (tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile);
-  const std::int64_t keys_stage = tile.block_q * row, queries_fixed = 2 * tile.block_q * row,
-                     queries_stage = 2 * tile.block_kv * row;
-  const auto larger = [&](std::int64_t stages) {
-    return std::max(keys_fixed + stages * keys_stage, queries_fixed + stages * queries_stage);
+  const auto of_queries = [&](std::int64_t stages) {
+    return 2 * tile.block_q * (row + std::int64_t{sizeof(float)}) + stages * (2 * tile.block_kv * row + 16);
   };
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  needs.stages = tile.stages > 0                                                   ? static_cast<int>(tile.stages)
-                 : static_cast<double>(larger(2)) <= gpu.sm_shared_bytes_per_block ? 2
-                                                                                   : 1;
-  needs.shared_bytes = larger(needs.stages);
+  ProgramTile one_stage = tile;
+  one_stage.stages = 1;
+  if (tile.stages == 0 && static_cast<double>(of_queries(needs.stages)) > gpu.sm_shared_bytes_per_block && needs.stages == 2)
+    needs = key_block_needs("flash2_backward_two_pass", problem, one_stage, gpu);
+  needs.shared_bytes = std::max(needs.shared_bytes, of_queries(needs.stages));
   return needs;
 }
 
 KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const std::int64_t row = row_bytes(problem);
-  KernelNeeds needs = pair_needs(tile, 2 * tile.block_kv * problem.head_dim + 2 * tile.block_q * tile.block_kv);
-  needs.shared_bytes = gpu.has_l2() ? 2 * (tile.block_q + tile.block_kv) * row + 2 * pair_bytes(problem, tile)
+  const std::int64_t row = row_bytes(problem), dim = compiled_head_dim(problem);
+  const TileShape own = flash1_kernel_tile(problem);
+  // In registers: S and dP, dK and dV, and the part of dQ.
+  const auto sums = [](const TileShape& shape, std::int64_t d) {
+    return 2 * shape.block_q * shape.block_kv + (2 * shape.block_kv + shape.block_q) * d;
+  };
+  KernelNeeds needs = compiled_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
+                                     warps_for(tile.block_kv, 2 * rows_of_warp, 2), sums(tile, problem.head_dim), sums(own, dim));
+  // In shared memory: Q, dO, dQ, K and V, P and dS, and l, m and D.
+  needs.shared_bytes = gpu.has_l2() ? (3 * tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile) +
+                                          3 * tile.block_q * std::int64_t{sizeof(float)}
                                     : (tile.block_q + 2 * tile.block_kv) * row;
   return needs;
 }
 
 KernelNeeds pair_product_needs(const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = pair_needs(tile, tile.block_q * tile.block_kv);
+  const TileShape own = scores_kernel_tile(problem);
+  KernelNeeds needs =
+      compiled_needs("standard_backward", "dP", problem, warps_for(tile.block_q, 2 * rows_of_warp, 4),
+                     warps_for(tile.block_kv, 4 * rows_of_warp, 2), tile.block_q * tile.block_kv, own.block_q * own.block_kv);
   needs.shared_bytes = (tile.block_q + tile.block_kv) * row_bytes(problem);
   return needs;
 }
 
 KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, Axis kept) {
+  const TileShape own = scores_kernel_tile(problem);
   const std::int64_t rows = kept == Axis::key ? tile.block_kv : tile.block_q;
   const std::int64_t passing = kept == Axis::key ? tile.block_q : tile.block_kv;
-  KernelNeeds needs = pair_needs(tile, rows * problem.head_dim);
+  KernelNeeds needs =
+      compiled_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8), 1,
+                     rows * problem.head_dim, own.block_q * compiled_head_dim(problem));
   set_stages(needs, 0, pair_bytes(problem, tile) + passing * row_bytes(problem), tile, gpu);
   return needs;
 }
 
 GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
+  const std::int64_t scratch_bytes = kernel_profile("standard_backward").build("dS", problem).static_shared_bytes;
   const std::int64_t both = 2 * row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-  const std::int64_t fit = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes)) / both;
+  const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
+  const std::int64_t fit = static_cast<std::int64_t>(room) / both;
   if (fit < 1) return {most, false};
   return {std::min(most, fit), true};
 }
 
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const GradientRows rows = gradient_rows(problem, tile, gpu);
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(4 * warp_threads);
-  needs.registers_per_thread = 40;
+  KernelNeeds needs = compiled_needs("standard_backward", "dS", problem, 1, 4, 0, 0);
+  needs.warps_sharing_keys = 1;
   needs.has_products = false;
-  needs.waiting = 0.6;
-  needs.setup_instructions = 100;
   const std::int64_t row = row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-  needs.shared_bytes = scratch_bytes + (rows.kept ? 2 * rows.rows * row : 0);
+  needs.shared_bytes =
+      kernel_profile("standard_backward").build("dS", problem).static_shared_bytes + (rows.kept ? 2 * rows.rows * row : 0);
   return needs;
 }
 
+TileShape flash2_backward_kernel_tile(const AttentionProblem&) {
+  return {64, 128};
+}
+
+std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count) {
+  constexpr std::int64_t most_copies = 4;
+  const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.batch * problem.kv_heads;
+  const std::int64_t wanted = std::clamp(ceil_div(static_cast<std::int64_t>(sm_count), key_planes), std::int64_t{1}, most_copies);
+  return ceil_div(key_tiles, ceil_div(key_tiles, wanted));
+}
+
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink(published_tile(problem, gpu),
-                [&](const TileShape& tile) { return fits(flash2_backward_needs(problem, tile, gpu), gpu); });
+  return shrink(wished_tile(problem, gpu),
+                [&](const TileShape& tile) { return fits(flash2_backward_needs("flash2_backward", problem, tile, gpu), gpu); });
 }
 
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return shrink(published_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
+  return shrink(wished_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
@@ -172,12 +222,12 @@ TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& g
     const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
     return shrink(paper, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
   }
-  const std::int64_t side = is_large(gpu) ? 64 : 16;
-  return shrink({side, side}, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
+  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16},
+                [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape standard_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const TileShape wish = is_large(gpu) ? TileShape{128, 128} : TileShape{16, 16};
+  const TileShape wish = is_large(gpu) ? scores_kernel_tile(problem) : TileShape{16, 16};
   return shrink(wish, [&](const TileShape& tile) {
     return fits(pair_product_needs(problem, tile), gpu) && fits(sum_product_needs(problem, tile, gpu, Axis::key), gpu) &&
            fits(sum_product_needs(problem, tile, gpu, Axis::query), gpu) && fits(gradient_rows_needs(problem, tile, gpu), gpu);

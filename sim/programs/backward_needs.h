@@ -1,20 +1,20 @@
-// The on-chip needs of backward kernels. No backward kernel is recorded yet: all numbers are estimates from published code.
-//
-//   Source  FlashAttention-2's backward for sm_80: 8 warps; in shared memory two buffers of Q, one each of dO, K and V, and P and
-//           dS, (3·Br·d + 2·Bc·d + 2·Br·Bc)·e bytes; in registers S, dP, dK and dV; tiles 128x128 at d 64, 64x128 at 128, 64x64
-//           beyond.
+// The on-chip needs of backward kernels as functions of the tile, and their default tiles. kernel_profile.h has the compiler's
+// numbers.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
-/// Needs of a row-wise launch: D of a query tile, or the conversion of a tile of fp32 sums.
-KernelNeeds row_pass_needs(const AttentionProblem& problem, const TileShape& tile);
+/// Needs of the row-wise launches of a kernel: D of a query tile, and the conversion of a tile of fp32 sums.
+KernelNeeds row_dot_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile);
+KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, const TileShape& tile);
 /// Needs of a block that keeps a key tile, accumulates its dK and dV, and streams Q and dO.
-KernelNeeds flash2_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
+KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                  const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a block that handles a head. Without an L2 the tile is the paper's. Its eight pieces are Θ(M) in the paper; here only
@@ -32,6 +32,11 @@ struct GradientRows {
 };
 GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+
+/// Returns the tile that the kernels of flash2's backward pass are compiled for.
+TileShape flash2_backward_kernel_tile(const AttentionProblem& problem);
+/// Returns the copies of dQ's sums in flash2_backward_deterministic: as many runs of key tiles as give every SM a block, at most 4.
+std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count);
 
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu);

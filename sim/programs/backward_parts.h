@@ -77,6 +77,15 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
   b.store(lines.store, tiles::row_dot);
 }
 
+/// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
+/// products, unless two warps share the keys, or all warps need dS.
+inline std::uint32_t key_block_slots(const KernelNeeds& needs, bool all_need_d_s) {
+  std::uint32_t slots = slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
+  if (needs.warps_sharing_rows > 1) slots |= slot_bits(tiles::p_kept, tiles::d_s);
+  if (all_need_d_s) slots |= slot_bits(tiles::d_s);
+  return slots;
+}
+
 /// The listing lines of emit_key_gradients().
 struct KeyGradientLines {
   LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
@@ -91,9 +100,9 @@ void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float sc
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
   b.copy(lines.exp, tiles::p_kept, tiles::p);
-  b.load(lines.load_d_o, tiles::d_o);
-  b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o, {.accumulate = true, .transpose_left = true});
-  b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
+  b.load(lines.load_d_o, tiles::d_o_ring);
+  b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
+  b.matmul(lines.d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, {.transpose = true});
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);

@@ -144,7 +144,7 @@ void BlockBuilder::operands(Operation& op, std::initializer_list<Slot> sources, 
     last_use_[buffer(source)] = self;
     if (shared(source)) op.smem_read_bytes += bytes_on_chip(source);
   }
-  this->wait(op, wait);
+  if (!by_hand_) this->wait(op, wait);
   last_use_[buffer(op.dst)] = self;
   if (op.dst != Slot::none) filled_by_[op.dst.index()] = -1;
   if (shared(op.dst)) op.smem_write_bytes += bytes_on_chip(op.dst);
@@ -158,9 +158,11 @@ std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {
   if (shared(dst)) op.smem_write_bytes = bytes_on_chip(dst);
   const std::int32_t self = index();
   const std::size_t into = buffer(dst);
-  if (after >= 0) signal(after, BufferToken::empty(into));
-  wait(op, after);
-  signal(self, BufferToken::full(into));
+  if (!by_hand_) {
+    if (after >= 0) signal(after, BufferToken::empty(into));
+    wait(op, after);
+    signal(self, BufferToken::full(into));
+  }
   filled_by_[dst.index()] = self;
   last_use_[into] = self;
   return self;
@@ -168,6 +170,14 @@ std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {
 
 std::int32_t BlockBuilder::load(LineId line, Slot dst, std::int32_t after) {
   return add_load(line, dst, std::max(after, last_use_[buffer(dst)]));
+}
+
+std::int32_t BlockBuilder::load_boxes(LineId line, Slot dst, std::int64_t box_rows) {
+  const std::int32_t self = load(line, dst);
+  Operation& op = out_.operations[static_cast<std::size_t>(self)];
+  const std::int64_t missing = ceil_div(std::int64_t{op.tile.rows}, box_rows) * box_rows - op.tile.rows;
+  op.bytes += missing * plan_.whole_row_bytes[op.tile.tensor.index()];
+  return self;
 }
 
 std::int32_t BlockBuilder::store(LineId line, Slot src) {
@@ -184,6 +194,14 @@ std::int32_t BlockBuilder::reduce_add(LineId line, Slot src) {
   store(line, src);
   out_.operations.back().kind = OpKind::reduce_add;
   return index();
+}
+
+void BlockBuilder::wait_until(LineId line, Slot about, WaitOn on) {
+  Operation& op = next(OpKind::wait, line, Slot::none);
+  op.wait_on = on;
+  op.tile = held_[about.index()].tile;
+  op.rows = op.tile.rows;
+  op.cols = op.tile.cols;
 }
 
 void BlockBuilder::fill(LineId line, Slot dst, float value) {
@@ -309,7 +327,7 @@ void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t st
   const auto op_at = [&](std::int32_t n) -> Operation& { return operations[static_cast<std::size_t>(n)]; };
   // An operation that frees a buffer signals only once a later load needs the buffer. The latest turn has no successor yet, so take
   // its signals from the turn before. Then count the signals of each token in a turn.
-  for (std::int32_t n = turn; n <= index(); ++n)
+  for (std::int32_t n = turn; n <= index() && !by_hand_; ++n)
     if (op_at(n - period).signal_token >= 0) signal(n, op_at(n - period).signal_token);
   std::array<std::int32_t, BufferToken::count> signals{};
   for (std::int32_t n = turn; n <= index(); ++n)

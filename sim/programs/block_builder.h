@@ -72,6 +72,8 @@ class BlockBuilder {
 
   /// Loads a tile of the slot's tensor. The load waits until its buffer is free and operation `after` is over.
   std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
+  /// Loads as TMA does, in boxes of `box_rows` rows. A box that ends past the last row moves zeros for the rest.
+  std::int32_t load_boxes(LineId line, Slot dst, std::int64_t box_rows);
   /// Loads into registers, which are always free: the load waits only for operation `after`.
   std::int32_t load_after(LineId line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
   /// Makes `slot` refer to the buffer that load `index` filled.
@@ -103,8 +105,32 @@ class BlockBuilder {
   void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
   /// Makes the latest operation also wait for load `index`, as the kernel does whether it needs the data or not.
   void wait_for(std::int32_t index) { wait(out_.operations.back(), std::max(waited_for_, index)); }
-  /// Interleaves the latest operation with the next product.
-  void ahead() { out_.operations.back().ahead = true; }
+  /// Lets the next product consume the result of the latest operation in `slices` slices.
+  void in_slices(int slices) { out_.operations.back().slices = static_cast<std::uint8_t>(std::min(slices, most_slices)); }
+
+  // Warp groups with tokens by hand. The builder then adds no tokens of its own.
+  void tokens_by_hand() { by_hand_ = true; }
+  /// Makes `group` execute the following operations.
+  void group(std::size_t group) { blank_.group = static_cast<std::uint8_t>(group); }
+  /// Makes the following operations work on a strip of the rows of query tile `q_tile`.
+  void strip(std::size_t strip, std::int64_t q_tile, TileRange rows) {
+    blank_.strip = static_cast<std::uint8_t>(strip);
+    queries(q_tile, rows);
+  }
+  /// Makes the latest operation wait for the `count`-th signal of a token; 0: it need not wait.
+  void waits(std::int16_t token, std::int64_t count) {
+    if (count <= 0) return;
+    out_.operations.back().wait_token = token;
+    out_.operations.back().wait_count = static_cast<std::int32_t>(count);
+  }
+  /// Makes the latest operation signal a token when it ends.
+  void signals(std::int16_t token) { signal(index(), token); }
+  /// Makes the latest product asynchronous.
+  void asynchronous() { out_.operations.back().asynchronous = true; }
+  /// Emits a wait for what happens to `about`. waits() and signals() say which token it waits for and which it signals.
+  void wait_until(LineId line, Slot about, WaitOn on);
+  /// Returns the current iteration.
+  std::int64_t iteration() const { return blank_.iteration; }
 
   void fill(LineId line, Slot dst, float value);
   /// Emits dst (+)= factor * left * right; `form` says which operands are transposed.
@@ -149,7 +175,7 @@ class BlockBuilder {
   std::int64_t bytes(const TileRef& tile) const;
   std::int32_t add_load(LineId line, Slot dst, std::int32_t after);
   std::int32_t index() const { return static_cast<std::int32_t>(out_.operations.size()) - 1; }
-  std::size_t buffer(Slot slot) const { return BufferToken::buffer(slot, ring_); }
+  std::size_t buffer(Slot slot) const { return BufferToken::buffer(slot, slot.has_strips() ? blank_.strip : ring_); }
   /// Makes `op` wait for the signal of operation `index`; -1: for nothing.
   void wait(Operation& op, std::int32_t index);
   /// Makes operation `index` signal `token`, unless it already signals one.
@@ -172,6 +198,7 @@ class BlockBuilder {
   std::array<std::int32_t, most_slots * BufferToken::most_stages> last_use_;  // by buffer: its last operation; -1: none
   std::array<std::int32_t, BufferToken::count> signalled_{};                  // by token: its signals so far
   std::int32_t waited_for_ = -1;                                              // the operation that the latest one waits for
+  bool by_hand_ = false;                                                      // tokens
 };
 
 template <class Alike, class Emit>

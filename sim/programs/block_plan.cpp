@@ -23,9 +23,10 @@ BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, c
   }
   tokens.resize(BufferToken::count);
   for (Slot slot : schema.tiles)
-    for (std::size_t ring = 0; ring < (slot.is_ring() ? BufferToken::most_stages : 1); ++ring) {
+    for (std::size_t ring = 0; ring < (slot.is_ring() || slot.has_strips() ? BufferToken::most_stages : 1); ++ring) {
       const std::size_t buffer = BufferToken::buffer(slot, static_cast<std::int32_t>(ring));
-      const std::string name = slot.is_ring() ? fmt::format("{} {}", to_string(slot), ring) : std::string(to_string(slot));
+      const std::string name =
+          slot.is_ring() || slot.has_strips() ? fmt::format("{} {}", to_string(slot), ring) : std::string(to_string(slot));
       tokens[static_cast<std::size_t>(BufferToken::full(buffer))] = fmt::format("full {}", name);
       tokens[static_cast<std::size_t>(BufferToken::empty(buffer))] = fmt::format("empty {}", name);
     }

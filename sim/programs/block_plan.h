@@ -16,12 +16,15 @@ struct BufferToken {
   /// The most buffers of a ring whose buffers are refilled. A ring that fills each buffer once may have any number.
   static constexpr std::size_t most_stages = 8;
 
+  /// `ring` is the stage of a ring, or the strip of a tile that has strips.
   static constexpr std::size_t buffer(Slot slot, std::int32_t ring) {
-    return slot.index() * most_stages + (slot.is_ring() ? static_cast<std::size_t>(ring) % most_stages : 0);
+    return slot.index() * most_stages + (slot.is_ring() || slot.has_strips() ? static_cast<std::size_t>(ring) % most_stages : 0);
   }
   static constexpr std::int16_t full(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer); }
   static constexpr std::int16_t empty(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer + 1); }
   static constexpr std::size_t count = 2 * most_slots * most_stages;
+  /// Tokens that belong to no buffer, for example the turns of two groups.
+  static constexpr std::int16_t other(int n) { return static_cast<std::int16_t>(n); }  // those of Slot::none
 };
 
 struct BlockPlan {

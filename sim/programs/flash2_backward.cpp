@@ -94,7 +94,8 @@ Schema declared() {
           {q, k, v, o, lse, d_o},
           {row_dot, d_q_acc, d_q, d_k, d_v},
           {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
-           tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+           tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k,
+           tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
@@ -108,16 +109,15 @@ class Flash2Backward final : public TileProgram {
                     grid.key_tiles,
                     problem.kv_heads,
                     problem.batch,
-                    flash2_backward_needs(problem, tile, gpu),
+                    flash2_backward_needs(id, problem, tile, gpu),
                     LineId(Line::key_tiles).number,
                     LineId(Line::store).number};
     keys.axis = Axis::key;
-    const KernelNeeds rows = row_pass_needs(problem, tile);
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::rows).number,
-                  LineId(Line::store_zero).number},
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
+                  LineId(Line::rows).number, LineId(Line::store_zero).number},
                  keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::convert_rows).number,
-                  LineId(Line::store_d_q).number}};
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
+                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -157,7 +157,7 @@ class Flash2Backward final : public TileProgram {
     const KernelNeeds& needs = launches_[key_launch].needs;
     const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, true));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(j, grid.keys(j));
     b.fill(Line::init, tiles::d_k, 0.0F);

@@ -90,7 +90,7 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-constexpr std::int64_t most_copies = 4;
+constexpr std::int64_t most_copies = 4;  // as in gradient_sum_copies()
 /// The accumulators of dQ, one copy per run of key tiles. The first is that of flash2_backward.
 constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
@@ -102,23 +102,15 @@ constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part
 constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
 constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_part), Slot(third_part), Slot(fourth_part)};
 
-std::int64_t key_tiles_of(const AttentionProblem& problem, const TileShape& tile) {
-  return ceil_div(problem.seq_kv, tile.block_kv);
-}
-/// Returns the key tiles in a run. There are as many runs as it takes to give every SM a block, up to most_copies.
-std::int64_t tiles_of_run(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const std::int64_t wanted = ceil_div(static_cast<std::int64_t>(gpu.sm_count), key_planes(problem));
-  return ceil_div(key_tiles_of(problem, tile), std::clamp(wanted, std::int64_t{1}, most_copies));
-}
-
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
-  Schema schema{{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-                {q, k, v, o, lse, d_o},
-                {row_dot, d_q, d_k, d_v},
-                {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
-                 tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+  Schema schema{
+      {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+      {q, k, v, o, lse, d_o},
+      {row_dot, d_q, d_k, d_v},
+      {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
+       tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
   for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
     schema.tensors.push_back(gradient_sums[copy]);
     schema.outputs.push_back(gradient_sums[copy]);
@@ -132,25 +124,24 @@ enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
 class Deterministic final : public TileProgram {
  public:
   Deterministic(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(ceil_div(key_tiles_of(problem, tile), tiles_of_run(problem, tile, gpu)))),
+      : TileProgram(problem, tile, declared(gradient_sum_copies(problem, tile, gpu.sm_count))),
         plan_(problem, tile, schema()),
-        run_tiles_(tiles_of_run(problem, tile, gpu)),
-        runs_(ceil_div(plan_.grid.key_tiles, run_tiles_)) {
+        runs_(gradient_sum_copies(problem, tile, gpu.sm_count)),
+        run_tiles_(ceil_div(plan_.grid.key_tiles, runs_)) {
     const TileGrid& grid = plan_.grid;
     LaunchSpec keys{"gradients",
                     runs_,
                     problem.kv_heads,
                     problem.batch,
-                    flash2_backward_needs(problem, tile, gpu),
+                    flash2_backward_needs(id, problem, tile, gpu),
                     LineId(Line::key_tiles).number,
                     LineId(Line::store).number};
     keys.axis = Axis::key;
-    const KernelNeeds rows = row_pass_needs(problem, tile);
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::rows).number,
-                  LineId(Line::store_zero).number},
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
+                  LineId(Line::rows).number, LineId(Line::store_zero).number},
                  keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, rows, LineId(Line::convert_rows).number,
-                  LineId(Line::store_d_q).number}};
+                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
+                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -204,7 +195,7 @@ class Deterministic final : public TileProgram {
     const std::int64_t run = block % runs_, kv_plane = block / runs_;
     const KernelNeeds& needs = launches_[key_launch].needs;
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, keys_of(run)),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, true));
     std::int64_t n = 0;
     for (std::int64_t j = run * run_tiles_; j < run_end(run); ++j) {
       const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
@@ -243,7 +234,7 @@ class Deterministic final : public TileProgram {
   }
 
   BlockPlan plan_;
-  std::int64_t run_tiles_, runs_;
+  std::int64_t runs_, run_tiles_;
 };
 
 std::optional<ClosedForm> Deterministic::closed_form() const {

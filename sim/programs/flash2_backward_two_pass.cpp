@@ -105,8 +105,9 @@ Schema declared() {
   return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
           {q, k, v, o, lse, d_o},
           {row_dot, d_q, d_k, d_v},
-          {tiles::q, tiles::q_ring, tiles::k, tiles::k_kept, tiles::v, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse,
-           tiles::row_dot, tiles::d_o, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+          {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
+           tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
+           tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, gradient_launch };
@@ -124,7 +125,7 @@ class TwoPass final : public TileProgram {
                          LineId(Line::key_tiles).number,
                          LineId(Line::store_queries).number};
     gradients.mixed = true;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_pass_needs(problem, tile),
+    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
                   LineId(Line::rows).number, LineId(Line::store_row_dot).number},
                  gradients};
   }
@@ -186,7 +187,7 @@ class TwoPass final : public TileProgram {
     const std::vector<GroupVisit> visits = group_visits(grid, work.plane, work.tile);
     const TileRange keys = grid.keys(work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::along(Axis::key, work.plane, keys),
-                   slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   key_block_slots(needs, false));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(work.tile, keys);
     b.fill(Line::init_keys, tiles::d_k, 0.0F);

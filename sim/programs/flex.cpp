@@ -157,7 +157,9 @@ class Flex final : public TileProgram {
     launch.grid_x = plan_.grid.query_tiles;
     launch.grid_y = problem.heads;
     launch.grid_z = problem.batch;
-    launch.needs = flash2_needs(problem, tile, gpu);
+    launch.needs = flex_needs(problem, tile, gpu);
+    // Where later query tiles visit more, the last comes first, so that the launch ends with its shortest blocks.
+    launch.last_rows_first = mask_ && later_rows_see_more(*mask_);
     launch.first_line = 1;
     launch.last_line = static_cast<int>(std::size(listing));
     launches_.push_back(launch);
@@ -165,7 +167,7 @@ class Flex final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const std::int64_t i = query_tile_of(block), plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
@@ -190,7 +192,7 @@ class Flex final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
@@ -243,6 +245,10 @@ class Flex final : public TileProgram {
   }
 
   BlockPlan plan_;
+  std::int64_t query_tile_of(std::int64_t block) const {
+    return launches_.front().in_order_of_rows(block) % plan_.grid.query_tiles;
+  }
+
   std::shared_ptr<const BlockMask> mask_;  // null: no mask, no lists
   Overhead store_;                         // as in flash2, whose loop this is
   ScoreCost cost_;

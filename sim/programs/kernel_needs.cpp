@@ -182,6 +182,17 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   return needs;
 }
 
+KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
+  AttentionProblem of_build = problem;
+  of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
+  KernelNeeds needs = flash2_needs(problem, tile, gpu);
+  const TileShape own = flash2_kernel_tile(problem);
+  if (TileShape(tile) == own) needs.registers_per_thread = kernel_profile("flex").build("attention", of_build).registers;
+  needs.shared_bytes += count_bytes;
+  return needs;
+}
+
 KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem) {
   const KernelProfile& kernel = kernel_profile(id);
   KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel_profile("common").reading("softmax", problem));

@@ -20,6 +20,10 @@ inline int eighths_moved(std::int64_t block_q, std::int64_t tiles) {
   return tiles > 0 ? static_cast<int>(std::lround(8 * sum / static_cast<double>(tiles))) : 8;
 }
 
+/// Slices in which P V consumes P: the kernel computes the exponentials of one while the products of the one before run. A tile of
+/// 128 keys has eight of 16 keys.
+inline constexpr int slices_of_p = 8;
+
 struct OnlineSoftmaxLines {
   LineId row_max, exp, alpha, row_sum, rescale, load_v, weigh, keep_max;
 };
@@ -27,10 +31,10 @@ struct OnlineSoftmaxLines {
 inline void emit_online_softmax(BlockBuilder& b, const OnlineSoftmaxLines& lines, int moved, std::int32_t after = -1) {
   b.row_max(lines.row_max, tiles::m_new, tiles::m, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::m_new);
-  b.ahead();
+  b.in_slices(slices_of_p);
   b.exp_rows(lines.alpha, tiles::alpha, tiles::m, tiles::m_new);
   b.row_sum(lines.row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
-  b.ahead();
+  b.in_slices(slices_of_p);
   b.rescale(lines.rescale, tiles::o, tiles::alpha);
   b.share(moved);
   b.load(lines.load_v, tiles::v, after);

@@ -9,8 +9,9 @@ namespace tilescope {
 
 std::string_view to_string(OpKind kind) {
   constexpr std::array<std::string_view, op_kind_count> names = {
-      "load",   "store", "fill",  "matmul",      "mask", "row_max",       "exp",      "exp_rows",   "row_sum", "rescale",
-      "divide", "add",   "merge", "log_sum_exp", "copy", "subtract_rows", "multiply", "reduce_add", "modify",  "barrier"};
+      "load",     "store",         "fill",     "matmul",     "mask",   "row_max", "exp",
+      "exp_rows", "row_sum",       "rescale",  "divide",     "add",    "merge",   "log_sum_exp",
+      "copy",     "subtract_rows", "multiply", "reduce_add", "modify", "barrier", "wait"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -81,6 +82,7 @@ Unit unit_of(const Operation& operation) {
     case OpKind::exp_rows:
       return Unit::exp;
     case OpKind::barrier:
+    case OpKind::wait:
       return Unit::sync;
     case OpKind::fill:
     case OpKind::mask:

@@ -38,8 +38,9 @@ enum class OpKind : std::uint8_t {
   reduce_add,     // tile <- tile + src0, in HBM, through the L2    asynchronous
   modify,         // dst = the problem's score change, applied to dst
   barrier,        // __syncthreads() of the block
+  wait,           // waits for its token, then signals the other: an mbarrier, a named barrier, the end of a product
 };
-inline constexpr int op_kind_count = 20;
+inline constexpr int op_kind_count = 21;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
@@ -49,6 +50,9 @@ constexpr bool writes_memory(OpKind kind) {
 constexpr bool moves_tile(OpKind kind) {
   return kind == OpKind::load || kind == OpKind::store || kind == OpKind::reduce_add;
 }
+
+/// The most slices in which a product can consume the result of the operation before it.
+inline constexpr int most_slices = 15;
 
 /// What an on-chip tile holds of its tensor.
 enum class TilePart : std::uint8_t {
@@ -65,7 +69,8 @@ struct TileSpec {
   Tensor tensor;           // gives the tile its coordinates and its colour
   std::uint8_t index = 0;  // unique among the tiles of a program, 1 to most_slots - 1
   TilePart part = TilePart::whole;
-  bool ring = false;  // has one buffer per stage of the key loop
+  bool ring = false;    // has one buffer per stage of the key loop
+  bool strips = false;  // has one buffer per strip of the block's rows: each warp group keeps its own
 };
 
 /// The most on-chip tiles of a program, plus one for Slot::none.
@@ -90,6 +95,7 @@ class Slot {
     return spec_ != nullptr && spec_->part == part && spec_->tensor.means(meaning);
   }
   constexpr bool is_ring() const { return spec_ != nullptr && spec_->ring; }
+  constexpr bool has_strips() const { return spec_ != nullptr && spec_->strips; }
   friend constexpr bool operator==(Slot a, Slot b) { return a.spec_ == b.spec_; }
   friend constexpr bool operator<(Slot a, Slot b) { return a.index() < b.index(); }
 
@@ -124,6 +130,9 @@ enum class Unit : std::uint8_t { copy, tensor, exp, fp32, store, sync };
 inline constexpr int unit_count = 6;
 std::string_view to_string(Unit unit);  // "copy", "tensor core", "exp", "scale, sum", "store", "barrier"
 
+/// What a wait waits for: its own group's products, or one of the barriers of the hardware.
+enum class WaitOn : std::uint8_t { product, mbarrier, named_barrier };
+
 struct Operation {
   OpKind kind = OpKind::barrier;
   std::uint8_t line = 0;  // line of the listing, counted from 1
@@ -133,6 +142,7 @@ struct Operation {
   bool transpose = false;       // matmul: src1 is used transposed
   bool transpose_left = false;  // matmul: src0 is used transposed
   bool accumulate = false;      // matmul: adds to dst
+  bool asynchronous = false;    // matmul: its group goes on once it is issued, and its token is signalled when it ends
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify, the operations per element.
   std::int32_t rows = 0, cols = 0, inner = 0;
   float value = 0;         // fill: the value; matmul: the scale factor
@@ -149,11 +159,15 @@ struct Operation {
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
   std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
-  bool ahead = false;                // interleaved with the next product, which waits only for its first part
+  // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
+  // comes after the last one. 1: the product waits for the whole result. At most most_slices.
+  std::uint8_t slices = 1;
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
-  std::int16_t wait_token = -1;    // it waits until this token has wait_count signals
-  std::int16_t signal_token = -1;  // the token that it signals when it ends; a load, when its bytes have landed
+  std::uint8_t strip = 0;            // the rows that it works on, for tiles that have strips
+  WaitOn wait_on = WaitOn::product;  // wait: what its token is
+  std::int16_t wait_token = -1;      // it waits until this token has wait_count signals
+  std::int16_t signal_token = -1;    // the token that it signals when it ends; a load, when its bytes have landed
   std::int32_t wait_count = 0;
   std::int32_t signal_count = 0;           // ordinal of its signal of the token, in listing order
   std::int32_t iteration = -1;             // tile iteration; -1 before the loop, the last one + 1 after it
@@ -161,6 +175,11 @@ struct Operation {
 };
 
 Unit unit_of(const Operation& operation);
+
+/// Returns the number of the buffer of `slot` that an operation uses.
+constexpr std::int32_t buffer_of(const Operation& operation, Slot slot) {
+  return slot.has_strips() ? operation.strip : slot.is_ring() ? operation.ring : 0;
+}
 
 /// The slice of the problem that a block owns: rows [first, first + count) along an axis, on one plane of that axis.
 struct Domain {
@@ -171,9 +190,10 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
-/// The operations of one block, in listing order. The block's warps form groups, and each group runs its own operations: loads are
-/// asynchronous, all others run in order. Other waits use tokens, as kernels use mbarriers: one operation signals, another waits
-/// for the n-th signal. An on-chip buffer has two tokens: the load that fills it signals `full`, its last reader signals `empty`.
+/// The operations of one block, in listing order. The block's warps form groups, and each group runs its own operations: loads and
+/// asynchronous products only begin in order, all others run in order. Other waits use tokens, as kernels use mbarriers: one
+/// operation signals, another waits for the n-th signal. An on-chip buffer has two tokens: the load that fills it signals `full`,
+/// its last reader signals `empty`.
 ///
 ///     producer    load K₀ ─signal full₀─► load K₁ …                       wait empty₀ ─► load K₂
 ///     consumer                 wait full₀ ─► S = Q Kᵀ ─signal empty₀─────────┘

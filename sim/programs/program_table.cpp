@@ -72,6 +72,14 @@ std::span<const ProgramInfo> program_table() {
       flash1_program(),
       flash2_program(),
       flex_program(),
+      hopper_wgmma_program(),
+      hopper_producer_program(),
+      hopper_three_groups_program(),
+      hopper_overlap_program(),
+      hopper_ping_pong_program(),
+      hopper_persistent_program(),
+      hopper_causal_program(),
+      flash3_program(),
       standard_backward_program(),
       flash1_backward_program(),
       flash2_backward_program(),
@@ -150,7 +158,7 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
 
   // A rate of 0 of mma.sync is a resource that takes no time; of wgmma it is one that is not there.
   if (needs.has_products && needs.instruction == ProductInstruction::wgmma && gpu.product_flops_per_cycle(needs.instruction) <= 0)
-    return refuse("the products of {} are made by wgmma, which {} does not have: use an H100 or an H200", launch.name, gpu.id);
+    return refuse("the products of {} use wgmma (sm_90), which {} does not have: use an H100 or an H200", launch.name, gpu.id);
 
   const auto fits = [](double available, std::int64_t each) {
     return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;

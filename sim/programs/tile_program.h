@@ -31,6 +31,7 @@ struct ListingLine {
 struct WarpGroup {
   std::string_view name;  // "producer"
   int warps = 1;
+  int registers = 0;  // per thread, once the groups have passed them on; 0: as launched
   bool operator==(const WarpGroup&) const = default;
 };
 
@@ -52,6 +53,7 @@ struct KernelNeeds {
   /// Share of a warp's instructions that wait for the previous one, from the stall counts that the compiler encoded.
   double waiting = 0;
   std::vector<WarpGroup> groups;  // empty: one group of all warps
+  bool boxes = false;             // one thread asks TMA for a tile's boxes; otherwise all warps copy it
   int setup_instructions = 0;     // per warp before its first load: they compute the block's coordinates
   int setup_trips = 0;            // part of them: divisions, which take as long as a round trip to shared memory
   bool operator==(const KernelNeeds&) const = default;
@@ -65,7 +67,14 @@ struct LaunchSpec {
   int first_line = 1, last_line = 1;  // of the listing
   Axis axis = Axis::query;            // axis of the rows that its blocks own; blocks are ordered by plane, then along it
   bool mixed = false;                 // has blocks of both axes, in any order
+  bool longest_first = false;         // the kernel itself takes the last tiles of all heads first, by groups that fit the L2
+  bool persistent = false;            // as many blocks as fit stay, and each warp group goes on with the next one's rows
+  bool last_rows_first = false;       // along the axis, the blocks of a plane (grid_x of them) go from the last rows to the first
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
+  /// Returns the number of the block at a position in the order of planes and rows. The same function leads back.
+  std::int64_t in_order_of_rows(std::int64_t n) const {
+    return last_rows_first ? n / grid_x * grid_x + grid_x - 1 - n % grid_x : n;
+  }
 };
 
 /// The bytes of one tensor on one link, by a formula.

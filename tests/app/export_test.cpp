@@ -16,6 +16,7 @@
 #include "app/platform/png.h"
 #include "app/step_pictures.h"
 #include "app/window.h"
+#include "tests/app/model/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/skip.h"
@@ -54,6 +55,18 @@ std::size_t count(std::string_view text, std::string_view word) {
   std::size_t found = 0;
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++found;
   return found;
+}
+
+/// What a reader sees: a term of the glossary is marked by a tag of its own.
+std::string without_tags(std::string_view page) {
+  std::string out;
+  bool inside = false;
+  for (const char c : page) {
+    if (c == '<') inside = true;
+    if (!inside) out += c;
+    if (c == '>') inside = false;
+  }
+  return out;
 }
 
 /// The first tag that is not closed, or closed without having been opened; empty where there is none.
@@ -249,6 +262,43 @@ TEST_CASE("export: a page holds every step with its text and counters, and fetch
     CHECK(page.find("https://") == std::string::npos);
     CHECK(page.find("L2→SM") != std::string::npos);
   }
+}
+
+TEST_CASE("export: a lesson is one page with its questions before their answers, and fetches nothing") {
+  const TemporaryFolder folder;
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  options.picture.lesson = folder.file("00-small.en.md", small_lesson);
+  const auto done = exported(options);
+  if (!done) return;
+  REQUIRE(done->files.size() == 1);
+  const std::string& page = done->files.front().bytes;
+  CHECK(count(page, "<article class=\"step page\"") >= 10);  // five questions, five answers, and the way between them
+  CHECK(broken_tag(page, {"meta", "input", "img"}).empty());
+  CHECK(count(page, "src=\"http") + count(page, "href=\"http") == 0);
+  // The first question stands before its answer, and its article does not hold it.
+  const std::size_t asked = page.find("Which moves more?"), answered = page.find("Simulated: standard");
+  REQUIRE(asked != std::string::npos);
+  REQUIRE(answered != std::string::npos);
+  CHECK(asked < answered);
+  CHECK(page.find("name=\"answer-1\" value=\"flash2\"") < answered);
+  CHECK(page.find("data-own=\"answer-1\"") != std::string::npos);
+  for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
+}
+
+TEST_CASE("export: one page of a lesson is a page, and a lesson that is not there is refused") {
+  const TemporaryFolder folder;
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  options.picture.lesson = folder.file("00-small.en.md", small_lesson) + ":2";
+  if (const auto done = exported(options)) {
+    const std::string page = without_tags(done->files.front().bytes);
+    CHECK(page.find("How many keys?") != std::string::npos);
+    CHECK(page.find("Which moves more?") == std::string::npos);
+  }
+  options.picture.lesson = "99-nothing";
+  const Result<ExportedSteps> refused = export_steps(options);
+  REQUIRE_FALSE(refused);
 }
 
 }  // namespace tilescope

@@ -73,6 +73,7 @@ AttentionProblem random_problem(std::mt19937_64& engine, const KernelInfo& kerne
   p.head_dim = pick(64, 128);
   p.dtype = engine() % 2 == 0 ? DataType::fp16 : DataType::bf16;
   p.causal = kernel.takes_causal && engine() % 2 == 0;
+  p.pass = kernel.pass;
   return p;
 }
 
@@ -81,6 +82,10 @@ bool check_all(const Options& options) {
   for (const KernelInfo& kernel : kernel_table()) {
     if (!options.kernel.empty() && kernel.id != options.kernel) continue;
     if (options.probed && kernel.plan_probed == nullptr) continue;
+    if (const Status runs = runs_on_this_device(kernel); !runs) {
+      fmt::print("{:16} skipped: {}\n", kernel.id, runs.error().sentence.text());
+      continue;
+    }
     std::mt19937_64 engine(options.seed);
     double worst = 0;
     int held = 0;
@@ -117,16 +122,26 @@ AttentionProblem shape(std::int64_t batch, std::int64_t heads, std::int64_t n, s
   return p;
 }
 
+/// The same with fewer key heads, and with other keys than queries.
+AttentionProblem grouped(AttentionProblem p, std::int64_t kv_heads, std::int64_t keys) {
+  p.kv_heads = kv_heads;
+  p.seq_kv = keys;
+  return p;
+}
+
 /// Compiled registers, shared memory and spills of each launch, beside what the table says.
-bool print_needs() {
+bool print_needs(const std::string& only) {
   bool all = true;
-  for (const KernelInfo& kernel : kernel_table())
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (!only.empty() && kernel.id != only) continue;
     for (std::int64_t d : {64, 128})
       for (DataType type : {DataType::fp16, DataType::bf16})
         for (bool causal : {false, true}) {
           if (causal && !kernel.takes_causal) continue;
+          if (!runs_on_this_device(kernel)) continue;
           AttentionProblem p = shape(1, 1, 1024, d, causal);
           p.dtype = type;
+          p.pass = kernel.pass;
           const Result<std::vector<CompiledNeeds>> compiled = compiled_launches(kernel, p);
           if (!compiled) {
             fmt::print("{}: {}\n", kernel.id, compiled.error().sentence.text());
@@ -145,22 +160,27 @@ bool print_needs() {
                        same ? "" : fmt::format("   DECLARED {} {} {} {}", n.threads, n.registers, n.shared_bytes, n.local_bytes));
           }
         }
+  }
   return all;
 }
 
 /// The 24 forward shapes that libraries are usually compared on: 16k tokens, hidden size 2048.
-bool print_times(const DeviceInfo& device) {
+bool print_times(const DeviceInfo& device, const std::string& only) {
   Result<DeviceMemory> scratch = flush_scratch(device);
   if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
   fmt::print("[\n");
   bool first = true;
-  for (const char* id : {"flash2", "standard", "standard_cublas", "flash1"})
+  std::vector<std::string> ids = {"flash2", "standard", "standard_cublas", "flash1"};
+  if (!only.empty()) ids = {only};
+  for (const std::string& id : ids)
     for (std::int64_t d : {64, 128})
       for (std::int64_t n : {512, 1024, 2048, 4096, 8192, 16384})
         for (bool causal : {false, true}) {
           const KernelInfo& kernel = **find_kernel(id);
-          if (kernel.id == "flash1" && (n > 4096 || causal)) continue;
-          const AttentionProblem p = shape(16384 / n, 2048 / d, n, d, causal);
+          const bool is_slow = kernel.id == "flash1" || kernel.id == "flash1_backward";
+          if (is_slow && (n > 4096 || causal)) continue;
+          AttentionProblem p = shape(16384 / n, 2048 / d, n, d, causal);
+          p.pass = kernel.pass;
           Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
           if (!tensors) {
             fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"error\":\"{}\"}}", first ? "" : ",\n", id, d, n,
@@ -170,7 +190,7 @@ bool print_times(const DeviceInfo& device) {
           }
           TimingOptions timing;
           timing.l2 = L2State::cold;
-          timing.repeats = id == std::string("flash1") ? 3 : 15;
+          timing.repeats = is_slow ? 3 : 15;
           const Result<Timing> time = time_kernel(kernel, p, tensors->tensors(), *scratch, timing);
           if (!time) return fmt::print("{}\n", time.error().sentence.text()), false;
           fmt::print("{}{{\"kernel\":\"{}\",\"d\":{},\"n\":{},\"causal\":{},\"ms\":{:.4f},\"least_ms\":{:.4f},\"tflops\":{:.1f}}}",
@@ -204,55 +224,72 @@ GpuSpec spec_of(const DeviceInfo& device) {
 }
 
 /// What the tile program of the same id says, to the sector; nothing where there is none.
-std::optional<KernelTraffic> program_traffic(const KernelInfo& kernel, const AttentionProblem& problem, const GpuSpec& gpu) {
+struct ProgramBytes {
+  std::int64_t l2_to_sm = 0, sm_to_l2 = 0, reduced = 0;
+};
+std::optional<ProgramBytes> program_traffic(const KernelInfo& kernel, const AttentionProblem& problem, const GpuSpec& gpu) {
   const Result<const ProgramInfo*> info = find_program(kernel.program());
   if (!info) return std::nullopt;
   const Result<std::unique_ptr<TileProgram>> program = (*info)->make(problem, kernel.program_tile(problem), gpu);
   if (!program) return std::nullopt;
-  KernelTraffic sum;
+  ProgramBytes sum;
   BlockOperations block;
   for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch)
     for (std::int64_t b = 0; b < (*program)->launches()[launch].blocks(); ++b) {
       (*program)->emit_block(static_cast<int>(launch), b, block);
       for (const Operation& op : block.operations) {
-        if (op.kind == OpKind::load) sum.l2_to_sm_bytes += op.bytes;
-        if (op.kind == OpKind::store) sum.sm_to_l2_bytes += op.bytes;
+        if (op.kind == OpKind::load) sum.l2_to_sm += op.bytes;
+        if (op.kind == OpKind::store || op.kind == OpKind::reduce_add) sum.sm_to_l2 += op.bytes;
+        if (op.kind == OpKind::reduce_add) sum.reduced += op.bytes;
       }
     }
   return sum;
 }
 
+double counter_of(const CounterReading& reading, std::string_view key) {
+  for (std::size_t i = 0; i < counter_table().size(); ++i)
+    if (counter_table()[i].key == key) return reading.values[i] * counter_table()[i].factor;
+  return std::nan("");
+}
+
 /// Counters of every kernel beside its tile program; cold L2.
-bool print_counters(const DeviceInfo& device) {
+bool print_counters(const DeviceInfo& device, const std::string& only) {
   Result<CounterSession> session = CounterSession::open();
   if (!session) return fmt::print("{}\n", session.error().sentence.text()), false;
   Result<DeviceMemory> scratch = flush_scratch(device);
   if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
   fmt::print("chip {}\n", session->chip());
   bool all = true;
-  for (const KernelInfo& kernel : kernel_table())
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (!only.empty() && kernel.id != only) continue;
     for (const AttentionProblem& given :
          {shape(1, 8, 1024, 64, false), shape(2, 8, 1024, 128, true), shape(1, 4, 1000, 64, true), shape(1, 3, 1001, 128, false),
-          shape(2, 2, 1009, 64, true), shape(1, 16, 4096, 128, true)}) {
+          shape(2, 2, 1009, 64, true), grouped(shape(1, 8, 1000, 128, true), 2, 1500), shape(1, 16, 4096, 128, true)}) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
-      if (p.seq_q > 2000 && kernel.program() != "flash2" && kernel.id != "standard") continue;
+      if (!runs_on_this_device(kernel)) continue;
+      p.pass = kernel.pass;
+      const bool is_quick =
+          kernel.program() == "flash2" || kernel.id == "standard" || kernel.is_hopper || kernel.pass == Pass::backward;
+      if (p.seq_q > 2000 && (!is_quick || kernel.id == "flash1_backward")) continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
       const Result<CounterReading> reading = session->read(
           CounterSet::all, [&] { return launch(plan_flush(*scratch), nullptr); },
           [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
       if (!reading) return fmt::print("{}\n", reading.error().sentence.text()), false;
-      const std::optional<KernelTraffic> expected = program_traffic(kernel, p, spec_of(device));
+      const std::optional<ProgramBytes> expected = program_traffic(kernel, p, spec_of(device));
       const double in = reading->values[2], out = reading->values[3];
       fmt::print("counters {:16} {}: passes {}", kernel.id, text_of(p), reading->passes);
       if (expected) {
-        const auto want_in = static_cast<double>(expected->l2_to_sm_bytes),
-                   want_out = static_cast<double>(expected->sm_to_l2_bytes);
-        const bool close = std::fabs(in - want_in) <= std::max(0.001 * want_in, 65536.0) &&
-                           std::fabs(out - want_out) <= std::max(0.001 * want_out, 65536.0);
-        fmt::print(" l2_to_sm {:.0f} of {:.0f} ({:+.4f}%) sm_to_l2 {:.0f} of {:.0f} ({:+.4f}%){}", in, want_in,
-                   100 * (in / want_in - 1), out, want_out, 100 * (out / want_out - 1), close ? "" : "  BEYOND BOUND");
+        const auto want_in = static_cast<double>(expected->l2_to_sm), want_out = static_cast<double>(expected->sm_to_l2),
+                   want_added = static_cast<double>(expected->reduced);
+        const auto is_close = [](double got, double want) { return std::fabs(got - want) <= std::max(0.001 * want, 65536.0); };
+        const double added = counter_of(*reading, "sm_to_l2_reduce_bytes");
+        const bool close = is_close(in, want_in) && is_close(out, want_out) && is_close(added, want_added);
+        fmt::print(" l2_to_sm {:.0f} of {:.0f} ({:+.4f}%) sm_to_l2 {:.0f} of {:.0f} ({:+.4f}%) added {:.0f} of {:.0f}{}", in,
+                   want_in, 100 * (in / want_in - 1), out, want_out, 100 * (out / want_out - 1), added, want_added,
+                   close ? "" : "  BEYOND BOUND");
         all = all && close;
       } else {
         fmt::print(" l2_to_sm {:.0f} sm_to_l2 {:.0f}", in, out);
@@ -262,6 +299,7 @@ bool print_counters(const DeviceInfo& device) {
       fmt::print("\n");
       std::fflush(stdout);
     }
+  }
   return all;
 }
 
@@ -278,9 +316,9 @@ int main(int argc, char** argv) {
              device->compute_major, device->compute_minor, device->sm_count, device->l2_bytes >> 20, device->sm_clock_hz / 1e6,
              device->driver_version, options.seed);
   bool held = check_all(options);
-  if (options.needs) held = print_needs() && held;
-  if (options.counters) held = print_counters(*device) && held;
-  if (options.time) held = print_times(*device) && held;
+  if (options.needs) held = print_needs(options.kernel) && held;
+  if (options.counters) held = print_counters(*device, options.kernel) && held;
+  if (options.time) held = print_times(*device, options.kernel) && held;
   fmt::print("{}\n", held ? "all held" : "something did not hold");
   return held ? 0 : 1;
 }

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
+#include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
 
 using namespace tilescope;
@@ -40,15 +42,23 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     CHECK_FALSE(row.outputs.empty());
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
-  // A kernel that is added must leave this list. That of flex depends on the expressions: none can be compiled beforehand.
-  const std::set<std::string_view> without_kernel = {"flex",
-                                                     "standard_backward",
-                                                     "flash1_backward",
-                                                     "flash2_backward",
-                                                     "flash2_backward_two_pass",
-                                                     "flash2_backward_deterministic"};
-  for (const ProgramInfo& program : program_table())
-    CHECK_MESSAGE(bool(find_kernel(program.id)) == !without_kernel.contains(program.id), std::string(program.id));
+  for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+}
+
+TEST_CASE("kernel table: flash3 runs the kernel that is fastest for the head dimension, the mask and the length") {
+  AttentionProblem p = small_problem();
+  CHECK(launched_kernel(kernel("flash3"), p).id == "hopper_wgmma");
+  CHECK(kernel("flash3").tile(p) == TileShape{128, 128});
+  p.causal = true;
+  CHECK(launched_kernel(kernel("flash3"), p).id == "hopper_wgmma_longest");
+  p.causal = false;
+  p.seq_q = 4096;
+  CHECK(launched_kernel(kernel("flash3"), p).id == "hopper_causal");
+  CHECK(kernel("flash3").tile(p) == TileShape{192, 128});
+  p.head_dim = 128;
+  CHECK(launched_kernel(kernel("flash3"), p).id == "hopper_causal");
+  CHECK(kernel("flash3").tile(p) == TileShape{128, 128});
+  CHECK(launched_kernel(kernel("flash2"), p).id == "flash2");
 }
 
 TEST_CASE("kernel table: an unknown id names those there are") {
@@ -79,6 +89,9 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   p = small_problem();
   p.pass = Pass::backward;
   CHECK(has(supports(kernel("flash2"), p).error().sentence, "pass forward"));
+  CHECK(supports(kernel("flash1_backward"), p));
+  p.pass = Pass::both;
+  CHECK(has(supports(kernel("flash1_backward"), p).error().sentence, "runs backward, not both"));
   p = small_problem();
   p.causal = true;
   CHECK(supports(kernel("flash2"), p));
@@ -92,6 +105,25 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   CHECK(has(supports(kernel("flash2"), p).error().sentence, "kv_heads"));
 }
 
+TEST_CASE("kernel table: a backward kernel reads dO and what its forward kernel leaves, and writes the gradients") {
+  for (const KernelInfo& row : kernel_table()) {
+    CAPTURE(std::string(row.id));
+    CHECK((row.pass == Pass::backward) == !row.forward.empty());
+    if (row.pass != Pass::backward) continue;
+    const KernelInfo& forward = kernel(row.forward);
+    CHECK(forward.pass == Pass::forward);
+    CHECK((*find_program(row.program()))->forward == forward.program());
+    const auto has_tensor = [](std::span<const Tensor> list, Tensor tensor) {
+      return std::find(list.begin(), list.end(), tensor) != list.end();
+    };
+    int left = 0;
+    for (Tensor tensor : row.inputs) left += has_tensor(forward.outputs, tensor);
+    CHECK(left > 0);
+    CHECK(has_tensor(row.inputs, tensors::d_o));
+    for (Tensor gradient : {tensors::d_q, tensors::d_k, tensors::d_v}) CHECK(has_tensor(row.outputs, gradient));
+  }
+}
+
 TEST_CASE("kernel table: only the tile that a kernel was compiled for is taken") {
   AttentionProblem p = small_problem();
   CHECK(kernel("flash2").tile(p) == TileShape{128, 128});
@@ -101,15 +133,16 @@ TEST_CASE("kernel table: only the tile that a kernel was compiled for is taken")
   CHECK(has(supports(kernel("flash2"), p, {64, 64}).error().sentence, "128x64"));
 }
 
-TEST_CASE("kernel table: every kernel fits the shared memory and the registers of an A100") {
+TEST_CASE("kernel table: every kernel fits the shared memory and the registers of an A100, or of an H100 if it is for Hopper") {
   for (const KernelInfo& row : kernel_table())
     for (std::int64_t d : {64, 128})
       for (std::int64_t keys : {1, 4096, 65536, 200000}) {
         AttentionProblem p = small_problem();
         p.head_dim = d;
         p.seq_kv = keys;
+        p.pass = row.pass;
         for (const LaunchNeeds& needs : row.needs(p)) {
-          CHECK(needs.shared_bytes <= 163 * 1024 + 1024);
+          CHECK(needs.shared_bytes <= (row.is_hopper ? 227 * 1024 : 163 * 1024 + 1024));
           CHECK(needs.threads * needs.registers <= 65536);
           CHECK(needs.registers <= 255);
         }
@@ -118,7 +151,9 @@ TEST_CASE("kernel table: every kernel fits the shared memory and the registers o
 
 TEST_CASE("kernel table: launching without a device or without tensors is an error and not a crash") {
   for (const KernelInfo& row : kernel_table()) {
-    const Status launched = launch(row, small_problem(), DeviceTensors{}, nullptr);
+    AttentionProblem p = small_problem();
+    p.pass = row.pass;
+    const Status launched = launch(row, p, DeviceTensors{}, nullptr);
     REQUIRE_FALSE(launched);
     CHECK_FALSE(launched.error().sentence.empty());
   }

@@ -27,7 +27,7 @@ NcuReport report_of(const std::string& text) {
   return *report;
 }
 
-std::string refusal(const std::string& text) {
+std::string ncu_refusal(const std::string& text) {
   const auto report = read_ncu_csv(text, "profile.csv");
   return report ? "(accepted)" : report.error().sentence.text();
 }
@@ -99,7 +99,7 @@ TEST_CASE("ncu csv: units of every version of ncu, with their decimal prefixes")
     CAPTURE(c.unit);
     CHECK(value(report_of(long_row(c.metric, c.unit, "2")).launches[0], c.key) == doctest::Approx(2 * c.worth));
   }
-  CHECK(refusal(long_row("dram__bytes_read.sum", "usecond", "2")) ==
+  CHECK(ncu_refusal(long_row("dram__bytes_read.sum", "usecond", "2")) ==
         "line 2 of profile.csv: dram__bytes_read.sum has the unknown unit 'usecond': profile with --print-units base");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("ncu csv: thousands separators stand before groups of three digits, an
   CHECK(read("96 (32; 64)") == 96);
   for (const char* broken : {"1,5", "12,34", ",123", "1,2345", "-1", "1e30", "many", "0x10"}) {
     CAPTURE(broken);
-    CHECK(refusal(long_row("dram__bytes_read.sum", "byte", broken)).find("is not a count") != std::string::npos);
+    CHECK(ncu_refusal(long_row("dram__bytes_read.sum", "byte", broken)).find("is not a count") != std::string::npos);
   }
 }
 
@@ -135,13 +135,14 @@ TEST_CASE("ncu csv: of several names of one figure the best counts, wherever it 
 }
 
 TEST_CASE("ncu csv: a file that is none, is cut off, or has nothing to compare is one sentence with a way out") {
-  CHECK(refusal("").find("is no CSV of Nsight Compute") != std::string::npos);
-  CHECK(refusal("a,b\n1,2\n").find("ncu --csv --log-file FILE") != std::string::npos);
-  CHECK(refusal(fixture("cut.csv")).starts_with("line 3 of profile.csv has 2 fields, the header has 3"));
-  CHECK(refusal(fixture("locale.csv")).find("'1,5', which is not a count") != std::string::npos);
-  CHECK(refusal("ID,Kernel Name,dram__bytes_read.sum\n").find("no profiled launch") != std::string::npos);
-  CHECK(refusal("ID,Kernel Name,smsp__cycles_active.avg\n0,k,5\n").find("--metrics dram__bytes_read.sum,") != std::string::npos);
-  CHECK(refusal("ID,Kernel Name,Metric Name\n0,k,x\n").find("only one of") != std::string::npos);
+  CHECK(ncu_refusal("").find("is no CSV of Nsight Compute") != std::string::npos);
+  CHECK(ncu_refusal("a,b\n1,2\n").find("ncu --csv --log-file FILE") != std::string::npos);
+  CHECK(ncu_refusal(fixture("cut.csv")).starts_with("line 3 of profile.csv has 2 fields, the header has 3"));
+  CHECK(ncu_refusal(fixture("locale.csv")).find("'1,5', which is not a count") != std::string::npos);
+  CHECK(ncu_refusal("ID,Kernel Name,dram__bytes_read.sum\n").find("no profiled launch") != std::string::npos);
+  CHECK(ncu_refusal("ID,Kernel Name,smsp__cycles_active.avg\n0,k,5\n").find("--metrics dram__bytes_read.sum,") !=
+        std::string::npos);
+  CHECK(ncu_refusal("ID,Kernel Name,Metric Name\n0,k,x\n").find("only one of") != std::string::npos);
 }
 
 TEST_CASE("ncu csv: launches are matched by name, else by order, else refused with the kernels' names") {

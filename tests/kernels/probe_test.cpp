@@ -192,6 +192,13 @@ TEST_CASE("probe: what is written is read back, and a file of another kind is re
   CHECK_FALSE(bandwidth_from_json(""));
 }
 
+TEST_CASE("probe: a schema with control characters is quoted without them") {
+  const Result<ProbeResult> read = probe_from_json(R"({"schema": "tilescope.pr\u0007\u007fbe/2"})");
+  REQUIRE_FALSE(read);
+  CHECK(read.error().sentence.text() ==
+        R"(the probe has schema "tilescope.pr??be/2"; this program reads "tilescope.probe/2": measure again)");
+}
+
 TEST_CASE("bandwidth: quiet is cut off but for a little, and times are from the first sample that is kept") {
   std::vector<BandwidthSample> samples;
   for (int i = 0; i < 100; ++i) {

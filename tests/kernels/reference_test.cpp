@@ -73,3 +73,48 @@ TEST_CASE("reference: the same seed gives the same inputs, another seed others")
   CHECK(random_inputs(p, 1, WithScores::yes).q != random_inputs(p, 2, WithScores::yes).q);
   CHECK(random_inputs(p, 1, WithScores::no).s.empty());
 }
+
+TEST_CASE("reference: gradients move the loss as finite differences do, over all heads of a group") {
+  AttentionProblem p = problem_of(5, 7, true);
+  p.pass = Pass::backward;
+  HostInputs inputs = random_inputs(p, 13, WithScores::no);
+  const HostReference r = reference(p, inputs, WithScores::no);
+  REQUIRE(inputs.d_o.size() == inputs.q.size());
+  AttentionProblem forward = p;
+  forward.pass = Pass::forward;
+  const auto loss = [&] {
+    const HostReference at = reference(forward, inputs, WithScores::no);
+    double sum = 0;
+    for (std::size_t i = 0; i < at.o.size(); ++i) sum += at.o[i] * from_bits(p.dtype, inputs.d_o[i]);
+    return sum;
+  };
+  const struct {
+    std::vector<std::uint16_t>* input;
+    const std::vector<double>* gradient;
+  } pairs[] = {{&inputs.q, &r.d_q}, {&inputs.k, &r.d_k}, {&inputs.v, &r.d_v}};
+  for (const auto& [input, gradient] : pairs)
+    for (const std::size_t i : {std::size_t{3}, input->size() / 2, input->size() - 5}) {
+      const std::uint16_t kept = (*input)[i];
+      const float value = from_bits(p.dtype, kept), step = 0.03125F;
+      (*input)[i] = to_bits(p.dtype, value + step);
+      const double above = loss(), up = from_bits(p.dtype, (*input)[i]);
+      (*input)[i] = to_bits(p.dtype, value - step);
+      const double below = loss(), down = from_bits(p.dtype, (*input)[i]);
+      (*input)[i] = kept;
+      CHECK((*gradient)[i] == doctest::Approx((above - below) / (up - down)).epsilon(0.01).scale(1));
+    }
+  CHECK(r.cancellation >= 1);
+  CHECK(r.row_dot_terms > 0);
+}
+
+TEST_CASE("reference: a backward kernel is given the forward results rounded once") {
+  AttentionProblem p = problem_of(3, 5, false);
+  p.pass = Pass::backward;
+  HostInputs inputs = random_inputs(p, 17, WithScores::no);
+  const HostReference r = reference(p, inputs, WithScores::no);
+  add_forward_results(inputs, p, r);
+  REQUIRE(inputs.o.size() == r.o.size());
+  for (std::size_t i = 0; i < r.o.size(); ++i) CHECK(from_bits(p.dtype, inputs.o[i]) == doctest::Approx(r.o[i]).epsilon(1e-3));
+  CHECK(inputs.p.size() == r.p.size());
+  for (std::size_t i = 0; i < r.l.size(); ++i) CHECK(inputs.l[i] == static_cast<float>(r.l[i]));
+}

@@ -188,6 +188,15 @@ struct Draw {
   SetAlone operator()(Kind<SetAlone>) const { return {random.chance(60) ? "" : panel()}; }
   SetSide operator()(Kind<SetSide>) const { return {std::string(side_panel_ids[random.below(side_panel_ids.size())])}; }
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
+  ShowFind operator()(Kind<ShowFind>) const {
+    return {random.chance(20), random.pick<const char*>({"", "tile", "hbm", "no such word"})};
+  }
+  SetTimeRange operator()(Kind<SetTimeRange>) const {
+    if (random.chance(30)) return {};
+    const double from = random.pick<double>({0, 1, 100, 5000, 1e12});
+    return {TimeRange{from, from + random.pick<double>({1, 50, 1e9})}};
+  }
+  Calibrate operator()(Kind<Calibrate>) const { return {random.chance(70)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
   OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
   /// A state near the one that is shown, possible or not.

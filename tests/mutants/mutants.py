@@ -2,29 +2,31 @@
 """Changes one operator at a time and counts how many of the changes the tests notice: those of the model, then the recorded cases.
 
     tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
+                             [--seconds T]              draws no further mutant after T seconds
                              [--leave-out PATTERN]      test cases that fail without any change
 
-Each job has a copy of the tree in the build folder. It changes one operator there, builds `test_sim` and runs it; where that passes,
-the same with the sample of the recorded bundle that CI simulates (`test_validation`). Then it puts the line back.
+The tests are built once. For a mutant its file is compiled with one operator changed, and linked in place of the original. The tests of the
+changed folder run first, then all others of the model, then the sample of the recorded bundle that CI simulates: the first failure ends it.
 A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
 """
 import argparse
 import concurrent.futures
+import json
 import pathlib
 import queue
 import random
 import re
-import shutil
+import shlex
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CONFIGURE = ["cmake", "-S", ".", "-B", "build/mutant", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF",
-             f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
-# Each is built and run where the one before passes.
-STAGES = [(["cmake", "--build", "build/mutant", "--target", "test_sim"], ["build/mutant/tests/test_sim", "--abort-after=1"]),
-          (["cmake", "--build", "build/mutant", "--target", "test_validation"],
-           ["build/mutant/tests/test_validation", "--source-file=*sample_test*"])]
+CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF", f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
+# Each stage is linked and run where the one before passes: an executable and its arguments. {} is the changed folder, "sim/engine".
+STAGES = [("test_sim", ["--abort-after=1", "--source-file=*/tests/{}/*"]),
+          ("test_sim", ["--abort-after=1", "--source-file-exclude=*/tests/{}/*"]),
+          ("test_validation", ["--source-file=*sample_test*"])]
 SECONDS_OF_A_TEST_RUN = 900
 
 # An operator with blanks around it: < of a template and * of a pointer have none.
@@ -45,6 +47,12 @@ class Mutant:
     def __str__(self):
         return f"{self.file}:{self.line}:{self.column}: '{self.old.strip()}' to '{self.new.strip()}'"
 
+    def text(self):
+        lines = (ROOT / self.file).read_text().splitlines(keepends=True)
+        line, at = lines[self.line - 1], self.column - 1
+        lines[self.line - 1] = line[:at] + self.new + line[at + len(self.old):]
+        return "".join(lines)
+
 
 def code_of(line):
     """Blanks out comments and texts, so that columns stay."""
@@ -52,9 +60,9 @@ def code_of(line):
     return re.sub(r"//.*", lambda m: "\0" * len(m.group()), line)
 
 
-def all_mutants(folder, headers):
+def all_mutants(folder):
     mutants = []
-    for path in sorted(p for p in (ROOT / folder).rglob("*") if p.suffix == ".cpp" or (headers and p.suffix == ".h")):
+    for path in sorted((ROOT / folder).rglob("*.cpp")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if line.lstrip().startswith(("#", "//", "template", "static_assert")):
                 continue
@@ -72,42 +80,50 @@ def run(command, folder, seconds=None):
         return "slow"
 
 
-def prepare(folder):
-    """Copies what the tests are made of, and builds them once without a change."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("sim", "app", "shaders", "tests", "cmake", "assets", "kernels", "docs"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-        # With times of their own: those of the tree are older than what an interrupted run left built.
-        shutil.copytree(ROOT / name, folder / name, copy_function=shutil.copy)
-    shutil.copy(ROOT / "CMakeLists.txt", folder)
-    for command in (CONFIGURE, *(build for build, _ in STAGES)):
-        if run(command, folder) != 0:
-            sys.exit(f"mutants: {' '.join(command)} fails in {folder} without any change")
-    for _, test in STAGES:
-        unchanged = subprocess.run([part for part in test if part != "--abort-after=1"], cwd=folder, capture_output=True, text=True)
-        if unchanged.returncode != 0:
-            failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
-            sys.exit(f"mutants: {test[0]} fails without any change: " + "; ".join(failing))
+class Build:
+    """The tests as they are, and the commands that compile one file and link it in place of the original."""
 
+    def __init__(self, folder, leave_out):
+        self.folder = folder
+        self.leave_out = [f"-tce={leave_out}"] if leave_out else []
+        executables = list(dict.fromkeys(name for name, _ in STAGES))
+        for command in (["cmake", "-S", str(ROOT), "-B", str(folder), *CONFIGURE], ["cmake", "--build", str(folder), "--target", *executables]):
+            if subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
+                sys.exit(f"mutants: {' '.join(command)} fails without any change")
+        self.compile = {entry["file"]: entry["command"] for entry in json.loads((folder / "compile_commands.json").read_text())}
+        self.link = {name: self.link_command(name) for name in executables}
+        for name in executables:
+            arguments = next(a for n, a in reversed(STAGES) if n == name)
+            unchanged = subprocess.run([f"tests/{name}", *(a.format("none") for a in arguments if a != "--abort-after=1"), *self.leave_out],
+                                       cwd=folder, capture_output=True, text=True)
+            if unchanged.returncode not in (0, 77):  # 77: a test was skipped
+                failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
+                sys.exit(f"mutants: {name} fails without any change: " + "; ".join(failing))
 
-def outcome(folder, mutant):
-    """'noticed', 'lives' or 'does not compile'."""
-    path = folder / mutant.file
-    text = path.read_text()
-    lines = text.splitlines(keepends=True)
-    line = lines[mutant.line - 1]
-    at = mutant.column - 1
-    lines[mutant.line - 1] = line[:at] + mutant.new + line[at + len(mutant.old):]
-    path.write_text("".join(lines))
-    try:
-        for build, test in STAGES:
-            if run(build, folder) != 0:
-                return "does not compile"
-            if run(test, folder, SECONDS_OF_A_TEST_RUN) != 0:
+    def link_command(self, name):
+        commands = subprocess.run(["ninja", "-C", str(self.folder), "-t", "commands", f"tests/{name}"], capture_output=True, text=True).stdout
+        command = commands.splitlines()[-1]
+        return re.search(r"^: && (.*) && :$", command).group(1) if command.startswith(": &&") else command
+
+    def outcome(self, mutant, job):
+        """'noticed', 'lives' or 'does not compile'."""
+        source, made = self.folder / f"mutant_{job}.cpp", self.folder / f"mutant_{job}.o"
+        source.write_text(mutant.text())
+        command = self.compile[str(ROOT / mutant.file)].replace(str(ROOT / mutant.file), str(source))
+        command = re.sub(r" -M\S+( \S+\.[od]\b)?", "", re.sub(r" -o \S+", f" -o {made}", command))
+        if run(shlex.split(command), self.folder) != 0:
+            return "does not compile"
+        linked = None
+        for name, arguments in STAGES:
+            if linked != name:
+                link = re.sub(rf" -o tests/{name}\b", f" {made} -o mutant_{job}", self.link[name], count=1)
+                if run(shlex.split(link), self.folder) != 0:
+                    return "does not compile"
+                linked = name
+            arguments = [a.format(pathlib.Path(mutant.file).parent) for a in arguments]
+            if run([f"./mutant_{job}", *arguments, *self.leave_out], self.folder, SECONDS_OF_A_TEST_RUN) not in (0, 77):
                 return "noticed"
         return "lives"
-    finally:
-        path.write_text(text)
 
 
 def main():
@@ -116,37 +132,35 @@ def main():
     options.add_argument("--count", type=int, default=20)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--seconds", type=float, default=float("inf"), help="draws no further mutant after so long")
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
-    options.add_argument("--headers", action="store_true", help="headers too, after which much is built again")
     options.add_argument("--only", help="mutants of FILE:LINE or FILE:LINE:COLUMN alone")
     options.add_argument("--leave-out", help="test cases that fail without any change, as doctest's -tce")
     given = options.parse_args()
-    if given.leave_out:
-        for _, test in STAGES:
-            test.append(f"-tce={given.leave_out}")
 
-    mutants = all_mutants(given.folder, given.headers or bool(given.only))
+    mutants = all_mutants(given.folder)
     if given.only:
         mutants = [m for m in mutants if f"{m.file}:{m.line}:{m.column}:".startswith(given.only + ":")]
     random.Random(given.seed).shuffle(mutants)
     print(f"mutants: seed {given.seed}, {len(mutants)} to draw from in {given.folder}", flush=True)
+    build = Build(given.build.resolve(), given.leave_out)
+    end = time.monotonic() + given.seconds
 
-    folders = queue.Queue()
+    jobs = queue.Queue()
     for job in range(given.jobs):
-        folders.put(given.build / str(job))
+        jobs.put(job)
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        list(pool.map(prepare, list(folders.queue)))
         counts = {"noticed": 0, "lives": 0, "does not compile": 0}
 
         def one(mutant):
-            folder = folders.get()
+            job = jobs.get()
             try:
-                return mutant, outcome(folder, mutant)
+                return mutant, build.outcome(mutant, job)
             finally:
-                folders.put(folder)
+                jobs.put(job)
 
         waiting = iter(mutants)
-        running = {pool.submit(one, m) for _, m in zip(range(given.jobs), waiting)}
+        running = {pool.submit(one, m) for _, m in zip(range(min(given.jobs, given.count)), waiting)}
         while running:
             ended, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
             for future in ended:
@@ -154,7 +168,7 @@ def main():
                 counts[how] += 1
                 print(f"{how}: {mutant}", flush=True)
                 wanted = given.count - counts["noticed"] - counts["lives"] - len(running)
-                if wanted > 0 and (following := next(waiting, None)) is not None:
+                if wanted > 0 and time.monotonic() < end and (following := next(waiting, None)) is not None:
                     running.add(pool.submit(one, following))
     tried = counts["noticed"] + counts["lives"]
     print(f"mutants: {counts['noticed']} of {tried} noticed, {counts['lives']} live, {counts['does not compile']} did not compile")

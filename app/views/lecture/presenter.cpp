@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_runs.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/lesson/figure_words.h"
+#include "app/views/lesson/prose_text.h"
 #include "app/views/panels.h"
 
 namespace tilescope {
@@ -38,14 +42,56 @@ void draw_counts(const View& view, const ClassQuestion& question) {
   }
 }
 
+/// Where the text is for reading at arm's length.
+Theme large_text(const Theme& theme) {
+  Theme large = theme;
+  large.ui = theme.heading;
+  return large;
+}
+
+/// Notes of the lesson's page, its question with the answer, and the title of the next page.
+void draw_lesson_notes(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const LessonPage& page = lesson.lesson->pages[lesson.page];
+  const float width = ImGui::GetContentRegionAvail().x;
+  const Theme large = large_text(theme);
+  const ExpressionValues* values = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
+  wrapped_text(theme.display, theme.text, page.title);
+  text_item(theme.ui, theme.text_dim,
+            lesson.locked      ? tr("The class has not answered yet. Page Down shows the answer.")
+            : lesson.revealing ? tr("The run plays.")
+                               : tr("Page Down turns the page."));
+  ImGui::Dummy({0, theme.gap});
+  for (const Prose& note : page.notes) {
+    draw_prose(large, note, values, width, theme.text);
+    ImGui::Dummy({0, theme.gap});
+  }
+  if (page.notes.empty()) wrapped_text(theme.heading, theme.text_dim, tr("This page has no notes."));
+  if (page.ask) {
+    divider(theme);
+    draw_prose(large, page.ask->question, values, width, theme.text_dim);
+    if (lesson.figures != nullptr)
+      wrapped_text(theme.heading, theme.good, say(tr("Answer: {}"), answer_words(*page.ask, *lesson.figures)));
+  }
+  divider(theme);
+  if (lesson.page + 1 < lesson.lesson->pages.size())
+    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), lesson.lesson->pages[lesson.page + 1].title));
+  else
+    text_item(theme.heading, theme.text_dim, tr("This is the last page."));
+}
+
 }  // namespace
 
 void draw_presenter_panel(const View& view, Commands&) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const Scene* scene = lecture.shown();
-  panel_heading(theme, tr("Presenter"),
-                scene != nullptr ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count()) : std::string());
+  const bool in_lesson = view.lesson.lesson != nullptr;
+  panel_heading(theme, in_lesson ? view.lesson.lesson->title : std::string(tr("Presenter")),
+                in_lesson          ? say(tr("page {} of {}"), view.lesson.page + 1, view.lesson.lesson->pages.size())
+                : scene != nullptr ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count())
+                                   : std::string());
   const float line = theme.display->FontSize * 1.4F;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -55,6 +101,7 @@ void draw_presenter_panel(const View& view, Commands&) {
     draw_text(list, theme.display, {at, {at.x + width, at.y + line}}, theme.text_dim, lecture.clock, Align::right);
   ImGui::Dummy({width, line});
   divider(theme);
+  if (in_lesson) return draw_lesson_notes(view);
   if (scene == nullptr) {
     wrapped_text(theme.heading, theme.text_dim,
                  lecture.count() == 0 ? tr("No deck is open. Ctrl+D keeps what the window shows as a scene.")

@@ -88,6 +88,43 @@ std::string figure_words(double value, FigureUnit unit) {
   return format_value(value);
 }
 
+std::string prose_words(const Prose& prose, const ExpressionValues* values) {
+  std::string text;
+  for (const ProseBlock& block : prose) {
+    if (!text.empty()) text += ' ';
+    for (const ProseRun& run : block.runs) {
+      if (!run.figure) {
+        text += run.text;
+        continue;
+      }
+      const auto found = values != nullptr ? values->find(run.figure->expression) : ExpressionValues::const_iterator();
+      text += values != nullptr && found != values->end() ? figure_words(found->second, run.figure->unit) : "…";
+    }
+  }
+  return text;
+}
+
+std::string answer_words(const LessonQuestion& ask, const PageFigures& figures) {
+  const auto option = [&](int i) { return prose_words(ask.options[static_cast<std::size_t>(i)], &figures.shown); };
+  std::string text;
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      return option(right_option(ask, figures));
+    case QuestionKind::number:
+      return figure_words(figures.answer, ask.unit);
+    case QuestionKind::order:
+      for (const int i : right_order(figures)) text += (text.empty() ? "" : " > ") + option(i);
+      return text;
+    case QuestionKind::draw:
+      for (std::size_t i = 0; i < figures.curve.size(); ++i)
+        text += fmt::format("{}{} {}: {}", i > 0 ? ";  " : "", ask.x_key, format_value(ask.xs[i]),
+                            figure_words(figures.curve[i], ask.unit));
+      return text;
+  }
+  return text;
+}
+
 const char* unit_label(FigureUnit unit) {
   switch (unit) {
     case FigureUnit::bytes:

@@ -5,12 +5,17 @@
 #include <string>
 #include <string_view>
 
-#include "app/model/lesson_prose.h"
+#include "app/model/lesson_runs.h"
 
 namespace tilescope {
 
 /// "18.4 MB", "4.9×", "45 %": a value with its unit, as the other views write it.
 std::string figure_words(double value, FigureUnit unit);
+
+/// A text in plain words, with its figures; one without a value yet is "…".
+std::string prose_words(const Prose& prose, const ExpressionValues* values);
+/// The right answer of a question: the option, the number, the options in their order, or the points of the curve.
+std::string answer_words(const LessonQuestion& ask, const PageFigures& figures);
 
 /// The name of a unit beside a field: "bytes", "%".
 const char* unit_label(FigureUnit unit);

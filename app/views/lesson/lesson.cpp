@@ -10,6 +10,7 @@
 #include "app/model/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
@@ -27,10 +28,6 @@ struct PanelState {
   LessonFocus focus;
   QuestionDraft draft;
 };
-
-void gap(const Theme& theme, float points) {
-  ImGui::Dummy({1, std::round(points * theme.scale)});
-}
 
 /// One segment a page, those behind filled.
 void draw_progress(const Theme& theme, const LessonView& lesson) {
@@ -89,11 +86,11 @@ void draw_problem(const View& view) {
   wrapped_text(view.theme->ui_small, view.theme->bad, say(view.lesson.problem->sentence));
 }
 
-void draw_reveal(const View& view) {
+void draw_reveal(const View& view, ProseTerms& terms) {
   const Theme& theme = *view.theme;
   const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
   const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->revealed : nullptr;
-  draw_prose(theme, page.reveal->say, values, ImGui::GetContentRegionAvail().x, theme.text);
+  draw_prose(theme, page.reveal->say, values, ImGui::GetContentRegionAvail().x, theme.text, &terms);
   if (view.lesson.revealing) text_item(theme.ui_small, theme.text_faint, tr("The run plays."));
 }
 
@@ -127,8 +124,9 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   const float width = ImGui::GetContentRegionAvail().x;
+  ProseTerms terms{view};
   if (!page.prose.empty()) {
-    draw_prose(theme, page.prose, lesson.figures != nullptr ? &lesson.figures->shown : nullptr, width, theme.text);
+    draw_prose(theme, page.prose, lesson.figures != nullptr ? &lesson.figures->shown : nullptr, width, theme.text, &terms);
     gap(theme, 4);
   }
   draw_problem(view);
@@ -138,7 +136,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     if (lesson.answer != nullptr) {
       gap(theme, 2);
       divider(theme);
-      draw_reveal(view);
+      draw_reveal(view, terms);
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
     gap(theme, 4);
@@ -189,7 +187,8 @@ void draw_head(const View& view, Commands& commands) {
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width - button, at.y + button}}, theme.text_faint,
             lesson.lesson->title);
   const Rect close = {{at.x + width - button, at.y}, {at.x + width, at.y + button}};
-  if (hit_area("close", close)) commands.push(CloseLesson{});
+  const bool clicked = hit_area("close", close);
+  if (tab_stop(theme, close, 4 * theme.scale) || clicked) commands.push(CloseLesson{});
   const bool hovered = ImGui::IsItemHovered();
   item_tooltip(theme, tr("Close the lesson"));
   draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale),

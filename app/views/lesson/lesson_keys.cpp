@@ -4,11 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/tab_stops.h"
+
 namespace tilescope {
 
 LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active)
     : focus_(focus), theme_(theme), current_(focus.item), active_(active), moved_(focus.moved) {
   focus_.moved = false;
+  if (const int by = take_tab_beyond(); by != 0) {
+    focus_.item = by > 0 ? 0 : focus_.count - 1;
+    focus_.moved = focus_.shown = true;
+  }
+  active_ = active_ && !tab_stop_has_focus();
   if (!active_) return;
   enter_ = ImGui::IsKeyPressed(ImGuiKey_Enter, false) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter, false);
   if (enter_) focus_.shown = true;
@@ -18,7 +25,15 @@ LessonKeys::~LessonKeys() {
   focus_.count = next_;
   if (!active_) return;
   int by = 0;
-  if (ImGui::IsKeyPressed(ImGuiKey_Tab, true)) by = ImGui::GetIO().KeyShift ? -1 : 1;
+  if (ImGui::IsKeyPressed(ImGuiKey_Tab, true)) {
+    // Beyond its ends come the controls of the window, and after those the lesson again.
+    by = ImGui::GetIO().KeyShift ? -1 : 1;
+    const int beyond = focus_.item + by;
+    if (beyond < 0 || beyond >= next_) {
+      move_tab_stop(by);
+      return;
+    }
+  }
   if (!arrows_taken_ && ImGui::IsKeyPressed(ImGuiKey_DownArrow, true)) by = 1;
   if (!arrows_taken_ && ImGui::IsKeyPressed(ImGuiKey_UpArrow, true)) by = -1;
   if (by != 0 && next_ > 0) {
@@ -32,7 +47,7 @@ LessonKeys::~LessonKeys() {
 bool LessonKeys::item(const Rect& rect) {
   here_ = next_++ == current_;
   if (!here_) return false;
-  if (focus_.shown)
+  if (focus_.shown && !tab_stop_has_focus())
     ImGui::GetWindowDrawList()->AddRect({rect.min.x - 2, rect.min.y - 2}, {rect.max.x + 2, rect.max.y + 2}, theme_.accent,
                                         7 * theme_.scale, 0, std::max(1.5F, 2 * theme_.scale));
   if (moved_) {

@@ -21,6 +21,8 @@ struct Piece {
   ImFont* font = nullptr;
   ImU32 color = 0;
   bool code = false;
+  std::size_t at = 0;  // its first byte in the text of its block
+  const GlossaryEntry* term = nullptr;
 };
 /// Pieces without a blank between them.
 using Word = std::vector<Piece>;
@@ -28,8 +30,17 @@ using Word = std::vector<Piece>;
 class Writer {
  public:
   /// `list` null: measures only.
-  Writer(ImDrawList* list, const Theme& theme, const ExpressionValues* values, ImVec2 at, float width, ImU32 color)
-      : list_(list), theme_(theme), values_(values), left_(at.x), top_(at.y), y_(at.y), width_(width), color_(color) {}
+  Writer(ImDrawList* list, const Theme& theme, const ExpressionValues* values, ImVec2 at, float width, ImU32 color,
+         ProseTerms* terms)
+      : list_(list),
+        theme_(theme),
+        values_(values),
+        terms_(terms),
+        left_(at.x),
+        top_(at.y),
+        y_(at.y),
+        width_(width),
+        color_(color) {}
 
   float write(const Prose& prose) {
     for (const ProseBlock& block : prose) {
@@ -47,6 +58,7 @@ class Writer {
   std::vector<Word> words_of(const ProseBlock& block) const {
     std::vector<Word> words;
     bool glue = false;  // the next piece belongs to the last word
+    std::string text;   // of the block so far
     const auto add = [&](Piece piece) {
       if (!glue || words.empty()) words.emplace_back();
       words.back().push_back(std::move(piece));
@@ -56,19 +68,35 @@ class Writer {
       const bool heading = block.kind == ProseBlock::Kind::heading;
       ImFont* const font = run.code ? theme_.mono : run.bold || heading ? theme_.ui_bold : theme_.ui;
       if (run.figure) {
-        add({value_of(*run.figure), theme_.ui_bold, theme_.accent, run.code});
+        text += '\x01';  // ends a term
+        add({value_of(*run.figure), theme_.ui_bold, theme_.accent, run.code, std::string::npos});
         continue;
       }
+      text += run.text;
       std::string_view rest = run.text;
       while (!rest.empty()) {
         const std::size_t end = std::min(rest.find_first_of(" \n\t"), rest.size());
-        if (end > 0) add({std::string(rest.substr(0, end)), font, color_, run.code});
+        const std::size_t at = text.size() - rest.size();
+        if (end > 0) add({std::string(rest.substr(0, end)), font, color_, run.code, at});
         if (end < rest.size()) glue = false;
         if (end < rest.size() && rest[end] == '\n') words.emplace_back();  // an empty word ends the line
         rest.remove_prefix(std::min(rest.size(), end + 1));
       }
     }
+    if (block.kind != ProseBlock::Kind::heading) mark_terms(text, words);
     return words;
+  }
+
+  /// Gives the pieces of each term that stands first here its entry.
+  void mark_terms(const std::string& text, std::vector<Word>& words) const {
+    if (terms_ == nullptr || terms_->view.glossary == nullptr) return;
+    for (const FoundTerm& found : terms_->view.glossary->terms_in(text, terms_->view.workspace->language)) {
+      if (std::find(terms_->seen.begin(), terms_->seen.end(), found.entry) != terms_->seen.end()) continue;
+      terms_->seen.push_back(found.entry);
+      for (Word& word : words)
+        for (Piece& piece : word)
+          if (!piece.code && piece.at < found.last && piece.at + piece.text.size() > found.first) piece.term = found.entry;
+    }
   }
 
   std::string value_of(const FigureText& figure) const {
@@ -101,8 +129,10 @@ class Writer {
         x = first;
       }
       if (word.empty()) continue;
-      if (x > first) x += blank;
-      for (const Piece& piece : word) x += draw_piece(piece, x);
+      const bool goes_on = x > first;
+      if (goes_on) x += blank;
+      for (const Piece& piece : word)
+        x += draw_piece(piece, x, &piece != &word.front() ? Before::piece : goes_on ? Before::blank : Before::line_start);
     }
     y_ += line_height();
   }
@@ -111,15 +141,29 @@ class Writer {
   float code_pad() const { return std::round(3 * theme_.scale); }
   float width_of(const Piece& piece) const { return text_width(piece.font, piece.text) + (piece.code ? 2 * code_pad() : 0); }
 
-  float draw_piece(const Piece& piece, float x) const {
+  enum class Before { line_start, blank, piece };
+  float draw_piece(const Piece& piece, float x, Before before) const {
     const float wide = width_of(piece);
     if (list_ == nullptr) return wide;
     const float y = y_ + 0.5F * (line_height() - piece.font->FontSize);
     if (piece.code)
       list_->AddRectFilled({x, y_ + theme_.scale}, {x + wide, y_ + line_height() - theme_.scale},
                            mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
-    draw_text_at(list_, piece.font, {x + (piece.code ? code_pad() : 0), y}, piece.color, piece.text);
+    const ImVec2 at = {x + (piece.code ? code_pad() : 0), y};
+    if (before == Before::line_start)
+      draw_text_at(list_, piece.font, at, piece.color, piece.text);
+    else
+      draw_more_text_at(list_, piece.font, at, piece.color, piece.text, before == Before::blank ? " " : "");
+    if (piece.term != nullptr) draw_term(*piece.term, {{x, y_}, {x + wide, y_ + line_height()}});
     return wide;
+  }
+
+  /// A dotted line below a term; its entry under the mouse.
+  void draw_term(const GlossaryEntry& entry, const Rect& rect) const {
+    const float dot = std::max(1.0F, theme_.scale), y = std::floor(rect.max.y - 2 * theme_.scale);
+    for (float x = rect.min.x; x + dot <= rect.max.x; x += 3 * dot)
+      list_->AddRectFilled({x, y}, {x + dot, y + dot}, theme_.text_faint);
+    if (rect.contains(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered()) show_entry(terms_->view, entry);
   }
 
   void write_code(const ProseBlock& block) {
@@ -148,23 +192,30 @@ class Writer {
   ImDrawList* list_;
   const Theme& theme_;
   const ExpressionValues* values_;
+  ProseTerms* terms_;
   float left_, top_, y_, width_;
   ImU32 color_;
 };
 
 }  // namespace
 
+void gap(const Theme& theme, float points) {
+  ImGui::Dummy({1, std::round(points * theme.scale)});
+}
+
 float draw_prose_at(ImDrawList* list, const Theme& theme, const Prose& prose, const ExpressionValues* values, ImVec2 at,
-                    float width, ImU32 color) {
-  return Writer(list, theme, values, at, width, color).write(prose);
+                    float width, ImU32 color, ProseTerms* terms) {
+  return Writer(list, theme, values, at, width, color, terms).write(prose);
 }
 
 float prose_height(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width) {
   return draw_prose_at(nullptr, theme, prose, values, {0, 0}, width, 0);
 }
 
-void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width, ImU32 color) {
-  const float height = draw_prose_at(ImGui::GetWindowDrawList(), theme, prose, values, ImGui::GetCursorScreenPos(), width, color);
+void draw_prose(const Theme& theme, const Prose& prose, const ExpressionValues* values, float width, ImU32 color,
+                ProseTerms* terms) {
+  const float height =
+      draw_prose_at(ImGui::GetWindowDrawList(), theme, prose, values, ImGui::GetCursorScreenPos(), width, color, terms);
   ImGui::Dummy({width, height});
 }
 

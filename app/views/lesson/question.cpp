@@ -20,10 +20,6 @@ namespace tilescope {
 
 namespace {
 
-const LessonQuestion& question_of(const View& view) {
-  return *view.lesson.lesson->pages[view.lesson.page].ask;
-}
-
 const ExpressionValues* values_of(const View& view) {
   return view.lesson.figures != nullptr ? &view.lesson.figures->shown : nullptr;
 }
@@ -94,10 +90,6 @@ Rect draw_option(const View& view, const OptionRow& row) {
   if (!row.after.empty())
     draw_text(list, theme.mono, {{after, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;
-}
-
-void gap(const Theme& theme, float points) {
-  ImGui::Dummy({1, std::round(points * theme.scale)});
 }
 
 // --- choice and point -------------------------------------------------------------------------------------------------------
@@ -322,6 +314,10 @@ std::optional<LessonAnswer> answer_of(const LessonQuestion& ask, const QuestionD
 }
 
 }  // namespace
+
+const LessonQuestion& question_of(const View& view) {
+  return *view.lesson.lesson->pages[view.lesson.page].ask;
+}
 
 void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys) {
   const Theme& theme = *view.theme;

@@ -21,6 +21,8 @@ struct QuestionDraft {
   bool touched = false;  // some point was moved
 };
 
+/// Returns the question of the shown page, which must have one.
+const LessonQuestion& question_of(const View& view);
 /// Adds the question, its options and "Answer"; pushes AnswerLesson.
 void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys);
 /// Adds the question with the own answer and the simulated one.

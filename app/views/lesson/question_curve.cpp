@@ -15,10 +15,6 @@ namespace tilescope {
 
 namespace {
 
-const LessonQuestion& question_of(const View& view) {
-  return *view.lesson.lesson->pages[view.lesson.page].ask;
-}
-
 std::string plain_number(double value) {
   return format_count(std::llround(value));
 }

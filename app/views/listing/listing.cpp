@@ -6,6 +6,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -130,7 +131,8 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
   ImDrawList* list = ImGui::GetWindowDrawList();
   ImGui::PushID(row.line);
   ImGui::SetCursorScreenPos(rect.min);
-  const bool clicked = ImGui::InvisibleButton("line", {rect.width(), rect.height()});
+  const bool pressed = ImGui::InvisibleButton("line", {rect.width(), rect.height()});
+  const bool clicked = tab_stop(theme, rect, 4 * theme.scale) || pressed;
   const bool hovered = ImGui::IsItemHovered();
   ImGui::PopID();
   const StepIndex* steps = lane.timeline ? lane.timeline->steps.get() : nullptr;
@@ -141,7 +143,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     list->AddRect(rect.min, rect.max, with_alpha(theme.accent, 0.5F), 4 * theme.scale);
     const bool runs = steps == nullptr || next_step_on_line(*steps, 0, row.line) >= 0;
     std::string body = translated(line.why);
-    add_line(body, line_traffic(simulation, row.line));
+    if (!view.lesson.locked) add_line(body, line_traffic(simulation, row.line));  // it answers many a question of a lesson
     add_line(body, runs ? tr("Click: go to the next step on this line.") : tr("This SM has no step on this line."));
     item_tooltip(theme, line.text, body);
   }

@@ -46,7 +46,7 @@ struct Counter {
 };
 
 void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
-                  const Lane& lane, Link up, Link down) {
+                  const Lane& lane, Link up, Link down, bool held) {
   const CounterParts parts = counter_parts(rect, metrics);
   const auto x = [&](double value) {
     return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width();
@@ -69,10 +69,11 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
       }
     }
   }
-  // Marks the total.
-  quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale},
-             .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
-             .fill = theme.text_dim});
+  // Marks the total, which answers many a question of a lesson.
+  if (!held)
+    quads.add({.min = {x(counter.total) - theme.scale, parts.bar.min.y - 3 * theme.scale},
+               .max = {x(counter.total) + theme.scale, parts.bar.max.y + 3 * theme.scale},
+               .fill = theme.text_dim});
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim,
             first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
@@ -143,10 +144,13 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
-  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write);
-  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2);
+  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write,
+               view.lesson.locked);
+  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2,
+               view.lesson.locked);
   if (column.counters[2].height() > 0)
-    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm);
+    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm,
+                 view.lesson.locked);
   ImGui::PopID();
   context.finish_hover();
 }
@@ -234,6 +238,9 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
              .border = both ? theme.good : theme.inset_border,
              .border_width = scale});
   draw_quads(list, std::move(quads));
+  if (view.lesson.locked)
+    return draw_text(list, theme.ui, rect.inset(metrics.padding), theme.text_dim,
+                     tr("Who wins, and by how much, shows after the answer."), Align::center);
   const bool with_reason = layout.reason.height() > 0;
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
   if (with_reason) draw_reason(theme, layout.reason, left, right);
@@ -287,7 +294,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
-  if (layout.exactness.height() > 0) draw_exactness(view, layout.exactness, metrics);
+  if (layout.exactness.height() > 0 && !view.lesson.locked) draw_exactness(view, layout.exactness, metrics);
   ImGui::Dummy(size);
 }
 

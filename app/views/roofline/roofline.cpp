@@ -358,10 +358,11 @@ void draw_roofline_panel(const View& view, Commands& commands) {
     return;
   }
   const Theme& theme = *view.theme;
-  study_head(view, finding(study), {});
+  const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study), {});
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels)
-    for (std::string_view launch : launches_of(kernel))
+    for (std::string_view launch : held ? std::vector<std::string_view>() : launches_of(kernel))
       sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation));
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float text = 4 * theme.scale;
@@ -377,7 +378,7 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   draw_places(plot, view, places);
   draw_measured(plot, view, study);
   label_roof(plot, view, study);
-  hover(plot, view, study, places);
+  if (!held) hover(plot, view, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
   for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, theme.text_dim, sentence);

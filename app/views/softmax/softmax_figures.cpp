@@ -178,7 +178,7 @@ void SoftmaxReader::read_before_change(const Lane& lane) {
        op > 0 && operations[static_cast<std::size_t>(op)].iteration == operations[static_cast<std::size_t>(op_)].iteration; --op) {
     const Operation& changed = operations[static_cast<std::size_t>(op)];
     if (changed.kind != OpKind::modify) continue;
-    const auto tile = lane.history->value(changed.dst, op - 1);
+    const auto tile = lane.history->value(changed.dst, lane.history->before(op));
     if (!tile || row_ >= tile->rows) return;
     for (int c = 0; c < tile->cols; ++c) figures_.before_change.push_back(tile->at(row_, c));
     return;

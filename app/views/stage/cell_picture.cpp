@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
@@ -222,6 +223,7 @@ void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& 
   ImFont* const font = theme.*picture.font;
   if (picture.quads) draw_quads(list, picture.quads);
   for (const CellNumber& number : picture.numbers) {
+    record_text(number.at, font, font->FontSize, number.text.data());
     list->AddText(font, font->FontSize, number.at, number.color, number.text.data());
   }
 }

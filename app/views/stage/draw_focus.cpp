@@ -83,11 +83,19 @@ const char* probability_formula(const StageContext& context) {
   return context.layout().find(schema.tile(Meaning::log_sum_exp)) ? "P = exp(S − L)" : "P = exp(S − m)";
 }
 
-/// Draws the slot's name, with its formula if there is room.
+/// True of the first P in registers: another one is its copy in 16 bits.
+bool is_computed_probability(const StageContext& context, const SlotBox& box) {
+  const auto& slots = context.layout().slots;
+  const auto first = std::find_if(slots.begin(), slots.end(),
+                                  [](const SlotBox& each) { return each.slot.is(Meaning::probability) && !each.shared; });
+  return first != slots.end() && first->slot == box.slot;
+}
+
+/// Returns the slot's name, with its formula if there is room.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
   std::string name(to_string(box.slot));
-  const char* longer = box.slot.is(Meaning::score)                        ? "S = τ Q Kᵀ"
-                       : box.slot.is(Meaning::probability) && !box.shared ? probability_formula(context)
+  const char* longer = box.slot.is(Meaning::score)             ? "S = τ Q Kᵀ"
+                       : is_computed_probability(context, box) ? probability_formula(context)
                        : box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward ? "O = Σ P V"
                                                                                                            : nullptr;
   if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;

@@ -87,7 +87,9 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const bool on = fullness(state, slots[i]) > 0.6F;
     const ImU32 color = on ? text_on(theme, heat_color(theme, tensor_of(slots[i]), 0.75F)) : theme.text_color(tensor_of(slots[i]));
-    draw_text(context.list, theme.ui_small, chips[i], color, to_string(slots[i]), Align::center);
+    const std::string_view name = to_string(slots[i]);
+    if (text_width(theme.ui_small, name) <= chips[i].width())  // else the color says which
+      draw_text(context.list, theme.ui_small, chips[i], color, name, Align::center);
   }
 }
 

@@ -114,7 +114,7 @@ void update_stage_values(StageContext& context) {
     cache.values_op = op;
     for (Slot tile : context.simulation().program->schema().tiles) {
       cache.now[tile.index()] = history->value(tile, op);
-      cache.before[tile.index()] = history->value(tile, op - 1);
+      cache.before[tile.index()] = history->value(tile, history->before(op));
     }
   }
   const float blend = ease(static_cast<float>(context.view.playback.motion));

@@ -12,19 +12,19 @@ namespace tilescope {
 
 namespace {
 
-constexpr float column_width = 2;        // pixels of one density column
-constexpr float bars_per_pixel = 0.15F;  // above this, blocks become density
+constexpr float sm_column_width = 2;        // pixels of one density column
+constexpr float sm_bars_per_pixel = 0.15F;  // above this, blocks become density
 
 using Kind = TimelineRow::Kind;
 
-struct Painter {
+struct SmPainter {
   const Theme& theme;
   const TimelineLayout& layout;
   const TimeWindow& window;
   const TimelineRow& row;
   const SmLanes& lanes;
   TimelinePicture& picture;
-  SmColumns columns = make_sm_columns(lanes, window, std::max(1, static_cast<int>(row.rect.width() / column_width)));
+  SmColumns columns = make_sm_columns(lanes, window, std::max(1, static_cast<int>(row.rect.width() / sm_column_width)));
 
   float x_of(double cycle) const {
     const double x = window.x_of(cycle, layout.plot.min.x, layout.plot.width());
@@ -34,7 +34,7 @@ struct Painter {
 };
 
 /// Draws SMs [first, last) as one density line; merges similar neighbouring columns.
-void add_density(const Painter& paint, const Rect& rect, int first, int last) {
+void add_density(const SmPainter& paint, const Rect& rect, int first, int last) {
   const int columns = paint.columns.count;
   const SmDensity density = sm_density(paint.lanes, first, last, paint.columns);
   constexpr int steps = 12;  // merges neighbours one step apart, to save quads
@@ -52,8 +52,8 @@ void add_density(const Painter& paint, const Rect& rect, int first, int last) {
     }
     if (level > 0) {
       Quad quad;
-      quad.min = {rect.min.x + static_cast<float>(c) * column_width, rect.min.y};
-      quad.max = {end == columns ? rect.max.x : rect.min.x + static_cast<float>(end) * column_width, rect.max.y};
+      quad.min = {rect.min.x + static_cast<float>(c) * sm_column_width, rect.min.y};
+      quad.max = {end == columns ? rect.max.x : rect.min.x + static_cast<float>(end) * sm_column_width, rect.max.y};
       const float share = static_cast<float>(sum) / static_cast<float>(steps * (end - c));
       quad.fill = with_alpha(paint.color_of(launch), (0.15F + 0.85F * share) * (edge != 0 ? 0.55F : 1));
       paint.picture.quads->add(quad);
@@ -63,7 +63,7 @@ void add_density(const Painter& paint, const Rect& rect, int first, int last) {
   }
 }
 
-void add_bar(const Painter& paint, const Rect& band, std::size_t index, bool inside) {
+void add_bar(const SmPainter& paint, const Rect& band, std::size_t index, bool inside) {
   const BlockRun& run = paint.lanes.runs[index];
   const Theme& theme = paint.theme;
   const float from = paint.x_of(run.start), to = std::max(paint.x_of(run.end), from + 1);
@@ -94,7 +94,7 @@ Rect band_of(const SmLanes& lanes, const Rect& rect, int place, int launch) {
 }
 
 /// Draws the operations inside a slot's blocks, if visible.
-const UnitLane* inside_of(const Painter& paint, const SmWork* work, int place, const Rect& band) {
+const UnitLane* inside_of(const SmPainter& paint, const SmWork* work, int place, const Rect& band) {
   if (work == nullptr || band.height() < least_inside * paint.theme.scale || place >= static_cast<int>(work->places.size()))
     return nullptr;
   const UnitLane& lane = work->places[static_cast<std::size_t>(place)];
@@ -102,9 +102,9 @@ const UnitLane* inside_of(const Painter& paint, const SmWork* work, int place, c
 }
 
 /// Draws one SM, with one band per block slot if there is room.
-void add_sm(const Painter& paint, const Rect& rect, int sm, const SmWork* work) {
+void add_sm(const SmPainter& paint, const Rect& rect, int sm, const SmWork* work) {
   const SmLanes& lanes = paint.lanes;
-  const float most = paint.layout.plot.width() * bars_per_pixel / paint.theme.scale;
+  const float most = paint.layout.plot.width() * sm_bars_per_pixel / paint.theme.scale;
   // Launches can have different numbers of block slots.
   int fewest = lanes.places, places = 1;
   bool few = true;
@@ -136,7 +136,7 @@ void add_sm(const Painter& paint, const Rect& rect, int sm, const SmWork* work) 
 
 void add_sm_blocks(TimelinePicture& picture, const Theme& theme, const TimelineLayout& layout, const TimeWindow& window,
                    const TimelineRow& row, const SmRows& rows, const SmLanes& lanes, const SmWorks* works) {
-  const Painter paint{theme, layout, window, row, lanes, picture};
+  const SmPainter paint{theme, layout, window, row, lanes, picture};
   const double height = row.rect.height() / rows.count;
   const auto clipped = [&](Rect rect) {
     rect.min.y = std::max(rect.min.y, row.rect.min.y);

@@ -1,8 +1,10 @@
 // The timeline panel: bandwidth over time, and one row per unit of the focused SM or one per SM. Drag to seek, wheel to zoom.
 #include <algorithm>
+#include <utility>
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/timeline/sm_picture.h"
@@ -11,6 +13,7 @@
 #include "app/views/timeline/timeline_marks.h"
 #include "app/views/timeline/timeline_measured.h"
 #include "app/views/timeline/timeline_mouse.h"
+#include "app/views/timeline/timeline_range.h"
 #include "app/views/timeline/timeline_state.h"
 
 namespace tilescope {
@@ -55,6 +58,38 @@ void follow_playhead(TimelineState& state, const View& view) {
   state.last_step = step;
 }
 
+/// Zooms to a stretch that was not chosen here, and jumps to the playhead.
+void follow_range(TimelineState& state, const View& view) {
+  const auto& range = view.workspace->range;
+  const bool opened = range && range != state.seen_range && !state.range_from;
+  state.seen_range = range;
+  if (range && (opened || state.show_range)) {
+    constexpr double margin = 0.08;
+    const double span = std::min(range->to, state.window.whole) - range->from;
+    if (span > 0) {
+      state.window = zoom_at(fit(state.window.whole), 0, (1 + 2 * margin) * span / state.window.whole);
+      state.window = pan(state.window, range->from - margin * span - state.window.begin);
+    }
+  }
+  state.show_range = false;
+  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  const bool key = !popup && !ImGui::GetIO().WantTextInput && !ImGui::GetIO().KeyCtrl && ImGui::IsKeyPressed(ImGuiKey_J, false);
+  if (std::exchange(state.jump, false) || key)
+    state.window = pan(state.window, view.playback.cycle - state.window.begin - 0.5 * state.window.span());
+}
+
+/// What comes after the playhead answers many a question of a lesson.
+void cover_future(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout, float bottom) {
+  const Theme& theme = *view.theme;
+  const double at = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
+  const float left = std::clamp(static_cast<float>(at), layout.plot.min.x, layout.plot.max.x);
+  const Rect future = {{left, layout.plot.min.y}, {layout.area.max.x, bottom}};
+  list->AddRectFilled(future.min, future.max, theme.panel);
+  list->AddRectFilled({left, layout.plot.min.y}, {layout.plot.max.x, layout.plot.max.y}, with_alpha(theme.inset, 0.6F));
+  draw_text(list, theme.ui, {{left + theme.padding, layout.plot.min.y}, {layout.plot.max.x - theme.padding, layout.plot.max.y}},
+            theme.text_dim, tr("The rest of the run shows after the answer."), Align::center);
+}
+
 /// If rows do not fit, scrolls to the row of the current operation. Manual scrolling during playback is respected.
 void follow_rows(TimelineState& state, const View& view, const TimelineLayout& layout) {
   state.row_steps.resize(view.lanes.size(), -1);
@@ -65,7 +100,8 @@ void follow_rows(TimelineState& state, const View& view, const TimelineLayout& l
     const Lane& lane = view.lanes[row.group];
     const auto& interval = lane.rest.interval;
     if (row.kind != TimelineRow::Kind::unit || lane.step == state.row_steps[row.group]) continue;
-    if (!interval || interval->unit != timeline_units[row.unit] || (view.playback.playing && state.scrolled_by_hand)) continue;
+    if (!interval || !state.data[row.group]->lanes[row.unit].shows(*interval) || (view.playback.playing && state.scrolled_by_hand))
+      continue;
     state.scroll = scroll_to(layout, row, before);
   }
   for (std::size_t group = 0; group < view.lanes.size(); ++group) state.row_steps[group] = view.lanes[group].step;
@@ -131,13 +167,14 @@ void show_hover(const View& view, const TimelineState& state, const TimelineLayo
 }
 
 /// Explains the row whose name the mouse is on.
-void show_name(const View& view, const TimelineLayout& layout) {
+void show_name(const View& view, const TimelineState& state, const TimelineLayout& layout) {
   if (!ImGui::IsWindowHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (const TimelineRow& row : layout.rows) {
     const Rect name = {{layout.area.min.x, row.rect.min.y}, {layout.plot.min.x, row.rect.max.y}};
     if (!name.contains(mouse)) continue;
-    if (const HoverText text = row_meaning(row); !text.title.empty()) show_tooltip(*view.theme, text.title, text.body);
+    if (const HoverText text = row_meaning(row, state.data[row.group].get()); !text.title.empty())
+      show_tooltip(*view.theme, text.title, text.body);
     return;
   }
 }
@@ -152,7 +189,8 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
     const float width = text_width(theme.ui_small, word) + switch_padding * 2 * theme.scale;
     const Rect label = {{x, layout.axis.min.y + theme.scale}, {x + width, layout.axis.max.y}};
     ImGui::PushID(by_sm ? 1 : 0);
-    if (hit_area("lanes", label)) commands.push(SetLanes{by_sm});
+    const bool clicked = hit_area("lanes", label);
+    if (tab_stop(theme, label, 4 * theme.scale) || clicked) commands.push(SetLanes{by_sm});
     const bool hovered = ImGui::IsItemHovered(), on = view.workspace->by_sm == by_sm;
     if (on) list->AddRectFilled(label.min, label.max, theme.accent_soft, 4 * theme.scale);
     draw_text(list, theme.ui_small, label, on ? theme.accent : hovered ? theme.text : theme.text_faint, word, Align::center);
@@ -173,13 +211,15 @@ void unit_switch(TimelineState& state, const View& view, const TimelineLayout& l
   const float width = std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time")));
   const float right = layout.axis.min.x - 8 * theme.scale;
   const Rect label = {{right - width - 1, layout.axis.min.y}, {right, layout.axis.max.y}};
-  if (hit_area("axis unit", label)) state.wall_time = !state.wall_time;
+  const bool clicked = hit_area("axis unit", label);
+  if (tab_stop(theme, label, 4 * theme.scale) || clicked) state.wall_time = !state.wall_time;
   const bool hovered = ImGui::IsItemHovered();
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, label, hovered ? theme.text : theme.text_faint,
             state.wall_time ? tr("time") : tr("cycles"), Align::right);
   if (hovered)
     show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
-                 tr("Drag to seek, wheel to zoom, right drag or Shift+wheel to scroll, double-click to show everything."));
+                 tr("Drag to seek, Ctrl and drag to sum over a stretch, wheel to zoom, right drag or Shift+wheel to scroll, "
+                    "double-click to show everything."));
 }
 
 }  // namespace
@@ -191,6 +231,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   auto& state = panel_state<TimelineState>("timeline");
   if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("preparing the timeline"));
   follow_playhead(state, view);
+  follow_range(state, view);
 
   bool several_launches = false;
   if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
@@ -201,7 +242,8 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
   const auto lay_out = [&] {
-    const TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    for (std::size_t i = 0; i < state.data.size(); ++i) shape.lanes[i] = state.data[i]->lanes.size();
     return view.workspace->by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
   };
   TimelineLayout layout = lay_out();
@@ -213,9 +255,14 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   ImGui::SetCursorScreenPos(layout.plot.min);
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
-  const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive();
-  handle_mouse(state, layout, commands);
-  handle_click(state, view, layout, commands);
+  const double playhead = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
+  const bool in_future = view.lesson.locked && ImGui::GetIO().MousePos.x > playhead;
+  const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive() && !in_future;
+  const bool choosing = handle_range(state, layout, commands);
+  if (!choosing) {
+    handle_mouse(state, layout, commands);
+    handle_click(state, view, layout, commands);
+  }
   refresh_picture(state, view, layout);
 
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -230,6 +277,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   draw_axis(list, view, state, layout);
   draw_scrollbar(list, theme, layout, state.scroll);
   if (!view.workspace->by_sm) draw_launches(list, view, state, layout);
+  draw_range_band(list, view, state, layout);
   draw_playhead(list, view, state, layout);
   draw_sm_labels(list, state.sms, view, layout, state.window);
   if (scrolls) list->PushClipRect(seen.min, seen.max, true);
@@ -240,12 +288,14 @@ void draw_timeline_panel(const View& view, Commands& commands) {
     draw_measured_lanes(list, view, state.window,
                         {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
+  const bool hidden = view.lesson.locked;
+  if (hidden) cover_future(list, view, state, layout, at.y + size.y);
   unit_switch(state, view, layout);
   lanes_switch(view, layout, commands);
   if (hovered)
     show_hover(view, state, layout);
   else
-    show_name(view, layout);
+    show_name(view, state, layout);
   if (hovered)
     if (const HoverText text = sm_hover(state.sms, view, layout, state.window, ImGui::GetIO().MousePos); !text.title.empty())
       show_tooltip(theme, text.title, text.body);
@@ -255,6 +305,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
     ask_for_works(state.sms, view, layout, under, commands);
   }
   show_causes(state.causes, state.data, view, commands);
+  draw_range_box(state, view, layout, commands);
   light_tensor(view, commands, std::nullopt);
 }
 

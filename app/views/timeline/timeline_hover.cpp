@@ -2,6 +2,7 @@
 #include "app/views/timeline/timeline_hover.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/ui/say.h"
 #include "app/views/stage/link_use.h"
@@ -59,7 +60,7 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
     sum += share;
     text.body += fmt::format("\n{}  {}", to_string(series.tensor), format_percent(share));
   }
-  text.title = say(tr("{}: {} busy"), lane_name(lane.unit), format_percent(std::min(sum, 1.0)));
+  text.title = say(tr("{}: {} busy"), lane_title(lane), format_percent(std::min(sum, 1.0)));
   text.body = range_text(from, to) + text.body;
   return text;
 }
@@ -97,8 +98,14 @@ std::string cause_text(WaitCause cause) {
   return {};
 }
 
+double range_cycles(double from, double to) {
+  constexpr double shown_whole = 100;
+  return to - from < shown_whole ? to - from : std::round(to) - std::round(from);
+}
+
 std::string range_text(double from, double to) {
-  return say(tr("cycles {} to {} ({})"), format_cycles(Cycles(from)), format_cycles(Cycles(to)), format_cycles(Cycles(to - from)));
+  return say(tr("cycles {} to {} ({})"), format_cycles(Cycles(from)), format_cycles(Cycles(to)),
+             format_cycles(Cycles(range_cycles(from, to))));
 }
 
 const char* lane_name(Unit unit) {
@@ -119,7 +126,28 @@ const char* lane_name(Unit unit) {
   return "";
 }
 
-HoverText row_meaning(const TimelineRow& row) {
+std::string lane_title(const UnitLane& lane) {
+  return lane.group < 0 ? lane_name(lane.unit) : translated(lane.name);
+}
+
+/// Returns "Idle 31 %: softmax 20 %, data 8 %, barriers 3 %"; empty where nothing was counted.
+static std::string bubble_text(const TensorBubbles& bubbles) {
+  if (bubbles.busy <= 0) return {};
+  double idle = 0;
+  std::string causes;
+  std::array<BubbleCause, bubble_causes> order = {BubbleCause::softmax, BubbleCause::block_edges, BubbleCause::data,
+                                                  BubbleCause::barriers};
+  const auto share = [&](BubbleCause cause) { return bubbles.idle[static_cast<std::size_t>(cause)]; };
+  std::stable_sort(order.begin(), order.end(), [&](BubbleCause a, BubbleCause b) { return share(a) > share(b); });
+  for (const BubbleCause cause : order) {
+    idle += share(cause);
+    if (share(cause) < 0.0005) continue;
+    causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", translated(to_string(cause)), format_percent(share(cause)));
+  }
+  return say(tr("Idle {}: {}"), format_percent(idle), causes);
+}
+
+HoverText row_meaning(const TimelineRow& row, const TimelineData* data) {
   if (row.kind == TimelineRow::Kind::hbm)
     return {tr("HBM bandwidth"),
             tr("Bytes between HBM, the GPU's main memory, and the L2, of all SMs. The number is the usable bandwidth.")};
@@ -127,7 +155,13 @@ HoverText row_meaning(const TimelineRow& row) {
     return {tr("L2 bandwidth"), tr("Bytes between the L2, the cache of all SMs, and the SMs. The number is the usable bandwidth.")};
   if (row.kind != TimelineRow::Kind::unit) return {};
   const char* meaning = "";
-  switch (timeline_units[row.unit]) {
+  const UnitLane* const lane = data != nullptr ? &data->lanes[row.unit] : nullptr;
+  const Unit unit = lane != nullptr ? lane->unit : timeline_units[row.unit];
+  if (lane != nullptr && lane->group >= 0)
+    return {lane_title(*lane), tr("What one group of four warps does: its products, and the softmax beside or between them.")};
+  if (data != nullptr && unit == Unit::tensor && data->bubbles.busy > 0)
+    return {lane_name(unit), bubble_text(data->bubbles) + "\n" + tr("Coloured gaps: the tensor cores have no product to execute.")};
+  switch (unit) {
     case Unit::copy:
       meaning = tr("Loads: tiles on their way from HBM or the L2 into this SM. The SM computes meanwhile.");
       break;
@@ -147,7 +181,7 @@ HoverText row_meaning(const TimelineRow& row) {
       meaning = tr("Barriers: all warps of the block wait for the slowest.");
       break;
   }
-  return {lane_name(timeline_units[row.unit]), meaning};
+  return {lane_name(unit), meaning};
 }
 
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t i) {

@@ -34,10 +34,14 @@ std::string wait_sentence(const Simulation& simulation, const TimelineData& data
 std::string cause_text(WaitCause cause);
 /// Returns "cycles 200 to 450 (250)".
 std::string range_text(double from, double to);
+/// Returns the length of a stretch; of a long one, the difference of the rounded ends that are shown.
+double range_cycles(double from, double to);
 
 /// Returns the name of a row in the current language.
 const char* lane_name(Unit unit);
-/// Says what a row shows, for the tooltip of its name.
-HoverText row_meaning(const TimelineRow& row);
+/// Returns the name of a lane: of its warp group, or of its unit.
+std::string lane_title(const UnitLane& lane);
+/// Says what a row shows, for the tooltip of its name. Without `data` the lanes are units.
+HoverText row_meaning(const TimelineRow& row, const TimelineData* data = nullptr);
 
 }  // namespace tilescope

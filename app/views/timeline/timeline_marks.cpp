@@ -8,20 +8,21 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
+#include "app/ui/text_record.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
 namespace {
 
-const char* row_name(const TimelineRow& row) {
+std::string row_name(const TimelineRow& row, const TimelineState& state) {
   switch (row.kind) {
     case TimelineRow::Kind::hbm:
       return "HBM";
     case TimelineRow::Kind::l2:
       return "L2";
     case TimelineRow::Kind::unit:
-      return lane_name(timeline_units[row.unit]);
+      return lane_title(state.data[row.group]->lanes[row.unit]);
     default:
       break;
   }
@@ -35,6 +36,7 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
   const std::string shown = elide(font, text, rect.width() * font->FontSize / size + 0.5F);
   const float width = text_width(font, shown) * size / font->FontSize;
   const float x = align == Align::right ? rect.max.x - width : rect.min.x;
+  record_text({x, rect.center().y - size * 0.5F}, font, size, text);
   list->AddText(font, size, {std::floor(x), std::floor(rect.center().y - size * 0.5F)}, color, shown.data(),
                 shown.data() + shown.size());
 }
@@ -70,8 +72,9 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const float size = lane_name_size(theme.ui_small, layout.lane_height);
     float named_from = label.max.x;
     if (size > 0) {
-      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row), view.playback.race ? Align::right : Align::left);
-      named_from -= text_width(theme.ui_small, row_name(row)) * size / theme.ui_small->FontSize + 6 * theme.scale;
+      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row, state),
+                view.playback.race ? Align::right : Align::left);
+      named_from -= text_width(theme.ui_small, row_name(row, state)) * size / theme.ui_small->FontSize + 6 * theme.scale;
     }
     if (view.playback.race && first_of_group && !view.workspace->by_sm)
       draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
@@ -79,7 +82,7 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     if (row.kind == TimelineRow::Kind::unit || size == 0 || view.playback.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
     const std::string ceiling =
-        curve.ceiling > 0 ? format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : tr("none");
+        curve.ceiling > 0 ? "≤ " + format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : std::string(tr("none"));
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
     draw_name(list, theme.ui_small, size, after_name, theme.text_faint, ceiling, Align::right);
   }
@@ -165,8 +168,8 @@ void draw_current(ImDrawList* list, const View& view, const TimelineState& state
   for (const TimelineRow& row : layout.rows) {
     if (row.kind != TimelineRow::Kind::unit) continue;
     const auto& interval = view.lanes[row.group].rest.interval;
-    if (!interval || interval->unit != timeline_units[row.unit]) continue;
     const UnitLane& lane = state.data[row.group]->lanes[row.unit];
+    if (!interval || !lane.shows(*interval)) continue;
     const auto intervals = view.lanes[row.group].simulation->trace->intervals(view.lanes[row.group].focus_sm);
     const auto [first, last] = lane.visible(interval->start, interval->start);
     for (std::size_t i = first; i < last; ++i) {

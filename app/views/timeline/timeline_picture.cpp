@@ -192,6 +192,24 @@ void add_lane(const Painter& paint, const TimelineRow& row, const UnitLane& lane
     add_wait_name(paint, row, lane, intervals[static_cast<std::size_t>(lane.bars[i].interval)], placed);
 }
 
+/// Colours the idle time of the tensor cores by what it waits for.
+void add_bubbles(const Painter& paint, const TimelineRow& row, const TensorBubbles& found) {
+  constexpr std::array<WaitCause, bubble_causes> colors = {WaitCause::exp, WaitCause::launch, WaitCause::data, WaitCause::barrier};
+  const auto seen = [&](const Bubble& bubble, double time) { return bubble.end < time; };
+  auto bubble = std::lower_bound(found.bubbles.begin(), found.bubbles.end(), paint.window.begin, seen);
+  float drawn_to = 0;
+  for (; bubble != found.bubbles.end() && bubble->start < paint.window.end; ++bubble) {
+    const float from = paint.x_of(bubble->start), to = paint.x_of(bubble->end);
+    if (to - from < paint.theme.scale || to <= drawn_to) continue;
+    Quad quad;
+    quad.min = {from, row.rect.min.y + paint.theme.scale};
+    quad.max = {to, row.rect.max.y - paint.theme.scale};
+    quad.fill = with_alpha(paint.theme.wait[static_cast<std::size_t>(colors[static_cast<std::size_t>(bubble->cause)])], 0.3F);
+    paint.picture.quads->add(quad);
+    drawn_to = to;
+  }
+}
+
 void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurve& curve) {
   const double top = curve_top(curve);
   if (top <= 0) return;
@@ -242,8 +260,9 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.
   constexpr float curve = 1.1F;
-  const auto parts = [](int curves, float copy) {
-    return static_cast<float>(timeline_units.size()) - 1 + copy + curve * static_cast<float>(curves);
+  const std::size_t most_lanes = shape.groups > 1 ? std::max(shape.lanes[0], shape.lanes[1]) : shape.lanes[0];
+  const auto parts = [most_lanes](int curves, float copy) {
+    return static_cast<float>(most_lanes) - 1 + copy + curve * static_cast<float>(curves);
   };
   const float between = shape.groups > 1 ? 5 * scale : 0, groups = static_cast<float>(shape.groups);
   // In Race the launches of each have a row of their own, so that three beside one are seen from afar.
@@ -269,8 +288,8 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
     if (launches > 0) add_row(TimelineRow::Kind::launches, group, 0, 0);
     if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve);
     if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve);
-    for (std::size_t unit = 0; unit < timeline_units.size(); ++unit)
-      add_row(TimelineRow::Kind::unit, group, unit, timeline_units[unit] == Unit::copy ? copy : 1);
+    for (std::size_t unit = 0; unit < shape.lanes[group]; ++unit)
+      add_row(TimelineRow::Kind::unit, group, unit, unit == 0 ? copy : 1);  // loads are the first lane
     y += between;
   }
   return layout;
@@ -330,6 +349,7 @@ TimelinePicture make_timeline_picture(const Theme& theme, const TimelineLayout& 
         add_curve(paint, row, of.l2);
         break;
       case TimelineRow::Kind::unit:
+        if (of.lanes[row.unit].unit == Unit::tensor && of.lanes[row.unit].group < 0) add_bubbles(paint, row, of.bubbles);
         add_lane(paint, row, of.lanes[row.unit], simulations[row.group]->trace->intervals(of.steps->sm), of.steps->labels,
                  *simulations[row.group]);
         break;

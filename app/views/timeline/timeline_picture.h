@@ -2,6 +2,7 @@
 // then.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace tilescope {
 struct TimelineRow {
   enum class Kind : std::uint8_t { hbm, l2, unit, launches, sms, measured_launches, measured_sms } kind = Kind::unit;
   std::size_t group = 0;  // 0, and 1 for the second simulation of Race
-  std::size_t unit = 0;   // index into timeline_units
+  std::size_t unit = 0;   // index into TimelineData::lanes
   Rect rect;              // of the plot
 };
 
@@ -40,6 +41,7 @@ struct TimelineShape {
   float scale = 1;
   float least_lane = 7;  // height of the lowest lane whose name can be read
   float scroll = 0;      // by how much the rows stand higher, up to what is hidden
+  std::array<std::size_t, 2> lanes = {timeline_units.size(), timeline_units.size()};  // of each group
 };
 /// The part of a font's size that a name needs of a lane's height for neighbours not to touch.
 inline constexpr float name_line = 0.85F;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/model/range_sums.h"
 #include "app/model/timeline_axis.h"
 #include "app/views/timeline/sm_timeline.h"
 #include "app/views/timeline/timeline_cause_box.h"
@@ -44,6 +45,12 @@ struct TimelineState {
   ImVec2 pressed;                       // where the button went down
   CauseBox causes;
   SmPanelState sms;
+  std::optional<double> range_from;     // where a drag that chooses a stretch began
+  std::optional<TimeRange> seen_range;  // the chosen stretch in the frame before
+  std::shared_ptr<const TimelineData> sums_of;
+  RangeSums sums;  // of the chosen stretch
+  bool copy_sums = false, show_range = false;
+  bool jump = false;  // to the playhead
   PictureKey key;
   TimelinePicture picture;
 };

@@ -176,7 +176,7 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   };
   figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
   figure("L2→SM", {Link::l2_to_sm}, tr("L2 reads up to this step, all SMs."));
-  draw_whole_run(row, rect, view, right);
+  if (!view.lesson.locked) draw_whole_run(row, rect, view, right);  // it answers many a question
 }
 
 /// Progress and a cancel button; returns its left edge.
@@ -203,7 +203,7 @@ std::string hint_text(const View& view) {
     if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)
       return say(tr("SM {} is done, others still run: → to their end, or click one"), lane.focus_sm);
   }
-  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  F5 present  ? keys");
+  return tr("Space play  ←→ step  ⇧ tile  Ctrl phase  R race  Z enlarge  Ctrl F find  ? keys");
 }
 
 }  // namespace

@@ -16,6 +16,14 @@
 
 namespace tilescope {
 
+std::string spec_value_text(const SpecKey& key, double value) {
+  if (key.key.ends_with("capacity_bytes") || key.key.starts_with("sm.shared_bytes_per_block") || key.key == "sm.shared_bytes")
+    return format_capacity(Bytes(static_cast<std::int64_t>(value)));
+  if (key.key.ends_with("_hz")) return fmt::format("{:.0f} MHz", value / 1e6);
+  if (key.key.ends_with("bytes_per_second")) return format_bandwidth(value);
+  return key.whole ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
+}
+
 namespace {
 
 constexpr std::int64_t largest_rows = std::int64_t{1} << 20;
@@ -50,15 +58,6 @@ void draw_presets(const View& view, Commands& commands) {
       commands.push(SetProblem{preset.problem, "seq"});
     }
   }
-}
-
-/// A GPU's number as a person reads it: "1 MiB", "132", "0.5".
-std::string spec_value_text(const SpecKey& key, double value) {
-  if (key.key.ends_with("capacity_bytes") || key.key.starts_with("sm.shared_bytes_per_block") || key.key == "sm.shared_bytes")
-    return format_capacity(Bytes(static_cast<std::int64_t>(value)));
-  if (key.key.ends_with("_hz")) return fmt::format("{:.0f} MHz", value / 1e6);
-  if (key.key.ends_with("bytes_per_second")) return format_bandwidth(value);
-  return key.whole ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
 }
 
 /// The text being typed for one key, so that a half-typed number is not simulated.
@@ -280,8 +279,13 @@ void draw_gpu_controls(const View& view, Commands& commands) {
   for (const std::string& id : view.requested->gpu_ids) {
     if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
     first = false;
-    if (pill(theme, id.c_str(), view.requested->request.gpu.id == id)) commands.push(SetGpu{id});
+    const bool own = id.find('/') != std::string::npos;  // measured here: "my-h200" of its path
+    const std::string name = own ? id.substr(id.rfind('/') + 1, id.rfind('.') - id.rfind('/') - 1) : id;
+    const bool shown = own || view.requested->gpu_source.find('/') != std::string::npos ? view.requested->gpu_source == id
+                                                                                        : view.requested->request.gpu.id == id;
+    if (pill(theme, fmt::format("{}##{}", name, id).c_str(), shown, own ? id.c_str() : nullptr)) commands.push(SetGpu{id});
   }
+  draw_own_gpu(view, commands);
   ImGui::SetNextItemWidth(std::round(420 * theme.scale));
   const bool entered =
       ImGui::InputTextWithHint("##path", tr("Path of your .toml file"), &edit.path, ImGuiInputTextFlags_EnterReturnsTrue);

@@ -10,6 +10,7 @@
 #include <imgui_stdlib.h>
 
 #include "app/model/export_job.h"
+#include "app/model/lesson.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
@@ -101,6 +102,24 @@ void draw_steps(const Theme& theme, const Lane& lane, ExportChoice& choice) {
     choice.caption = !choice.caption;
 }
 
+/// With a lesson open, a page can be all of it, or the page that is shown.
+void draw_content(const View& view, ExportChoice& choice) {
+  const Theme& theme = *view.theme;
+  const Lesson* lesson = view.lesson.lesson;
+  const bool possible = lesson != nullptr && choice.file.ends_with(".html");
+  if (!possible) return choice.lesson.clear();
+  const std::string page = fmt::format("{}:{}", lesson->id, view.lesson.page + 1);
+  label(theme, tr("Content"));
+  const std::array<const char*, 3> contents = {tr("Steps of the run"), tr("This page"), tr("The lesson")};
+  const int now = choice.lesson.empty() ? 0 : choice.lesson.find(':') != std::string::npos ? 1 : 2;
+  if (const auto chosen = segmented(theme, "content", contents, now)) {
+    const std::array<std::string, 3> lessons = {std::string(), page, lesson->id};
+    choice.lesson = lessons[static_cast<std::size_t>(*chosen)];
+  } else if (now > 0) {
+    choice.lesson = now == 1 ? page : lesson->id;  // one may have turned the page
+  }
+}
+
 /// Progress and a cancel button, or what became of the last export.
 void draw_state(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
@@ -133,7 +152,8 @@ void draw_export_controls(const View& view, Commands& commands) {
   settle_range(edit, view.lane());
   panel_heading(theme, tr("Export"), tr("drawn in the background"));
   draw_format(theme, choice);
-  if (export_shows_steps(choice.file)) draw_steps(theme, view.lane(), choice);
+  draw_content(view, choice);
+  if (export_shows_steps(choice.file) && choice.lesson.empty()) draw_steps(theme, view.lane(), choice);
   if (choice.file.ends_with(".csv")) {
     label(theme, tr("Table"));
     const auto at = std::find_if(sheets.begin(), sheets.end(), [&](const char* name) { return choice.sheet == name; });

@@ -5,6 +5,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
@@ -96,7 +97,8 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   for (const Rival& rival : rivals) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::PushID(rival.id.c_str());
-    const bool clicked = ImGui::InvisibleButton("rival", {width, row_height});
+    const bool pressed = ImGui::InvisibleButton("rival", {width, row_height});
+    const bool clicked = tab_stop(theme, {at, {at.x + width, at.y + row_height}}, 3 * theme.scale) || pressed;
     ImGui::PopID();
     const bool hovered = ImGui::IsItemHovered();
     if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
@@ -270,6 +272,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   draw_heading(state, theme);
 
   const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
+  const bool held = view.lesson.locked;  // what others move answers many a question
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
   const float smallest = theme.mono_small->FontSize;
   const float header = theme.ui_small->FontSize + 2 * theme.scale;
@@ -279,6 +282,13 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
   const std::array<std::string_view, 2> compared = {tr("L2↔SM, same problem"), tr("L2↔SM")};
+  if (held) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    wrapped_text(theme.ui_small, theme.text_faint, tr("The whole run and the other programs show after the answer."));
+    ImGui::Dummy({1, std::max(0.0F, at.y + caption - ImGui::GetCursorScreenPos().y)});
+    light_tensor(view, commands, under_mouse);
+    return ImGui::PopStyleVar();
+  }
   if (caption > 0) caption_line(theme, compared, state.theory, state.theory_details, caption);
   draw_rivals(view, commands, state, row_height);
   if (!state.none.brief.empty()) draw_no_rivals(theme, state.none, row_height);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "app/model/racers.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/closed_form.h"
@@ -130,7 +131,7 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   const bool own_tile_is_default = simulation.program->tile() == simulation.info->default_tile(problem, gpu);
   for (const ProgramInfo& info : program_table()) {
-    if (info.family != simulation.info->family || info.id == simulation.info->id) continue;
+    if (!is_compared(info, *simulation.info) || info.id == simulation.info->id) continue;
     // Like with like: a tile that was asked for is asked of the others too.
     const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : TileShape(simulation.program->tile());
     const auto program = info.make(problem, tile, gpu);

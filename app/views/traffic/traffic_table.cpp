@@ -78,8 +78,16 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
   }
 }
 
-std::string row_details(const TrafficRow& row, bool exact_so_far) {
+/// In the place of a figure of the whole run while a question of a lesson is held: it would answer it.
+constexpr const char* hidden_figure = "?";
+
+std::string row_details(const View& view, const TrafficRow& row) {
+  const bool exact_so_far = view.lane().state.traffic_exact;
   std::string body = say(tr("So far: {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
+  if (view.lesson.locked) {
+    add_line(body, tr("The whole run shows after the answer."));
+    return body;
+  }
   add_line(body, say(tr("Whole run: {}"), format_exact_bytes(Bytes(row.whole))));
   if (row.kind == FormulaKind::exact) add_line(body, say(tr("Formula: {}"), format_exact_bytes(Bytes(row.formula))));
   if (row.kind == FormulaKind::at_least) add_line(body, say(tr("Minimum: {}"), format_exact_bytes(Bytes(row.formula))));
@@ -94,6 +102,12 @@ void draw_figures(ImDrawList* list, const View& view, const Columns& columns, co
   const ImU32 figure = row.whole == 0 ? theme.text_faint : theme.text;
   cell(list, theme.mono_small, columns, columns.so_far, top, height, row.so_far == 0 ? theme.text_faint : theme.text_dim,
        fmt::format("{}{}", exact || row.so_far == 0 ? "" : "≈ ", bytes_text(columns, row.so_far)));
+  if (view.lesson.locked) {
+    for (const float edge : {columns.whole, columns.formula})
+      cell(list, theme.mono_small, columns, edge, top, height, theme.text_faint, hidden_figure);
+    if (!bold) cell(list, theme.mono_small, columns, columns.measured, top, height, theme.text_faint, hidden_figure);
+    return;
+  }
   cell(list, theme.mono_small, columns, columns.whole, top, height, figure, bytes_text(columns, row.whole));
   if (row.kind == FormulaKind::none) {
     cell(list, theme.mono_small, columns, columns.formula, top, height, theme.text_faint, "–");
@@ -131,7 +145,7 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
     if (ImGui::IsItemHovered()) {
       under_mouse = row.tensor;
       std::string body = meaning_of(row.tensor);
-      add_line(body, row_details(row, view.lane().state.traffic_exact));
+      add_line(body, row_details(view, row));
       show_tooltip(theme, to_string(row.tensor), body);
     }
     if (view.workspace->hovered_tensor == row.tensor)
@@ -142,7 +156,8 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
     draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
               to_string(row.tensor));
     draw_figures(list, view, columns, row, rect.min.y, row_height, false);
-    draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
+    if (!view.lesson.locked)
+      draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
   }
   return under_mouse;
 }
@@ -158,13 +173,15 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
   ImGui::InvisibleButton("total", {right - at.x, row_height});
   const bool hovered = ImGui::IsItemHovered();
   const MeasuredTotal measured = measured_total(view, choice);
-  const ImU32 color = !measured.known ? theme.text_faint : measured.within ? theme.good : theme.bad;
+  const ImU32 color = !measured.known || view.lesson.locked ? theme.text_faint : measured.within ? theme.good : theme.bad;
   cell(list, theme.mono_small, columns, columns.measured, at.y, row_height, color,
-       measured.known ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes)) : "–");
+       view.lesson.locked ? std::string(hidden_figure)
+       : measured.known   ? fmt::format("{}{}", measured.within ? "" : "! ", bytes_text(columns, measured.bytes))
+                          : std::string("–"));
   if (hovered) {
-    std::string body = row_details(sheet.total, view.lane().state.traffic_exact);
-    if (measured.known) add_line(body, measured.details);
-    if (choice == LinkChoice::hbm_write)
+    std::string body = row_details(view, sheet.total);
+    if (measured.known && !view.lesson.locked) add_line(body, measured.details);
+    if (choice == LinkChoice::hbm_write && !view.lesson.locked)
       add_line(body, say(tr("After a flush: {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
     show_tooltip(theme, choice_name(choice), body);
   }

@@ -32,6 +32,8 @@ const char* figure_meaning(Figure figure) {
           "too.");
     case Figure::hbm_write_after_flush:
       return tr("HBM writes of the kernel and of a flush after it: everything that it wrote.");
+    case Figure::reduced:
+      return tr("What the L2 adds to memory, part of SM→L2: the sums of dQ in a backward pass.");
     case Figure::cycles:
     case Figure::time:
       return tr("Simulated at the clock that was measured, against events around the kernel, from a cold L2.");

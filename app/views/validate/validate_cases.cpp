@@ -39,6 +39,8 @@ const char* figure_name(Figure figure) {
       return tr("cycles");
     case Figure::time:
       return tr("time");
+    case Figure::reduced:
+      return tr("added");
   }
   return "";
 }

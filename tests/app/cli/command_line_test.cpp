@@ -220,7 +220,8 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"measure", "--probe-block", "3"}) == "--probe-block chooses the recorded row: it needs --probe FILE");
   CHECK(bad({"calibrate", "--brief", "--out", "g.toml"}) == "--brief measures too little for a spec: omit --brief or --out");
   CHECK(bad({"frobnicate"}) ==
-        "unknown command 'frobnicate': there are simulate, render, export, sweep, search, measure, validate, calibrate and lesson");
+        "unknown command 'frobnicate': there are simulate, render, export, sweep, search, measure, validate, run, calibrate and "
+        "lesson");
   CHECK(bad({"simulate", "flash1"}) == "unexpected 'flash1' after simulate");
   CHECK(bad({"simulate", "render"}) == "unexpected 'render' after simulate");
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");
@@ -232,6 +233,8 @@ TEST_CASE("command line: a missing value, an unexpected value or a repeated flag
   CHECK(bad({"simulate", "--seq"}) == "--seq needs a value: queries [64]");
   CHECK(bad({"simulate", "--seq", "--heads", "2"}) == "--seq needs a value: queries [64]");
   CHECK(bad({"render", "--out", "--step", "4"}) == "--out needs a value: the file to write");
+  CHECK(bad({"run", "--out"}) == "--out needs a value: the folder to write to");
+  CHECK(bad({"run", "--gpu", ""}) == "--gpu is empty: a GPU by name, or a .toml file of your own [h200]");
   CHECK(bad({"simulate", "--set", "--causal"}).find("--set needs a value: ") == 0);
   CHECK(bad({"simulate", "--seq-kv"}).find("--seq-kv needs a value: ") == 0);
   CHECK(bad({"simulate", "--set"}).find("--set needs a value: ") == 0);

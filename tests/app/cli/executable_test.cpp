@@ -16,15 +16,15 @@ namespace tilescope {
 
 namespace {
 
-struct Outcome {
+struct Ended {
   int code = -1;
   std::string text;
 };
 
-Outcome shell(const std::string& command) {
+Ended shell(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
-  Outcome outcome;
+  Ended outcome;
   std::array<char, 4096> block{};
   while (const std::size_t count = std::fread(block.data(), 1, block.size(), pipe)) outcome.text.append(block.data(), count);
   const int status = ::pclose(pipe);
@@ -35,11 +35,11 @@ Outcome shell(const std::string& command) {
 const std::string program = "'" TILESCOPE_EXECUTABLE "'";
 
 /// What reaches standard error; standard output is thrown away.
-Outcome errors_of(const std::string& arguments) {
+Ended errors_of(const std::string& arguments) {
   return shell(program + " " + arguments + " 2>&1 >/dev/null");
 }
 
-void one_line(const Outcome& outcome, int code, const std::string& fragment) {
+void one_line(const Ended& outcome, int code, const std::string& fragment) {
   CAPTURE(outcome.text);
   CHECK(outcome.code == code);
   CHECK(outcome.text.starts_with("tilescope: "));
@@ -50,10 +50,10 @@ void one_line(const Outcome& outcome, int code, const std::string& fragment) {
 }  // namespace
 
 TEST_CASE("executable: a simulation exits with 0 and a silent standard error") {
-  const Outcome quiet = errors_of("simulate");
+  const Ended quiet = errors_of("simulate");
   CHECK(quiet.code == 0);
   CHECK(quiet.text == "");
-  const Outcome json = shell(program + " simulate --json");
+  const Ended json = shell(program + " simulate --json");
   CHECK(json.code == 0);
   CHECK(json.text.starts_with("{"));
   CHECK(json.text.ends_with("}\n"));
@@ -77,8 +77,8 @@ TEST_CASE("executable: a full disk and missing assets exit with 3 and one line")
 TEST_CASE("executable: a sweep without memory for it ends with 3 and one last line") {
   for (const char* kilobytes : {"60000", "90000"}) {
     CAPTURE(kilobytes);
-    const Outcome outcome = shell(std::string("ulimit -v ") + kilobytes + "; " + program +
-                                  " sweep --over seq=16384:65536:x2 --gpu h200 2>&1 >/dev/null | tail -n 1");
+    const Ended outcome = shell(std::string("ulimit -v ") + kilobytes + "; " + program +
+                                " sweep --over seq=16384:65536:x2 --gpu h200 2>&1 >/dev/null | tail -n 1");
     CAPTURE(outcome.text);
     CHECK(outcome.text == "tilescope: this needs more memory than the machine gives: use a smaller problem\n");
   }
@@ -92,7 +92,7 @@ TEST_CASE("executable: without a display the window is refused with 3 and one li
 TEST_CASE("executable: an old OpenGL is refused with the versions found and needed") {
   // Mesa's drivers give no more than they are told to; with another driver there is nothing to see.
   const TemporaryFolder folder;
-  const Outcome drawn =
+  const Ended drawn =
       shell("MESA_GL_VERSION_OVERRIDE=2.1 " + program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null");
   if (drawn.code == 0) {
     skip_test("this driver does not take MESA_GL_VERSION_OVERRIDE");
@@ -121,21 +121,21 @@ TEST_CASE("executable: what graphics and font libraries print does not reach sta
   one_line(
       shell("LIBGL_DRIVERS_PATH=/nonexistent GBM_BACKENDS_PATH=/nonexistent __EGL_VENDOR_LIBRARY_FILENAMES=/nonexistent " + render),
       3, "needs OpenGL 3.3");
-  const Outcome fonts = shell("FONTCONFIG_FILE=/nonexistent " + render);
+  const Ended fonts = shell("FONTCONFIG_FILE=/nonexistent " + render);
   CAPTURE(fonts.text);
   CHECK(fonts.text.find("Fontconfig") == std::string::npos);
   if (fonts.code == 0 && !fonts.text.empty()) one_line(fonts, 0, "font");  // which fonts are missing
 }
 
 TEST_CASE("executable: a picture that cannot be written is one line, whatever fonts are missing") {
-  const Outcome drawn = shell("FONTCONFIG_FILE=/nonexistent " + program + " render --out /dev/full 2>&1 >/dev/null");
+  const Ended drawn = shell("FONTCONFIG_FILE=/nonexistent " + program + " render --out /dev/full 2>&1 >/dev/null");
   CHECK(drawn.code == 3);
   one_line(drawn, 3, drawn.text.find("OpenGL") != std::string::npos ? "OpenGL" : "No space left on device");
 }
 
 TEST_CASE("executable: a sweep that is drawn on the default problem needs less than a gigabyte") {
   const TemporaryFolder folder;
-  const Outcome drawn =
+  const Ended drawn =
       shell("(ulimit -v 1000000; " + program + " render --view sweep --out " + folder.path("a.png") + " 2>&1 >/dev/null)");
   CAPTURE(drawn.text);
   CHECK((drawn.code == 0 || (drawn.code == 3 && drawn.text.find("OpenGL") != std::string::npos)));
@@ -154,17 +154,17 @@ TEST_CASE("executable: a copy next to its assets finds them anywhere") {
   std::filesystem::copy_file(TILESCOPE_EXECUTABLE, folder.path("tilescope"));
   std::filesystem::create_directories(folder.path("assets/gpus"));
   std::filesystem::copy_file(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus/toy.toml", folder.path("assets/gpus/toy.toml"));
-  const Outcome help = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " --help");
+  const Ended help = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " --help");
   CHECK(help.code == 0);
   CHECK(help.text.find("GPUs (--gpu): toy\n") != std::string::npos);
-  const Outcome run = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " simulate --json");
+  const Ended run = shell("cd / && env -u TILESCOPE_ASSETS " + folder.path("tilescope") + " simulate --json");
   CHECK(run.code == 0);
 }
 
 TEST_CASE("executable: a killed export leaves the old file whole and nothing beside it") {
   const TemporaryFolder folder;
   const std::string file = folder.file("a.gif", "before");
-  const Outcome killed = shell("timeout -s KILL 1 " + program + " export --steps 0:60 --out '" + file + "' 2>&1");
+  const Ended killed = shell("timeout -s KILL 1 " + program + " export --steps 0:60 --out '" + file + "' 2>&1");
   if (killed.code == 3) return skip_test(killed.text);
   std::string left;
   std::getline(std::ifstream(file), left);

@@ -32,13 +32,13 @@ Result<OpenedRequest> opened(const std::vector<std::string>& arguments) {
   return OpenedRequest{std::move(*request), std::move(state), std::move(*line)};
 }
 
-OpenedRequest good(const std::vector<std::string>& arguments) {
+OpenedRequest good_open(const std::vector<std::string>& arguments) {
   auto request = opened(arguments);
   REQUIRE_MESSAGE(request, (request ? "" : request.error().sentence));
   return std::move(*request);
 }
 
-std::string bad(const std::vector<std::string>& arguments) {
+std::string bad_open(const std::vector<std::string>& arguments) {
   const auto request = opened(arguments);
   REQUIRE_FALSE(request);
   return request.error().sentence.text();
@@ -52,20 +52,20 @@ const std::string link =
 }  // namespace
 
 TEST_CASE("open: a link alone is the whole state") {
-  const OpenedRequest opened = good({"render", "--out", "x.png", "--open", link});
+  const OpenedRequest opened = good_open({"render", "--out", "x.png", "--open", link});
   REQUIRE(opened.state != nullptr);
   CHECK(to_link(*opened.state) == link);
   CHECK(opened.request.simulation.algorithm == "flash1");
   CHECK(opened.request.simulation.gpu.l2_capacity_bytes == 30000000);
   CHECK(opened.request.simulation.focus_sm == 3);
   CHECK(opened.request.inputs.spread == 0.5);
-  CHECK(good({"simulate"}).state == nullptr);
-  CHECK(to_link(*good({"--open", "tilescope:"}).state).empty());
+  CHECK(good_open({"simulate"}).state == nullptr);
+  CHECK(to_link(*good_open({"--open", "tilescope:"}).state).empty());
 }
 
 TEST_CASE("open: other flags override the link, and leave the rest of it") {
   const OpenedRequest opened =
-      good({"--open", link, "--seq", "64", "--step", "2", "--theme", "dark", "--set", "sm.count=8", "--view", "stage"});
+      good_open({"--open", link, "--seq", "64", "--step", "2", "--theme", "dark", "--set", "sm.count=8", "--view", "stage"});
   WindowState expected = *from_link(link);
   expected.problem.seq_q = expected.problem.seq_kv = 64;
   expected.position = WindowState::Step{2};
@@ -73,15 +73,15 @@ TEST_CASE("open: other flags override the link, and leave the rest of it") {
   expected.center = CenterView::stage;
   expected.spec_values["sm.count"] = 8;
   CHECK(*opened.state == expected);
-  CHECK(good({"simulate", "--gpu", "toy", "--algorithm", "flash2", "--open", "gpu=h200&algorithm=flash1"})
+  CHECK(good_open({"simulate", "--gpu", "toy", "--algorithm", "flash2", "--open", "gpu=h200&algorithm=flash1"})
             .request.simulation.gpu.id == "toy");
 }
 
 TEST_CASE("open: the numbers of a link are its inputs, and a file replaces them with its sizes") {
   const TemporaryFolder folder;
   const std::string numbers = "seq=2&head_dim=2&q=1,2;3,4";
-  CHECK(good({"--open", numbers}).request.inputs.q->at(1, 0) == 3);
-  const OpenedRequest replaced = good({"--open", numbers, "--q", folder.file("q.csv", "5,6,7\n8,9,1\n2,3,4\n")});
+  CHECK(good_open({"--open", numbers}).request.inputs.q->at(1, 0) == 3);
+  const OpenedRequest replaced = good_open({"--open", numbers, "--q", folder.file("q.csv", "5,6,7\n8,9,1\n2,3,4\n")});
   CHECK(replaced.request.inputs.q->at(2, 2) == 4);
   CHECK(replaced.request.simulation.problem.seq_q == 3);
   CHECK(replaced.request.simulation.problem.head_dim == 3);
@@ -101,21 +101,23 @@ TEST_CASE("open: simulate, sweep and measure take what concerns them") {
   CHECK(sweep->over == "seq=16,32,64");
   CHECK(sweep->algorithm == "standard,flash2");
   CHECK(sweep->head_dim == 8);
-  CHECK(good({"sweep", "--over", "seq=16,32", "--open", "head_dim=8"}).line.over == "seq=16,32");
-  CHECK(bad({"sweep", "--open", "head_dim=8"}) == "sweep needs --over KEY=RANGE: the link has no sweep");
-  const CommandLine measure = good({"measure", "--open", "algorithm=standard&gpu=h200&heads=8&seq=256&head_dim=64&race=1"}).line;
+  CHECK(good_open({"sweep", "--over", "seq=16,32", "--open", "head_dim=8"}).line.over == "seq=16,32");
+  CHECK(bad_open({"sweep", "--open", "head_dim=8"}) == "sweep needs --over KEY=RANGE: the link has no sweep");
+  const CommandLine measure =
+      good_open({"measure", "--open", "algorithm=standard&gpu=h200&heads=8&seq=256&head_dim=64&race=1"}).line;
   CHECK(measure.algorithm == "standard");
   CHECK(*measure.seq == 256);
 }
 
 TEST_CASE("open: what cannot be opened is one sentence") {
   const TemporaryFolder folder;
-  CHECK(bad({"--open", "sqe=4"}) == "--open: a link has no key 'sqe': did you mean seq?");
-  CHECK(bad({"--open", folder.path("none.toml")}).find("there is no such file") != std::string::npos);
-  CHECK(bad({"--open", folder.file("half.toml", "schema = \"tilescope.window/1\"\nlink = \"seq=")}).find("half.toml, line 2") !=
-        std::string::npos);
-  CHECK(bad({"--open", folder.file("binary", std::string("a\0b", 3))}).find("it is binary, not text") != std::string::npos);
-  CHECK(bad({"--open", "seq=4", "--deck", "x.toml"}) == "--open and --deck each say what to begin with: give one of them");
+  CHECK(bad_open({"--open", "sqe=4"}) == "--open: a link has no key 'sqe': did you mean seq?");
+  CHECK(bad_open({"--open", folder.path("none.toml")}).find("there is no such file") != std::string::npos);
+  CHECK(
+      bad_open({"--open", folder.file("half.toml", "schema = \"tilescope.window/1\"\nlink = \"seq=")}).find("half.toml, line 2") !=
+      std::string::npos);
+  CHECK(bad_open({"--open", folder.file("binary", std::string("a\0b", 3))}).find("it is binary, not text") != std::string::npos);
+  CHECK(bad_open({"--open", "seq=4", "--deck", "x.toml"}) == "--open and --deck each say what to begin with: give one of them");
   const RunOutcome outcome = run_program({"render", "--open", "seq=32&step=99999", "--out", folder.path("x.png")});
   CHECK(outcome.code == 2);
   CHECK(outcome.err.find("there is no step 99999: ") != std::string::npos);
@@ -127,15 +129,15 @@ TEST_CASE("open: a deck begins with its first scene or the one asked for, in the
   for (const char* scene : {"seq=32&theme=light", "seq=48&language=ko"}) deck.scenes.emplace_back().state = *from_link(scene);
   deck.scenes.back().steps = StepRange{4, 9};
   const std::string file = folder.file("deck.toml", format_deck(deck));
-  const OpenedRequest first = good({"--deck", file});
+  const OpenedRequest first = good_open({"--deck", file});
   CHECK(first.request.simulation.problem.seq_q == 32);
   CHECK_FALSE(first.line.theme.has_value());
   CHECK(first.line.scenes->scenes.size() == 2);
-  const OpenedRequest second = good({"--deck", file, "--scene", "2"});
+  const OpenedRequest second = good_open({"--deck", file, "--scene", "2"});
   CHECK(second.request.simulation.problem.seq_q == 48);
   CHECK(second.line.step == 4);
   CHECK_FALSE(second.line.language.has_value());
-  CHECK(bad({"--deck", file, "--scene", "3"}).find("there is no scene 3") != std::string::npos);
+  CHECK(bad_open({"--deck", file, "--scene", "3"}).find("there is no scene 3") != std::string::npos);
   const auto alone = parse_command_line(std::vector<std::string>{"--scene", "3"});
   REQUIRE_FALSE(alone);
   CHECK(alone.error().sentence.text() == "--scene is a scene of a deck: it needs --deck FILE");

@@ -30,7 +30,7 @@ namespace tilescope {
 namespace {
 
 /// Refused with `code`, nothing on standard output, and one line that has `fragment` in it.
-void refused(const std::vector<std::string>& arguments, int code, const std::string& fragment) {
+void refused_line(const std::vector<std::string>& arguments, int code, const std::string& fragment) {
   std::string shown;
   for (const std::string& argument : arguments) shown += argument.substr(0, 80) + " ";
   CAPTURE(shown);
@@ -45,7 +45,7 @@ void refused(const std::vector<std::string>& arguments, int code, const std::str
 
 using Json = nlohmann::ordered_json;
 
-Json simulated(std::vector<std::string> arguments) {
+Json simulated_json(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "simulate");
   arguments.emplace_back("--json");
   const RunOutcome outcome = run_program(arguments);
@@ -65,70 +65,76 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("cli: unknown algorithm, GPU, key, flag and command: one line and exit code 2") {
-  refused({"simulate", "--algorithm", "flash22"}, 2, "unknown algorithm 'flash22': did you mean flash2?");
-  refused({"simulate", "--gpu", "h20"}, 2, "unknown GPU 'h20': did you mean h200?");
-  refused({"simulate", "--set", "l2.size=0"}, 2, "unknown GPU key 'l2.size'");
-  refused({"simulate", "--seqq", "8"}, 2, "did you mean --seq?");
-  refused({"simulat"}, 2, "did you mean simulate?");
-  refused({"render"}, 2, "render needs --out");
+  refused_line({"simulate", "--algorithm", "flash22"}, 2, "unknown algorithm 'flash22': did you mean flash2?");
+  refused_line({"simulate", "--gpu", "h20"}, 2, "unknown GPU 'h20': did you mean h200?");
+  refused_line({"simulate", "--set", "l2.size=0"}, 2, "unknown GPU key 'l2.size'");
+  refused_line({"simulate", "--seqq", "8"}, 2, "did you mean --seq?");
+  refused_line({"simulat"}, 2, "did you mean simulate?");
+  refused_line({"render"}, 2, "render needs --out");
 }
 
 TEST_CASE("cli: sizes that are zero, negative, absurd or not numbers: one line and exit code 2") {
   for (const char* flag :
        {"--batch", "--heads", "--kv-heads", "--seq", "--seq-kv", "--head-dim", "--block-q", "--block-kv", "--blocks-per-sm"})
     for (const char* value : {"0", "-5", "1e3", "99999999999999999999", "64x", "", "nan", "\n"})
-      refused({"simulate", flag, value}, 2, flag);
-  refused({"simulate", "--batch", "2000000000", "--heads", "2000000000"}, 2, "2000000000");
-  refused({"simulate", "--heads", "6", "--kv-heads", "4"}, 2, "6 heads cannot be shared evenly by 4 key-value heads");
-  refused({"simulate", "--head-dim", "257"}, 2, "--head-dim is 257: it must be from 1 to 256");
+      refused_line({"simulate", flag, value}, 2, flag);
+  refused_line({"simulate", "--batch", "2000000000", "--heads", "2000000000"}, 2, "2000000000");
+  refused_line({"simulate", "--heads", "6", "--kv-heads", "4"}, 2, "6 heads cannot be shared evenly by 4 key-value heads");
+  refused_line({"simulate", "--head-dim", "257"}, 2, "--head-dim is 257: it must be from 1 to 256");
 }
 
 TEST_CASE("cli: a tile that does not fit is refused with both numbers and exit code 2") {
-  refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "tile 256x128 at head_dim 128 needs");
-  refused({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "toy has 64 KiB");
-  refused({"simulate", "--algorithm", "standard", "--gpu", "rtx4090", "--seq", "500000", "--head-dim", "64"}, 2, "GB");
-  refused({"simulate", "--blocks-per-sm", "900"}, 2, "900");
-  refused({"simulate", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "has no backward pass");
-  refused({"simulate", "--algorithm", "flash2_backward", "--pass", "forward"}, 2, "--algorithm flash2");
+  refused_line({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "tile 256x128 at head_dim 128 needs");
+  refused_line({"simulate", "--block-q", "256", "--block-kv", "128", "--head-dim", "128"}, 2, "toy has 64 KiB");
+  refused_line({"simulate", "--algorithm", "standard", "--gpu", "rtx4090", "--seq", "500000", "--head-dim", "64"}, 2, "GB");
+  refused_line({"simulate", "--blocks-per-sm", "900"}, 2, "900");
+  refused_line({"simulate", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "has no backward pass");
+  refused_line({"simulate", "--algorithm", "flash2_backward", "--pass", "forward"}, 2, "--algorithm flash2");
 }
 
 TEST_CASE("cli: a broken, empty, binary, missing or unreadable file: one line and exit code 2") {
   const TemporaryFolder folder;
-  refused({"simulate", "--gpu", folder.path("none.toml")}, 2, "there is no such file");
-  refused({"simulate", "--gpu", folder.file("empty.toml", "")}, 2, "it is empty");
-  refused({"simulate", "--gpu", folder.file("binary.toml", std::string("\x7f\x45LF\0\0", 6))}, 2, "it is binary");
-  refused({"simulate", "--gpu", folder.file("broken.toml", "id = \"x\nname")}, 2, "not TOML");
-  refused({"simulate", "--gpu", folder.file("odd.toml", "\xff\xfe\xfd")}, 2, "not TOML");
-  refused({"simulate", "--gpu", folder.path("")}, 2, "it is a folder");
-  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("broken.csv", "1,2\n3")}, 2, "broken.csv");
-  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("binary.csv", std::string("1,\0", 3))}, 2, "it is binary");
-  refused({"render", "--out", folder.path("x.png"), "--q", folder.file("empty.csv", "\n\n")}, 2, "empty.csv");
+  refused_line({"simulate", "--gpu", folder.path("none.toml")}, 2, "there is no such file");
+  refused_line({"simulate", "--gpu", folder.file("empty.toml", "")}, 2, "it is empty");
+  refused_line({"simulate", "--gpu", folder.file("binary.toml", std::string("\x7f\x45LF\0\0", 6))}, 2, "it is binary");
+  refused_line({"simulate", "--gpu", folder.file("broken.toml", "id = \"x\nname")}, 2, "not TOML");
+  refused_line({"simulate", "--gpu", folder.file("odd.toml", "\xff\xfe\xfd")}, 2, "not TOML");
+  refused_line({"simulate", "--gpu", folder.path("")}, 2, "it is a folder");
+  refused_line({"render", "--out", folder.path("x.png"), "--q", folder.file("broken.csv", "1,2\n3")}, 2, "broken.csv");
+  refused_line({"render", "--out", folder.path("x.png"), "--q", folder.file("binary.csv", std::string("1,\0", 3))}, 2,
+               "it is binary");
+  refused_line({"render", "--out", folder.path("x.png"), "--q", folder.file("empty.csv", "\n\n")}, 2, "empty.csv");
 }
 
 TEST_CASE("cli: files that nest too deep for a parser are one line and exit code 2") {
   const TemporaryFolder folder;
   std::string dots, brackets;
   for (int i = 0; i < 50000; ++i) dots += "a.", brackets += "[";
-  refused({"simulate", "--gpu", folder.file("deep.toml", dots + "b=1")}, 2, "deep.toml:1: nested deeper than 32 levels");
-  refused({"validate", "--bundle", folder.file("deep.json", brackets)}, 2, "nested deeper than 32 levels");
-  refused({"sweep", "--over", "seq=16,32", "--json", folder.path("deep.json")}, 2, "exists and is not a sweep");
-  refused({"sweep", "--over", "seq=16,32", "--csv", folder.file("deep.csv", "# tilescope.sweep/1 " + brackets)}, 2,
-          "exists and is not a sweep");
+  refused_line({"simulate", "--gpu", folder.file("deep.toml", dots + "b=1")}, 2, "deep.toml:1: nested deeper than 32 levels");
+  refused_line({"validate", "--bundle", folder.file("deep.json", brackets)}, 2, "nested deeper than 32 levels");
+  refused_line({"sweep", "--over", "seq=16,32", "--json", folder.path("deep.json")}, 2, "exists and is not a sweep");
+  refused_line({"sweep", "--over", "seq=16,32", "--csv", folder.file("deep.csv", "# tilescope.sweep/1 " + brackets)}, 2,
+               "exists and is not a sweep");
 }
 
 TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {
   const TemporaryFolder folder;
   for (const char* flag : {"--json", "--trace"}) {
-    refused({"simulate", flag, folder.path("none/x.json")}, 2, "there is no folder");
-    refused({"simulate", flag, folder.path(".")}, 2, "it is a folder");
-    refused({"simulate", flag, "/dev/full"}, 3, "No space left on device");
+    refused_line({"simulate", flag, folder.path("none/x.json")}, 2, "there is no folder");
+    refused_line({"simulate", flag, folder.path(".")}, 2, "it is a folder");
+    refused_line({"simulate", flag, "/dev/full"}, 3, "No space left on device");
   }
   CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("cli: commands that need a GPU say so, with exit code 3") {
-  refused({"measure"}, 3, "needs an NVIDIA GPU");
-  refused({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash2", "--pass", "backward"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash1_backward", "--seq", "64"}, 3, "needs an NVIDIA GPU");
+  refused_line({"measure", "--algorithm", "flash2", "--pass", "both"}, 2, "runs forward, not both");
+  refused_line({"measure", "--algorithm", "softmax_safe", "--pass", "backward"}, 2, "softmax_safe has no backward pass");
+  refused_line({"measure", "--algorithm", "flash1_backward", "--pass", "forward"}, 2, "runs backward, not forward");
+  refused_line({"calibrate", "--out", "x.toml"}, 3, "needs an NVIDIA GPU");
 }
 
 TEST_CASE("cli: --help and --version print and do nothing else") {
@@ -179,7 +185,7 @@ TEST_CASE("cli: a value changed by --set is named in the table") {
 }
 
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
-  const Json json = simulated({});
+  const Json json = simulated_json({});
   CHECK(keys(json) ==
         Names{"schema", "algorithm", "gpu", "problem", "tile", "traffic", "work", "memory", "time", "launches", "ledger", "host"});
   CHECK(json["schema"] == "tilescope.simulation/1");
@@ -208,8 +214,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
 TEST_CASE("cli: the JSON repeats the request, and its ledger sums up to its traffic") {
   for (const ProgramInfo& program : program_table()) {
     CAPTURE(std::string(program.id));
-    const Json json = simulated({"--algorithm", std::string(program.id), "--batch", "2", "--heads", "4", "--kv-heads", "2", "--seq",
-                                 "48", "--seq-kv", "80", "--head-dim", "32", "--dtype", "bf16"});
+    const Json json = simulated_json({"--algorithm", std::string(program.id), "--batch", "2", "--heads", "4", "--kv-heads", "2",
+                                      "--seq", "48", "--seq-kv", "80", "--head-dim", "32", "--dtype", "bf16"});
     CHECK(json["algorithm"] == program.id);
     Json problem = Json::parse(R"({"batch":2,"heads":4,"kv_heads":2,"seq_q":48,"seq_kv":80,"head_dim":32,
                                    "dtype":"bf16","causal":false})");
@@ -229,7 +235,7 @@ TEST_CASE("cli: the JSON repeats the request, and its ledger sums up to its traf
 
 TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation") {
   const Json json =
-      simulated({"--gpu", "h200", "--block-q", "64", "--block-kv", "32", "--blocks-per-sm", "1", "--seq", "256", "--causal"});
+      simulated_json({"--gpu", "h200", "--block-q", "64", "--block-kv", "32", "--blocks-per-sm", "1", "--seq", "256", "--causal"});
   CHECK(json["gpu"] == "h200");
   CHECK(json["tile"] == Json::parse(R"({"block_q":64,"block_kv":32})"));
   CHECK(json["launches"][0]["blocks_per_sm"] == 1);
@@ -252,7 +258,7 @@ TEST_CASE("cli: buffers and block order reach the simulation, and are printed on
                                             "hbm.latency_cycles=500"};  // latency, not HBM, is the bottleneck
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), problem.begin(), problem.end());
-    return simulated(more);
+    return simulated_json(more);
   };
   const Json usual = with({});
   CHECK_FALSE(usual.contains("block_order"));

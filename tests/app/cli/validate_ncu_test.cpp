@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* header = "ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n";
 
-RunOutcome validate(std::vector<std::string> arguments) {
+RunOutcome validate_ncu(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "validate");
   return run_program(std::move(arguments));
 }
@@ -53,12 +53,12 @@ std::vector<std::string> with(std::vector<std::string> first, const std::vector<
 TEST_CASE("validate --ncu: the simulation's own bytes are within, what was matched and what is missing is said") {
   const TemporaryFolder folder;
   const std::string file = folder.file("profile.csv", counters(1));
-  const RunOutcome good = validate(with({"--ncu", file}, problem));
+  const RunOutcome good = validate_ncu(with({"--ncu", file}, problem));
   CHECK(good.err == "");
   CHECK(good.code == 0);
   CHECK(good.out.find("matched by name  attention = ID 0 my_flash2") != std::string::npos);
   CHECK(good.out.find("profile.csv lacks dram__bytes_write.sum, gpu__time_duration.sum: profile with") != std::string::npos);
-  const auto json = nlohmann::json::parse(validate(with({"--ncu", file, "--json"}, problem)).out);
+  const auto json = nlohmann::json::parse(validate_ncu(with({"--ncu", file, "--json"}, problem)).out);
   CHECK(json["schema"] == "tilescope.ncu/1");
   CHECK(json["figures"].size() == 3);
   for (const auto& figure : json["figures"]) CHECK(figure["simulated_bytes"] == figure["measured_bytes"]);
@@ -67,7 +67,7 @@ TEST_CASE("validate --ncu: the simulation's own bytes are within, what was match
 
 TEST_CASE("validate --ncu: a figure beyond its bound ends with 1") {
   const TemporaryFolder folder;
-  const RunOutcome bad = validate(with({"--ncu", folder.file("profile.csv", counters(100))}, problem));
+  const RunOutcome bad = validate_ncu(with({"--ncu", folder.file("profile.csv", counters(100))}, problem));
   CHECK(bad.code == 1);
   CHECK(bad.out.find("✗") != std::string::npos);
 }
@@ -76,7 +76,7 @@ TEST_CASE("validate --ncu: what does not go together is one sentence") {
   const TemporaryFolder folder;
   const std::string file = folder.file("profile.csv", counters(1));
   const auto sentence = [](const std::vector<std::string>& arguments) {
-    const RunOutcome outcome = validate(arguments);
+    const RunOutcome outcome = validate_ncu(arguments);
     CHECK(outcome.code == 2);
     return outcome.err;
   };

@@ -31,7 +31,7 @@ Deck two_scenes() {
   return deck;
 }
 
-std::string refusal(const std::string& text) {
+std::string deck_refusal(const std::string& text) {
   const auto deck = parse_deck(text, "talk.toml");
   return deck ? std::string("(accepted)") : deck.error().sentence.text();
 }
@@ -59,19 +59,20 @@ TEST_CASE("deck: what is written is read as it was") {
 }
 
 TEST_CASE("deck: a broken one is one sentence with the file and the line") {
-  CHECK(refusal("") == "talk.toml, line 1: this is no deck: one begins with schema = \"tilescope.deck/1\"");
-  CHECK(refusal("[[[").starts_with("talk.toml, line 1: "));
-  CHECK(refusal("# a talk\nschema = \"tilescope.deck/2\"\n") ==
+  CHECK(deck_refusal("") == "talk.toml, line 1: this is no deck: one begins with schema = \"tilescope.deck/1\"");
+  CHECK(deck_refusal("[[[").starts_with("talk.toml, line 1: "));
+  CHECK(deck_refusal("# a talk\nschema = \"tilescope.deck/2\"\n") ==
         "talk.toml, line 2: the deck is of a newer TileScope (tilescope.deck/2): this one reads tilescope.deck/1");
-  CHECK(refusal(head + "[[scene]]\ntitle = \"x\"\n") == "talk.toml, line 2: a scene needs its link");
-  CHECK(refusal(head + "[[scene]]\nlink = \"sqe=4\"\n") == "talk.toml, line 3: a link has no key 'sqe': did you mean seq?");
-  CHECK(refusal(head + "[[scene]]\nlink = \"\"\nstep = \"3\"\n") ==
+  CHECK(deck_refusal(head + "[[scene]]\ntitle = \"x\"\n") == "talk.toml, line 2: a scene needs its link");
+  CHECK(deck_refusal(head + "[[scene]]\nlink = \"sqe=4\"\n") == "talk.toml, line 3: a link has no key 'sqe': did you mean seq?");
+  CHECK(deck_refusal(head + "[[scene]]\nlink = \"\"\nstep = \"3\"\n") ==
         "talk.toml, line 4: a scene has no 'step': did you mean steps?");
-  CHECK(refusal(head + "[[scene]]\nlink = \"\"\nsteps = \"9:3\"\n") == "talk.toml, line 4: steps must be a range such as \"3:12\"");
-  CHECK(refusal(head + "[[scene]]\nlink = 4\n") == "talk.toml, line 3: link must be a text in quotes");
-  CHECK(refusal(head + "[[scene]]\nlink = \"\"\nquestion = \"?\"\nchoices = [\"a\"]\nanswer = 2\n") ==
+  CHECK(deck_refusal(head + "[[scene]]\nlink = \"\"\nsteps = \"9:3\"\n") ==
+        "talk.toml, line 4: steps must be a range such as \"3:12\"");
+  CHECK(deck_refusal(head + "[[scene]]\nlink = 4\n") == "talk.toml, line 3: link must be a text in quotes");
+  CHECK(deck_refusal(head + "[[scene]]\nlink = \"\"\nquestion = \"?\"\nchoices = [\"a\"]\nanswer = 2\n") ==
         "talk.toml, line 2: answer is 2, and there are 1 choices");
-  CHECK(refusal(head + "scene = 4\n") == "talk.toml, line 2: scenes are tables: begin each with [[scene]]");
+  CHECK(deck_refusal(head + "scene = 4\n") == "talk.toml, line 2: scenes are tables: begin each with [[scene]]");
 }
 
 TEST_CASE("deck: cut off anywhere, it is refused in one line or read as a shorter deck") {

@@ -9,7 +9,7 @@ using namespace tilescope;
 
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string lesson_refusal(const std::string& text) {
   const auto lesson = parse_lesson(text, "x", "x.md");
   return lesson ? "" : lesson.error().sentence.text();
 }
@@ -94,33 +94,36 @@ TEST_CASE("lesson: lists keep their depth and numbers, code keeps its lines") {
 }
 
 TEST_CASE("lesson: every fault is a sentence with file and line") {
-  CHECK(holds(refusal(""), "x.md: the file is empty"));
-  CHECK(holds(refusal("hello"), "x.md:1: a lesson begins with a block"));
-  CHECK(holds(refusal(std::string(300 << 10, 'a')), "at most 256 KiB"));
-  CHECK(holds(refusal(std::string("a\0b", 3)), "control character"));
-  CHECK(holds(refusal("a\n\xFF"), "x.md:2: the text is not UTF-8"));
-  CHECK(holds(refusal(changed("minutes = 1", "minutes = 1\nversion = 9")), "of version 9, and this program reads version 1"));
-  CHECK(holds(refusal(changed("minutes = 1", "minutes = ")), "x.md:3: not TOML"));
-  CHECK(holds(refusal(changed("minutes = 1", "minutse = 1")), "did you mean minutes?"));
-  CHECK(holds(refusal(changed("kind = \"choice\"", "kind = \"chioce\"")), "did you mean choice?"));
-  CHECK(holds(refusal(changed("link = \"seq=16", "link = \"seqq=16")), "x.md:12: a link has no key 'seqq': did you mean seq?"));
-  CHECK(holds(refusal(changed("look = [\"stage\"", "look = [\"stagee\"")),
+  CHECK(holds(lesson_refusal(""), "x.md: the file is empty"));
+  CHECK(holds(lesson_refusal("hello"), "x.md:1: a lesson begins with a block"));
+  CHECK(holds(lesson_refusal(std::string(300 << 10, 'a')), "at most 256 KiB"));
+  CHECK(holds(lesson_refusal(std::string("a\0b", 3)), "control character"));
+  CHECK(holds(lesson_refusal("a\n\xFF"), "x.md:2: the text is not UTF-8"));
+  CHECK(
+      holds(lesson_refusal(changed("minutes = 1", "minutes = 1\nversion = 9")), "of version 9, and this program reads version 1"));
+  CHECK(holds(lesson_refusal(changed("minutes = 1", "minutes = ")), "x.md:3: not TOML"));
+  CHECK(holds(lesson_refusal(changed("minutes = 1", "minutse = 1")), "did you mean minutes?"));
+  CHECK(holds(lesson_refusal(changed("kind = \"choice\"", "kind = \"chioce\"")), "did you mean choice?"));
+  CHECK(holds(lesson_refusal(changed("link = \"seq=16", "link = \"seqq=16")),
+              "x.md:12: a link has no key 'seqq': did you mean seq?"));
+  CHECK(holds(lesson_refusal(changed("look = [\"stage\"", "look = [\"stagee\"")),
               "x.md:13: there is no panel 'stagee': did you mean stage?"));
-  CHECK(holds(refusal(changed("{= standard.hbm", "{= standrad.hbm")), "x.md:9: there is no figure 'standrad.hbm'"));
-  CHECK(holds(refusal(changed("/ hbm : times}", "/ hbmm : times}")), "did you mean hbm?"));
-  CHECK(holds(refusal(changed(": times}", ": tims}")), "x.md:9: there is no unit 'tims': did you mean times?"));
-  CHECK(holds(refusal(changed("answer = \"Nk\"", "answer = \"Nk +\"")), "cannot be computed"));
-  CHECK(holds(refusal(changed("goal = \"N > scene.N\"", "goal = \"N = 3\"")), "write == to compare"));
-  CHECK(holds(refusal(changed("pick = \"largest\"", "pick = \"best\"")), "pick must be"));
-  CHECK(holds(refusal(changed("values = [8, 16, 32]", "values = [16, 8]")), "each larger than the one before"));
-  CHECK(holds(refusal(changed("free = [\"seq\"]", "free = [\"sequ\"]")), "did you mean seq?"));
-  CHECK(holds(refusal(changed("others = { standard", "others = { hbm")), "the name 'hbm' is taken"));
-  CHECK(holds(refusal(changed("## Choice", "# Choice")), "stands before the first page"));
-  CHECK(holds(refusal(changed("Standard attention moves", "| a | b |\n|---|---|\n| c | d |\n\nStandard moves")), "something else"));
+  CHECK(holds(lesson_refusal(changed("{= standard.hbm", "{= standrad.hbm")), "x.md:9: there is no figure 'standrad.hbm'"));
+  CHECK(holds(lesson_refusal(changed("/ hbm : times}", "/ hbmm : times}")), "did you mean hbm?"));
+  CHECK(holds(lesson_refusal(changed(": times}", ": tims}")), "x.md:9: there is no unit 'tims': did you mean times?"));
+  CHECK(holds(lesson_refusal(changed("answer = \"Nk\"", "answer = \"Nk +\"")), "cannot be computed"));
+  CHECK(holds(lesson_refusal(changed("goal = \"N > scene.N\"", "goal = \"N = 3\"")), "write == to compare"));
+  CHECK(holds(lesson_refusal(changed("pick = \"largest\"", "pick = \"best\"")), "pick must be"));
+  CHECK(holds(lesson_refusal(changed("values = [8, 16, 32]", "values = [16, 8]")), "each larger than the one before"));
+  CHECK(holds(lesson_refusal(changed("free = [\"seq\"]", "free = [\"sequ\"]")), "did you mean seq?"));
+  CHECK(holds(lesson_refusal(changed("others = { standard", "others = { hbm")), "the name 'hbm' is taken"));
+  CHECK(holds(lesson_refusal(changed("## Choice", "# Choice")), "stands before the first page"));
+  CHECK(holds(lesson_refusal(changed("Standard attention moves", "| a | b |\n|---|---|\n| c | d |\n\nStandard moves")),
+              "something else"));
   // Cut off anywhere, it is refused or still a lesson, never a crash.
   const std::string text = small_lesson;
   for (std::size_t length = 0; length < text.size(); length += 7) {
-    const std::string why = refusal(text.substr(0, length));
+    const std::string why = lesson_refusal(text.substr(0, length));
     if (!why.empty()) CHECK(holds(why, "x.md"));
   }
 }

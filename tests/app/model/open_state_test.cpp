@@ -66,6 +66,10 @@ class SmallStates {
   void stand(WindowState& s, std::span<const std::shared_ptr<const Simulation>> simulations) {
     double end = 0;
     for (const auto& simulation : simulations) end = std::max(end, simulation->trace->end_cycle());
+    if (chance(30)) {
+      const double from = real(0, 0.9 * end);
+      s.range = TimeRange{from, from + real(0.1, end)};
+    }
     if (s.race || chance(30))
       s.position = WindowState::Cycle{chance(10) ? end : real(0, end)};
     else
@@ -123,7 +127,7 @@ OpenState open(const WindowState& state) {
   return {std::make_shared<const WindowState>(state)};
 }
 
-WindowState state_of(const char* link) {
+WindowState state_of_link(const char* link) {
   auto state = from_link(link);
   REQUIRE_MESSAGE(state, (state ? "" : state.error().sentence));
   return *state;
@@ -184,7 +188,7 @@ TEST_CASE("open state: what shows before the state is there is what was there") 
   Session session(std::move(start));
   session.finish();
   const WindowState before = window_state_of(session.view());
-  session.apply(open(state_of("gpu=h200&seq=256&theme=light&view=fit&step=3")));
+  session.apply(open(state_of_link("gpu=h200&seq=256&theme=light&view=fit&step=3")));
   CHECK(session.view().opening);
   CHECK(window_state_of(session.view()) == before);
   arrive(session);
@@ -212,7 +216,7 @@ TEST_CASE("open state: a step or a cycle beyond the end, an SM that the GPU has 
   opened.after(SeekStep{4});
   const WindowState before = window_state_of(opened.view());
   const auto refusal = [&](const char* link) {
-    const SessionView view = opened.after(open(state_of(link)));
+    const SessionView view = opened.after(open(state_of_link(link)));
     CHECK(window_state_of(view) == before);
     CHECK_FALSE(view.opening);
     return message(view);
@@ -233,7 +237,7 @@ TEST_CASE("open state: without a step or a cycle it stands where the window open
   anywhere.position = {};
   opened.after(open(anywhere));
   CHECK(window_state_of(opened.view()) == first);
-  opened.after(open(state_of("seq=96")));
+  opened.after(open(state_of_link("seq=96")));
   opened.after(open(anywhere));
   CHECK(window_state_of(opened.view()) == first);
 }
@@ -243,12 +247,12 @@ TEST_CASE("open state: what is asked for while it is on its way comes on top of 
   start.threads = true;
   Session session(std::move(start));
   session.finish();
-  session.apply(open(state_of("seq=128&block_q=16&block_kv=16&step=7&view=roofline")));
+  session.apply(open(state_of_link("seq=128&block_q=16&block_kv=16&step=7&view=roofline")));
   session.apply(SetThemeKind{ThemeKind::light});
   session.finish();
   WindowState now = window_state_of(session.view());
-  CHECK(now == state_of("seq=128&block_q=16&block_kv=16&step=7&view=roofline&theme=light"));
-  session.apply(open(state_of("seq=96&block_q=16&block_kv=16&step=5")));
+  CHECK(now == state_of_link("seq=128&block_q=16&block_kv=16&step=7&view=roofline&theme=light"));
+  session.apply(open(state_of_link("seq=96&block_q=16&block_kv=16&step=5")));
   session.apply(SetAlgorithm{"standard"});
   session.finish();
   now = window_state_of(session.view());
@@ -262,10 +266,10 @@ TEST_CASE("open state: one that is refused gives way to what the controls had as
   Session session(std::move(start));
   session.finish();
   session.apply(SetProblem{with_rows(session.view(), 128), "seq"});
-  session.apply(open(state_of("seq=64&block_q=4096&block_kv=4096")));
+  session.apply(open(state_of_link("seq=64&block_q=4096&block_kv=4096")));
   session.finish();
   CHECK(window_state_of(session.view()).problem.seq_q == 128);
-  session.apply(open(state_of("seq=96")));
+  session.apply(open(state_of_link("seq=96")));
   session.apply(CancelWork{});
   session.finish();
   CHECK_FALSE(session.view().opening);
@@ -274,7 +278,7 @@ TEST_CASE("open state: one that is refused gives way to what the controls had as
 
 TEST_CASE("open state: a matrix of another shape than the problem's is kept and said") {
   Opened opened;
-  const SessionView view = opened.after(open(state_of("seq=8&head_dim=2&q=1,2;3,4&step=0")));
+  const SessionView view = opened.after(open(state_of_link("seq=8&head_dim=2&q=1,2;3,4&step=0")));
   CHECK(to_link(window_state_of(view)) == "seq=8&head_dim=2&q=1,2;3,4&step=0");
   REQUIRE(view.workspace->message.has_value());
   CHECK(view.workspace->message->control == "inputs");

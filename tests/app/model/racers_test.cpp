@@ -26,3 +26,15 @@ TEST_CASE("racers: the baseline and the chosen program; FlashAttention-2 or the 
     CHECK(companion_of(info.id) == (first == info.id ? second : first));
   }
 }
+
+TEST_CASE("racers: the rungs to FlashAttention-3 are compared with each other, and it alone with other programs") {
+  const auto compared = [](std::string_view row, std::string_view chosen) {
+    return is_compared(**find_program(row), **find_program(chosen));
+  };
+  CHECK(compared("flash3", "flash2"));
+  CHECK_FALSE(compared("hopper_producer", "flash2"));
+  CHECK(compared("hopper_producer", "hopper_wgmma"));
+  CHECK(compared("hopper_producer", "flash3"));
+  CHECK(compared("flash2", "hopper_producer"));
+  CHECK_FALSE(compared("flash2", "flash2_backward"));
+}

@@ -14,7 +14,7 @@ using namespace tilescope;
 
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string state_file_refusal(const std::string& text) {
   const auto file = parse_state_file(text, "window.toml");
   return file ? std::string("(accepted)") : file.error().sentence.text();
 }
@@ -35,12 +35,12 @@ TEST_CASE("state file: what is written is read as it was") {
 }
 
 TEST_CASE("state file: a broken one is one sentence with the file and the line") {
-  CHECK(refusal("[[[").starts_with("window.toml, line 1: "));
-  CHECK(refusal("x = 3\n").starts_with("window.toml, line 1: this is no state of the window"));
-  CHECK(refusal("# from tomorrow\nschema = \"tilescope.window/2\"\n") ==
+  CHECK(state_file_refusal("[[[").starts_with("window.toml, line 1: "));
+  CHECK(state_file_refusal("x = 3\n").starts_with("window.toml, line 1: this is no state of the window"));
+  CHECK(state_file_refusal("# from tomorrow\nschema = \"tilescope.window/2\"\n") ==
         "window.toml, line 2: the state is of a newer TileScope (tilescope.window/2): this one reads tilescope.window/1");
-  CHECK(refusal("schema = \"tilescope.window/1\"\nlink = \"seq=0\"\n").starts_with("window.toml, line 2: seq is '0'"));
-  CHECK(refusal("schema = \"tilescope.window/1\"\nlink = 4\n") == "window.toml, line 2: link must be a text in quotes");
+  CHECK(state_file_refusal("schema = \"tilescope.window/1\"\nlink = \"seq=0\"\n").starts_with("window.toml, line 2: seq is '0'"));
+  CHECK(state_file_refusal("schema = \"tilescope.window/1\"\nlink = 4\n") == "window.toml, line 2: link must be a text in quotes");
 }
 
 TEST_CASE("state file: after a crash the state is offered, after closing it is not") {

@@ -54,6 +54,10 @@ class RandomStates {
     if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
     s.by_sm = coin();
+    if (coin()) {
+      const double from = real(0, 1e6);
+      s.range = TimeRange{from, from + real(1e-3, 1e6)};
+    }
     s.present = coin();
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
@@ -115,7 +119,7 @@ class RandomStates {
   std::mt19937_64 random_;
 };
 
-std::string refusal(std::string_view link) {
+std::string link_refusal(std::string_view link) {
   const auto state = from_link(link);
   return state ? std::string("(accepted)") : state.error().sentence.text();
 }
@@ -190,23 +194,25 @@ TEST_CASE("window state: the default is the empty link, and only what differs is
 }
 
 TEST_CASE("window state: what a link cannot mean is one sentence with the value and the way out") {
-  CHECK(refusal("hello") == "'hello' in the link is no key=value: write for example seq=1024");
-  CHECK(refusal("seq=64&&dtype=fp16") == "'' in the link is no key=value: write for example seq=1024");
-  CHECK(refusal("sqe=64") == "a link has no key 'sqe': did you mean seq?");
-  CHECK(refusal("wallpaper=1") == "a link has no key 'wallpaper': take it out");
-  CHECK(refusal("seq=64&seq=64") == "seq is given twice in the link: give it once");
-  CHECK(refusal("seq=0") == "seq is '0': it must be a whole number from 1 to 2147483647");
-  CHECK(refusal("seq=1e3") == "seq is '1e3': it must be a whole number from 1 to 2147483647");
-  CHECK(refusal("head_dim=512") == "head_dim is '512': it must be a whole number from 1 to 256");
-  CHECK(refusal("gpu=a%2") == "gpu is 'a%2': it must be percent-encoded, with two digits after each %");
-  CHECK(refusal("race=yes") == "race is 'yes': it must be 1, or the key left out");
-  CHECK(refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
-  CHECK(refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
-  CHECK(refusal("block_q=16") == "a tile needs both sides: give block_q and block_kv, or leave them and stages out");
-  CHECK(refusal("speed=nan") == "speed is 'nan': it must be a number from 0.05 to 8");
-  CHECK(refusal("heads=3&kv_heads=2") == "heads is 3 and kv_heads is 2: heads must be a multiple of kv_heads");
-  CHECK(refusal("q=1,x").starts_with("q, line 1: 'x' is not a number"));
-  CHECK(refusal("alone=kitchen").starts_with("alone is 'kitchen': "));
+  CHECK(link_refusal("hello") == "'hello' in the link is no key=value: write for example seq=1024");
+  CHECK(link_refusal("seq=64&&dtype=fp16") == "'' in the link is no key=value: write for example seq=1024");
+  CHECK(link_refusal("sqe=64") == "a link has no key 'sqe': did you mean seq?");
+  CHECK(link_refusal("wallpaper=1") == "a link has no key 'wallpaper': take it out");
+  CHECK(link_refusal("seq=64&seq=64") == "seq is given twice in the link: give it once");
+  CHECK(link_refusal("seq=0") == "seq is '0': it must be a whole number from 1 to 2147483647");
+  CHECK(link_refusal("seq=1e3") == "seq is '1e3': it must be a whole number from 1 to 2147483647");
+  CHECK(link_refusal("head_dim=512") == "head_dim is '512': it must be a whole number from 1 to 256");
+  CHECK(link_refusal("gpu=a%2") == "gpu is 'a%2': it must be percent-encoded, with two digits after each %");
+  CHECK(link_refusal("race=yes") == "race is 'yes': it must be 1, or the key left out");
+  CHECK(link_refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
+  CHECK(link_refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
+  CHECK(link_refusal("block_q=16") == "a tile needs both sides: give block_q and block_kv, or leave them and stages out");
+  CHECK(link_refusal("speed=nan") == "speed is 'nan': it must be a number from 0.05 to 8");
+  CHECK(link_refusal("heads=3&kv_heads=2") == "heads is 3 and kv_heads is 2: heads must be a multiple of kv_heads");
+  CHECK(link_refusal("q=1,x").starts_with("q, line 1: 'x' is not a number"));
+  CHECK(link_refusal("range=5:5") == "range is '5:5': it must be two cycles, the earlier one first, such as 100:250");
+  CHECK(link_refusal("range=7").starts_with("range is '7': "));
+  CHECK(link_refusal("alone=kitchen").starts_with("alone is 'kitchen': "));
 }
 
 TEST_CASE("window state: a session's state follows its commands, and its link opens the same") {
@@ -257,6 +263,6 @@ TEST_CASE("window state: masks, presets and tables are keys that may be given se
   const auto back = from_link(link);
   REQUIRE(back);
   CHECK(*back == state);
-  CHECK(refusal("mask=").find("mask is ''") != std::string::npos);
-  CHECK(refusal("mask_block=0").find("mask_block is '0'") != std::string::npos);
+  CHECK(link_refusal("mask=").find("mask is ''") != std::string::npos);
+  CHECK(link_refusal("mask_block=0").find("mask_block is '0'") != std::string::npos);
 }

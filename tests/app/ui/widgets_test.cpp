@@ -2,6 +2,7 @@
 #include <random>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "app/ui/widgets.h"
 #include "tests/app/ui/baked_fonts.h"
@@ -40,7 +41,7 @@ TEST_CASE("widgets: elided text uses the available width") {
   const BakedFonts fonts;
   const std::string text(60, 'm');
   const float width = text_width(fonts.theme.ui, std::string(20, 'm')) + text_width(fonts.theme.ui, "…") + 1;
-  CHECK(elide(fonts.theme.ui, text, width) == std::string(20, 'm') + "…");
+  CHECK(elide(fonts.theme.ui, text, width) == fmt::format("{:m>20}…", ""));
 }
 
 TEST_CASE("widgets: short numbers take at most four characters and keep their meaning") {

@@ -17,7 +17,7 @@ std::vector<double> values_of(std::string_view text) {
   return axis->values;
 }
 
-std::string refused(std::string_view text) {
+std::string refused_axis(std::string_view text) {
   const auto axis = parse_sweep_axis(text);
   REQUIRE_FALSE_MESSAGE(axis, text);
   return axis.error().sentence;
@@ -45,25 +45,25 @@ TEST_CASE("sweep: ranges double, add, and list") {
 }
 
 TEST_CASE("sweep: a step too small to lead to another number is refused instead of being taken forever") {
-  CHECK(refused("seq=64:128:+1e-20").find("use a larger step") != std::string::npos);
-  CHECK(refused("seq=64:128:x1.00000000000001").find("use a larger factor") != std::string::npos);
-  CHECK(refused("l2.capacity_bytes=1e17:2e17:+1").find("use a larger step") != std::string::npos);
+  CHECK(refused_axis("seq=64:128:+1e-20").find("use a larger step") != std::string::npos);
+  CHECK(refused_axis("seq=64:128:x1.00000000000001").find("use a larger factor") != std::string::npos);
+  CHECK(refused_axis("l2.capacity_bytes=1e17:2e17:+1").find("use a larger step") != std::string::npos);
 }
 
 TEST_CASE("sweep: a range that cannot be is refused in one sentence that quotes it") {
-  CHECK(refused("sek=1:2").find("did you mean seq") != std::string::npos);
-  CHECK(refused("seq").find("no range") != std::string::npos);
-  CHECK(refused("seq=").find("no range") != std::string::npos);
-  CHECK(refused("seq=512:64").find("backward") != std::string::npos);
-  CHECK(refused("seq=64:512:x1").find("never reaches") != std::string::npos);
-  CHECK(refused("seq=64:512:+0").find("never reaches") != std::string::npos);
-  CHECK(refused("seq=64:512:2").find("factor like x2") != std::string::npos);
-  CHECK(refused("seq=a:b").find("'a'") != std::string::npos);
-  CHECK(refused("seq=nan:512").find("'nan'") != std::string::npos);
-  CHECK(refused("seq=1:2000000000:+1").find("over 200") != std::string::npos);
-  CHECK(refused("head_dim=64:512").find("512") != std::string::npos);
-  CHECK(refused("seq=1.5,2").find("whole number") != std::string::npos);
-  CHECK(refused("seq=1:2:3:4").find("1:2:3:4") != std::string::npos);
+  CHECK(refused_axis("sek=1:2").find("did you mean seq") != std::string::npos);
+  CHECK(refused_axis("seq").find("no range") != std::string::npos);
+  CHECK(refused_axis("seq=").find("no range") != std::string::npos);
+  CHECK(refused_axis("seq=512:64").find("backward") != std::string::npos);
+  CHECK(refused_axis("seq=64:512:x1").find("never reaches") != std::string::npos);
+  CHECK(refused_axis("seq=64:512:+0").find("never reaches") != std::string::npos);
+  CHECK(refused_axis("seq=64:512:2").find("factor like x2") != std::string::npos);
+  CHECK(refused_axis("seq=a:b").find("'a'") != std::string::npos);
+  CHECK(refused_axis("seq=nan:512").find("'nan'") != std::string::npos);
+  CHECK(refused_axis("seq=1:2000000000:+1").find("over 200") != std::string::npos);
+  CHECK(refused_axis("head_dim=64:512").find("512") != std::string::npos);
+  CHECK(refused_axis("seq=1.5,2").find("whole number") != std::string::npos);
+  CHECK(refused_axis("seq=1:2:3:4").find("1:2:3:4") != std::string::npos);
 }
 
 TEST_CASE("sweep: a point changes what is swept and nothing else") {

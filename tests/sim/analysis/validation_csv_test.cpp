@@ -71,6 +71,24 @@ TEST_CASE("validation table: simulated figures and verdicts come back to the sam
   CHECK(regressions(rows, v.cases, v.results).empty());
 }
 
+TEST_CASE("validation table: a table from before the last figure is read, and lacks it") {
+  const Validated v = validated();
+  std::string text = validation_csv(v.cases, v.results), old;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = text.find('\n', from);
+    std::size_t comma = end;
+    for (int i = 0; i < 3; ++i) comma = text.rfind(',', comma - 1);
+    old += text.substr(from, comma - from) + '\n';
+    from = end + 1;
+  }
+  const auto rows = validation_from_csv(old);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == v.cases.size());
+  CHECK(differences(*rows, v.cases, v.results).empty());
+  CHECK(regressions(*rows, v.cases, v.results).empty());
+  CHECK_FALSE(rows->front().errors.back());
+}
+
 TEST_CASE("validation table: the gate fails where a mean error grows by half a point, and not before") {
   Validated v = validated();
   const auto accepted = rows_of(v);

@@ -162,6 +162,8 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
   CHECK(error_of("colour = \"red\"\n") == "my.toml:1: unknown key colour");
   CHECK(error_of("[sm]\ncuont = { value = 1, source = \"vendor\", note = \"n\" }\n") ==
         "my.toml:2: unknown key sm.cuont: did you mean sm.count?");
+  CHECK(error_of("[sm]\nquarters = { value = 4, source = \"vendor\", note = \"n\" }\n") ==
+        "my.toml:2: sm.quarters is now called sm.sub_partitions: use that name");
   CHECK(error_of(toy_with("sm", "count", "")) == "my.toml: sm.count is missing");
   CHECK(error_of(toy_with("sm", "count", "count = 4")).find("sm.count must say where it is from: { value = ") != std::string::npos);
   CHECK(error_of(toy_with("sm", "count", "count = { source = \"vendor\", note = \"n\" }")).find("sm.count has no value") !=
@@ -253,6 +255,7 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
   } cases[] = {
       {"l2.capacity_bytes", "'l2.capacity_bytes' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0"},
       {"l2.capacity=0", "unknown GPU key 'l2.capacity': did you mean l2.capacity_bytes?"},
+      {"sm.quarters=4", "sm.quarters is now called sm.sub_partitions: use that name"},
       {"sm.groups=4", "sm.groups is a list and no number: write it into a file"},
       {"=5", "unknown GPU key '': there are sm.count"},
       {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},

@@ -1,5 +1,5 @@
 // Costs and records of the machine that no real program shows alone: HBM's two rates, the far partition, write-backs, idle
-// quarters, the shared-memory port, what a moment of the trace says. Worked out by hand on hand-written programs.
+// sub-partitions, the shared-memory port, what a moment of the trace says. Worked out by hand on hand-written programs.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -83,9 +83,9 @@ TEST_CASE("costs: a read of HBM waits for writes, the longer the more of its tim
   CHECK(longer(512, 4) == 0);  // one line
 }
 
-TEST_CASE("costs: a block with fewer warps than the SM has quarters leaves the others idle") {
+TEST_CASE("costs: a block with fewer warps than the SM has sub-partitions leaves the others idle") {
   GpuSpec gpu = toy_gpu();
-  gpu.sm_quarters = 8;  // a block of 4 warps
+  gpu.sm_sub_partitions = 8;  // a block of 4 warps
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) { add(out, matmul(512 * 40)); });
   REQUIRE(run);
   CHECK((*run)->cycles.value == 100 + 2 * 40);
@@ -163,6 +163,25 @@ TEST_CASE("costs: ways to shared memory that wait for one another cost its laten
   });
   REQUIRE(run);
   CHECK((*run)->cycles.value == 100 + 40 + 10 * 30);
+}
+
+TEST_CASE("costs: a product starts after the first slice of the result that it consumes and ends after the last") {
+  const auto run = [](int slices) {
+    const auto done = run_fake(toy_gpu(), {1}, [&](int, std::int64_t, BlockOperations& out) {
+      Operation result = exps(16 * 160);
+      result.slices = static_cast<std::uint8_t>(slices);
+      add(out, result);
+      add(out, matmul(512 * 40));
+    });
+    REQUIRE(done);
+    return *done;
+  };
+  CHECK(interval_of(*run(1), 1).start == 100 + 160);
+  CHECK(run(1)->cycles.value == 100 + 160 + 40);
+  for (const int slices : {4, 8}) {
+    CHECK(interval_of(*run(slices), 1).start == 100 + 160.0 / slices);
+    CHECK(run(slices)->cycles.value == 100 + 160 + 40.0 / slices);
+  }
 }
 
 TEST_CASE("costs: a load into a buffer is issued when the operation that still read it is over") {
@@ -322,7 +341,7 @@ TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends fir
   }
 }
 
-TEST_CASE("costs: warps of another block take turns of the schedulers") {
+TEST_CASE("costs: warps of another block share the schedulers") {
   const auto cycles = [](std::int64_t blocks) {
     GpuSpec gpu = toy_gpu();
     gpu.sm_count = 1;

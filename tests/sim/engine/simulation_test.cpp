@@ -177,6 +177,19 @@ TEST_CASE("simulate: on textbook, standard attention moves S and P across HBM fo
   CHECK(elements == 4 * 1024 * 1024);
 }
 
+TEST_CASE("simulate: what HBM still writes when the run ends keeps no resource busy beyond the run") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_capacity_bytes = 4096;
+  gpu.hbm_bytes_per_second = 4e9;
+  gpu.hbm_latency_cycles = 100;
+  for (const std::int64_t n : {64, 128, 256}) {
+    const auto simulation = *simulate(request_for("flash2", gpu, {.seq_q = n, .seq_kv = n, .head_dim = 16}));
+    const double hbm = simulation->utilisation[static_cast<std::size_t>(Bound::hbm)];
+    CHECK(hbm <= 1);
+    CHECK(hbm > 0.5);
+  }
+}
+
 TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays below one, and the L2 is full") {
   AttentionProblem problem;
   problem.heads = problem.kv_heads = 16;

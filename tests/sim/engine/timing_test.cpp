@@ -190,6 +190,7 @@ TEST_CASE("timing: wgmma multiplies at its own rate, whole instructions at a tim
 TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
   SimulationRequest request;
   request.gpu = toy_gpu();
+  request.gpu.sm_wgmma_flops_per_cycle = 0;
   static const ListingLine listing[] = {{}, {}, {}};
   static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
   const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{}, std::vector<std::int64_t>{1},
@@ -197,7 +198,7 @@ TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
   program->set_product_instruction(ProductInstruction::wgmma);
   const auto run = run_program(request, info, program);
   REQUIRE_FALSE(run);
-  CHECK(run.error().sentence == "the products of launch are made by wgmma, which toy does not have: use an H100 or an H200");
+  CHECK(run.error().sentence == "the products of launch use wgmma (sm_90), which toy does not have: use an H100 or an H200");
 }
 
 TEST_CASE("timing: fp32 products use the FP32 pipes") {

@@ -29,7 +29,7 @@ Run run(std::string_view algorithm, const GpuSpec& gpu, const AttentionProblem& 
   return *result;
 }
 
-AttentionProblem problem_of(std::int64_t heads, std::int64_t n, std::int64_t d, bool causal = false) {
+AttentionProblem traced_problem(std::int64_t heads, std::int64_t n, std::int64_t d, bool causal = false) {
   AttentionProblem problem;
   problem.heads = problem.kv_heads = heads;
   problem.seq_q = problem.seq_kv = n;
@@ -102,7 +102,7 @@ TEST_CASE("trace: SMs that are asked for beside the one in focus are kept as the
   SimulationRequest request;
   request.algorithm = "flash2";
   request.gpu = h200_gpu();
-  request.problem = problem_of(32, 1024, 64);
+  request.problem = traced_problem(32, 1024, 64);
   const auto alone = simulate(request);
   request.also_in_focus = {40, 7};
   const auto several = simulate(request);
@@ -132,7 +132,7 @@ TEST_CASE("trace: a simulation seen from another SM that it kept is the same as 
   for (const std::string algorithm : {"flash2", "flash1", "standard"}) {
     CAPTURE(algorithm);
     request.algorithm = algorithm;
-    request.problem = problem_of(32, 1024, 64);
+    request.problem = traced_problem(32, 1024, 64);
     request.also_in_focus = {40, 7};
     const auto several = simulate(request);
     REQUIRE(several);
@@ -175,7 +175,7 @@ TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward 
   std::mt19937 random(seed);
   for (std::string_view id : {"flash2", "standard", "flash1"}) {
     INFO(std::string(id), " seed ", seed);
-    const Run simulation = run(id, toy_gpu(), problem_of(2, 96, 16, true));
+    const Run simulation = run(id, toy_gpu(), traced_problem(2, 96, 16, true));
     const Trace& trace = *simulation->trace;
     for (int sm : trace.focused_sms()) {
       const std::int64_t count = trace.step_count(sm);
@@ -194,7 +194,7 @@ TEST_CASE("trace: 100,000 seeks at random give the same bits as walking forward 
 }
 
 TEST_CASE("trace: the same request gives the same trace, and one SM's intervals do not depend on who is in focus") {
-  const AttentionProblem problem = problem_of(4, 512, 64);
+  const AttentionProblem problem = traced_problem(4, 512, 64);
   const Run a = run("flash2", h200_gpu(), problem, 5), b = run("flash2", h200_gpu(), problem, 5),
             c = run("flash2", h200_gpu(), problem, 0);
   CHECK(hash_of(*a->trace) == hash_of(*b->trace));
@@ -213,7 +213,7 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       SimulationRequest request;
       request.algorithm = std::string(info.id);
       request.gpu = toy_gpu();
-      request.problem = problem_of(2, 70, 24, causal);
+      request.problem = traced_problem(2, 70, 24, causal);
       const auto result = simulate(request);
       if (!result) continue;  // no mask
       const Trace& trace = *(*result)->trace;
@@ -260,7 +260,7 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
 
 TEST_CASE("trace: steps never run backward, traffic never shrinks, and the last step has all of it") {
   for (std::string_view id : {"flash2", "standard", "flash1", "softmax_online"}) {
-    const Run simulation = run(id, toy_gpu(), problem_of(1, 64, 16));
+    const Run simulation = run(id, toy_gpu(), traced_problem(1, 64, 16));
     const Trace& trace = *simulation->trace;
     INFO(std::string(id));
     for (int sm : trace.focused_sms()) {
@@ -292,7 +292,7 @@ TEST_CASE("trace: steps never run backward, traffic never shrinks, and the last 
 }
 
 TEST_CASE("trace: seeking by tile and by phase stops where iterations and launches begin, the same forward and back") {
-  const Run simulation = run("standard", toy_gpu(), problem_of(1, 64, 16));
+  const Run simulation = run("standard", toy_gpu(), traced_problem(1, 64, 16));
   const Trace& trace = *simulation->trace;
   const std::int64_t count = trace.step_count(0);
   for (Grain grain : {Grain::operation, Grain::tile, Grain::phase}) {
@@ -379,7 +379,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
 }
 
 TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact at the end") {
-  const Run simulation = run("standard", h200_gpu(), problem_of(8, 2048, 64), 7);
+  const Run simulation = run("standard", h200_gpu(), traced_problem(8, 2048, 64), 7);
   const Trace& trace = *simulation->trace;
   TrafficTable before{};
   for (int i = 0; i <= 500; ++i) {
@@ -392,7 +392,7 @@ TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact a
 }
 
 TEST_CASE("trace: any step of a real size is found within a millisecond") {
-  const Run simulation = run("flash2", h200_gpu(), problem_of(16, 8192, 128), 0);
+  const Run simulation = run("flash2", h200_gpu(), traced_problem(16, 8192, 128), 0);
   const Trace& trace = *simulation->trace;
   const auto count = static_cast<std::uint64_t>(trace.step_count(0));
   CHECK(count > 10000);
@@ -411,7 +411,7 @@ TEST_CASE("trace: any step of a real size is found within a millisecond") {
 }
 
 TEST_CASE("trace: past its budget of intervals only the SM asked for stays in focus, and everything else stays complete") {
-  const Run simulation = run("flash2", toy_gpu(), problem_of(4, 4096, 16), 2);
+  const Run simulation = run("flash2", toy_gpu(), traced_problem(4, 4096, 16), 2);
   const Trace& trace = *simulation->trace;
   REQUIRE(trace.focused_sms().size() == 1);
   CHECK(trace.focused_sms()[0] == 2);

@@ -18,7 +18,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t n = 96, batch = 2, heads = 4, kv_heads = 2;
-constexpr ExprSizes sizes = {.batch = batch, .heads = heads, .kv_heads = kv_heads, .seq_q = n, .seq_kv = n, .head_dim = 16};
+constexpr ExprSizes preset_sizes = {.batch = batch, .heads = heads, .kv_heads = kv_heads, .seq_q = n, .seq_kv = n, .head_dim = 16};
 
 std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::int64_t> shape,
                                             const std::function<double(std::int64_t)>& value, ValueType type = ValueType::integer) {
@@ -37,7 +37,7 @@ std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::i
 }
 
 /// Documents of 10, 20, 30 and 36 tokens; all other tables in the shapes that the presets say.
-TableList tables() {
+TableList preset_tables() {
   constexpr std::int64_t starts[] = {0, 10, 30, 60, 96};
   const auto document = [=](std::int64_t i) {
     return static_cast<double>(std::upper_bound(std::begin(starts), std::end(starts), i) - std::begin(starts) - 1);
@@ -88,7 +88,7 @@ std::string sized(std::string_view name) {
 Expression mask_expression(const std::string& request) {
   const auto text = preset_text(request);
   REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
-  auto made = parse_mask_expression(text->mask, sizes, tables());
+  auto made = parse_mask_expression(text->mask, preset_sizes, preset_tables());
   REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
@@ -96,7 +96,7 @@ Expression mask_expression(const std::string& request) {
 double score(const std::string& request, const ExprElement& element, double before) {
   const auto text = preset_text(request);
   REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
-  const auto made = parse_score_expression(text->score, sizes, tables());
+  const auto made = parse_score_expression(text->score, preset_sizes, preset_tables());
   REQUIRE_MESSAGE(made, request, ": ", (made ? std::string() : made.error().sentence.text()));
   ExpressionEvaluator<double> evaluator(*made);
   const auto value = evaluator(element, before);
@@ -236,7 +236,7 @@ TEST_CASE("presets: each score change is the formula of its paper") {
     if (preset.score.empty()) continue;
     const auto text = preset_text(preset.name);
     REQUIRE(text);
-    auto expression = parse_score_expression(text->score, sizes, tables());
+    auto expression = parse_score_expression(text->score, preset_sizes, preset_tables());
     REQUIRE(expression);
     CHECK_MESSAGE(ScoreChange::make(std::move(*expression), nullptr), preset.name);
   }
@@ -255,16 +255,16 @@ TEST_CASE("presets: names and parameters that do not exist are answered with tho
 }
 
 TEST_CASE("presets: a score that would read outside its table is refused with the element") {
-  auto expression = parse_score_expression("score + bias[q - kv]", sizes, tables());
+  auto expression = parse_score_expression("score + bias[q - kv]", preset_sizes, preset_tables());
   REQUIRE(expression);
   const auto refused = ScoreChange::make(*expression, nullptr);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().sentence.text() == "column 9: index of bias is -1 at b 0, h 0, q 0, kv 1, but bias has 0 to 190 there");
-  auto causal = parse_mask_expression("q >= kv", sizes, {});
+  auto causal = parse_mask_expression("q >= kv", preset_sizes, {});
   const auto mask = ExpressionMask::make(std::move(*causal));
   REQUIRE(mask);
   CHECK(ScoreChange::make(*expression, mask->get()));  // the mask hides what would be outside
-  auto chosen = parse_score_expression("abs(score - 0.1) < 0.01 ? bias[q - kv] : score", sizes, tables());
+  auto chosen = parse_score_expression("abs(score - 0.1) < 0.01 ? bias[q - kv] : score", preset_sizes, preset_tables());
   REQUIRE(chosen);
   CHECK(ScoreChange::make(*chosen, nullptr).error().sentence.text().find("for some score at b 0, h 0, q 0, kv 1") !=
         std::string::npos);

@@ -12,7 +12,7 @@ using namespace tilescope;
 
 namespace {
 
-AttentionProblem problem_of(DataType type) {
+AttentionProblem problem_in(DataType type) {
   return {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 50, .seq_kv = 70, .head_dim = 33, .dtype = type};
 }
 
@@ -20,7 +20,7 @@ AttentionProblem problem_of(DataType type) {
 
 TEST_CASE("inputs: a tile has the bits of its elements asked for one by one") {
   for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32}) {
-    const AttentionProblem problem = problem_of(type);
+    const AttentionProblem problem = problem_in(type);
     InputSource inputs;
     inputs.seed = 99;
     for (const TileRef& tile : {TileRef{tensors::q, 5, 3, 7, 1, 20}, TileRef{tensors::k, 3, 60, 10, 0, 33},
@@ -34,7 +34,7 @@ TEST_CASE("inputs: a tile has the bits of its elements asked for one by one") {
 }
 
 TEST_CASE("inputs: seeds, tensors, planes, rows and columns all give other values, and the same ones twice") {
-  const AttentionProblem problem = problem_of(DataType::fp32);
+  const AttentionProblem problem = problem_in(DataType::fp32);
   InputSource a, b;
   b.seed = 2;
   const float value = a.value(problem, tensors::q, 1, 2, 3);
@@ -47,7 +47,7 @@ TEST_CASE("inputs: seeds, tensors, planes, rows and columns all give other value
 }
 
 TEST_CASE("inputs: the generator's first values are the same on every machine") {
-  const AttentionProblem problem = problem_of(DataType::fp32);
+  const AttentionProblem problem = problem_in(DataType::fp32);
   const InputSource inputs;
   CHECK(inputs.value(problem, tensors::q, 0, 0, 0) == -0.848124981F);
   CHECK(inputs.value(problem, tensors::k, 1, 2, 3) == 0.0265463404F);
@@ -55,7 +55,7 @@ TEST_CASE("inputs: the generator's first values are the same on every machine") 
 }
 
 TEST_CASE("inputs: seeded values have mean 0, the spread asked for, and the tails of a normal distribution") {
-  AttentionProblem problem = problem_of(DataType::fp32);
+  AttentionProblem problem = problem_in(DataType::fp32);
   problem.seq_q = 2000;
   problem.head_dim = 100;
   InputSource inputs;
@@ -77,7 +77,7 @@ TEST_CASE("inputs: seeded values have mean 0, the spread asked for, and the tail
 }
 
 TEST_CASE("inputs: neighbouring values are not correlated") {
-  AttentionProblem problem = problem_of(DataType::fp32);
+  AttentionProblem problem = problem_in(DataType::fp32);
   problem.seq_q = 1000;
   problem.head_dim = 101;
   const Matrix values = input_tile({}, problem, {tensors::q, 0, 0, 1000, 0, 101});
@@ -92,7 +92,7 @@ TEST_CASE("inputs: neighbouring values are not correlated") {
 }
 
 TEST_CASE("inputs: S is the product of the rounded Q and K of the plane's own heads, rounded once") {
-  const AttentionProblem problem = problem_of(DataType::fp16);
+  const AttentionProblem problem = problem_in(DataType::fp16);
   const InputSource inputs;
   double sum = 0;
   for (int t = 0; t < 33; ++t)  // query plane 7 is batch 1, head 3: it reads key head 1 of batch 1, which is plane 3
@@ -101,7 +101,7 @@ TEST_CASE("inputs: S is the product of the rounded Q and K of the plane's own he
 }
 
 TEST_CASE("inputs: a user's matrix stands in for every plane, rounded to the type") {
-  AttentionProblem problem = problem_of(DataType::bf16);
+  AttentionProblem problem = problem_in(DataType::bf16);
   auto matrix = std::make_shared<Matrix>(50, 33, 1.0F);
   matrix->at(4, 5) = 3.14159F;
   InputSource inputs;

@@ -267,17 +267,19 @@ TEST_CASE("additions: dQ's sums stay in the L2 while heads in flight fit it, and
   CHECK(reads_of_sums(64 * 1024) > 0.9);
 }
 
-TEST_CASE("needs: flash2_backward takes the shared memory of the published kernels") {
-  const auto shared = [](std::int64_t d, const TileShape& tile) {
-    return flash2_backward_needs(problem_of(4096, d), tile, h200_gpu()).shared_bytes;
+TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its kernel") {
+  const auto needs = [](std::int64_t d) {
+    return flash2_backward_needs("flash2_backward", problem_of(4096, d), TileShape{64, 128}, h200_gpu());
   };
-  CHECK(shared(64, {128, 128}) == 147456);
-  CHECK(shared(128, {64, 128}) == 147456);
+  // K and V, two buffers of Q, dO, L and D, dS, at d 128 also P, and barriers.
+  CHECK(needs(64).shared_bytes == 83056);
+  CHECK(needs(128).shared_bytes == 164976);
+  CHECK(needs(64).threads == 128);
+  CHECK(needs(128).threads == 256);
   const auto tile = [](std::int64_t d) { return flash2_backward_tile(problem_of(4096, d), h200_gpu()); };
-  CHECK(tile(64) == TileShape{128, 128});
+  CHECK(tile(64) == TileShape{64, 128});
   CHECK(tile(128) == TileShape{64, 128});
   CHECK(tile(256) == TileShape{64, 64});
-  CHECK(flash2_backward_needs(problem_of(4096, 64), {128, 128}, h200_gpu()).threads == 256);
 }
 
 }  // namespace

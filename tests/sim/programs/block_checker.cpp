@@ -73,8 +73,8 @@ int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key)
   return scores_[static_cast<std::size_t>((plane * p.seq_q + row) * p.seq_kv + key)];
 }
 
-BlockChecker::Buffer& BlockChecker::buffer(Slot slot, std::int32_t ring) {
-  return buffers_[{slot, slot.is_ring() ? ring : 0}];
+BlockChecker::Buffer& BlockChecker::buffer(Slot slot, const Operation& op) {
+  return buffers_[{slot, slot.has_strips() ? op.strip : slot.is_ring() ? op.ring : 0}];
 }
 
 std::vector<Slot> BlockChecker::reads(const Operation& op) const {
@@ -89,6 +89,7 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
   block_ = &block;
   waits_ = waited_for(block);
   signals_.assign(block.tokens.size(), 0);
+  seen_.assign(256, {});
   buffers_.clear();
   const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block.launch)];
   std::int32_t iteration = -1;
@@ -96,12 +97,16 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     const Operation& op = block.operations[n];
     const auto self = static_cast<std::int32_t>(n);
     std::string wrong = check_tokens(op, self);
+    seen_[op.group].insert(waits_[n]);
     if (wrong.empty()) wrong = check_place(op);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
     if (wrong.empty()) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
-    if (wrong.empty()) wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
+    if (wrong.empty() && op.kind == OpKind::wait)
+      wrong = op.dst || op.src[0] ? "a wait has operands" : "";
+    else if (wrong.empty())
+      wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
     if (!wrong.empty())
       return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
                          op.line, wrong);
@@ -158,19 +163,38 @@ std::string BlockChecker::check_place(const Operation& op) const {
   return {};
 }
 
+/// TMA moves whole boxes: those of Q have the rows of a group that computes, those of K and V the rows of a key tile.
+std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
+  const TensorLayout& layout = layouts_[index(op.tile.tensor)];
+  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
+  const auto groups = static_cast<std::int64_t>(needs.groups.empty() ? needs.warps_sharing_rows : needs.groups.size() - 1);
+  const TileShape& tile = program_.tile();
+  const std::int64_t box = op.tile.tensor->rows == Axis::key ? tile.block_kv : (tile.block_q + groups - 1) / groups;
+  std::int64_t rows = 0;
+  while (rows < op.rows) rows += box;
+  const std::int64_t row_bytes = (layout.cols + layout.pad) * layout.element_bytes;
+  // Rows that do not end with a sector are none that TMA takes. They count as they are.
+  return count_sectors(layout, op.tile) * sector_size + (row_bytes % sector_size == 0 ? (rows - op.rows) * row_bytes : 0);
+}
+
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   const std::int32_t issued_after = waits_[static_cast<std::size_t>(self)];
   if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
   const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
   // Registers are no ring, and neither is shared memory that is filled once and kept.
-  const bool reused = is_shared(*block_, op.dst) && buffer(op.dst, op.ring).last_use >= 0;
+  const bool reused = is_shared(*block_, op.dst) && buffer(op.dst, op).last_use >= 0;
   if (op.ring < 0 || (op.ring > 0 && !op.dst.is_ring()) || (reused && op.ring >= stages))
     return fmt::format("ring {} of {} buffers", op.ring, stages);
-  Buffer& target = buffer(op.dst, op.ring);
+  Buffer& target = buffer(op.dst, op);
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
-  if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
   const bool shared = is_shared(*block_, op.dst);
+  if (program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes && shared) {
+    const std::int64_t bytes = bytes_of_boxes(op);
+    if (op.bytes != bytes) return fmt::format("{} bytes, but boxes of {}", op.bytes, bytes);
+  } else if (op.bytes != sectors * sector_size) {
+    return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
+  }
   if (op.smem_write_bytes != (shared ? element(op.tile.tensor) * op.rows * op.cols : 0)) return "its shared-memory bytes are wrong";
 
   const auto outputs = program_.outputs();
@@ -187,7 +211,7 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
                       earlier.tile.row == op.tile.row;
     if (same) return fmt::format("it may be issued before store {} of the same tile", n);
   }
-  target = {true, self, self, op.rows, op.cols, op.tile, false};
+  target = {true, self, -1, self, op.rows, op.cols, op.tile, false};
   bytes_[index(op.tile.tensor)][static_cast<std::size_t>(Link::l2_to_sm)] += op.bytes;
   return {};
 }
@@ -197,9 +221,11 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   std::int64_t smem_read = 0;
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   for (Slot slot : reads(op)) {
-    Buffer& source = buffer(slot, op.ring);
+    Buffer& source = buffer(slot, op);
     if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
-    wait = std::max(wait, source.load);
+    if (source.product >= 0 && !seen_[op.group].contains(source.product))
+      return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
+    if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
     const int times = op.kind != OpKind::matmul ? 1 : slot == op.src[1] ? needs.warps_sharing_rows : needs.warps_sharing_keys;
     if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * source.rows * source.cols * times;
@@ -207,7 +233,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   // A kernel may wait for more than it reads here, but for no load that comes later.
   const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
   if (waited < wait) return fmt::format("it waits for load {}, but reads the bytes of load {}", waited, wait);
-  if (waited >= 0 && block_->operations[static_cast<std::size_t>(waited)].kind != OpKind::load)
+  if (op.kind != OpKind::wait && waited >= 0 && block_->operations[static_cast<std::size_t>(waited)].kind != OpKind::load)
     return "it waits for what is no load";
   if (wait >= self) return "it waits for a later load";
   if (op.smem_read_bytes != smem_read)
@@ -216,7 +242,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
 }
 
 std::string BlockChecker::check_store(const Operation& op) {
-  const Buffer& source = buffer(op.src[0], op.ring);
+  const Buffer& source = buffer(op.src[0], op);
   if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its slot holds";
   if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its slot holds another tile";
   if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its slot's";
@@ -246,9 +272,10 @@ std::string BlockChecker::check_compute(const Operation& op) {
     return "its result's shared-memory bytes are wrong";
   if (std::string wrong = check_shapes(op); !wrong.empty()) return wrong;
   if (std::string wrong = check_scores(op); !wrong.empty()) return wrong;
-  const bool masked = op.kind == OpKind::mask || (op.kind == OpKind::modify && buffer(op.dst, op.ring).masked);
-  Buffer& target = buffer(op.dst, op.ring);
-  target = {true, -1, static_cast<std::int32_t>(&op - block_->operations.data()), op.rows, op.cols, op.tile, masked};
+  const bool masked = op.kind == OpKind::mask || (op.kind == OpKind::modify && buffer(op.dst, op).masked);
+  Buffer& target = buffer(op.dst, op);
+  const auto self = static_cast<std::int32_t>(&op - block_->operations.data());
+  target = {true, -1, op.asynchronous ? self : -1, self, op.rows, op.cols, op.tile, masked};
   if (op.kind == OpKind::matmul) matmul_flops += op.flops;
   exps += op.exps;
   return {};
@@ -256,10 +283,10 @@ std::string BlockChecker::check_compute(const Operation& op) {
 
 std::string BlockChecker::check_shapes(const Operation& op) {
   const auto is = [&](Slot slot, std::int32_t rows, std::int32_t cols) {
-    const Buffer& held = buffer(slot, op.ring);
+    const Buffer& held = buffer(slot, op);
     return slot == Slot::none || (held.rows == rows && held.cols == cols);
   };
-  const auto elements = [&](Slot slot) { return std::int64_t{buffer(slot, op.ring).rows} * buffer(slot, op.ring).cols; };
+  const auto elements = [&](Slot slot) { return std::int64_t{buffer(slot, op).rows} * buffer(slot, op).cols; };
   bool fits = true;
   std::int64_t flops = std::int64_t{op.rows} * op.cols, ex = 0;
   switch (op.kind) {
@@ -317,6 +344,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       break;
     case OpKind::fill:
     case OpKind::barrier:
+    case OpKind::wait:
       flops = 0;
       break;
     case OpKind::load:
@@ -333,24 +361,26 @@ std::string BlockChecker::check_shapes(const Operation& op) {
 std::string BlockChecker::check_scores(const Operation& op) {
   const AttentionProblem& p = program_.problem();
   if (op.kind == OpKind::matmul && op.transpose) {
-    const TileRef &q = buffer(op.src[0], op.ring).tile, &k = buffer(op.src[1], op.ring).tile;
+    const TileRef &q = buffer(op.src[0], op).tile, &k = buffer(op.src[1], op).tile;
     if (q.row != op.tile.row || k.row != op.tile.col || q.plane != op.tile.plane)
       return "it multiplies other tiles than those of its place";
     for (std::int64_t r = 0; r < op.rows; ++r)
-      for (std::int64_t c = 0; c < op.cols && op.dst == tiles::s; ++c) ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
+      for (std::int64_t c = 0; c < op.cols && op.dst.is(Meaning::score); ++c)
+        ++scores_[static_cast<std::size_t>(cell(op.tile, r, c))];
   }
   if (op.kind == OpKind::matmul && !op.transpose) {
-    const TileRef &weights = buffer(op.src[0], op.ring).tile, &v = buffer(op.src[1], op.ring).tile;
+    const TileRef &weights = buffer(op.src[0], op).tile, &v = buffer(op.src[1], op).tile;
     const bool by_columns = op.transpose_left;  // of the weights, as dV = Pᵀ dO
     if ((by_columns ? weights.row : weights.col) != v.row || (by_columns ? weights.col : weights.row) != op.tile.row)
       return "it weighs other rows than those of its weights";
     const bool other_heads = by_columns ? weights.plane != v.plane : weights.plane != op.tile.plane;
     if (other_heads) return "its weights are those of another head";
   }
-  const bool looks = op.kind == OpKind::row_max ? op.src[1] == tiles::s : op.kind == OpKind::exp && op.src[0] == tiles::s;
-  const bool first_look = looks && !is_shared(*block_, tiles::s);
+  const bool looks =
+      op.kind == OpKind::row_max ? op.src[1].is(Meaning::score) : op.kind == OpKind::exp && op.src[0].is(Meaning::score);
+  const bool first_look = looks && !is_shared(*block_, op.src[op.kind == OpKind::row_max ? 1 : 0]);
   if (first_look && p.causal) {
-    const Buffer& s = buffer(tiles::s, op.ring);
+    const Buffer& s = buffer(op.src[op.kind == OpKind::row_max ? 1 : 0], op);
     const bool sees_all = p.visible_keys(s.tile.row) >= s.tile.col + s.tile.cols;
     if (s.masked == sees_all) return sees_all ? "its scores are masked without need" : "its scores are not masked";
   }

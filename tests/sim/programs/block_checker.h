@@ -32,7 +32,8 @@ class BlockChecker {
  private:
   struct Buffer {
     bool full = false;
-    std::int32_t load = -1;  // what filled it, -1 when computed
+    std::int32_t load = -1;     // what filled it, -1 when computed
+    std::int32_t product = -1;  // the asynchronous product that computes it; -1: none
     std::int32_t last_use = -1;
     std::int32_t rows = 0, cols = 0;
     TileRef tile;
@@ -43,13 +44,14 @@ class BlockChecker {
   std::int64_t element(Tensor tensor) const { return layouts_[index(tensor)].element_bytes; }
   std::string check_tokens(const Operation& op, std::int32_t self);
   std::string check_place(const Operation& op) const;
+  std::int64_t bytes_of_boxes(const Operation& op) const;
   std::string check_load(const Operation& op, std::int32_t self);
   std::string check_store(const Operation& op);
   std::string check_compute(const Operation& op);
   std::string check_shapes(const Operation& op);
   std::string check_reads(const Operation& op, std::int32_t self);
   std::string check_scores(const Operation& op);
-  Buffer& buffer(Slot slot, std::int32_t ring);
+  Buffer& buffer(Slot slot, const Operation& op);
   std::vector<Slot> reads(const Operation& op) const;
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
@@ -61,6 +63,7 @@ class BlockChecker {
   std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
   std::vector<std::int32_t> waits_;                          // of each of its operations: the one that it waits for
   std::vector<std::int32_t> signals_;                        // of each token so far
+  std::vector<std::set<std::int32_t>> seen_;                 // by group: the operations that it has waited for
   const BlockOperations* block_ = nullptr;
 };
 

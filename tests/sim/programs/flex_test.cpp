@@ -11,6 +11,7 @@
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/numerics/producers.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/masks/random_expression.h"
@@ -208,7 +209,9 @@ TEST_CASE("flex: a block visits its partial tiles first and its full ones after,
     tile.key_order = order;
     const auto program = flex(problem, tile);
     BlockOperations block;
-    program->emit_block(0, 7, block);  // queries 56 to 63: keys 17 to 63
+    const auto blocks = blocks_of(*program, 0, {Axis::query, 0, 56, 64});  // keys 17 to 63
+    REQUIRE(blocks.size() == 1);
+    program->emit_block(0, blocks.front(), block);
     std::vector<std::int32_t> visited;
     std::vector<bool> masked;
     for (const Operation& op : block.operations) {
@@ -233,7 +236,9 @@ TEST_CASE("flex: the lists are a tensor that a block loads, with the mask's own 
   CHECK(layout.planes == 2);
   CHECK(layout.rows == 4);
   CHECK(layout.cols == 6);
-  const auto history = run_block(*program, {}, 0, 4 + 2);  // head 1, queries 32 to 47: keys 0 to 63, the last 16 partly
+  const auto blocks = blocks_of(*program, 0, {Axis::query, 1, 32, 48});  // head 1: keys 0 to 63, the last 16 partly
+  REQUIRE(blocks.size() == 1);
+  const auto history = run_block(*program, {}, 0, blocks.front());
   REQUIRE(history);
   const auto value = [&](std::string_view name) {
     const auto slot = std::find_if(schema.tiles.begin(), schema.tiles.end(), [&](Slot s) { return to_string(s) == name; });
@@ -300,7 +305,8 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   const auto made = run_plane(*program, {}, 0, tensors::o);
   REQUIRE_FALSE(made);
   CHECK(made.error().sentence.text().find("the score expression makes NaN of ") != std::string::npos);
-  CHECK(made.error().sentence.text().find("at b 0, h 0, q 3, kv 3") != std::string::npos);
+  // The block that runs first has the last 16 queries, and visits its partial tile before the full one that holds key 3.
+  CHECK(made.error().sentence.text().find("at b 0, h 0, q 48, kv 3") != std::string::npos);
 }
 
 }  // namespace tilescope

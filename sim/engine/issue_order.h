@@ -1,6 +1,6 @@
-// TurnOrder picks the block of an SM that does something next, and when. SmOrder picks the SM.
+// IssueOrder picks the block of an SM that issues next, and when. SmOrder picks the SM.
 //
-//   each slot   ready ──► its pipe and port are free ──► its turn      or a load that is due before that
+//   each slot   ready ──► its pipe and port are free ──► it issues      or a load that is due before that
 //
 // Ties go to the oldest block, and on some pipes the oldest block never waits. The hardware does the same: of the warps that want a
 // pipe it serves the oldest as long as that has instructions (docs/calibration.md, "Who goes first on an SM").
@@ -18,28 +18,28 @@
 namespace tilescope {
 
 /// A time and a block as one number: earlier times first, ties to the lower block key. Times are never negative, so their bits
-/// order them. The smaller of two turns is thus found without a branch, which the host could not predict.
-__extension__ using TurnKey = unsigned __int128;
+/// order them. The smaller of two keys is thus found without a branch, which the host could not predict.
+__extension__ using IssueKey = unsigned __int128;
 
 /// Returns the bits of a time, which order like the times.
 constexpr std::uint64_t order_of(double time) {
   return std::bit_cast<std::uint64_t>(time);
 }
-constexpr TurnKey turn_key(double time, std::uint64_t whose) {
-  return TurnKey{order_of(time)} << 64 | whose;
+constexpr IssueKey issue_key(double time, std::uint64_t order_key) {
+  return IssueKey{order_of(time)} << 64 | order_key;
 }
-constexpr double time_of(TurnKey turn) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(turn >> 64));
+constexpr double time_of(IssueKey key) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(key >> 64));
 }
-constexpr std::uint64_t whose(TurnKey turn) {
-  return static_cast<std::uint64_t>(turn);
+constexpr std::uint64_t order_key_of(IssueKey key) {
+  return static_cast<std::uint64_t>(key);
 }
 
-class TurnOrder {
+class IssueOrder {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
   /// The next operation and the next load of a block.
-  struct Wish {
+  struct Candidate {
     double ready = never;  // earliest start of the operation
     double load = never;   // time of the load; ties go to the load
     // The pipe and the port that must be free, as indices into the times that next() gets. `pipe` depends on the block's age: for
@@ -47,54 +47,54 @@ class TurnOrder {
     std::array<std::uint8_t, 2> pipe = {0, 0};
     std::uint8_t port = 0;
   };
-  struct Turn {
+  struct Choice {
     std::size_t slot = 0;
     double time = never;
     bool load_first = false;
-    TurnKey rival = turn_key(never, 0);  // the turn after this one, if no pipe is taken meanwhile
+    IssueKey rival = issue_key(never, 0);  // the choice after this one, if no pipe is taken meanwhile
   };
 
   /// Starts with `count` empty slots, at most 2^16.
   void reset(std::size_t count) {
     slots_.assign(count, Slot{});
-    for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].whose = no_age << slot_bits | slot;
+    for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].order_key = no_age << slot_bits | slot;
   }
   /// Puts a block into slot `slot`; a higher age is younger.
   void set_age(std::size_t slot, std::uint64_t age) {
-    slots_[slot].whose = age << slot_bits | slot;
+    slots_[slot].order_key = age << slot_bits | slot;
     find_oldest();
   }
   /// Empties slot `slot`.
   void clear(std::size_t slot) {
-    slots_[slot].wish = {};
+    slots_[slot].candidate = {};
     set_age(slot, no_age);
   }
   bool is_oldest(std::size_t slot) const { return slots_[slot].oldest != 0; }
-  void set(std::size_t slot, const Wish& wish) { slots_[slot].wish = wish; }
-  const Wish& wish(std::size_t slot) const { return slots_[slot].wish; }
+  void set(std::size_t slot, const Candidate& candidate) { slots_[slot].candidate = candidate; }
+  const Candidate& candidate(std::size_t slot) const { return slots_[slot].candidate; }
   /// Returns when the operation of slot `slot` can start, given when each pipe is free.
-  double start_of(std::size_t slot, const Wish& wish, std::span<const double> pipes) const {
-    return std::max(wish.ready, std::max(pipes[wish.pipe[slots_[slot].oldest]], pipes[wish.port]));
+  double start_of(std::size_t slot, const Candidate& candidate, std::span<const double> pipes) const {
+    return std::max(candidate.ready, std::max(pipes[candidate.pipe[slots_[slot].oldest]], pipes[candidate.port]));
   }
-  /// Return the block key of a slot (age, then slot), and its turn at `time`, to compare with a rival.
-  std::uint64_t whose_turn(std::size_t slot) const { return slots_[slot].whose; }
-  TurnKey key(std::size_t slot, double time) const { return turn_key(time, whose_turn(slot)); }
+  /// Return the order key of a slot (age, then slot), and its issue key at `time`, to compare with a rival.
+  std::uint64_t order_key(std::size_t slot) const { return slots_[slot].order_key; }
+  IssueKey key(std::size_t slot, double time) const { return issue_key(time, order_key(slot)); }
   /// Returns the next block to issue, given when each pipe is free.
-  Turn next(std::span<const double> pipes) const;
+  Choice next(std::span<const double> pipes) const;
 
  private:
   static constexpr int slot_bits = 16;
   static constexpr std::uint64_t no_age = ~std::uint64_t{0} >> slot_bits;
   struct Slot {
-    Wish wish;
-    std::uint64_t whose = 0;  // age, then slot
-    std::uint8_t oldest = 0;  // 1 for the oldest block
+    Candidate candidate;
+    std::uint64_t order_key = 0;  // age, then slot
+    std::uint8_t oldest = 0;      // 1 for the oldest block
   };
   void find_oldest() {
     std::uint64_t oldest = no_age;
-    for (const Slot& slot : slots_) oldest = std::min(oldest, slot.whose >> slot_bits);
+    for (const Slot& slot : slots_) oldest = std::min(oldest, slot.order_key >> slot_bits);
     // The groups of one block have the same age. If all slots are empty, the first one counts as the oldest.
-    for (Slot& slot : slots_) slot.oldest = slot.whose >> slot_bits == oldest && oldest != no_age ? 1 : 0;
+    for (Slot& slot : slots_) slot.oldest = slot.order_key >> slot_bits == oldest && oldest != no_age ? 1 : 0;
     if (oldest == no_age) slots_.front().oldest = 1;
   }
   std::vector<Slot> slots_;
@@ -106,7 +106,7 @@ class SmOrder {
   /// Starts with `count` SMs without events.
   void reset(std::size_t count) {
     leaves_ = std::bit_ceil(count);
-    times_.assign(2 * leaves_, order_of(TurnOrder::never));
+    times_.assign(2 * leaves_, order_of(IssueOrder::never));
     winners_.assign(2 * leaves_, 0);
     for (std::size_t sm = 0; sm < leaves_; ++sm) winners_[leaves_ + sm] = static_cast<std::uint32_t>(sm);
   }
@@ -137,26 +137,26 @@ class SmOrder {
   std::vector<std::uint32_t> winners_;
 };
 
-inline TurnOrder::Turn TurnOrder::next(std::span<const double> pipes) const {
+inline IssueOrder::Choice IssueOrder::next(std::span<const double> pipes) const {
   if (slots_.size() == 2) {  // the common case; faster than the loop
     const Slot &a = slots_[0], &b = slots_[1];
-    const double start_a = start_of(0, a.wish, pipes), start_b = start_of(1, b.wish, pipes);
-    const TurnKey turn_a = turn_key(std::min(a.wish.load, start_a), a.whose),
-                  turn_b = turn_key(std::min(b.wish.load, start_b), b.whose);
-    const bool load_a = a.wish.load <= start_a, load_b = b.wish.load <= start_b, second = turn_b < turn_a;
-    const TurnKey first = std::min(turn_a, turn_b);
-    return {second ? 1U : 0U, time_of(first), second ? load_b : load_a, std::max(turn_a, turn_b)};
+    const double start_a = start_of(0, a.candidate, pipes), start_b = start_of(1, b.candidate, pipes);
+    const IssueKey key_a = issue_key(std::min(a.candidate.load, start_a), a.order_key),
+                   key_b = issue_key(std::min(b.candidate.load, start_b), b.order_key);
+    const bool load_a = a.candidate.load <= start_a, load_b = b.candidate.load <= start_b, second = key_b < key_a;
+    const IssueKey first = std::min(key_a, key_b);
+    return {second ? 1U : 0U, time_of(first), second ? load_b : load_a, std::max(key_a, key_b)};
   }
-  TurnKey first = turn_key(never, 0), rival = first;
+  IssueKey first = issue_key(never, 0), rival = first;
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    const Wish& wish = slots_[slot].wish;
-    const TurnKey turn = turn_key(std::min(wish.load, start_of(slot, wish, pipes)), slots_[slot].whose);
-    rival = std::min(rival, std::max(first, turn));
-    first = std::min(first, turn);
+    const Candidate& candidate = slots_[slot].candidate;
+    const IssueKey key = issue_key(std::min(candidate.load, start_of(slot, candidate, pipes)), slots_[slot].order_key);
+    rival = std::min(rival, std::max(first, key));
+    first = std::min(first, key);
   }
-  const std::size_t slot = whose(first) & ((std::size_t{1} << slot_bits) - 1);
-  const Wish& wish = slots_[slot].wish;
-  return {slot, time_of(first), wish.load <= start_of(slot, wish, pipes), rival};
+  const std::size_t slot = order_key_of(first) & ((std::size_t{1} << slot_bits) - 1);
+  const Candidate& candidate = slots_[slot].candidate;
+  return {slot, time_of(first), candidate.load <= start_of(slot, candidate, pipes), rival};
 }
 
 }  // namespace tilescope

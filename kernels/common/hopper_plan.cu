@@ -1,0 +1,113 @@
+// Encodes the TMA descriptors and plans the launch. The driver's function is found at run time, so that no library is linked.
+#include "kernels/common/hopper_plan.h"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "kernels/common/hopper_arguments.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr int panel_elements = 64;  // 128 bytes: the widest row that the 128-byte swizzle takes
+constexpr int group_rows = 64;      // of Q and O: a consumer group loads and stores its own
+constexpr std::int64_t element = 2;
+
+using Encode = decltype(&cuTensorMapEncodeTiled);
+
+/// Returns the driver's cuTensorMapEncodeTiled; null without a driver.
+Encode encode_function() {
+  static const Encode found = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    constexpr unsigned version = 12000;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, version, cudaEnableDefault, &result) != cudaSuccess) {
+      cudaGetLastError();
+      return Encode{nullptr};
+    }
+    return reinterpret_cast<Encode>(function);
+  }();
+  return found;
+}
+
+/// Describes [planes][rows][d] as [planes][d / 64][rows][64]: a box of all panels of some rows lands as one panel after the other.
+/// Rows past the end belong to no other plane: they read as zeros and are not written.
+CUtensorMap map_of(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows) {
+  CUtensorMap map{};
+  const Encode encode = address == nullptr ? nullptr : encode_function();
+  if (encode == nullptr) return map;
+  const auto d = static_cast<cuuint64_t>(problem.head_dim), row_bytes = d * element;
+  const cuuint64_t sizes[] = {panel_elements, static_cast<cuuint64_t>(rows), d / panel_elements, static_cast<cuuint64_t>(planes)};
+  const cuuint64_t strides[] = {row_bytes, panel_elements * element, static_cast<cuuint64_t>(rows) * row_bytes};
+  const cuuint32_t box[] = {panel_elements, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(d / panel_elements), 1};
+  const cuuint32_t steps[] = {1, 1, 1, 1};
+  const auto type = problem.dtype == DataType::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  encode(&map, type, 4, const_cast<void*>(address), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return map;
+}
+
+int attribute(cudaDeviceAttr name) {
+  int value = 0;
+  if (cudaDeviceGetAttribute(&value, name, 0) != cudaSuccess) cudaGetLastError();
+  return value;
+}
+
+/// Returns two zeroed counters. Each launch leaves them zero. Launches in flight at the same time must not share them: the next of
+/// 64 pairs is used in turn.
+unsigned* next_tickets() {
+  constexpr int pairs = 64, pair_bytes = 128;
+  static unsigned* const counters = [] {
+    void* address = nullptr;
+    if (cudaMalloc(&address, pairs * pair_bytes) != cudaSuccess || cudaMemset(address, 0, pairs * pair_bytes) != cudaSuccess)
+      cudaGetLastError();
+    return static_cast<unsigned*>(address);
+  }();
+  static std::atomic<unsigned> used = 0;
+  return counters == nullptr ? nullptr : counters + used++ % pairs * (pair_bytes / sizeof(unsigned));
+}
+
+/// Returns how many planes take part at a time where the longest tiles come first: about as many as have K and V in half of the L2,
+/// through which an SM mostly reads. All sets are about equally large, because a small last one would have few short tiles to end
+/// with. Without a mask, or with few tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
+std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles) {
+  constexpr std::int64_t few_tiles = 4;
+  const std::int64_t sharing = problem.heads / problem.kv_heads, planes = problem.query_planes();
+  if (!problem.causal || tiles <= few_tiles) return sharing;
+  const std::int64_t keys_and_values = 2 * problem.seq_kv * problem.head_dim * element;
+  const std::int64_t fit = std::max<std::int64_t>(1, attribute(cudaDevAttrL2CacheSize) / 2 / keys_and_values) * sharing;
+  const std::int64_t sets = std::max<std::int64_t>(1, (planes + fit / 2) / fit);
+  return ((planes + sets - 1) / sets + sharing - 1) / sharing * sharing;
+}
+
+}  // namespace
+
+PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& problem, const DeviceTensors& tensors) {
+  device::HopperArguments arguments{};
+  const std::int64_t query_planes = problem.query_planes(), key_planes = problem.batch * problem.kv_heads;
+  arguments.q = map_of(tensors.q, query_planes, problem.seq_q, problem, group_rows);
+  arguments.o = map_of(tensors.o, query_planes, problem.seq_q, problem, group_rows);
+  arguments.k = map_of(tensors.k, key_planes, problem.seq_kv, problem, launch.block_kv);
+  arguments.v = map_of(tensors.v, key_planes, problem.seq_kv, problem, launch.block_kv);
+  arguments.lse = tensors.lse;
+  set_lengths_and_heads(arguments, problem);
+  arguments.planes = static_cast<int>(query_planes);
+  arguments.scale = static_cast<float>(problem.scale());
+  const std::int64_t tiles = (problem.seq_q + launch.block_q - 1) / launch.block_q;
+  arguments.planes_together = static_cast<int>(planes_together(problem, tiles));
+  if (launch.grid == HopperGrid::tickets && tensors.q != nullptr) arguments.tickets = next_tickets();
+
+  std::array<std::int64_t, 3> grid{tiles * query_planes, 1, 1};
+  if (launch.grid == HopperGrid::tiles)
+    grid = {tiles, query_planes, 1};
+  else if (launch.grid != HopperGrid::longest_first)
+    grid[0] = std::min<std::int64_t>(grid[0], std::max(1, attribute(cudaDevAttrMultiProcessorCount)));
+  return planned("attention", launch.function, grid, launch.threads, launch.shared_bytes, arguments);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,34 @@
+// Device code of flash2_backward_two_pass's second launch: blocks that own keys and blocks that own queries, in one grid.
+#pragma once
+
+#include "kernels/common/gradient_variants.h"
+#include "kernels/flash2_backward_two_pass/query_gradients.cuh"
+
+namespace tilescope::device {
+
+/// Grid: key tiles, then the query tiles of the group's heads; key heads; batch.
+template <class Shape>
+__global__ __launch_bounds__(Shape::threads,
+                             Shape::min_blocks) void flash2_backward_two_pass_kernel(const GradientArguments arguments) {
+  extern __shared__ __align__(128) char shared[];
+  const int key_tiles = (arguments.seq_kv + Shape::bc - 1) / Shape::bc, x = blockIdx.x;
+  if (x < key_tiles) return KeyBlock<Shape>(arguments, shared).run(block_x, [] { return nullptr; });
+  asm volatile("" ::: "memory");
+  QueryBlock<QueryShape<Shape>>(arguments, shared).run(x - key_tiles);
+}
+
+template <class T, int d, bool causal>
+GradientVariant flash2_backward_two_pass_variant() {
+  using Shape = KeyShape<T, d, causal, false, 0>;
+  constexpr int query_bytes = QueryShape<Shape>::shared_bytes;
+  return {reinterpret_cast<const void*>(&row_dot_kernel<T, d, Shape::br, 0>),
+          reinterpret_cast<const void*>(&flash2_backward_two_pass_kernel<Shape>),
+          nullptr,
+          Shape::br,
+          Shape::bc,
+          row_threads,
+          Shape::threads,
+          Shape::shared_bytes > query_bytes ? Shape::shared_bytes : query_bytes};
+}
+
+}  // namespace tilescope::device

@@ -1,0 +1,50 @@
+// flash2_longest: flash2 with the last query tile of every head first, to measure what the order of blocks is worth.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "kernels/flash2/flash2_kernel.cuh"
+#include "kernels/flash2_longest/flash2_longest_variants.h"
+#include "kernels/planned_launch.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Returns how many planes go together: a divisor of all, and K and V fit half of the L2, where an SM finds most of what it reads.
+std::int64_t planes_together(const AttentionProblem& problem) {
+  int l2_bytes = 0;
+  cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
+  const std::int64_t keys_and_values = 2 * problem.seq_kv * problem.head_dim * 2, sharing = problem.heads / problem.kv_heads;
+  std::int64_t together = std::min(problem.query_planes(), std::max<std::int64_t>(1, l2_bytes / 2 / keys_and_values) * sharing);
+  while (problem.query_planes() % together != 0) --together;
+  return together;
+}
+
+}  // namespace
+
+/// Computes O = softmax(scale * Q K^T + mask) V as flash2 does, but takes the query tiles that see the most keys first.
+/// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
+/// Types    q,k,v,o fp16 or bf16; lse and all sums fp32
+/// Limits   those of flash2
+/// Traffic  that of flash2 between L2 and SMs. HBM traffic grows, because resident blocks belong to more heads
+/// Errors   none: supports() rejects other problems before the launch
+/// New      over flash2: only the order of the blocks. The short tiles of a causal mask come last and fill the last wave
+LaunchPlan plan_flash2_longest(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64, causal = problem.causal;
+  const Flash2Variant variant = half ? (small ? flash2_longest_fp16_d64(causal) : flash2_longest_fp16_d128(causal))
+                                     : (small ? flash2_longest_bf16_d64(causal) : flash2_longest_bf16_d128(causal));
+  device::Flash2Arguments arguments{};
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.lse = tensors.lse;
+  set_lengths_and_heads(arguments, problem);
+  arguments.scale = static_cast<float>(problem.scale());
+  const std::int64_t tiles = (problem.seq_q + variant.block_q - 1) / variant.block_q, together = planes_together(problem);
+  return {planned("attention", variant.function, {together, tiles, problem.query_planes() / together}, variant.threads,
+                  variant.shared_bytes, arguments)};
+}
+
+}  // namespace tilescope

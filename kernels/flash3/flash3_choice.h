@@ -1,0 +1,24 @@
+// flash3: the fastest of the Hopper kernels for a problem, as measured on an H200 (docs/ladder.md). It has no device code.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/core/attention_problem.h"
+
+namespace tilescope {
+
+/// Returns the id of the kernel that flash3 launches.
+///
+///   d 128, and long d 64   hopper_causal
+///   d 64 and causal        hopper_wgmma_longest. Tiles of 192 rows waste work at the diagonal, and a second block on the SM hides
+///                          the start and the end of a tile as well as persistence does
+///   d 64 and Nq <= 1024    hopper_wgmma. Tiles of 192 rows waste work at the end of a short sequence
+inline std::string_view flash3_choice(const AttentionProblem& problem) {
+  constexpr std::int64_t short_rows = 1024;
+  if (problem.head_dim != 64) return "hopper_causal";
+  if (problem.causal) return "hopper_wgmma_longest";
+  return problem.seq_q <= short_rows ? "hopper_wgmma" : "hopper_causal";
+}
+
+}  // namespace tilescope

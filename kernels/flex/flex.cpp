@@ -1,0 +1,293 @@
+// Prepares and launches flex: compiled kernels by text, and lists and tables on the device by problem.
+#include "kernels/flex/flex.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "kernels/flex/flex_arguments.h"
+#include "kernels/flex/nvrtc_headers.h"
+#include "kernels/flex/nvrtc_library.h"
+#include "sim/core/units.h"
+#include "sim/masks/block_mask.h"
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr std::size_t most_prepared = 16;
+
+/// One problem's launch: the function, and the device memory that its arguments point to.
+struct Prepared {
+  AttentionProblem problem;  // keeps mask and score change, by whose addresses it is found again
+  PlannedLaunch launch;
+  device::FlexArguments arguments{};
+  std::vector<DeviceMemory> memory;
+};
+
+/// What was compiled and prepared so far. Kernels stay loaded; of the prepared problems, the latest stay.
+struct Cache {
+  std::mutex mutex;
+  std::map<std::string, const void*> kernels;  // by architecture and text
+  std::deque<Prepared> prepared;               // the latest first
+  FlexCost cost;
+};
+Cache& cache() {
+  static Cache cache;
+  return cache;
+}
+
+std::filesystem::path cache_folder() {
+  const auto of = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (!of("TILESCOPE_CACHE").empty()) return of("TILESCOPE_CACHE");
+  if (!of("XDG_CACHE_HOME").empty()) return std::filesystem::path(of("XDG_CACHE_HOME")) / "tilescope";
+  if (!of("HOME").empty()) return std::filesystem::path(of("HOME")) / ".cache" / "tilescope";
+  return {};
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+constexpr std::string_view file_mark = "tilescope flex 1\n";
+
+/// The whole text that a kernel follows from: a file holds it before the cubin, so that a name's collision is no wrong kernel.
+std::string identity_of(const std::string& text, const std::string& architecture) {
+  std::string identity = fmt::format("{}{}\n", file_mark, architecture);
+  for (const EmbeddedSource& source : embedded_kernel_sources()) identity += fmt::format("{:016x}\n", hash_of(source.text));
+  return identity + text;
+}
+
+std::filesystem::path file_of(const std::string& identity) {
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / fmt::format("flex-{:016x}.cubin", hash_of(identity));
+}
+
+/// Returns the cubin of a file whose identity is this one; empty where there is none.
+std::string read_cubin(const std::string& identity) {
+  std::ifstream file(file_of(identity), std::ios::binary);
+  std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (content.size() <= identity.size() + 1 || content.compare(0, identity.size(), identity) != 0 ||
+      content[identity.size()] != '\0')
+    return {};
+  return content.substr(identity.size() + 1);
+}
+
+/// Writes the file under another name first, so that nobody reads half of it. A folder that cannot be written is no error.
+void write_cubin(const std::string& identity, const std::string& cubin) {
+  const std::filesystem::path path = file_of(identity);
+  if (path.empty()) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const std::filesystem::path part = path.string() + fmt::format(".{}", getpid());
+  {
+    std::ofstream file(part, std::ios::binary);
+    file << identity << '\0' << cubin;
+    if (!file.good()) {
+      file.close();
+      std::filesystem::remove(part, ignored);
+      return;
+    }
+  }
+  std::filesystem::rename(part, path, ignored);
+}
+
+Result<const void*> kernel_of(const std::string& text, FlexCost& cost) {
+  const Result<DeviceInfo> device = find_device();
+  if (!device) return device.error();
+  const std::string identity = identity_of(text, fmt::format("sm_{}{}", device->compute_major, device->compute_minor));
+  auto& kernels = cache().kernels;
+  if (const auto found = kernels.find(identity); found != kernels.end()) {
+    cost.from_memory = true;
+    return found->second;
+  }
+  std::string cubin = read_cubin(identity);
+  cost.from_file = !cubin.empty();
+  if (cubin.empty()) {
+    const auto start = Clock::now();
+    Result<std::string> compiled = compile_flex(text, device->compute_major, device->compute_minor);
+    if (!compiled) return compiled.error();
+    cubin = std::move(*compiled);
+    cost.compile_seconds = seconds_since(start);
+    write_cubin(identity, cubin);
+  }
+  Result<const void*> kernel = load_kernel(cubin, "flex_kernel");
+  if (kernel) kernels[identity] = *kernel;
+  return kernel;
+}
+
+template <class Word>
+Result<const void*> copied(const std::vector<Word>& words, std::vector<DeviceMemory>& memory) {
+  const auto bytes = static_cast<std::int64_t>(words.size() * sizeof(Word));
+  Result<DeviceMemory> made = DeviceMemory::allocate(std::max<std::int64_t>(bytes, 4));
+  if (!made) return made.error();
+  if (Status written = made->write(words.data(), bytes); !written) return written.error();
+  memory.push_back(std::move(*made));
+  return memory.back().address();
+}
+
+void set_sizes(device::FlexArguments& a, const AttentionProblem& p) {
+  a.seq_q = static_cast<int>(p.seq_q);
+  a.seq_kv = static_cast<int>(p.seq_kv);
+  a.heads = static_cast<int>(p.heads);
+  a.kv_heads = static_cast<int>(p.kv_heads);
+  a.batch = static_cast<int>(p.batch);
+  a.head_dim = static_cast<int>(p.head_dim);
+  a.scale = static_cast<float>(p.scale());
+}
+
+/// Copies a mask's lists. Returns the key tiles of the longest list of a row.
+Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& text, Prepared& prepared) {
+  device::FlexArguments& a = prepared.arguments;
+  const TileShape tile = flash2_kernel_tile(problem);
+  const std::shared_ptr<const Mask> mask = mask_of(problem);
+  const BlockMask blocks = block_mask_of(*mask, problem, mask_block_of(problem, tile));
+  const BlockArrays partial = arrays_of(blocks.partial, blocks.cols), full = arrays_of(blocks.full, blocks.cols);
+  const std::vector<std::int32_t>* from[] = {&partial.counts, &partial.indices, &full.counts, &full.indices};
+  const std::int32_t** to[] = {&a.partial_count, &a.partial, &a.full_count, &a.full};
+  for (int i = 0; i < 4; ++i) {
+    const Result<const void*> address = copied(*from[i], prepared.memory);
+    if (!address) return address.error();
+    *to[i] = static_cast<const std::int32_t*>(*address);
+  }
+  a.list_rows = static_cast<int>(blocks.rows);
+  a.list_columns = static_cast<int>(blocks.cols);
+  a.list_planes_of_batch = blocks.mask_batch > 1 ? static_cast<int>(blocks.mask_heads) : 0;
+  a.list_planes_of_head = blocks.mask_heads > 1 ? 1 : 0;
+  a.query_tiles_of_block = static_cast<int>(blocks.block.block_q / tile.block_q);
+  a.last_query_tile_first = later_rows_see_more(blocks) ? 1 : 0;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < partial.counts.size(); ++i) most = std::max<std::int64_t>(most, partial.counts[i] + full.counts[i]);
+  return most * text.tiles_of_block;
+}
+
+Result<Prepared> prepared_now(const AttentionProblem& problem, FlexCost& cost) {
+  Result<FlexText> text = flex_text(problem);
+  if (!text) return text.error();
+  const auto start = Clock::now();
+  Prepared prepared;
+  prepared.problem = problem;
+  set_sizes(prepared.arguments, problem);
+  std::int64_t most_visits = 0;
+  if (problem.has_mask()) {
+    const Result<std::int64_t> most = set_lists(problem, *text, prepared);
+    if (!most) return most.error();
+    most_visits = *most;
+  }
+  const KernelSource& source = text->source;
+  for (std::size_t i = 0; i < source.tables.size(); ++i) {
+    const CapturedTable& table = *source.tables[i];
+    const Result<const void*> address =
+        table.type == ValueType::real ? copied(table.reals, prepared.memory) : copied(table.integers, prepared.memory);
+    if (!address) return address.error();
+    prepared.arguments.tables[i] = *address;
+  }
+  std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.scalars);
+  cost.lists_seconds = seconds_since(start);
+  const Result<const void*> kernel = kernel_of(text->text, cost);
+  if (!kernel) return kernel.error();
+  const TileShape tile = flash2_kernel_tile(problem);
+  prepared.launch = planned("attention", *kernel, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch}, 128,
+                            flex_shared_bytes(problem, source, most_visits), prepared.arguments);
+  return prepared;
+}
+
+/// Finds a prepared problem and moves it to the front; null where there is none.
+Prepared* find_prepared(const AttentionProblem& problem) {
+  std::deque<Prepared>& all = cache().prepared;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!(all[i].problem == problem)) continue;
+    if (i > 0) std::swap(all[0], all[i]);
+    return &all.front();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+namespace {
+
+Result<std::string> compiled_for(const std::string& text, const std::string& architecture) {
+  std::vector<EmbeddedSource> headers(std::begin(nvrtc_headers), std::end(nvrtc_headers));
+  for (const EmbeddedSource& source : embedded_kernel_sources()) headers.push_back(source);
+  return compile_with_nvrtc(text, headers, architecture);
+}
+
+}  // namespace
+
+Result<std::string> compile_flex(const std::string& text, int compute_major, int compute_minor) {
+  return compiled_for(text, fmt::format("sm_{}{}", compute_major, compute_minor));
+}
+
+Status check_flex(const std::string& text) {
+  const Result<std::string> nothing = compiled_for(text, "compute_90");
+  if (!nothing) return nothing.error();
+  return Done{};
+}
+
+Status prepare_flex(const AttentionProblem& problem) {
+  const std::lock_guard lock(cache().mutex);
+  if (find_prepared(problem) != nullptr) return Done{};
+  FlexCost cost;
+  Result<Prepared> prepared = prepared_now(problem, cost);
+  if (!prepared) return prepared.error();
+  std::deque<Prepared>& all = cache().prepared;
+  if (all.size() >= most_prepared) {
+    if (Status idle = wait_for(nullptr); !idle) return idle;  // its lists may be in use
+    all.pop_back();
+  }
+  all.push_front(std::move(*prepared));
+  cache().cost = cost;
+  return Done{};
+}
+
+LaunchPlan plan_flex(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  const std::lock_guard lock(cache().mutex);
+  Prepared* const prepared = find_prepared(problem);
+  if (prepared == nullptr) {
+    const TileShape tile = flash2_kernel_tile(problem);
+    return {planned("attention", nullptr, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch}, 128, 0,
+                    device::FlexArguments{})};
+  }
+  device::FlexArguments arguments = prepared->arguments;
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.lse = tensors.lse;
+  PlannedLaunch launch = prepared->launch;
+  std::memcpy(launch.arguments.data(), &arguments, sizeof(arguments));
+  return {launch};
+}
+
+Status launch_flex(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
+  if (Status ready = prepare_flex(problem); !ready) return ready;
+  return launch(plan_flex(problem, tensors).front(), stream);
+}
+
+FlexCost last_flex_cost() {
+  const std::lock_guard lock(cache().mutex);
+  return cache().cost;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,64 @@
+// The flex kernel: attention with a mask and a score change from expressions, compiled for the request at run time.
+//
+//   problem ─► flex_text()  ─► NVRTC ─► cubin, kept in memory and in a file ─► loaded kernel ─┐
+//           └► block lists and tables, copied to the device once ────────────────────────────┴─► launch_flex()
+//
+//   Constants of the expressions, sizes and tables are arguments: another value, length or table needs no compilation.
+//   Files: TILESCOPE_CACHE, else XDG_CACHE_HOME/tilescope, else ~/.cache/tilescope.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/device.h"
+#include "sim/core/attention_problem.h"
+#include "sim/masks/kernel_source.h"
+
+namespace tilescope {
+
+/// Runs attention with the problem's mask and score change, after prepare_flex(). Does not wait for the stream.
+/// Equation  O = softmax(f(scale Q K^T) + mask) V; a row that sees no key has O = 0 and L = -inf
+/// Shapes    q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq], all on the device
+/// Types     q,k,v,o fp16 or bf16; lse and all sums fp32
+/// Limits    D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
+/// Traffic   l2_to_sm = flash2's over the listed blocks, plus lists and tables as FlexTraffic counts them
+/// Errors    those of prepare_flex() and of the device
+/// Source    arXiv:2412.05496; the loop is arXiv:2307.08691, Algorithm 1
+Status launch_flex(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
+
+/// Compiles the kernel, unless it is cached, and copies lists and tables to the device, unless they are there. Takes about a second
+/// for new expressions, and microseconds for known ones.
+/// Errors  no NVRTC; a text that it does not take; more tables, or more blocks in a row, than the kernel holds; those of the device
+Status prepare_flex(const AttentionProblem& problem);
+
+/// Returns the launch of a prepared problem. Without prepare_flex() it has its grid, threads and shared memory, but no function.
+LaunchPlan plan_flex(const AttentionProblem& problem, const DeviceTensors& tensors);
+
+/// What flex compiles for a problem.
+struct FlexText {
+  KernelSource source;  // the expressions' part, with the values of their constants
+  std::string text;     // the whole translation unit
+  bool ragged = false;
+  int tiles_of_block = 1;
+};
+/// Errors  a mask that is no expression; a mask block that the tile does not divide; too many tables
+Result<FlexText> flex_text(const AttentionProblem& problem);
+
+/// Returns the bytes of shared memory of a block whose longest list names `most_visits` key tiles.
+std::int64_t flex_shared_bytes(const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits);
+
+/// Compiles a text for a compute capability: a cubin.
+/// Errors  no NVRTC: where it was searched; what NVRTC said
+Result<std::string> compile_flex(const std::string& text, int compute_major, int compute_minor);
+
+/// Returns whether NVRTC takes a text. It stops before machine code, which takes most of the time of compile_flex().
+Status check_flex(const std::string& text);
+
+/// Where the time of the last prepare_flex() went.
+struct FlexCost {
+  double compile_seconds = 0, lists_seconds = 0;
+  bool from_memory = false, from_file = false;
+};
+FlexCost last_flex_cost();
+
+}  // namespace tilescope

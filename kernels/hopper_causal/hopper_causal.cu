@@ -1,0 +1,24 @@
+// hopper_causal: hopper_persistent whose blocks draw their tiles, the longest first.
+#include "kernels/common/hopper_plan.h"
+#include "kernels/hopper_causal/hopper_causal_kernel.cuh"
+
+namespace tilescope {
+
+/// Computes O = softmax(scale * Q K^T + mask) V.
+/// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
+/// Types    q,k,v,o fp16 or bf16; lse and all sums fp32
+/// Limits   D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; compute capability 9.0
+/// Traffic  l2_to_sm = B Hq (Nq D + 2 ceil(Nq/Br) Nk D) * 2 bytes when nothing is masked; Br is 192 (d 64) or 128 (d 128)
+///          and 32 bytes for each ticket: ceil(Nq/Br) B Hq, and one a block
+///          sm_to_l2 = B Hq (Nq D * 2 + Nq * 4) bytes
+/// Errors   none: supports() rejects other problems before the launch
+/// New      over hopper_persistent: tickets from a counter, the tiles that see the most keys first, heads in sets that fit the L2
+LaunchPlan plan_hopper_causal(const AttentionProblem& problem, const DeviceTensors& tensors) {
+  return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
+    using namespace device;
+    using Shape = TicketShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>>;
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape>, HopperGrid::tickets);
+  })};
+}
+
+}  // namespace tilescope

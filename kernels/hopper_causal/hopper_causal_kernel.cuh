@@ -1,0 +1,42 @@
+// Device code of hopper_causal: persistent blocks that draw their tiles, longest first.
+#pragma once
+
+#include "kernels/hopper_causal/tickets.cuh"
+
+namespace tilescope::device {
+
+/// `Worker` is the consumer; kernels/lab/ladder_library.cu takes simpler ones.
+template <class Shape, class Worker = OverlappedConsumer<Shape, PingPong<Shape::groups>>>
+__global__ __launch_bounds__(Shape::threads, 1) void hopper_causal_kernel(const __grid_constant__ HopperArguments arguments) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) char shared[];
+  const RolesMemory<Shape> memory(shared_address(shared));
+  Tickets<4 * Shape::groups> tickets(memory.end);
+  if (threadIdx.x == 0) tickets.start_barriers();
+  memory.prepare();
+  const int total = (arguments.seq_q + Shape::br - 1) / Shape::br * arguments.planes;
+  take_roles<Shape>(
+      [&] {
+        Producer<Shape> producer{arguments, memory};
+        int index = blockIdx.x;
+        tickets.tell(index);
+        while (index < total) {
+          const int next = draw_ticket(arguments.tickets);  // its latency passes under the loads
+          producer.load(longest_first<Shape>(arguments, index));
+          tickets.tell(index = next);
+        }
+        return_tickets(arguments.tickets);
+      },
+      [&](int group) {
+        Worker consumer(arguments, memory, group);
+        for (int index = tickets.hear(consumer.lane); index < total; index = tickets.hear(consumer.lane)) {
+          const auto tile = longest_first<Shape>(arguments, index);
+          consumer.visit(tile);
+          consumer.store(tile);
+        }
+        stores_have_read();
+      });
+#endif
+}
+
+}  // namespace tilescope::device

@@ -1,0 +1,59 @@
+// A consumer group that starts the product of the next key tile before the softmax of this one.
+//
+//   tensor cores   S0 │ S1      O += P0 V0 │ S2      O += P1 V1 │ …
+//   the group         │ softmax of S0      │ softmax of S1      │ …        P needs registers of its own, beside S
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/hopper_producer/hopper_roles.cuh"
+
+namespace tilescope::device {
+
+template <class Shape, class Turns = NoTurns>
+struct OverlappedConsumer : Consumer<Shape, Turns> {
+  using Consumer<Shape, Turns>::Consumer;
+  using Tile = HopperTile<Shape>;
+
+  __device__ __forceinline__ void visit(const Tile& tile) {
+    this->work.clear();
+    if (tile.key_tiles == 0) return;
+    this->await_queries();
+    int t = tile.key_tiles - 1;
+    const int first_masked = this->first_masked(tile);
+    this->start_scores();
+    this->turns.pass();
+    wgmma_wait<0>();
+    this->scores_done();
+    if (t >= first_masked) this->mask(tile, t);
+    this->work.softmax(this->scale_log2);
+    this->work.round();
+    --t;
+    if constexpr (Shape::causal)
+      for (; t >= 0 && t >= first_masked; --t) step(tile, t, std::true_type());
+    for (; t >= 0; --t) step(tile, t, std::false_type());
+    this->queries_done();
+    this->start_output();
+    wgmma_wait<0>();
+    this->output_done();
+  }
+
+ private:
+  /// Starts S of key tile t, then O += P V of the one before. The softmax of S runs under that second product.
+  template <class Masked>
+  __device__ __forceinline__ void step(const Tile& tile, int t, Masked) {
+    this->start_scores();
+    this->start_output();
+    this->turns.pass();
+    wgmma_wait<1>();
+    this->scores_done();
+    if constexpr (Masked::value) this->mask(tile, t);
+    this->work.softmax(this->scale_log2);
+    wgmma_wait<0>();
+    this->output_done();
+    this->work.rescale();
+    this->work.round();
+  }
+};
+
+}  // namespace tilescope::device

@@ -1,0 +1,226 @@
+// The two roles of a block: a producer, one thread that starts all copies, and consumers, groups of 64 query rows that compute.
+//
+//   They meet at mbarriers. "full" completes when the bytes of a copy have landed, "empty" when all consumer warps have read them:
+//
+//     producer   wait k_empty ─► copy K ─► k_full          wait v_empty ─► copy V ─► v_full
+//     consumer   wait k_full ─► S = Q K^T ─► k_empty ─► softmax ─► wait v_full ─► O += P V ─► v_empty
+#pragma once
+
+#include "kernels/common/hopper_attention.cuh"
+
+namespace tilescope::device {
+
+/// Shape of a block with a producer group beside the consumers. `own_output` keeps O apart from Q, so that the next Q can come
+/// early.
+template <class Base, bool own_output = false>
+struct RolesShape : Base {
+  static constexpr int threads = 128 * (Base::groups + 1), stages = Base::stages;
+  static constexpr bool has_own_output = own_output;
+  // Of 65536 registers. setmaxnreg moves them from the producer to the consumers.
+  static constexpr int consumer_registers = Base::groups == 3 ? 160 : 232, producer_registers = Base::groups == 3 ? 32 : 40;
+  static constexpr int output_bytes = own_output ? Base::q_bytes : 0;
+  static constexpr int barrier_count = 2 * Base::groups + 4 * stages;
+  static constexpr int barriers_at = Base::q_bytes + 2 * Base::ring_bytes + output_bytes + Base::lse_bytes;
+  static constexpr int shared_bytes = barriers_at + 8 * barrier_count;
+};
+
+/// Addresses of the tiles and barriers in shared memory.
+template <class Shape>
+struct RolesMemory {
+  std::uint32_t q, k, v, o, l, q_full, q_empty, k_full, k_empty, v_full, v_empty, end;
+
+  __device__ __forceinline__ explicit RolesMemory(std::uint32_t start)
+      : q(start),
+        k(q + Shape::q_bytes),
+        v(k + Shape::ring_bytes),
+        o(Shape::has_own_output ? v + Shape::ring_bytes : q),
+        l(v + Shape::ring_bytes + Shape::output_bytes),
+        q_full(start + Shape::barriers_at),
+        q_empty(q_full + 8 * Shape::groups),
+        k_full(q_empty + 8 * Shape::groups),
+        k_empty(k_full + 8 * Shape::stages),
+        v_full(k_empty + 8 * Shape::stages),
+        v_empty(v_full + 8 * Shape::stages),
+        end(v_empty + 8 * Shape::stages) {}
+
+  /// Initialises the barriers; synchronises the block.
+  __device__ __forceinline__ void prepare() const {
+    if (threadIdx.x == 0) {
+      start_barriers();
+      barriers_ready();
+    }
+    __syncthreads();
+  }
+
+ private:
+  __device__ __forceinline__ void start_barriers() const {
+    constexpr int consumer_warps = 4 * Shape::groups;
+    for (int i = 0; i < Shape::groups; ++i) barrier_start(q_full + 8 * i, 1), barrier_start(q_empty + 8 * i, 4);
+    for (int i = 0; i < Shape::stages; ++i) {
+      barrier_start(k_full + 8 * i, 1), barrier_start(k_empty + 8 * i, consumer_warps);
+      barrier_start(v_full + 8 * i, 1), barrier_start(v_empty + 8 * i, consumer_warps);
+    }
+  }
+};
+
+/// The producer.
+template <class Shape>
+struct Producer {
+  const HopperArguments& arguments;
+  const RolesMemory<Shape>& memory;
+  RingPlace<Shape::stages> place{};
+  std::uint32_t q_round = 0;
+
+  /// Loads everything that the consumers read for a query tile. Waits only where the ring is full.
+  __device__ __forceinline__ void load(const HopperTile<Shape>& tile) {
+    for (int j = 0; j < tile.key_tiles; ++j) {
+      const int row = (tile.key_tiles - 1 - j) * Shape::bc;
+      if (j == 0) load_queries(tile, 0);
+      load_part(arguments.k, memory.k, memory.k_full, memory.k_empty, row, tile.kv_plane);
+      if (j == 0)
+        for (int g = 1; g < Shape::groups; ++g) load_queries(tile, g);
+      load_part(arguments.v, memory.v, memory.v_full, memory.v_empty, row, tile.kv_plane);
+      place.next();
+    }
+    if (tile.key_tiles > 0) ++q_round;
+  }
+
+ private:
+  __device__ __forceinline__ void load_queries(const HopperTile<Shape>& tile, int group) {
+    const std::uint32_t full = memory.q_full + 8 * group;
+    barrier_wait(memory.q_empty + 8 * group, (q_round & 1) ^ 1);
+    // A group without rows computes on what lies there, and stores nothing.
+    const bool has_rows = tile.first_row + group * 64 < arguments.seq_q;
+    barrier_arrive_expecting(full, has_rows ? Shape::group_bytes : 0);
+    if (has_rows) load_box(memory.q + group * Shape::group_bytes, &arguments.q, full, tile.first_row + group * 64, tile.plane);
+  }
+  __device__ __forceinline__ void load_part(const CUtensorMap& map, std::uint32_t ring, std::uint32_t full, std::uint32_t empty,
+                                            int row, int plane) {
+    barrier_wait(empty + 8 * place.stage, place.parity ^ 1);
+    barrier_arrive_expecting(full + 8 * place.stage, Shape::kv_bytes);
+    load_box(ring + place.stage * Shape::kv_bytes, &map, full + 8 * place.stage, row, plane);
+  }
+};
+
+/// Consumers that compute whenever their operands are there.
+struct NoTurns {
+  __device__ __forceinline__ explicit NoTurns(int) {}
+  __device__ __forceinline__ void await() const {}
+  __device__ __forceinline__ void pass() const {}
+};
+
+/// One consumer group. `Turns` orders the groups' products.
+template <class Shape, class Turns = NoTurns>
+struct Consumer {
+  const HopperArguments& arguments;
+  const RolesMemory<Shape>& memory;
+  const int group, warp, lane;
+  const Turns turns;
+  const float scale_log2;
+  const std::uint64_t q, k, v;  // descriptors
+  RingPlace<Shape::stages> k_place{}, v_place{};
+  std::uint32_t q_parity = 0;
+  HopperGroup<Shape> work;
+
+  __device__ __forceinline__ Consumer(const HopperArguments& kernel_arguments, const RolesMemory<Shape>& shared, int group_index)
+      : arguments(kernel_arguments),
+        memory(shared),
+        group(group_index),
+        warp(__shfl_sync(0xffffffffu, threadIdx.x / 32 & 3, 0)),
+        lane(threadIdx.x & 31),
+        turns(group),
+        scale_log2(arguments.scale * log2_e),
+        q(wgmma_descriptor(memory.q + group * Shape::group_bytes, 16)),
+        k(wgmma_descriptor(memory.k, 16)),
+        v(wgmma_descriptor(memory.v, Shape::kv_panel_bytes)) {}
+
+  /// Announces that this warp has read a buffer.
+  __device__ __forceinline__ void release(std::uint32_t empty) const {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(empty);
+  }
+  __device__ __forceinline__ void await_queries() {
+    barrier_wait(memory.q_full + 8 * group, q_parity);
+    q_parity ^= 1;
+  }
+  /// Lets the producer overwrite Q, where O has a place of its own.
+  __device__ __forceinline__ void queries_done() const {
+    if constexpr (Shape::has_own_output) release(memory.q_empty + 8 * group);
+  }
+  __device__ __forceinline__ void start_scores() {
+    barrier_wait(memory.k_full + 8 * k_place.stage, k_place.parity);
+    turns.await();
+    work.start_scores(q, k + k_place.stage * (Shape::kv_bytes >> 4));
+  }
+  __device__ __forceinline__ void scores_done() {
+    pin(work.s);
+    release(memory.k_empty + 8 * k_place.stage);
+    k_place.next();
+  }
+  __device__ __forceinline__ void start_output() {
+    barrier_wait(memory.v_full + 8 * v_place.stage, v_place.parity);
+    work.start_output(v + v_place.stage * (Shape::kv_bytes >> 4));
+  }
+  __device__ __forceinline__ void output_done() {
+    pin(work.o);
+    pin(work.p);
+    release(memory.v_empty + 8 * v_place.stage);
+    v_place.next();
+  }
+  __device__ __forceinline__ int first_row(const HopperTile<Shape>& tile) const { return tile.first_row + group * 64; }
+  /// Returns the first key tile, from the left, that the group must mask.
+  __device__ __forceinline__ int first_masked(const HopperTile<Shape>& tile) const {
+    return HopperTile<Shape>::visible_keys(arguments, first_row(tile)) / Shape::bc;
+  }
+  __device__ __forceinline__ void mask(const HopperTile<Shape>& tile, int key_tile) {
+    const int keys = Shape::causal ? first_row(tile) + warp * 16 + 1 + arguments.seq_kv - arguments.seq_q : arguments.seq_kv;
+    work.mask(keys - key_tile * Shape::bc, lane);
+  }
+
+  /// Visits the key tiles: product, softmax, product, one after the other.
+  __device__ __forceinline__ void visit(const HopperTile<Shape>& tile) {
+    work.clear();
+    if (tile.key_tiles > 0) await_queries();
+    for (int t = tile.key_tiles - 1; t >= 0; --t) {
+      start_scores();
+      wgmma_wait<0>();
+      scores_done();
+      if (t >= first_masked(tile)) mask(tile, t);
+      work.softmax(scale_log2);
+      work.rescale();
+      work.round();
+      start_output();
+      wgmma_wait<0>();
+      output_done();
+    }
+    if (tile.key_tiles > 0) queries_done();
+  }
+  /// Writes the group's rows of O and L.
+  __device__ __forceinline__ void store(const HopperTile<Shape>& tile) {
+    const std::uint32_t own = memory.o + group * Shape::group_bytes;
+    const int row = first_row(tile);
+    const bool leader = (threadIdx.x & 127) == 0;
+    const std::uint32_t lse = memory.l + group * 64 * 4;
+    if (Shape::has_own_output) {  // the store before may still be reading
+      if (leader) stores_have_read();
+      named_sync(1 + group, 128);
+    }
+    work.finish(own, lse, scale_log2, warp, lane);
+    store_group<Shape>(arguments, own, lse, row, tile.plane, group);
+  }
+};
+
+/// Splits the block into its roles: calls produce() on one thread and consume(group) on the consumer groups.
+template <class Shape, class Produce, class Consume>
+__device__ __forceinline__ void take_roles(Produce produce, Consume consume) {
+  const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+  if (warpgroup == 0) {
+    give_registers<Shape::producer_registers>();
+    if (threadIdx.x == 0) produce();
+  } else {
+    take_registers<Shape::consumer_registers>();
+    consume(warpgroup - 1);
+  }
+}
+
+}  // namespace tilescope::device

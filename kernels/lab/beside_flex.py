@@ -1,0 +1,112 @@
+"""Compares flex with PyTorch's compiled FlexAttention in one run on one GPU: forward ms and ratios of eleven masks and score changes.
+
+Usage: python3 kernels/lab/beside_flex.py LIBRARY [OUT.json]
+LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch 2.5 or later with CUDA, and Triton for its timer.
+B 2, H 16, N 8192, head dimensions 64 and 128, fp16. Documents have 700 tokens, windows 1024 keys; soft-capping is exact on both sides.
+PyTorch runs before and after flex, and its faster run counts. Also: flex against flash2 where the mask is causal.
+"""
+import ctypes
+import json
+import math
+import sys
+
+import torch
+import torch._dynamo
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from triton.testing import do_bench
+
+B, H, N = 2, 16, 8192
+torch._dynamo.config.cache_size_limit = 64  # after 8 variants PyTorch falls back to an unfused kernel, and says nothing
+library = ctypes.CDLL(sys.argv[1])
+library.tilescope_run.restype = library.tilescope_run_flex.restype = ctypes.c_char_p
+compiled = torch.compile(flex_attention, dynamic=False)
+doc = (torch.arange(N, device="cuda", dtype=torch.int32) // 700).contiguous()
+
+CAUSAL = ("q >= kv", lambda b, h, q, kv: q >= kv)
+ALIBI = ("score + exp2(-8.0 * (h + 1) / H) * (kv - q)", lambda s, b, h, q, kv: s + torch.exp2(-8.0 * (h + 1) / H) * (kv - q))
+SOFTCAP = ("20 * tanh(score / 20)", lambda s, b, h, q, kv: 20 * torch.tanh(s / 20))
+RELATIVE = ("score + (q - kv)", lambda s, b, h, q, kv: s + (q - kv))
+NONE = ("", None)
+CASES = {
+    "full": (NONE, NONE),
+    "causal": (CAUSAL, NONE),
+    "window1024": (("q >= kv && q - kv <= 1024", lambda b, h, q, kv: (q >= kv) & (q - kv <= 1024)), NONE),
+    "prefix2048": (("kv < 2048 || q >= kv", lambda b, h, q, kv: (kv < 2048) | (q >= kv)), NONE),
+    "document": (("doc[q] == doc[kv]", lambda b, h, q, kv: doc[q] == doc[kv]), NONE),
+    "doc_causal_window": (("doc[q] == doc[kv] && q >= kv && q - kv <= 1024",
+                           lambda b, h, q, kv: (doc[q] == doc[kv]) & (q >= kv) & (q - kv <= 1024)), NONE),
+    "alibi": (NONE, ALIBI),
+    "softcap": (NONE, SOFTCAP),
+    "relative": (NONE, RELATIVE),
+    "causal alibi": (CAUSAL, ALIBI),
+    "causal softcap": (CAUSAL, SOFTCAP),
+}
+
+
+def run(q, k, v, o, lse, mask, score):
+    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, q.shape[-1])
+    addresses = (ctypes.c_void_p * 5)(*(t.data_ptr() for t in (q, k, v, o, lse)))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    names, tables = (ctypes.c_char_p * 1)(b"doc"), (ctypes.c_void_p * 1)(doc_on_host.data_ptr())
+    lengths = (ctypes.c_longlong * 1)(N)
+    error = library.tilescope_run_flex(sizes, 0, mask.encode(), score.encode(), 1, names, tables, lengths, addresses, stream)
+    if error:
+        raise RuntimeError(error.decode())
+
+
+def run_flash2(q, k, v, o, lse):
+    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, q.shape[-1])
+    addresses = (ctypes.c_void_p * 9)(q.data_ptr(), k.data_ptr(), v.data_ptr(), None, None, o.data_ptr(), lse.data_ptr(), None, None)
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    error = library.tilescope_run(b"flash2", sizes, 0, 1, addresses, stream)
+    if error:
+        raise RuntimeError(error.decode())
+
+
+def milliseconds(work):
+    return do_bench(work, warmup=15, rep=50, return_mode="median")
+
+
+def measure(dim, name, mask, score):
+    q, k, v = (torch.randn(B, H, N, dim, device="cuda", dtype=torch.float16) for _ in range(3))
+    o, lse = torch.full_like(q, float("nan")), torch.empty(B, H, N, device="cuda")
+    blocks = create_block_mask(mask[1], None, None, N, N, device="cuda") if mask[1] else None
+
+    def theirs():
+        return compiled(q, k, v, score_mod=score[1], block_mask=blocks)
+
+    def ours():
+        run(q, k, v, o, lse, mask[0], score[0])
+    expected = theirs()
+    ours()
+    error = ((o.float() - expected.float()).norm() / expected.float().norm()).item()
+    first, mine, second = milliseconds(theirs), milliseconds(ours), milliseconds(theirs)
+    row = dict(case=name, d=dim, flex_ms=mine, pytorch_ms=min(first, second), ratio=min(first, second) / mine, error=error)
+    if name == "causal":
+        row["flash2_causal_ms"] = milliseconds(lambda: run_flash2(q, k, v, o, lse))
+    return row
+
+
+doc_on_host = doc.cpu()
+
+
+def main():
+    rows = []
+    for dim in (64, 128):
+        for name, (mask, score) in CASES.items():
+            rows.append(measure(dim, name, mask, score))
+            print("{case:18} d {d:3}  flex {flex_ms:.4f} ms  PyTorch {pytorch_ms:.4f} ms  {ratio:.3f}  error {error:.1e}".format(**rows[-1]),
+                  flush=True)
+            if "flash2_causal_ms" in rows[-1]:
+                print(f"                         flash2 causal {rows[-1]['flash2_causal_ms']:.4f} ms")
+    mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
+    print(f"geometric mean of flex over PyTorch's FlexAttention: {mean:.3f} over {len(rows)} cases")
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w") as file:
+            json.dump(dict(device=torch.cuda.get_device_name(), torch=torch.__version__, cuda=torch.version.cuda,
+                           geometric_mean=mean, rows=rows), file, indent=1)
+    if any(r["error"] > 2e-3 for r in rows):
+        sys.exit("flex and PyTorch differ")
+
+
+main()

@@ -1,0 +1,460 @@
+// Measures the asynchronous units of a Hopper SM: wgmma (issue, latency, two groups at once, softmax under a product), mbarriers
+// and named barriers (one way), TMA boxes (issue, latency from the L2 and from HBM, bandwidth of one SM and of all).
+//
+//   nvcc -O3 -std=c++20 -gencode=arch=compute_90a,code=sm_90a kernels/lab/hopper_units.cu -o hopper_units
+//   ./hopper_units
+//
+// All figures are SM clock cycles, the median of several launches unless a line says otherwise.
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace {
+
+void check(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return;
+  std::printf("%s failed: %s\n", what, cudaGetErrorString(code));
+  std::fflush(stdout);
+  std::exit(1);
+}
+
+__device__ __forceinline__ long long clock_now() {
+  long long value;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
+  return value;
+}
+__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+// mbarriers.
+__device__ __forceinline__ void mbarrier_init(std::uint64_t* bar, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(count) : "memory");
+}
+__device__ __forceinline__ void mbarrier_arrive(std::uint64_t* bar) {
+  asm volatile("{.reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%0];}" ::"r"(shared_address(bar)) : "memory");
+}
+__device__ __forceinline__ void mbarrier_expect(std::uint64_t* bar, int bytes) {
+  asm volatile("{.reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1;}" ::"r"(shared_address(bar)), "r"(bytes)
+               : "memory");
+}
+__device__ __forceinline__ void mbarrier_wait(std::uint64_t* bar, int parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\nbra "
+      "again;\nover:\n}" ::"r"(shared_address(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+// wgmma m64n128k16, fp16 factors, fp32 sums.
+#define SUMS_8(i) \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SUMS_64 SUMS_8(0), SUMS_8(8), SUMS_8(16), SUMS_8(24), SUMS_8(32), SUMS_8(40), SUMS_8(48), SUMS_8(56)
+#define NAMES_64                                                                                                                  \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,"           \
+  "%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%" \
+  "62,%63}"
+__device__ __forceinline__ void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " NAMES_64 ", %64, %65, 1, 1, 1, 0, 0;"
+               : SUMS_64
+               : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiply(float (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " NAMES_64 ", {%64,%65,%66,%67}, %68, 1, 1, 1, 0;"
+               : SUMS_64
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+__device__ __forceinline__ void fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int left>
+__device__ __forceinline__ void wait_group(float (&d)[64]) {
+  asm volatile("wgmma.wait_group.sync.aligned %64;" : SUMS_64 : "n"(left) : "memory");
+}
+__device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
+  return (address & 0x3ffffu) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{8 * 128 >> 4} << 32 | std::uint64_t{1} << 62;
+}
+
+constexpr int factor_bytes = (2 * 64 + 128) * 128;  // two left factors and a right one
+
+__device__ __forceinline__ void fill_factors(std::uint32_t* words) {
+  for (int i = threadIdx.x; i < factor_bytes / 4; i += blockDim.x) words[i] = 0x28002800u ^ (i * 2654435761u & 0x83ff83ffu);
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+}
+
+/// Issues a chain of `count` products with one warpgroup; clocks: start, all issued, all done.
+template <bool registers, int count>
+__global__ __launch_bounds__(128) void chain_kernel(long long* out, float* sink) {
+  extern __shared__ __align__(1024) std::uint32_t words[];
+  fill_factors(words);
+  const std::uint64_t left = descriptor(shared_address(words)), right = descriptor(shared_address(words) + 2 * 64 * 128);
+  const std::uint32_t a[4] = {words[threadIdx.x], words[threadIdx.x + 128], words[threadIdx.x + 256], words[threadIdx.x + 384]};
+  float d[64] = {};
+#pragma unroll 1
+  for (int repeat = 0; repeat < 4; ++repeat) {
+    __syncthreads();
+    fence();
+    const long long start = clock_now();
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t along = i % 4 * 2;
+      if constexpr (registers)
+        multiply(d, a, right + along);
+      else
+        multiply(d, left + along, right + along);
+    }
+    commit();
+    const long long issued = clock_now();
+    wait_group<0>(d);
+    const long long done = clock_now();
+    if (threadIdx.x == 0) out[0] = issued - start, out[1] = done - start;
+  }
+  float total = 0;
+  for (float x : d) total += x;
+  sink[threadIdx.x] = total;
+}
+
+/// Two warpgroups, a chain of 32 products each; the second begins `delay` cycles later. Clocks by group: start, issued, done.
+template <int count>
+__global__ __launch_bounds__(256) void two_groups_kernel(int delay, long long* out, float* sink) {
+  extern __shared__ __align__(1024) std::uint32_t words[];
+  fill_factors(words);
+  const int group = threadIdx.x / 128;
+  const std::uint64_t left = descriptor(shared_address(words) + group * 64 * 128),
+                      right = descriptor(shared_address(words) + 2 * 64 * 128);
+  float d[64] = {};
+#pragma unroll 1
+  for (int repeat = 0; repeat < 4; ++repeat) {
+    __syncthreads();
+    const long long origin = clock_now();
+    if (group == 1)
+      while (clock_now() - origin < delay) {}
+    fence();
+    const long long start = clock_now();
+#pragma unroll
+    for (int i = 0; i < count; ++i) multiply(d, left + i % 4 * 2, right + i % 4 * 2);
+    commit();
+    const long long issued = clock_now();
+    wait_group<0>(d);
+    const long long done = clock_now();
+    if (threadIdx.x % 128 == 0) {
+      out[group * 4] = start, out[group * 4 + 1] = issued, out[group * 4 + 2] = done, out[group * 4 + 3] = origin;
+    }
+  }
+  float total = 0;
+  for (float x : d) total += x;
+  sink[threadIdx.x] = total;
+}
+
+/// S and then PV are issued; `exps` exponentials of the lane run between the wait for S and the wait for PV.
+/// Clocks from the start: both issued, S done, exponentials done, PV done.
+template <int products>
+__global__ __launch_bounds__(128) void overlap_kernel(int exps, long long* out, float* sink) {
+  extern __shared__ __align__(1024) std::uint32_t words[];
+  fill_factors(words);
+  const std::uint64_t left = descriptor(shared_address(words)), right = descriptor(shared_address(words) + 2 * 64 * 128);
+  float s[64] = {}, o[64] = {};
+  float x[8];
+  for (int i = 0; i < 8; ++i) x[i] = threadIdx.x * 0.001f + i;
+#pragma unroll 1
+  for (int repeat = 0; repeat < 4; ++repeat) {
+    __syncthreads();
+    fence();
+    const long long start = clock_now();
+#pragma unroll
+    for (int i = 0; i < products; ++i) multiply(s, left + i % 4 * 2, right + i % 4 * 2);
+    commit();
+#pragma unroll
+    for (int i = 0; i < products; ++i) multiply(o, left + i % 4 * 2, right + i % 4 * 2);
+    commit();
+    const long long issued = clock_now();
+    wait_group<1>(s);
+    const long long scores = clock_now();
+#pragma unroll 1
+    for (int i = 0; i < exps; i += 8)
+      for (int j = 0; j < 8; ++j) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[j]));
+    const long long weighed = clock_now();
+    wait_group<0>(o);
+    const long long done = clock_now();
+    if (threadIdx.x == 0) out[0] = issued - start, out[1] = scores - start, out[2] = weighed - start, out[3] = done - start;
+  }
+  float total = 0;
+  for (int i = 0; i < 64; ++i) total += s[i] + o[i];
+  for (float y : x) total += y;
+  sink[threadIdx.x] = total;
+}
+
+/// Warps (or groups) pass a token to and fro through two mbarriers; out: cycles of a round trip.
+__global__ void mbarrier_kernel(int threads_a_side, long long* out) {
+  __shared__ std::uint64_t bars[2];
+  constexpr int rounds = 256;
+  if (threadIdx.x == 0) mbarrier_init(&bars[0], threads_a_side), mbarrier_init(&bars[1], threads_a_side);
+  __syncthreads();
+  const int side = threadIdx.x / (blockDim.x / 2);
+  const bool arrives = static_cast<int>(threadIdx.x % (blockDim.x / 2)) < threads_a_side;
+  const long long start = clock_now();
+  for (int i = 0; i < rounds; ++i) {
+    if (side == 0) {
+      if (arrives) mbarrier_arrive(&bars[0]);
+      mbarrier_wait(&bars[1], i & 1);
+    } else {
+      mbarrier_wait(&bars[0], i & 1);
+      if (arrives) mbarrier_arrive(&bars[1]);
+    }
+  }
+  if (threadIdx.x == 0) out[0] = (clock_now() - start) / rounds;
+}
+
+/// Cycles of a wait for a phase that is over, and of an arrival that nobody waits for.
+__global__ void mbarrier_alone_kernel(long long* out) {
+  __shared__ std::uint64_t bar;
+  constexpr int rounds = 256;
+  if (threadIdx.x == 0) mbarrier_init(&bar, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) mbarrier_arrive(&bar);
+  __syncthreads();
+  long long start = clock_now();
+  for (int i = 0; i < rounds; ++i) mbarrier_wait(&bar, 0);
+  const long long waits = (clock_now() - start) / rounds;
+  __syncthreads();
+  start = clock_now();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < rounds; ++i) mbarrier_arrive(&bar);
+  const long long arrivals = (clock_now() - start) / rounds;
+  if (threadIdx.x == 0) out[0] = waits, out[1] = arrivals;
+}
+
+/// Two groups of 128 threads take turns through two named barriers; out: cycles of a round trip.
+__global__ void named_barrier_kernel(long long* out) {
+  constexpr int rounds = 256;
+  const int side = threadIdx.x / 128;
+  __syncthreads();
+  const long long start = clock_now();
+  if (side == 1) asm volatile("bar.arrive 1, 256;" ::: "memory");
+  for (int i = 0; i < rounds; ++i) {
+    if (side == 0) {
+      asm volatile("bar.sync 1, 256;" ::: "memory");
+      asm volatile("bar.arrive 2, 256;" ::: "memory");
+    } else {
+      asm volatile("bar.sync 2, 256;" ::: "memory");
+      if (i + 1 < rounds) asm volatile("bar.arrive 1, 256;" ::: "memory");
+    }
+  }
+  if (threadIdx.x == 0) out[0] = (clock_now() - start) / rounds;
+}
+
+// TMA: boxes of `rows` rows of 64 halves (128 bytes), swizzled.
+__device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, int column, int row, std::uint64_t* bar) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+                   shared_address(to)),
+               "l"(map), "r"(column), "r"(row), "r"(shared_address(bar))
+               : "memory");
+}
+
+/// One thread issues 16 boxes back to back, each to a barrier of its own, `apart` rows apart, and then waits for all.
+/// out: cycles an issue, cycles until the first and until the last has landed.
+__global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int rows, int boxes, long long first_row,
+                                   long long apart, long long* out) {
+  extern __shared__ __align__(1024) unsigned char tiles[];
+  __shared__ std::uint64_t bars[16];
+  if (threadIdx.x != 0) return;
+  for (auto& bar : bars) mbarrier_init(&bar, 1);
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async;" ::: "memory");
+  for (int i = 0; i < boxes; ++i) mbarrier_expect(&bars[i], rows * 128);
+  const long long start = clock_now();
+  int row = static_cast<int>(first_row), offset = 0;
+#pragma unroll 1
+  for (int i = 0; i < boxes; ++i, row += static_cast<int>(apart), offset += rows * 128)
+    load_box(tiles + offset, &map, 0, row, &bars[i]);
+  const long long issued = clock_now();
+  mbarrier_wait(&bars[0], 0);
+  const long long first = clock_now();
+  for (int i = 1; i < boxes; ++i) mbarrier_wait(&bars[i], 0);
+  const long long last = clock_now();
+  out[0] = issued - start, out[1] = first - start, out[2] = last - start;
+}
+
+/// Each block streams `count` boxes through a ring of `stages`, from its own `span` rows; out by block: start and end.
+__global__ void box_stream_kernel(const __grid_constant__ CUtensorMap map, int rows, int stages, int count, int span,
+                                  long long* out) {
+  extern __shared__ __align__(1024) unsigned char tiles[];
+  __shared__ std::uint64_t bars[32];
+  if (threadIdx.x != 0) return;
+  for (auto& bar : bars) mbarrier_init(&bar, 1);
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async;" ::: "memory");
+  const int base = static_cast<int>(blockIdx.x) * span;
+  int stage = 0, parity = 1, row = 0;  // by counters: a remainder takes as long as a box
+  const long long start = clock_now();
+#pragma unroll 1
+  for (int i = 0; i < count + stages; ++i) {
+    if (i >= stages) mbarrier_wait(&bars[stage], parity);
+    if (i < count) {
+      mbarrier_expect(&bars[stage], rows * 128);
+      load_box(tiles + stage * rows * 128, &map, 0, base + row, &bars[stage]);
+      row = row + rows < span ? row + rows : 0;
+    }
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+  out[blockIdx.x * 2] = start, out[blockIdx.x * 2 + 1] = clock_now();
+}
+
+using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
+                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                            CUtensorMapFloatOOBfill);
+
+Encode encoder() {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult status{};
+  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status),
+        "finding cuTensorMapEncodeTiled");
+  return reinterpret_cast<Encode>(found);
+}
+
+CUtensorMap map_of(Encode encode, void* data, std::uint64_t rows, std::uint32_t box_rows) {
+  CUtensorMap map{};
+  const cuuint64_t sizes[2] = {64, rows}, strides[1] = {128};
+  const cuuint32_t box[2] = {64, box_rows}, steps[2] = {1, 1};
+  const CUresult made =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (made != CUDA_SUCCESS) std::printf("cuTensorMapEncodeTiled failed: %d\n", static_cast<int>(made)), std::exit(1);
+  return map;
+}
+
+__global__ void touch_kernel(uint4* data, std::size_t count) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x)
+    data[i] = make_uint4(0x3c003c00u, 0x38003800u, 0x34003400u, static_cast<unsigned>(i));
+}
+
+}  // namespace
+
+int main() {
+  constexpr std::size_t most_out = 4096;
+  long long* out = nullptr;
+  float* sink = nullptr;
+  check(cudaMalloc(&out, most_out * sizeof(long long)), "allocating");
+  check(cudaMalloc(&sink, 4096), "allocating");
+  std::vector<long long> host(most_out);
+  // Launches seven times; returns the median of every word.
+  const auto run = [&](auto launch, std::size_t words) {
+    std::vector<std::vector<long long>> all(words);
+    for (int repeat = 0; repeat < 7; ++repeat) {
+      launch();
+      check(cudaGetLastError(), "launching");
+      check(cudaDeviceSynchronize(), "running");
+      check(cudaMemcpy(host.data(), out, words * sizeof(long long), cudaMemcpyDeviceToHost), "reading");
+      for (std::size_t i = 0; i < words; ++i) all[i].push_back(host[i]);
+    }
+    std::vector<long long> middle(words);
+    for (std::size_t i = 0; i < words; ++i) std::sort(all[i].begin(), all[i].end()), middle[i] = all[i][3];
+    return middle;
+  };
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0), "asking for the device");
+  std::printf("%s, %d SMs\n", device.name, device.multiProcessorCount);
+
+  const int shared = factor_bytes;
+  std::printf(
+      "\nchain of m64n128k16 by one warpgroup: products, then issued and done (cycles), factors in shared memory | left in "
+      "registers\n");
+  const auto chain = [&]<int count>(std::integral_constant<int, count>) {
+    const auto a = run([&] { chain_kernel<false, count><<<1, 128, shared>>>(out, sink); }, 2);
+    const auto b = run([&] { chain_kernel<true, count><<<1, 128, shared>>>(out, sink); }, 2);
+    std::printf("%3d   %6lld %6lld | %6lld %6lld\n", count, a[0], a[1], b[0], b[1]);
+  };
+  [&]<int... counts>(std::integer_sequence<int, counts...>) {
+    (chain(std::integral_constant<int, counts>{}), ...);
+  }
+  (std::integer_sequence<int, 1, 2, 3, 4, 6, 8, 16, 32>{});
+
+  std::printf(
+      "\ntwo warpgroups, 32 products each, the second later by a delay: from the first's start: issued0 done0 | start1 issued1 "
+      "done1\n");
+  for (const int delay : {0, 256, 512, 1024, 1536}) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      two_groups_kernel<32><<<1, 256, shared>>>(delay, out, sink);
+      check(cudaDeviceSynchronize(), "two groups");
+      check(cudaMemcpy(host.data(), out, 64, cudaMemcpyDeviceToHost), "reading");
+    }
+    const long long from = host[0];
+    std::printf("delay %4d   %6lld %6lld | %6lld %6lld %6lld\n", delay, host[1] - from, host[2] - from, host[4] - from,
+                host[5] - from, host[6] - from);
+  }
+
+  std::printf("\nS then PV (8 products each), exponentials a lane between: issued, S done, exponentials done, PV done\n");
+  for (const int exps : {0, 64, 128, 256}) {
+    const auto a = run([&] { overlap_kernel<8><<<1, 128, shared>>>(exps, out, sink); }, 4);
+    std::printf("%3d   %6lld %6lld %6lld %6lld\n", exps, a[0], a[1], a[2], a[3]);
+  }
+  {
+    const auto a = run([&] { overlap_kernel<0><<<1, 128, shared>>>(128, out, sink); }, 4);
+    std::printf("no products, 128 exponentials: %lld\n", a[2]);
+  }
+
+  std::printf("\nmbarriers: round trip between two sides\n");
+  for (const auto [threads, arriving] : {std::pair{64, 1}, std::pair{64, 32}, std::pair{256, 1}, std::pair{256, 128}}) {
+    const auto a = run([&] { mbarrier_kernel<<<1, threads>>>(arriving, out); }, 1);
+    std::printf("%3d threads a side, %3d of them arrive: %lld\n", threads / 2, arriving, a[0]);
+  }
+  {
+    const auto a = run([&] { mbarrier_alone_kernel<<<1, 128>>>(out); }, 2);
+    std::printf("a wait for a finished phase %lld, an arrival %lld\n", a[0], a[1]);
+    const auto b = run([&] { named_barrier_kernel<<<1, 256>>>(out); }, 1);
+    std::printf("named barriers, two groups of 128 in turns: round trip %lld\n", b[0]);
+  }
+
+  const Encode encode = encoder();
+  const std::size_t bytes = std::size_t{2} << 30;
+  unsigned char* data = nullptr;
+  check(cudaMalloc(&data, bytes), "allocating 2 GiB");
+  touch_kernel<<<1024, 256>>>(reinterpret_cast<uint4*>(data), bytes / 16);
+  check(cudaDeviceSynchronize(), "filling");
+  const auto rows_of_all = static_cast<std::uint64_t>(bytes / 128);
+  check(cudaFuncSetAttribute(box_latency_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024), "preparing");
+  check(cudaFuncSetAttribute(box_stream_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 225 * 1024), "preparing");
+  std::printf(
+      "\nTMA boxes of 128-byte rows: rows, KiB; L2: landed (one box), issue each (6 boxes), last of 6 landed; HBM: landed (one "
+      "box), last of 6\n");
+  for (const int rows : {8, 16, 32, 64, 128, 256}) {
+    const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
+    const auto one = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 1, 0, rows, out); }, 3);
+    const auto six = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 6, 0, rows, out); }, 3);
+    long long fresh = 1 << 20;  // rows that no earlier launch has read
+    const auto cold = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 1, fresh += 8192, rows, out); }, 3);
+    const auto cold6 = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 6, fresh += 8192, rows, out); }, 3);
+    std::printf("%3d %4.0f   %5lld %5.1f %5lld   %5lld %5lld\n", rows, rows / 8.0, one[1], six[0] / 6.0, six[2], cold[1], cold6[2]);
+  }
+  std::printf(
+      "\nTMA streams: rows of a box, stages, in flight KiB; bytes a cycle of one SM from the L2, of each of all SMs from the L2, "
+      "from HBM\n");
+  for (const auto [rows, stages] :
+       {std::pair{8, 16}, std::pair{64, 2}, std::pair{64, 4}, std::pair{64, 8}, std::pair{64, 16}, std::pair{128, 2},
+        std::pair{128, 4}, std::pair{128, 8}, std::pair{128, 12}, std::pair{256, 2}, std::pair{256, 4}}) {
+    const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
+    const int count = 1024 * 128 / rows / 4, shared_bytes = std::max(rows * 128 * stages, 1024);
+    const auto rate = [&](int blocks, int span) {
+      const auto times = run([&] { box_stream_kernel<<<blocks, 32, shared_bytes>>>(map, rows, stages, count, span, out); },
+                             static_cast<std::size_t>(blocks) * 2);
+      double sum = 0;
+      for (int b = 0; b < blocks; ++b) sum += static_cast<double>(times[2 * b + 1] - times[2 * b]);
+      return static_cast<double>(count) * rows * 128 * blocks / sum;
+    };
+    const int sms = device.multiProcessorCount;
+    const double one = rate(1, 1024), all = rate(sms, 1024), hbm = rate(sms, count * rows);
+    std::printf("%3d %2d %4d   %6.1f %6.1f %6.1f\n", rows, stages, rows * 128 * stages / 1024, one, all, hbm);
+  }
+  check(cudaDeviceSynchronize(), "ending");
+  return 0;
+}

@@ -1,0 +1,81 @@
+// tilescope_record_suite: measures the cases of one pass of the suite, as `tilescope measure --suite` does. It needs no CMake and
+// no window libraries: kernels/build_gpu_check.sh builds it.
+//
+//   tilescope_record_suite forward|backward OUT.json COMMIT
+//   Exit codes: 0 all measured, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "kernels/kernel_traffic.h"
+#include "kernels/measure/bundle.h"
+#include "kernels/measure/measure_case.h"
+#include "kernels/measure/suite.h"
+
+using namespace tilescope;
+
+namespace {
+
+constexpr MeasureOptions options = {
+    .time_repeats = 20, .counter_repeats = 3, .warm_repeats = 3, .placements = 4};  // as the program's
+
+double median_of(const MeasuredCase& measured, const char* key) {
+  const auto found = measured.counters.find(key);
+  return found == measured.counters.end() ? 0 : found->second.median;
+}
+
+/// Prints the time, and each counter between the L2 and the SMs less its closed form.
+void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
+  const std::optional<KernelTraffic> form = kernel_traffic(**find_kernel(one.kernel), one.problem, sm_count);
+  fmt::print("{:72} {:9.1f} us", to_text(one), measured.time_cold_ns.median / 1e3);
+  if (form && !measured.counters.empty())
+    fmt::print("  L2->SM {:+.0f} SM->L2 {:+.0f} added {:+.0f}",
+               median_of(measured, "l2_to_sm_bytes") - static_cast<double>(form->l2_to_sm_bytes),
+               median_of(measured, "sm_to_l2_bytes") - static_cast<double>(form->sm_to_l2_bytes),
+               median_of(measured, "sm_to_l2_reduce_bytes") - static_cast<double>(form->reduce_bytes));
+  fmt::print("  {}\n", measured.refused);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::optional<Pass> pass = argc == 4 ? pass_from(argv[1]) : std::nullopt;
+  if (!pass || *pass == Pass::both) {
+    fmt::print("usage: tilescope_record_suite forward|backward OUT.json COMMIT\n");
+    return 2;
+  }
+  Result<MeasuringSession> session = MeasuringSession::open();
+  if (!session) {
+    fmt::print("skipped: {}\n", session.error().sentence.text());
+    return 77;
+  }
+  MeasurementBundle bundle = session->empty_bundle();
+  bundle.commit = argv[3];
+  bundle.date =
+      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  bundle.command = fmt::format("tilescope_record_suite {}", argv[1]);
+  int failed = 0;
+  for (const SuiteCase& one : default_suite(*pass)) {
+    const KernelInfo& kernel = **find_kernel(one.kernel);
+    Result<MeasuredCase> measured = session->measure(kernel, one.problem, options, nullptr);
+    if (!measured) {
+      MeasuredCase refused;
+      refused.kernel = one.kernel;
+      refused.problem = one.problem;
+      refused.tile = kernel.tile(one.problem);
+      refused.refused = measured.error().sentence;
+      measured = std::move(refused);
+    }
+    measured->list = one.list;
+    failed += !measured->refused.empty();
+    print(one, *measured, session->device().sm_count);
+    bundle.cases.push_back(std::move(*measured));
+    std::ofstream(argv[2]) << to_json(bundle);  // after every case, so that an interrupted run leaves what it has
+  }
+  fmt::print("{} cases, {} not whole\n", bundle.cases.size(), failed);
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,114 @@
+"""Writes the tables of docs/ladder.md from kernels/lab/measured/<gpu>-ladder.json, which kernels/lab/beside_ladder.sh records.
+
+Usage: python3 kernels/lab/write_ladder.py [GPU]        GPU: h200 by default
+Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
+"""
+import json
+import math
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+gpu = sys.argv[1] if len(sys.argv) > 1 else "h200"
+LADDER = ["flash2", "hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
+          "hopper_causal", "flash3"]
+PARTS = [(64, False), (64, True), (128, False), (128, True)]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "|".join("---:" for _ in head[1:]) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def mean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def part(rows, d, causal):
+    return [r for r in rows if r["d"] == d and r["causal"] == causal]
+
+
+def name_of(d, causal):
+    return f"d {d} causal" if causal else f"d {d}"
+
+
+def steps(data):
+    """Returns each rung's mean TFLOP/s, and how it compares with the rung before and with cuDNN."""
+    rows = []
+    for i, rung in enumerate(LADDER + ["pytorch_flash", "cudnn"]):
+        cells = [f"`{rung}`" if rung in LADDER else {"cudnn": "cuDNN", "pytorch_flash": "PyTorch flash"}[rung]]
+        for d, causal in PARTS:
+            shapes = part(data["rows"], d, causal)
+            rate = mean(r["tflops"][rung] for r in shapes)
+            gain = f" ({100 * (rate / mean(r['tflops'][LADDER[i - 1]] for r in shapes) - 1):+.0f} %)" if 0 < i < len(LADDER) else ""
+            cells.append(f"{rate:.0f}{gain}")
+        rows.append(cells)
+    return table(["kernel"] + [name_of(*p) for p in PARTS], rows)
+
+
+def shapes(data):
+    rows = []
+    for d, causal in PARTS:
+        for r in part(data["rows"], d, causal):
+            t = r["tflops"]
+            rows.append([f"{name_of(d, causal)}, N {r['n']}, B {r['batch']}, H {r['heads']}", t["flash2"], t["flash3"], t["cudnn"],
+                         t["pytorch_flash"], f"{t['flash3'] / t['cudnn']:.3f}", f"{t['flash3'] / t['pytorch_flash']:.2f}"])
+    return table(["fp16", "flash2", "flash3", "cuDNN", "PyTorch flash", "flash3 / cuDNN", "flash3 / flash"], rows)
+
+
+def grouped(data):
+    rows = []
+    for r in data["grouped"]:
+        t = r["tflops"]
+        rows.append([f"{name_of(r['d'], r['causal'])}, N {r['n']}", t["flash2"], t["flash3"], t["cudnn"], f"{t['flash3'] / t['cudnn']:.3f}"])
+    return table(["bf16, B 1, H 64, Hkv 8", "flash2", "flash3", "cuDNN", "flash3 / cuDNN"], rows)
+
+
+def ablation(data):
+    names = {"no turns": "no turns (ping-pong)", "no overlap": "no overlap, so no turns", "no ring": "no overlap, one stage",
+             "hopper_persistent": "fixed tiles, not drawn", "hopper_ping_pong": "one block a tile"}
+    rows = []
+    for key, name in names.items():
+        cells = [name]
+        for d, causal in PARTS:
+            part_rows = part(data["rows"], d, causal)
+            cells.append(f"{100 * (mean(r['tflops'][key] / r['tflops']['hopper_causal'] for r in part_rows) - 1):+.1f} %")
+        rows.append(cells)
+    return table(["`hopper_causal` with"] + [name_of(*p) for p in PARTS], rows)
+
+
+def longest(data):
+    rows = []
+    for d in (64, 128):
+        for r in part(data["rows"], d, True):
+            ratio = r["ms"]["flash2_longest"] / r["ms"]["flash2"]
+            rows.append([f"d {d}, N {r['n']}, B {r['batch']}, H {r['heads']}", r["tflops"]["flash2"], r["tflops"]["flash2_longest"],
+                         f"{100 * (ratio - 1):+.1f} %"])
+    return table(["fp16 causal", "flash2", "flash2_longest", "time"], rows)
+
+
+def summary(data):
+    lines = [f"{data['device']}, PyTorch {data['torch']}, CUDA {data['cuda']}, cuDNN {data['cudnn']}. Figures are TFLOP/s."]
+    for name, (average, least, most) in data["summary"].items():
+        kernel, _, rest = name.partition(" over ")
+        other, _, types = rest.partition(", ")
+        lines.append(f"- {kernel} over {'cuDNN' if other == 'cudnn' else 'PyTorch flash'}, {types}: geometric mean {average:.3f}, {least:.3f} to {most:.3f}")
+    return "\n".join([lines[0], ""] + lines[1:])
+
+
+def main():
+    data = json.loads((root / f"kernels/lab/measured/{gpu}-ladder.json").read_text())
+    page = root / "docs/ladder.md"
+    text = page.read_text()
+    for name, content in {"summary": summary(data), "steps": steps(data), "shapes": shapes(data), "grouped": grouped(data),
+                          "ablation": ablation(data), "longest": longest(data)}.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
+        if not pattern.search(text):
+            sys.exit(f"docs/ladder.md has no place for the table '{name}'")
+        text = pattern.sub(lambda match: match[1] + content + "\n" + match[2], text)
+    page.write_text(text)
+
+
+main()

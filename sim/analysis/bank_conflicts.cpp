@@ -1,0 +1,153 @@
+// The banks and sectors of one access, and the patterns that the kernels have.
+#include "sim/analysis/bank_conflicts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t sector_bytes = 32;
+
+/// Calls visit(lane, word) for the 4-byte words of each lane.
+template <class Visit>
+void for_each_word(const WarpAccess& access, int first_lane, int lanes, Visit visit) {
+  for (int lane = first_lane; lane < first_lane + lanes; ++lane) {
+    const std::int64_t address = access.address[static_cast<std::size_t>(lane)];
+    if (address < 0) continue;
+    for (std::int64_t word = address / bank_bytes; word <= (address + access.bytes - 1) / bank_bytes; ++word) visit(lane, word);
+  }
+}
+
+/// ldmatrix of four 8 x 8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8.
+WarpAccess load_matrices(bool swizzled) {
+  WarpAccess access;
+  access.bytes = 16;
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    access.address[static_cast<std::size_t>(lane)] = tile_address(lane % 16, lane / 16 * 16, swizzled);
+  return access;
+}
+
+/// A warp stores the accumulators of 16 rows as pairs of 16-bit numbers: lane l has row l / 4 and the pair l % 4.
+WarpAccess store_pairs(bool swizzled) {
+  WarpAccess access;
+  access.store = true;
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    access.address[static_cast<std::size_t>(lane)] = tile_address(lane / 4, lane % 4 * 4, swizzled);
+  return access;
+}
+
+WarpAccess store_matrices(bool swizzled) {
+  WarpAccess access = load_matrices(swizzled);
+  access.store = true;
+  return access;
+}
+
+/// Lane l reads the first word of row l: a column of the tile.
+WarpAccess column(bool swizzled) {
+  WarpAccess access;
+  for (int lane = 0; lane < warp_lanes; ++lane) access.address[static_cast<std::size_t>(lane)] = tile_address(lane, 0, swizzled);
+  return access;
+}
+
+/// A warp reads four rows of 128 bytes, 16 bytes a lane.
+WarpAccess rows(bool swizzled) {
+  WarpAccess access;
+  access.bytes = 16;
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    access.address[static_cast<std::size_t>(lane)] = tile_address(lane / 8, lane % 8 * 16, swizzled);
+  return access;
+}
+
+/// All lanes read one word.
+WarpAccess broadcast(bool) {
+  return {};
+}
+
+WarpAccess apart(std::int64_t stride, std::int64_t first, int bytes) {
+  WarpAccess access;
+  access.bytes = bytes;
+  for (int lane = 0; lane < warp_lanes; ++lane) access.address[static_cast<std::size_t>(lane)] = first + lane * stride;
+  return access;
+}
+WarpAccess coalesced(bool) {
+  return apart(4, 0, 4);
+}
+WarpAccess coalesced_wide(bool) {
+  return apart(16, 0, 16);
+}
+WarpAccess shifted(bool) {
+  return apart(4, 4, 4);
+}
+WarpAccess every_second(bool) {
+  return apart(8, 0, 4);
+}
+WarpAccess row_a_lane(bool) {
+  return apart(256, 0, 16);
+}
+
+constexpr AccessPattern patterns[] = {
+    {"ldmatrix", "ldmatrix.x4 of a tile",
+     "Rows of 128 bytes begin in one bank, so the eight rows of a matrix collide. Swizzling "
+     "spreads them over all banks.",
+     false, true, load_matrices},
+    {"store_pairs", "Stores of P, two elements a lane",
+     "Four lanes fill 16 bytes of a row. The eight rows collide unless they are "
+     "swizzled.",
+     false, true, store_pairs},
+    {"stmatrix", "stmatrix.x4 of O", "The epilogue writes O as 8 × 8 matrices, for TMA to store.", false, true, store_matrices},
+    {"column", "A column of a tile",
+     "Each lane reads another row. Swizzling moves chunks of 16 bytes, so four lanes of 32 still "
+     "meet in each bank.",
+     false, true, column},
+    {"rows", "Rows of a tile, 16 bytes a lane",
+     "Eight lanes read a whole row: no conflict, swizzled or not. This is the order in "
+     "which wgmma and TMA move a tile.",
+     false, true, rows},
+    {"broadcast", "One word for all lanes", "Lanes that read the same word share it.", false, false, broadcast},
+    {"coalesced", "Global: 4 bytes a lane, one after the other", "128 bytes are four sectors: every byte that moves is used.", true,
+     false, coalesced},
+    {"coalesced_wide", "Global: 16 bytes a lane", "The widest access: 16 sectors by one instruction.", true, false, coalesced_wide},
+    {"shifted", "Global: shifted by 4 bytes", "The warp touches a fifth sector, for the sake of its last 4 bytes.", true, false,
+     shifted},
+    {"every_second", "Global: every second word", "Twice the sectors: half of what moves is not used.", true, false, every_second},
+    {"row_a_lane", "Global: a row per lane", "Each lane touches a sector of its own, and uses half of it.", true, false,
+     row_a_lane},
+};
+
+}  // namespace
+
+BankUse bank_use(const WarpAccess& access) {
+  BankUse use;
+  const int lanes_at_once = warp_lanes * bank_bytes / std::max(access.bytes, bank_bytes);
+  for (int first = 0; first < warp_lanes; first += lanes_at_once) {
+    std::array<std::set<std::int64_t>, shared_banks> words;
+    for_each_word(access, first, lanes_at_once, [&](int lane, std::int64_t word) {
+      const auto bank = static_cast<std::size_t>(word % shared_banks);
+      words[bank].insert(word);
+      if (use.lanes[bank].empty() || use.lanes[bank].back() != lane) use.lanes[bank].push_back(lane);
+    });
+    std::size_t most = 0, distinct = 0;
+    for (std::size_t bank = 0; bank < shared_banks; ++bank) {
+      use.wavefronts[bank] += static_cast<int>(words[bank].size());
+      most = std::max(most, words[bank].size());
+      distinct += words[bank].size();
+    }
+    use.total += static_cast<int>(most);
+    use.least += static_cast<int>((distinct + shared_banks - 1) / shared_banks);
+  }
+  return use;
+}
+
+std::vector<std::int64_t> sectors_of(const WarpAccess& access) {
+  std::set<std::int64_t> sectors;
+  for_each_word(access, 0, warp_lanes, [&](int, std::int64_t word) { sectors.insert(word * bank_bytes / sector_bytes); });
+  return {sectors.begin(), sectors.end()};
+}
+
+std::span<const AccessPattern> access_patterns() {
+  return patterns;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,49 @@
+// Float64 gradients of attention, one query row at a time.
+#include "sim/core/reference_gradients.h"
+
+#include <cmath>
+
+namespace tilescope {
+
+ReferenceGradients reference_gradients(const AttentionProblem& p, std::span<const float> q, std::span<const float> k,
+                                       std::span<const float> v, std::span<const float> d_o,
+                                       const std::function<ReferenceRow(std::int64_t query)>& forward_row) {
+  const auto rows = static_cast<std::size_t>(p.seq_q), keys = static_cast<std::size_t>(p.seq_kv),
+             dim = static_cast<std::size_t>(p.head_dim);
+  const double scale = p.scale();
+  ReferenceGradients made;
+  made.d_q.assign(rows * dim, 0);
+  made.d_k.assign(keys * dim, 0);
+  made.d_v.assign(keys * dim, 0);
+  made.d_p.assign(rows * keys, 0);
+  made.d_s.assign(rows * keys, 0);
+  made.row_dot.assign(rows, 0);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const ReferenceRow row = forward_row(static_cast<std::int64_t>(r));
+    double& row_dot = made.row_dot[r];
+    for (std::size_t c = 0; c < keys; ++c) {
+      if (row.scores[c] == -HUGE_VAL) continue;
+      const double weight = row.probabilities[c];
+      double d_p = 0;
+      for (std::size_t t = 0; t < dim; ++t) {
+        made.d_v[c * dim + t] += weight * d_o[r * dim + t];
+        d_p += static_cast<double>(d_o[r * dim + t]) * v[c * dim + t];
+      }
+      made.d_p[r * keys + c] = d_p;
+      row_dot += weight * d_p;
+    }
+    for (std::size_t c = 0; c < keys; ++c) {
+      const double weight = row.probabilities[c];
+      if (weight == 0) continue;
+      const double d_s = weight * (made.d_p[r * keys + c] - row_dot);
+      made.d_s[r * keys + c] = d_s;
+      for (std::size_t t = 0; t < dim; ++t) {
+        made.d_q[r * dim + t] += scale * d_s * k[c * dim + t];
+        made.d_k[c * dim + t] += scale * d_s * q[r * dim + t];
+      }
+    }
+  }
+  return made;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,659 @@
+// Sorts the parts of an expression by what they change with, and writes CUDA for each.
+#include "sim/masks/kernel_source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/masks/cuda_source.h"
+#include "sim/masks/evaluate.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::size_t most_scalars = 96;  // FlexArguments::scalars
+constexpr std::int64_t no_bound = std::int64_t{1} << 40;
+constexpr std::int64_t safe_int = std::int64_t{1} << 30;  // sums of such numbers are not taken modulo 2^32
+constexpr std::int64_t exact_float = std::int64_t{1} << 24;
+constexpr double log2_e = 1.4426950408889634;
+
+/// Roughly how many instructions a node takes.
+int cost_of(const ExprNode& node) {
+  switch (node.op) {
+    case ExprOp::constant:
+    case ExprOp::name:
+      return 0;
+    case ExprOp::divide:
+    case ExprOp::floor_divide:
+    case ExprOp::modulo:
+    case ExprOp::exp:
+    case ExprOp::exp2:
+    case ExprOp::log:
+    case ExprOp::tanh:
+    case ExprOp::sqrt:
+    case ExprOp::sigmoid:
+    case ExprOp::sin:
+    case ExprOp::cos:
+    case ExprOp::element:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+bool compares_two(ExprOp op) {
+  return op >= ExprOp::equal && op <= ExprOp::greater_equal;
+}
+
+std::string_view cuda_type(ValueType type) {
+  return type == ValueType::boolean ? "bool" : type == ValueType::integer ? "int" : "float";
+}
+
+/// `word` of shared memory as a value of a type, and back.
+std::string from_word(ValueType type, const std::string& word) {
+  if (type == ValueType::real) return fmt::format("__uint_as_float({})", word);
+  return type == ValueType::boolean ? fmt::format("({} != 0)", word) : fmt::format("(int){}", word);
+}
+std::string to_word(ValueType type, const std::string& value) {
+  return type == ValueType::real ? fmt::format("__float_as_uint({})", value) : fmt::format("(unsigned){}", value);
+}
+
+/// The scalars and tables that both expressions share.
+class Captured {
+ public:
+  explicit Captured(KernelSource& source) : source_(source) {}
+
+  std::string scalar(std::uint32_t bits, ValueType type) {
+    if (source_.scalars.size() >= most_scalars) return from_word(type, fmt::format("{}u", bits));
+    source_.scalars.push_back(bits);
+    return from_word(type, fmt::format("x.arguments.scalars[{}]", source_.scalars.size() - 1));
+  }
+  std::string real(double value) { return scalar(std::bit_cast<std::uint32_t>(static_cast<float>(value)), ValueType::real); }
+  std::string integer(std::int64_t value) { return scalar(static_cast<std::uint32_t>(value), ValueType::integer); }
+
+  std::size_t table(const std::shared_ptr<const CapturedTable>& wanted) {
+    for (std::size_t i = 0; i < source_.tables.size(); ++i)
+      if (source_.tables[i] == wanted || source_.tables[i]->name == wanted->name) return i;
+    source_.tables.push_back(wanted);
+    return source_.tables.size() - 1;
+  }
+  KernelSource& source() { return source_; }
+
+ private:
+  KernelSource& source_;
+};
+
+/// Writes one expression.
+class Writer {
+ public:
+  Writer(const Expression& expression, bool is_mask, Captured& captured) : e_(expression), is_mask_(is_mask), captured_(captured) {
+    for (const ExprNode& node : e_.nodes) {
+      const auto any = [&](const auto& of) {
+        for (std::size_t a = 0; a < node.operands; ++a)
+          if (of[index(node.args[a])]) return true;
+        return false;
+      };
+      reads_.push_back(node.op == ExprOp::element || any(reads_));
+      levels_.push_back(level_of(node, reads_.back()));
+      bounds_.push_back(bound_of(node));
+    }
+  }
+
+  std::vector<KernelSourceLine> write();
+
+ private:
+  enum class Scope { uniforms, rows, columns, row, column, value };
+  using Node = std::int32_t;
+  struct Place {
+    std::vector<KernelSourceLine> lines;
+    std::set<Node> declared;
+  };
+  /// A sum of parts that are no element's: sign and node each.
+  struct Linear {
+    std::vector<std::pair<int, Node>> parts;
+    int keys = 0;  // the factor of kv
+    std::int64_t bound = 0;
+  };
+
+  static std::size_t index(Node n) { return static_cast<std::size_t>(n); }
+  const ExprNode& node(Node n) const { return e_.nodes[index(n)]; }
+  KernelLevel level(Node n) const { return levels_[index(n)]; }
+  Place& at(Scope scope) { return places_[static_cast<std::size_t>(scope)]; }
+
+  KernelLevel level_of(const ExprNode& node, bool reads) const {
+    const bool q = (node.dependence & depends_on_q) != 0, kv = (node.dependence & depends_on_kv) != 0;
+    if ((node.dependence & depends_on_score) != 0 || (q && kv)) return KernelLevel::element;
+    if (q || kv) return q ? KernelLevel::row : KernelLevel::column;
+    return (node.dependence & (depends_on_b | depends_on_h)) != 0 || reads ? KernelLevel::uniform : KernelLevel::constant;
+  }
+  std::int64_t bound_of(const ExprNode& node) const;
+  std::int64_t size_of(ExprName name) const;
+  int cost(Node n, std::set<Node>& seen) const {
+    if (!seen.insert(n).second || level(n) == KernelLevel::constant) return 0;
+    int sum = cost_of(node(n));
+    for (std::size_t a = 0; a < node(n).operands; ++a) sum += cost(node(n).args[a], seen);
+    return sum;
+  }
+  /// Whether a part that is no element's is kept in shared memory.
+  bool is_kept(Node n) const {
+    if (level(n) == KernelLevel::constant || node(n).op == ExprOp::name) return false;
+    std::set<Node> seen;
+    return reads_[index(n)] || cost(n, seen) >= (level(n) == KernelLevel::column ? 2 : 4);
+  }
+  std::optional<Linear> linear(Node n) const;
+  bool add_parts(Node n, int sign, Linear& sum) const;
+
+  std::string constant(Node n);
+  std::string use(Scope scope, Node n);
+  std::string kept(Node n);
+  std::string field(Scope scope, Node n);
+  std::string linear_field(const Linear& sum, bool as_real, std::string& of_column);
+  std::string compute(Scope scope, Node n);
+  std::string element_of(Scope scope, Node n);
+  std::string comparison(Node n, const Linear& difference);
+  std::optional<std::string> folded(Node n);
+  std::string reciprocal(const std::string& exponent);
+  std::optional<std::pair<std::string, double>> score_times(Node n);
+  void declare(Scope scope, ValueType type, const std::string& name, const std::string& value, std::uint32_t column) {
+    at(scope).lines.push_back({fmt::format("    const {} {} = {};", cuda_type(type), name, value), column});
+  }
+  /// The value of a part that changes with nothing.
+  const ExprValue<float>& value_of(Node n) {
+    if (values_.empty()) {
+      values_.resize(e_.nodes.size());
+      for (std::size_t i = 0; i < e_.nodes.size(); ++i)
+        if (levels_[i] == KernelLevel::constant)
+          values_[i] = evaluate_node<float>(e_.nodes[i], values_, {&e_.sizes, &e_.tables, {}, 0});
+    }
+    return values_[index(n)];
+  }
+
+  const Expression& e_;
+  bool is_mask_;
+  Captured& captured_;
+  std::vector<KernelLevel> levels_;
+  std::vector<bool> reads_;
+  std::vector<std::int64_t> bounds_;  // the greatest magnitude of an int
+  std::vector<ExprValue<float>> values_;
+  std::map<Node, std::string> constants_;
+  std::map<Node, int> uniform_words_, row_words_, column_words_;
+  std::vector<std::pair<std::string, std::string>> row_fields_, column_fields_;  // type and name
+  std::set<std::string> known_fields_;
+  // The one tanh or sigmoid of a score, as 1 / (1 + 2^exponent): the kernel takes the reciprocals of four scores at once.
+  std::string exponent_;
+  std::vector<KernelSourceLine> before_exponent_;
+  Place places_[6];
+};
+
+std::int64_t Writer::size_of(ExprName name) const {
+  const ExprSizes& s = e_.sizes;
+  switch (name) {
+    case ExprName::b:
+    case ExprName::B:
+      return s.batch;
+    case ExprName::h:
+    case ExprName::H:
+      return s.heads;
+    case ExprName::HKV:
+      return s.kv_heads;
+    case ExprName::q:
+    case ExprName::N:
+      return s.seq_q + 128;  // rows beyond the end are computed too
+    case ExprName::kv:
+    case ExprName::NK:
+      return s.seq_kv + 128;
+    case ExprName::D:
+      return s.head_dim;
+    default:
+      return no_bound;
+  }
+}
+
+std::int64_t Writer::bound_of(const ExprNode& node) const {
+  const auto arg = [&](std::size_t i) { return bounds_[index(node.args[i])]; };
+  const auto cut = [](std::int64_t value) { return std::min(value, no_bound); };
+  if (node.type == ValueType::boolean) return 1;
+  if (node.type != ValueType::integer) return no_bound;
+  switch (node.op) {
+    case ExprOp::constant:
+      return std::abs(static_cast<std::int64_t>(node.integer));
+    case ExprOp::name:
+      return size_of(node.name);
+    case ExprOp::negate:
+    case ExprOp::absolute:
+      return arg(0);
+    case ExprOp::add:
+    case ExprOp::subtract:
+      return cut(arg(0) + arg(1));
+    case ExprOp::multiply:
+      return arg(0) < (std::int64_t{1} << 22) && arg(1) < (std::int64_t{1} << 22) ? cut(arg(0) * arg(1)) : no_bound;
+    case ExprOp::floor_divide:
+      return cut(arg(0) + 1);
+    case ExprOp::modulo:
+      return arg(1);
+    case ExprOp::minimum:
+    case ExprOp::maximum:
+      return std::max(arg(0), arg(1));
+    case ExprOp::select:
+      return std::max(arg(1), arg(2));
+    case ExprOp::element: {
+      const CapturedTable& table = *e_.tables[static_cast<std::size_t>(node.integer)];
+      std::int64_t most = 0;
+      for (const std::int32_t value : table.integers) most = std::max(most, std::abs(static_cast<std::int64_t>(value)));
+      return most;
+    }
+    default:
+      return no_bound;
+  }
+}
+
+bool Writer::add_parts(Node n, int sign, Linear& sum) const {
+  const ExprNode& own = node(n);
+  if (own.type != ValueType::integer || bounds_[index(n)] >= safe_int) return false;
+  if (level(n) == KernelLevel::element) {
+    if (own.op == ExprOp::negate) return add_parts(own.args[0], -sign, sum);
+    if (own.op != ExprOp::add && own.op != ExprOp::subtract) return false;
+    return add_parts(own.args[0], sign, sum) && add_parts(own.args[1], own.op == ExprOp::add ? sign : -sign, sum);
+  }
+  sum.bound += bounds_[index(n)];
+  if (own.op == ExprOp::name && own.name == ExprName::kv)
+    sum.keys += sign;
+  else
+    sum.parts.push_back({sign, n});
+  return true;
+}
+
+std::optional<Writer::Linear> Writer::linear(Node n) const {
+  Linear sum;
+  if (level(n) != KernelLevel::element || !add_parts(n, 1, sum) || sum.bound >= safe_int) return std::nullopt;
+  return sum;
+}
+
+std::string Writer::constant(Node n) {
+  const auto known = constants_.find(n);
+  if (known != constants_.end()) return known->second;
+  const ExprNode& own = node(n);
+  const ExprValue<float>& value = value_of(n);
+  std::string text;
+  if (own.type == ValueType::boolean)
+    text = value.integer != 0 ? "true" : "false";
+  else if (own.op == ExprOp::name && own.name == ExprName::inf)
+    text = "EXPR_INF";
+  else if (own.op == ExprOp::name && own.name == ExprName::scale)
+    text = "x.arguments.scale";
+  else if (own.type == ValueType::real)
+    text = captured_.real(static_cast<double>(value.real));
+  else
+    text = captured_.integer(value.integer);
+  return constants_[n] = text;
+}
+
+/// Reads a kept part from shared memory.
+std::string Writer::kept(Node n) {
+  auto& words = level(n) == KernelLevel::uniform ? uniform_words_ : level(n) == KernelLevel::row ? row_words_ : column_words_;
+  const auto found = words.find(n);
+  const int word = found != words.end() ? found->second : static_cast<int>(words.size());
+  words[n] = word;
+  if (level(n) == KernelLevel::uniform)
+    return from_word(node(n).type, fmt::format("x.uniforms[{}]",
+                                               is_mask_ ? fmt::format("FlexScore::uniforms + {}", word) : fmt::format("{}", word)));
+  return from_word(node(n).type, fmt::format("words[{} * stride]", word));
+}
+
+/// A part of a row or a column as an element reads it: a member of Row or Column.
+std::string Writer::field(Scope scope, Node n) {
+  const bool of_row = scope == Scope::row;
+  const std::string name = fmt::format("v{}", n);
+  if (known_fields_.insert(name).second) {
+    const std::string value = use(scope, n);
+    (of_row ? row_fields_ : column_fields_).push_back({std::string(cuda_type(node(n).type)), name});
+    at(scope).lines.push_back({fmt::format("    {}.{} = {};", of_row ? "row" : "column", name, value), node(n).column});
+  }
+  return fmt::format("{}.{}", of_row ? "row" : "column", name);
+}
+
+/// The row's part of a sum, with the lane's first key in it; `of_column` becomes what a column adds, if it adds more than its
+/// place.
+std::string Writer::linear_field(const Linear& sum, bool as_real, std::string& of_column) {
+  std::string rows, columns, name = as_real ? "f" : "d";
+  for (const auto& [sign, part] : sum.parts) {
+    const bool column = level(part) == KernelLevel::column;
+    name += fmt::format("{}{}", sign < 0 ? "_m" : "_p", part);
+    std::string& into = column ? columns : rows;
+    into += fmt::format("{}{}", sign < 0 ? " - " : into.empty() ? "" : " + ", use(column ? Scope::column : Scope::row, part));
+  }
+  name += fmt::format("_k{}{}", sum.keys < 0 ? "m" : "", std::abs(sum.keys));
+  if (sum.keys != 0) rows += fmt::format("{}{} * first_key", rows.empty() ? "" : " + ", sum.keys);
+  if (rows.empty()) rows = "0";
+  const std::string_view type = as_real ? "float" : "int";
+  if (known_fields_.insert("row." + name).second) {
+    row_fields_.push_back({std::string(type), name});
+    at(Scope::row).lines.push_back({fmt::format("    row.{} = ({})({});", name, type, rows), 0});
+  }
+  if (!columns.empty()) {
+    if (known_fields_.insert("column." + name).second) {
+      column_fields_.push_back({std::string(type), name});
+      at(Scope::column).lines.push_back({fmt::format("    column.{} = ({})({});", name, type, columns), 0});
+    }
+    of_column = "column." + name;
+  }
+  return "row." + name;
+}
+
+/// A comparison of two ints as one of a row's number with a constant, or with a column's number.
+std::string Writer::comparison(Node n, const Linear& difference) {
+  static constexpr std::string_view symbols[] = {"==", "!=", "<", "<=", ">", ">="};
+  const std::string_view symbol = symbols[static_cast<int>(node(n).op) - static_cast<int>(ExprOp::equal)];
+  std::string of_column;
+  const std::string row = linear_field(difference, false, of_column);
+  const std::string place = fmt::format("{} * column.place", -difference.keys);
+  if (of_column.empty()) return fmt::format("{} {} {}", row, symbol, place);
+  return fmt::format("{} {} {} - {}", row, symbol, difference.keys == 0 ? std::string("0") : place, of_column);
+}
+
+std::string Writer::element_of(Scope scope, Node n) {
+  const ExprNode& own = node(n);
+  const auto& table = e_.tables[static_cast<std::size_t>(own.integer)];
+  std::string place;
+  for (std::size_t axis = 0; axis < own.operands; ++axis) {
+    const std::string clamped =
+        fmt::format("expr_clamp({}, {})", use(scope, own.args[axis]), captured_.integer(table->shape[axis] - 1));
+    place = axis == 0 ? clamped : fmt::format("({}) * {} + {}", place, captured_.integer(table->shape[axis]), clamped);
+  }
+  const std::size_t number = captured_.table(table);
+  captured_.source().reads.push_back({is_mask_, n, level(n), number});
+  const std::string word = scope == Scope::value
+                               ? fmt::format("expr_word(x.arguments.tables[{}], {}, row.inside && column.inside)", number, place)
+                               : fmt::format("expr_word(x.arguments.tables[{}], {}, true)", number, place);
+  return from_word(table->type, word);
+}
+
+/// Returns the factor of raw Q·K products that a node is, beside the scale: score, score * c, score / c.
+std::optional<std::pair<std::string, double>> Writer::score_times(Node n) {
+  const ExprNode& own = node(n);
+  if (own.op == ExprOp::name && own.name == ExprName::score) return std::pair<std::string, double>{"raw", 1.0};
+  if (own.op != ExprOp::multiply && own.op != ExprOp::divide) return std::nullopt;
+  for (const int side : {0, 1}) {
+    if (own.op == ExprOp::divide && side == 1) break;
+    if (level(own.args[static_cast<std::size_t>(1 - side)]) != KernelLevel::constant) continue;
+    const auto inner = score_times(own.args[static_cast<std::size_t>(side)]);
+    if (!inner) continue;
+    const double factor = static_cast<double>(value_of(own.args[static_cast<std::size_t>(1 - side)]).real);
+    return std::pair{inner->first, own.op == ExprOp::multiply ? inner->second * factor : inner->second / factor};
+  }
+  return std::nullopt;
+}
+
+/// Returns 1 / (1 + 2^exponent). The first one of a score is left to the kernel.
+std::string Writer::reciprocal(const std::string& exponent) {
+  if (!exponent_.empty()) return fmt::format("expr_reciprocal_exp2({})", exponent);
+  exponent_ = exponent;
+  before_exponent_ = at(Scope::value).lines;
+  return "reciprocal";
+}
+
+/// A shorter way to a node of a score: constants of products with the score are multiplied by the host.
+std::optional<std::string> Writer::folded(Node n) {
+  if (is_mask_) return std::nullopt;
+  const ExprNode& own = node(n);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(e_.sizes.head_dim));
+  if (const auto times = score_times(n)) return fmt::format("raw * {}", captured_.real(times->second * scale));
+  const auto exponent_of_tanh = [&](Node argument) {
+    if (const auto times = score_times(argument))
+      return fmt::format("raw * {}", captured_.real(times->second * scale * 2 * log2_e));
+    return fmt::format("{} * {}", use(Scope::value, argument), captured_.real(2 * log2_e));
+  };
+  if (own.op == ExprOp::tanh) return fmt::format("1.0f - 2.0f * {}", reciprocal(exponent_of_tanh(own.args[0])));
+  if (own.op == ExprOp::sigmoid) return reciprocal(fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
+  if (own.op == ExprOp::multiply)
+    for (const std::size_t side : {0U, 1U}) {
+      const Node factor = own.args[side], other = own.args[1 - side];
+      if (level(factor) == KernelLevel::constant && node(other).op == ExprOp::tanh) {
+        const double value = static_cast<double>(value_of(factor).real);
+        const std::string half = reciprocal(exponent_of_tanh(node(other).args[0]));
+        return fmt::format("{} - {} * {}", captured_.real(value), captured_.real(2 * value), half);
+      }
+      // A factor of the block times a distance: the row's product plus the factor times a constant of the register.
+      if (level(factor) > KernelLevel::uniform || node(other).op != ExprOp::to_real) continue;
+      const auto sum = linear(node(other).args[0]);
+      if (!sum || sum->bound >= exact_float || sum->keys == 0) continue;
+      bool of_row = true;
+      for (const auto& part : sum->parts) of_row = of_row && level(part.second) != KernelLevel::column;
+      if (!of_row) continue;
+      std::string none;
+      const std::string distance = linear_field(*sum, true, none), name = fmt::format("m{}", n);
+      if (known_fields_.insert("row." + name).second) {
+        row_fields_.push_back({"float", name});
+        at(Scope::row).lines.push_back({fmt::format("    row.{} = {} * {};", name, use(Scope::row, factor), distance), own.column});
+      }
+      return fmt::format("row.{} + {} * (float)({} * column.place)", name, use(Scope::value, factor), sum->keys);
+    }
+  return std::nullopt;
+}
+
+std::string Writer::compute(Scope scope, Node n) {
+  const ExprNode& own = node(n);
+  if (own.op == ExprOp::element) return element_of(scope, n);
+  if (scope == Scope::value) {
+    if (auto text = folded(n)) return *text;
+    if (compares_two(own.op) && own.compares == ValueType::integer) {
+      Linear difference;
+      if (add_parts(own.args[0], 1, difference) && add_parts(own.args[1], -1, difference) && difference.bound < safe_int)
+        return comparison(n, difference);
+    }
+    std::string of_column;
+    if (own.op == ExprOp::to_real)
+      if (const auto sum = linear(own.args[0]); sum && sum->bound < exact_float) {
+        const std::string row = linear_field(*sum, true, of_column);
+        return fmt::format("{} + (float)({} * column.place){}{}", row, sum->keys, of_column.empty() ? "" : " + ", of_column);
+      }
+    if (const auto sum = linear(n)) {
+      const std::string row = linear_field(*sum, false, of_column);
+      return fmt::format("{} + {} * column.place{}{}", row, sum->keys, of_column.empty() ? "" : " + ", of_column);
+    }
+  }
+  if ((own.op == ExprOp::floor_divide || own.op == ExprOp::modulo) && level(own.args[1]) == KernelLevel::constant)
+    if (const std::int32_t divisor = value_of(own.args[1]).integer; divisor > 0) {
+      const DivisionMagic magic = division_magic(divisor);
+      const std::string arguments =
+          fmt::format("{}, {}, {}", use(scope, own.args[0]), captured_.integer(magic.magic), captured_.integer(magic.shift));
+      if (own.op == ExprOp::floor_divide) return fmt::format("expr_divide_by({})", arguments);
+      return fmt::format("expr_modulo_by({}, {})", arguments, captured_.integer(divisor));
+    }
+  if (own.op == ExprOp::divide && !is_mask_ && level(own.args[1]) == KernelLevel::constant)
+    if (const double inverse = 1.0 / static_cast<double>(value_of(own.args[1]).real); std::isnormal(static_cast<float>(inverse)))
+      return fmt::format("{} * {}", use(scope, own.args[0]), captured_.real(inverse));
+  std::string args[3];
+  for (std::size_t a = 0; a < std::min<std::size_t>(own.operands, 3); ++a) args[a] = use(scope, own.args[a]);
+  return cuda_operation(own, is_mask_, args[0], args[1], args[2]);
+}
+
+std::string Writer::use(Scope scope, Node n) {
+  const ExprNode& own = node(n);
+  if (level(n) == KernelLevel::constant) return constant(n);
+  if (own.op == ExprOp::name) switch (own.name) {
+      case ExprName::b:
+        return "x.b";
+      case ExprName::h:
+        return "x.h";
+      case ExprName::q:
+        return scope == Scope::value ? field(Scope::row, n) : "q";
+      case ExprName::kv:
+        return scope == Scope::value ? field(Scope::column, n) : "kv";
+      default:
+        break;
+    }
+  const KernelLevel own_level = level(n);
+  if (scope == Scope::value && own_level == KernelLevel::row) return field(Scope::row, n);
+  if (scope == Scope::value && own_level == KernelLevel::column) return field(Scope::column, n);
+  const bool being_kept = (scope == Scope::uniforms && own_level == KernelLevel::uniform) ||
+                          (scope == Scope::rows && own_level == KernelLevel::row) ||
+                          (scope == Scope::columns && own_level == KernelLevel::column);
+  const std::string name = fmt::format("v{}", n);
+  if (at(scope).declared.contains(n)) return name;
+  const std::string value = !being_kept && own_level != KernelLevel::element && is_kept(n) ? kept(n) : compute(scope, n);
+  at(scope).declared.insert(n);
+  declare(scope, own.type, name, value, own.column);
+  return name;
+}
+
+std::vector<KernelSourceLine> Writer::write() {
+  const std::string result = use(Scope::value, e_.root());
+  // What is kept is found while the element is written; keeping it can need further uniforms.
+  std::vector<KernelSourceLine> stores[3];
+  const auto keep = [&](Scope scope, const std::map<Node, int>& words, std::size_t into, const char* form) {
+    std::vector<std::pair<int, Node>> order;
+    for (const auto& [n, word] : words) order.push_back({word, n});
+    std::sort(order.begin(), order.end());
+    for (const auto& [word, n] : order)
+      stores[into].push_back({fmt::format(fmt::runtime(form), word, to_word(node(n).type, use(scope, n))), node(n).column});
+  };
+  keep(Scope::rows, row_words_, 1, "    words[{} * stride] = {};");
+  keep(Scope::columns, column_words_, 2, "    held.value[{}] = {};");
+  keep(Scope::uniforms, uniform_words_, 0, "    words[{}] = {};");
+
+  std::vector<KernelSourceLine> text;
+  const auto add = [&](std::string line) { text.push_back({std::move(line), 0}); };
+  const auto add_all = [&](const std::vector<KernelSourceLine>& lines) { text.insert(text.end(), lines.begin(), lines.end()); };
+  add(fmt::format("struct {} {{", is_mask_ ? "FlexMask" : "FlexScore"));
+  add(fmt::format("  static constexpr bool present = true, has_reciprocal = {};", !exponent_.empty()));
+  add(fmt::format("  static constexpr int uniforms = {}, rows = {}, columns = {};", uniform_words_.size(), row_words_.size(),
+                  column_words_.size()));
+  add(fmt::format("  struct ColumnWords {{ unsigned value[{}]; }};", std::max<std::size_t>(column_words_.size(), 1)));
+  add("  static __device__ __forceinline__ void set_uniforms(const FlexPlace& x, unsigned* words) {");
+  add_all(at(Scope::uniforms).lines);
+  add_all(stores[0]);
+  add("  }");
+  add("  static __device__ __forceinline__ void set_row(const FlexPlace& x, int q, unsigned* words, int stride) {");
+  add_all(at(Scope::rows).lines);
+  add_all(stores[1]);
+  add("  }");
+  add("  static __device__ __forceinline__ void read_columns(const FlexPlace& x, int kv, ColumnWords& held) {");
+  add_all(at(Scope::columns).lines);
+  add_all(stores[2]);
+  add("  }");
+  const auto add_fields = [&](const auto& fields) {
+    for (const auto& [type, name] : fields) add(fmt::format("    {} {};", type, name));
+  };
+  add("  struct Row {");
+  add("    bool inside;");
+  add_fields(row_fields_);
+  add("  };");
+  add("  static __device__ __forceinline__ Row row(const FlexPlace& x, int q, int first_key, const unsigned* words, int stride) {");
+  add("    Row row;");
+  add("    row.inside = q < x.arguments.seq_q;");
+  add_all(at(Scope::row).lines);
+  add("    return row;");
+  add("  }");
+  add("  struct Column {");
+  add("    int place;");
+  add("    bool inside;");
+  add_fields(column_fields_);
+  add("  };");
+  add("  static __device__ __forceinline__ Column column(const FlexPlace& x, int first_key, int place, const unsigned* words, int "
+      "stride) {");
+  add("    const int kv = first_key + place;");
+  add("    Column column;");
+  add("    column.place = place;");
+  add("    column.inside = kv < x.arguments.seq_kv;");
+  add_all(at(Scope::column).lines);
+  add("    return column;");
+  add("  }");
+  if (!exponent_.empty()) {
+    add("  static __device__ __forceinline__ float exponent(const FlexPlace& x, const Row& row, const Column& column, float raw) "
+        "{");
+    add_all(before_exponent_);
+    add(fmt::format("    return {};", exponent_));
+    add("  }");
+  }
+  add(
+      fmt::format("  static __device__ __forceinline__ {} value(const FlexPlace& x, const Row& row, const Column& column, float "
+                  "raw, float reciprocal) {{",
+                  cuda_type(e_.type())));
+  add_all(at(Scope::value).lines);
+  add(fmt::format("    return {};", result));
+  add("  }");
+  add("};");
+
+  KernelSource& source = captured_.source();
+  source.uniforms += static_cast<int>(uniform_words_.size());
+  source.rows += static_cast<int>(row_words_.size());
+  source.columns += static_cast<int>(column_words_.size());
+  return text;
+}
+
+std::vector<KernelSourceLine> nothing(bool is_mask) {
+  std::vector<KernelSourceLine> lines;
+  lines.push_back({fmt::format("struct {} {{", is_mask ? "FlexMask" : "FlexScore"), 0});
+  for (const char* line : {
+           "  static constexpr bool present = false, has_reciprocal = false;",
+           "  static constexpr int uniforms = 0, rows = 0, columns = 0;",
+           "  struct Nothing { unsigned value[1]; };",
+           "  using ColumnWords = Nothing;",
+           "  using Row = Nothing;",
+           "  using Column = Nothing;",
+           "  static __device__ void set_uniforms(const FlexPlace&, unsigned*) {}",
+           "  static __device__ Row row(const FlexPlace&, int, int, const unsigned*, int) { return {}; }",
+           "  static __device__ Column column(const FlexPlace&, int, int, const unsigned*, int) { return {}; }",
+       })
+    lines.push_back({line, 0});
+  lines.push_back({fmt::format("  static __device__ {} value(const FlexPlace&, Row, Column, float raw, float) {{ return {}; }}",
+                               is_mask ? "bool" : "float", is_mask ? "true" : "raw"),
+                   0});
+  lines.push_back({"};", 0});
+  return lines;
+}
+
+}  // namespace
+
+std::string_view to_string(KernelLevel level) {
+  switch (level) {
+    case KernelLevel::constant:
+      return "constant";
+    case KernelLevel::uniform:
+      return "block";
+    case KernelLevel::row:
+      return "row";
+    case KernelLevel::column:
+      return "column";
+    case KernelLevel::element:
+      break;
+  }
+  return "element";
+}
+
+DivisionMagic division_magic(std::int32_t divisor) {
+  const auto d = static_cast<std::uint64_t>(divisor);
+  const auto shift = static_cast<std::uint32_t>(31 + std::bit_width(d - 1));
+  return {static_cast<std::uint32_t>(((std::uint64_t{1} << shift) + d - 1) / d), shift};
+}
+
+std::int32_t divide_by_magic(std::int32_t a, const DivisionMagic& magic) {
+  const std::int32_t sign = a >> 31;
+  return static_cast<std::int32_t>(std::uint64_t{static_cast<std::uint32_t>(a ^ sign)} * magic.magic >> magic.shift) ^ sign;
+}
+
+KernelSource kernel_source(const Expression* mask, const Expression* score) {
+  KernelSource source;
+  Captured captured(source);
+  source.score = score != nullptr ? Writer(*score, false, captured).write() : nothing(false);
+  source.mask = mask != nullptr ? Writer(*mask, true, captured).write() : nothing(true);
+  return source;
+}
+
+std::string KernelSource::text() const {
+  std::string text;
+  for (const auto* lines : {&score, &mask})
+    for (const KernelSourceLine& line : *lines) text += line.text + '\n';
+  return text;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,655 @@
+// The ladder to Hopper: FlashAttention-2 forward on wgmma and TMA, one idea a rung, each rung a row of a table.
+//
+//   hopper_wgmma          K and V come in boxes of TMA; wgmma reads them from shared memory
+//   hopper_producer       one warp loads, two groups of four warps compute; a ring of buffers with full and empty tokens
+//   hopper_three_groups   three groups of 64 rows share each K and V
+//   hopper_overlap        the products of the next tile run under the softmax of this one
+//   hopper_ping_pong      the groups take turns on the tensor cores
+//   hopper_persistent     blocks stay: the next rows load while the last ones are stored
+//   hopper_causal         the longest rows first
+//   flash3                all of it
+//
+//   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
+//   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
+//
+//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: Bc times the tiles that tile i
+//   visits
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sim/programs/attention_tensors.h"
+#include "sim/programs/block_builder.h"
+#include "sim/programs/closed_form.h"
+#include "sim/programs/hopper_needs.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+// On-chip tiles: those of the other attention programs, but each group has its own strip of every tile of query rows.
+namespace strips {
+namespace declared {
+constexpr TileSpec of(TileSpec spec) {
+  spec.ring = false;
+  spec.strips = true;
+  return spec;
+}
+inline constexpr TileSpec q = of(tiles::declared::q), s = of(tiles::declared::s), p = of(tiles::declared::p),
+                          m = of(tiles::declared::m), m_new = of(tiles::declared::m_new), l = of(tiles::declared::l),
+                          alpha = of(tiles::declared::alpha), o = of(tiles::declared::o), lse = of(tiles::declared::lse);
+}  // namespace declared
+inline constexpr Slot q = declared::q, s = declared::s, p = declared::p, m = declared::m, m_new = declared::m_new, l = declared::l,
+                      alpha = declared::alpha, o = declared::o, lse = declared::lse;
+}  // namespace strips
+
+/// Every line that a rung can have.
+enum class Line : std::uint8_t {
+  producer,
+  load_q,
+  producer_loop,
+  load_k,
+  load_v,
+  consumer,
+  init,
+  wait_q,
+  key_loop,
+  wait_turn,
+  wait_k,
+  scores,
+  wait_v_early,
+  weigh_early,
+  pass_turn,
+  wait_s,
+  mask,
+  row_max,
+  exp,
+  alpha,
+  row_sum,
+  wait_o_early,
+  rescale,
+  wait_v,
+  weigh,
+  wait_o,
+  keep_max,
+  last_weigh,
+  last_wait,
+  finish,
+  store,
+  count
+};
+constexpr std::size_t line_count = static_cast<std::size_t>(Line::count);
+
+/// When a rung has a line.
+struct Having {
+  bool roles = false, overlap = false, turns = false;  // only with these
+  bool no_roles = false, no_overlap = false;           // only without these
+};
+struct RungLine {
+  Line line;
+  Having having;
+  ListingLine text;
+};
+
+constexpr RungLine rung_lines[] = {
+    {Line::producer,
+     {.roles = true},
+     {0, "producer: one thread of one warp", Tensor(), "setmaxnreg.dec",
+      "The producer needs few registers. It gives the others to the groups that compute."}},
+    {Line::load_q,
+     {.roles = true},
+     {1, "load Qᵢ → full[Q]", tensors::q, "Qᵢ: 64 × d per group",
+      "One instruction asks TMA for a box of 64 rows per group. The barrier counts the bytes that have landed."}},
+    {Line::load_q,
+     {.no_roles = true},
+     {0, "load Qᵢ → shared (TMA)", tensors::q, "Qᵢ: Br × d",
+      "One thread asks for the whole tile. The copy engine computes the addresses and swizzles the rows."}},
+    {Line::producer_loop,
+     {.roles = true},
+     {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The producer runs ahead of the consumers as far as the ring has room."}},
+    {Line::load_k,
+     {.roles = true},
+     {2, "wait empty[K]; load Kⱼ → full[K]", tensors::k, "Kⱼ: Bc × d",
+      "The buffer is free once every consumer group has arrived at its empty barrier."}},
+    {Line::load_v,
+     {.roles = true},
+     {2, "wait empty[V]; load Vⱼ → full[V]", tensors::v, "Vⱼ: Bc × d",
+      "V has a ring of its own: it is needed later than K and freed later."}},
+    {Line::consumer,
+     {.roles = true},
+     {0, "consumer groups: 64 query rows each", Tensor(), "setmaxnreg.inc",
+      "Each group of four warps keeps its own S, P, m, l and O in registers. All groups read the same K and V."}},
+    {Line::init,
+     {.roles = true},
+     {1, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
+      "Running maximum, running sum and the unscaled output live in registers."}},
+    {Line::init,
+     {.no_roles = true},
+     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
+      "Running maximum, running sum and the unscaled output live in registers."}},
+    {Line::wait_q, {.roles = true}, {1, "wait full[Q]", tensors::q, "mbarrier.try_wait", "A group waits only for its own rows."}},
+    {Line::key_loop,
+     {.roles = true},
+     {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The tile at the diagonal comes first, so only the first tiles need a mask."}},
+    {Line::key_loop,
+     {.no_roles = true},
+     {0, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "The tile at the diagonal comes first, so only the first tiles need a mask."}},
+    {Line::load_k,
+     {.no_roles = true},
+     {1, "load Kⱼ → shared (TMA)", tensors::k, "Kⱼ: Bc × d",
+      "Asked for as soon as all warps have read the buffer. No warp spends instructions on the copy."}},
+    {Line::wait_turn,
+     {.turns = true},
+     {2, "wait for my turn", Tensor(), "bar.sync", "A named barrier keeps the other groups' products out of the way."}},
+    {Line::wait_k,
+     {.roles = true},
+     {2, "wait full[K]", tensors::k, "mbarrier.try_wait",
+      "The bytes of Kⱼ have landed. This wait is short if the producer is ahead."}},
+    {Line::scores,
+     {.roles = true},
+     {2, "issue S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
+      "wgmma only begins here. The tensor cores read Q and K from shared memory by themselves."}},
+    {Line::scores,
+     {.no_roles = true},
+     {1, "S = τ Qᵢ Kⱼᵀ (wgmma)", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
+      "Four warps compute 64 rows together. Both factors come straight from shared memory: no ldmatrix."}},
+    {Line::wait_v_early,
+     {.roles = true, .overlap = true},
+     {2, "wait full[V] of tile j + 1", tensors::v, "mbarrier.try_wait", "The tile before this one: the order is from the last."}},
+    {Line::weigh_early,
+     {.roles = true, .overlap = true},
+     {2, "issue O = O + P V of tile j + 1", tensors::o, "O = O + P·V",
+      "The second product of the tile before runs while the softmax of this one is computed."}},
+    {Line::pass_turn,
+     {.turns = true},
+     {2, "pass the turn on", Tensor(), "bar.arrive", "All products of this group are issued. The next group may issue its own."}},
+    {Line::wait_s,
+     {.roles = true},
+     {2, "wait S → empty[K]", tensors::s, "wgmma.wait_group",
+      "The scores are in registers, so this group no longer needs Kⱼ and says so."}},
+    {Line::mask,
+     {.roles = true},
+     {2, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
+      "Only a tile that the diagonal crosses needs this."}},
+    {Line::mask,
+     {.no_roles = true},
+     {1, "mask S where key > query", tensors::s, "S[r,c] = −∞ if c > r + Nk − Nq",
+      "Only a tile that the diagonal crosses needs this."}},
+    {Line::row_max,
+     {.roles = true},
+     {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
+    {Line::row_max,
+     {.no_roles = true},
+     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
+    {Line::exp,
+     {.roles = true},
+     {2, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
+    {Line::exp,
+     {.no_roles = true},
+     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
+    {Line::alpha, {.roles = true}, {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
+    {Line::alpha,
+     {.no_roles = true},
+     {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
+    {Line::row_sum,
+     {.roles = true},
+     {2, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::row_sum,
+     {.no_roles = true},
+     {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::wait_o_early,
+     {.roles = true, .overlap = true},
+     {2, "wait O → empty[V] of tile j + 1", tensors::o, "wgmma.wait_group",
+      "By now the product is over: it had the whole softmax to run under."}},
+    {Line::rescale, {.roles = true}, {2, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
+    {Line::rescale,
+     {.no_roles = true},
+     {1, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
+    {Line::load_v,
+     {.no_roles = true},
+     {1, "load Vⱼ → shared (TMA)", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."}},
+    {Line::wait_v,
+     {.roles = true, .no_overlap = true},
+     {2, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ have landed."}},
+    {Line::weigh,
+     {.roles = true, .no_overlap = true},
+     {2, "issue O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
+    {Line::weigh,
+     {.no_roles = true},
+     {1, "O = O + P Vⱼ (wgmma)", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
+    {Line::wait_o,
+     {.roles = true, .no_overlap = true},
+     {2, "wait O → empty[V]", tensors::o, "wgmma.wait_group",
+      "The group idles until the product is over: the next rungs fill this gap."}},
+    {Line::keep_max, {.roles = true}, {2, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
+    {Line::keep_max, {.no_roles = true}, {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
+    {Line::last_weigh,
+     {.roles = true, .overlap = true},
+     {1, "wait full[V]; issue O = O + P V₀", tensors::o, "O = O + P·V", "The last product has no softmax to hide."}},
+    {Line::last_wait,
+     {.roles = true, .overlap = true},
+     {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The sums of O are complete."}},
+    {Line::finish,
+     {.roles = true},
+     {1, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
+      "One division per row. L is all that the backward pass needs to recompute P."}},
+    {Line::finish,
+     {.no_roles = true},
+     {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
+      "One division per row. L is all that the backward pass needs to recompute P."}},
+    {Line::store,
+     {.roles = true},
+     {1, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: 64 × d, Lᵢ: 64",
+      "Each group stores its own rows through shared memory, as one box of TMA."}},
+    {Line::store,
+     {.no_roles = true},
+     {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "The rows leave through shared memory, as one box of TMA."}},
+};
+
+bool has(const HopperRung& rung, const Having& having) {
+  if (having.roles && !rung.producer) return false;
+  if (having.no_roles && rung.producer) return false;
+  if (having.overlap && !rung.overlap) return false;
+  if (having.no_overlap && rung.overlap) return false;
+  return !having.turns || rung.ping_pong;
+}
+
+/// The listing of a rung, and the number of each of its lines.
+struct RungListing {
+  std::vector<ListingLine> lines;
+  std::array<int, line_count> number{};  // from 1; 0: the rung does not have the line
+
+  explicit RungListing(const HopperRung& rung) {
+    for (const RungLine& each : rung_lines) {
+      if (!has(rung, each.having)) continue;
+      lines.push_back(each.text);
+      number[static_cast<std::size_t>(each.line)] = static_cast<int>(lines.size());
+    }
+  }
+  LineId operator[](Line line) const {
+    enum class Number : int {};
+    return static_cast<Number>(number[static_cast<std::size_t>(line)] - 1);
+  }
+};
+
+const RungListing& listing_of(HopperRungId id) {
+  static const std::vector<RungListing> all = [] {
+    std::vector<RungListing> made;
+    for (const HopperRung& rung : hopper_rungs()) made.emplace_back(rung);
+    return made;
+  }();
+  return all[static_cast<std::size_t>(id)];
+}
+
+Schema declared() {
+  using namespace tensors;
+  return {{q, k, v, s, p, o, lse, m, l},
+          {q, k, v},
+          {o, lse},
+          {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha, strips::o,
+           strips::lse}};
+}
+
+class Hopper final : public TileProgram {
+ public:
+  Hopper(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
+      : TileProgram(problem, from_the_last(tile), declared()),
+        rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
+        lines_(listing_of(id)),
+        plan_(problem, tile_, schema()) {
+    LaunchSpec launch;
+    launch.name = "attention";
+    launch.grid_x = plan_.grid.query_tiles;
+    launch.grid_y = problem.heads;
+    launch.grid_z = problem.batch;
+    launch.needs = hopper_needs(id, problem, tile, gpu);
+    launch.first_line = 1;
+    launch.last_line = static_cast<int>(lines_.lines.size());
+    launch.longest_first = rung_.longest_first && problem.causal;
+    launch.persistent = rung_.persistent;
+    launches_.push_back(launch);
+    strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
+    box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
+    for (int turn = 0; turn < hopper_most_groups; ++turn)
+      plan_.tokens[static_cast<std::size_t>(BufferToken::other(turn))] = "turn " + std::to_string(turn);
+  }
+
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
+    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const TileRange rows = plan_.grid.queries(i);
+    const std::vector<KeyTile> visits = plan_.grid.visits(plane, i);
+    const KernelNeeds& needs = launches_.front().needs;
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(strips::q, tiles::k, tiles::v));
+    out.whole_rows = static_cast<std::int32_t>(rung_.producer ? strip_rows_ : tile_.block_q);
+    out.iterations = static_cast<std::int32_t>(visits.size());
+    Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages}.emit();
+  }
+
+  std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
+    if (!plan_.rows_are_whole(tensors::q) || problem_.mask) return std::nullopt;
+    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const TileRange rows = plan_.grid.queries(i);
+    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+  }
+
+  std::optional<ClosedForm> closed_form() const override {
+    if (!head_rows_are_whole(problem_) || !planes_are_alike(problem_)) return std::nullopt;
+    const VisitSums sums = visit_sums(problem_, tile_);
+    const std::int64_t planes = problem_.query_planes();
+    const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
+    // TMA moves whole boxes: the zeros past the last row of a tile cross the link too.
+    const auto in_boxes = [&](std::int64_t rows) { return ceil_div(rows, box_rows_) * box_rows_; };
+    const std::int64_t box_rows = sums.rows / tile_.block_q * in_boxes(tile_.block_q) + in_boxes(sums.rows % tile_.block_q);
+    const std::int64_t box_keys = sums.pairs * tile_.block_kv;
+    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
+    ClosedForm form;
+    form.terms = {
+        {tensors::q, Link::l2_to_sm, Bytes(planes * box_rows * row_bytes),
+         formula_for(problem_, "B·Hq·64·⌈Nq/64⌉·d·e", "B·Hq·d·e·(rows of tiles that see a key, in boxes)")},
+        {tensors::k, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
+        {tensors::v, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
+        {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
+    };
+    form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
+    form.exps = planes * (sums.rows_keys + sums.rows_pairs);
+    form.order = "Θ(N²d²/M)";
+    return form;
+  }
+
+ private:
+  static ProgramTile from_the_last(ProgramTile tile) {
+    tile.key_order = KeyOrder::descending;
+    return tile;
+  }
+
+  /// Returns the rows of each group, without groups that have none.
+  std::vector<TileRange> strips_of(TileRange rows) const {
+    std::vector<TileRange> found;
+    for (std::int64_t first = 0; first < rows.count; first += strip_rows_)
+      found.push_back({rows.first + first, std::min(strip_rows_, rows.count - first)});
+    return found;
+  }
+
+  /// Returns the bytes of L in whole sectors: each group stores the numbers of its own rows.
+  std::int64_t statistic_bytes_of_strips() const {
+    constexpr std::int64_t in_a_sector = sector_size / 4;
+    std::int64_t sectors = 0;
+    for (std::int64_t plane = 0; plane < problem_.query_planes(); ++plane)
+      for (std::int64_t tile = 0; tile < problem_.seq_q; tile += tile_.block_q)
+        for (std::int64_t row = tile; row < std::min(tile + tile_.block_q, problem_.seq_q); row += strip_rows_) {
+          const std::int64_t first = plane * problem_.seq_q + row;
+          const std::int64_t end = first + std::min({strip_rows_, tile + tile_.block_q - row, problem_.seq_q - row});
+          sectors += ceil_div(end, in_a_sector) - first / in_a_sector;
+        }
+    return sectors * sector_size;
+  }
+
+  /// Emits one block.
+  struct Emission {
+    const Hopper& program;
+    BlockBuilder& b;
+    std::int64_t q_tile, plane;
+    const std::vector<KeyTile>& visits;
+    std::vector<TileRange> strips;
+    std::int64_t stages;
+
+    const HopperRung& rung() const { return program.rung_; }
+    LineId at(Line line) const { return program.lines_[line]; }
+    std::int64_t groups() const { return static_cast<std::int64_t>(strips.size()); }
+    static std::int16_t full(Slot slot, std::int64_t buffer) {
+      return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    }
+    static std::int16_t empty(Slot slot, std::int64_t buffer) {
+      return BufferToken::empty(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    }
+
+    void emit() const {
+      if (rung().producer) return emit_roles();
+      b.strip(0, q_tile, strips.front());
+      if (!visits.empty()) b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
+      clear();
+      walk([&](const KeyTile& tile) {
+        b.load_boxes(at(Line::load_k), tiles::k, program.tile_.block_kv);
+        product_of_scores(tile);
+        softmax(0, tile);
+        rescale();
+        b.load_boxes(at(Line::load_v), tiles::v, program.tile_.block_kv);
+        product_with_values(Line::weigh);
+        b.copy(at(Line::keep_max), strips::m, strips::m_new);
+      });
+      end();
+    }
+
+    void emit_roles() const {
+      b.tokens_by_hand();
+      if (!visits.empty())
+        for_each_strip([&](std::size_t s) {
+          b.group(0);
+          b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
+          b.signals(full(strips::q, static_cast<std::int64_t>(s)));
+        });
+      for_each_strip([&](std::size_t s) {
+        clear();
+        if (visits.empty()) return;
+        b.wait_until(at(Line::wait_q), strips::q, WaitOn::mbarrier);
+        b.waits(full(strips::q, static_cast<std::int64_t>(s)), 1);
+      });
+      walk([&](const KeyTile& tile) {
+        load_into_ring(Line::load_k, tiles::k);
+        // With one buffer, V of this tile takes the place of the tile before, which the overlapped groups read in this iteration.
+        if (!rung().overlap) load_into_ring(Line::load_v, tiles::v);
+        for_each_strip([&](std::size_t s) { rung().overlap ? overlapped(s, tile) : in_order(s, tile); });
+        if (rung().overlap) load_into_ring(Line::load_v, tiles::v);
+      });
+      for_each_strip([&](std::size_t s) {
+        if (rung().overlap && !visits.empty()) last_product(s);
+        end();
+      });
+    }
+
+    void load_into_ring(Line line, Slot slot) const {
+      b.group(0);
+      b.load_boxes(at(line), slot, program.tile_.block_kv);
+      b.waits(empty(slot, stage()), groups() * (b.iteration() / stages));
+      b.signals(full(slot, stage()));
+    }
+
+    template <class Emit>
+    void walk(Emit emit) const {
+      const TileGrid& grid = program.plan_.grid;
+      b.walk_keys(
+          visits, stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); }, emit);
+    }
+    template <class Emit>
+    void for_each_strip(Emit emit) const {
+      for (std::size_t s = 0; s < strips.size(); ++s) {
+        b.group(s + 1);
+        b.strip(s, q_tile, strips[s]);
+        emit(s);
+      }
+      b.strip(0, q_tile, strips.front());
+    }
+    std::int64_t stage() const { return b.iteration() % stages; }
+
+    void clear() const {
+      b.fill(at(Line::init), strips::o, 0.0F);
+      b.fill(at(Line::init), strips::m, -std::numeric_limits<float>::infinity());
+      b.fill(at(Line::init), strips::l, 0.0F);
+    }
+    void end() const {
+      b.divide(at(Line::finish), strips::o, strips::l);
+      b.log_sum_exp(at(Line::finish), strips::lse, strips::m, strips::l);
+      b.store(at(Line::store), strips::o);
+      b.store(at(Line::store), strips::lse);
+    }
+    void product_of_scores(const KeyTile&) const {
+      b.matmul(at(Line::scores), strips::s, strips::q, tiles::k, {.transpose = true, .factor = program.plan_.scale});
+    }
+    void product_with_values(Line line) const { b.matmul(at(line), strips::o, strips::p, tiles::v, {.accumulate = true}); }
+    void softmax(std::size_t s, const KeyTile& tile) const {
+      const TileGrid& grid = program.plan_.grid;
+      if (tile.partial && grid.mask->tile(plane, strips[s], grid.keys(tile.index)) != TileVisibility::full)
+        b.mask(at(Line::mask), strips::s);
+      b.row_max(at(Line::row_max), strips::m_new, strips::m, strips::s);
+      // By now Q has been read. The last of these signals lets the next rows of a persistent block in.
+      if (rung().persistent) b.signals(empty(strips::q, static_cast<std::int64_t>(s)));
+      b.exp(at(Line::exp), strips::p, strips::s, strips::m_new);
+      b.exp_rows(at(Line::alpha), strips::alpha, strips::m, strips::m_new);
+      b.row_sum(at(Line::row_sum), strips::l, strips::l, strips::p, strips::alpha);
+    }
+    void rescale() const { b.rescale(at(Line::rescale), strips::o, strips::alpha); }
+
+    // The pieces of a group that meets others. `n` counts key tiles.
+    void wait_for_tile(Line line, Slot slot, std::int64_t n) const {
+      b.wait_until(at(line), slot, WaitOn::mbarrier);
+      b.waits(full(slot, n % stages), n / stages + 1);
+    }
+    void issued(Slot result, std::size_t s) const {
+      b.asynchronous();
+      b.signals(full(result, static_cast<std::int64_t>(s)));
+    }
+    /// Waits for the n-th product into `result`, and frees the buffer of the tile that it read.
+    void wait_for_product(Line line, Slot result, std::size_t s, std::int64_t n, Slot read) const {
+      b.wait_until(at(line), result, WaitOn::product);
+      b.waits(full(result, static_cast<std::int64_t>(s)), n + 1);
+      b.signals(empty(read, n % stages));
+    }
+    void scores_of(std::size_t s, std::int64_t n, const KeyTile& tile) const {
+      wait_for_tile(Line::wait_k, tiles::k, n);
+      product_of_scores(tile);
+      issued(strips::s, s);
+    }
+    bool takes_turns() const { return rung().ping_pong && groups() > 1; }
+    /// Group s has its n-th turn once the group before it has passed on its own; the first one begins.
+    void wait_turn(std::size_t s, std::int64_t n) const {
+      if (!takes_turns()) return;
+      b.wait_until(at(Line::wait_turn), strips::s, WaitOn::named_barrier);
+      b.waits(BufferToken::other(static_cast<int>(s)), s == 0 ? n : n + 1);
+    }
+    void pass_turn(std::size_t s) const {
+      if (!takes_turns()) return;
+      b.wait_until(at(Line::pass_turn), strips::s, WaitOn::named_barrier);
+      b.signals(BufferToken::other(static_cast<int>((s + 1) % strips.size())));
+    }
+
+    void in_order(std::size_t s, const KeyTile& tile) const {
+      const std::int64_t n = b.iteration();
+      scores_of(s, n, tile);
+      wait_for_product(Line::wait_s, strips::s, s, n, tiles::k);
+      softmax(s, tile);
+      rescale();
+      wait_for_tile(Line::wait_v, tiles::v, n);
+      product_with_values(Line::weigh);
+      issued(strips::o, s);
+      wait_for_product(Line::wait_o, strips::o, s, n, tiles::v);
+      b.copy(at(Line::keep_max), strips::m, strips::m_new);
+    }
+
+    /// Makes `emit` see key tile n.
+    template <class Emit>
+    void with_tile(std::int64_t n, Emit emit) const {
+      const TileGrid& grid = program.plan_.grid;
+      const std::int64_t iteration = b.iteration();
+      const auto look_at = [&](std::int64_t tile) {
+        const std::int64_t index = visits[static_cast<std::size_t>(tile)].index;
+        b.keys(index, grid.keys(index));
+        b.iteration(iteration, tile % stages);
+      };
+      look_at(n);
+      emit();
+      if (iteration < static_cast<std::int64_t>(visits.size())) look_at(iteration);
+    }
+
+    void overlapped(std::size_t s, const KeyTile& tile) const {
+      const std::int64_t n = b.iteration();
+      wait_turn(s, n);
+      scores_of(s, n, tile);
+      if (n > 0)
+        with_tile(n - 1, [&] {
+          wait_for_tile(Line::wait_v_early, tiles::v, n - 1);
+          product_with_values(Line::weigh_early);
+          issued(strips::o, s);
+        });
+      pass_turn(s);
+      wait_for_product(Line::wait_s, strips::s, s, n, tiles::k);
+      softmax(s, tile);
+      if (n > 0) with_tile(n - 1, [&] { wait_for_product(Line::wait_o_early, strips::o, s, n - 1, tiles::v); });
+      if (n > 0) rescale();
+      b.copy(at(Line::keep_max), strips::m, strips::m_new);
+    }
+    void last_product(std::size_t s) const {
+      const auto n = static_cast<std::int64_t>(visits.size()) - 1;
+      with_tile(n, [&] {
+        wait_for_tile(Line::last_weigh, tiles::v, n);
+        product_with_values(Line::last_weigh);
+        issued(strips::o, s);
+        wait_for_product(Line::last_wait, strips::o, s, n, tiles::v);
+      });
+      b.keys(-1, {});
+    }
+  };
+
+  const HopperRung& rung_;
+  const RungListing& lines_;
+  BlockPlan plan_;
+  std::int64_t strip_rows_ = 1, box_rows_ = 1;  // box_rows_: of Q, those of one group also where one thread loads for all
+};
+
+template <HopperRungId id>
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
+  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken); !status) return status.error();
+  return std::unique_ptr<TileProgram>(std::make_unique<Hopper>(id, problem, tile, gpu));
+}
+
+template <HopperRungId id>
+ProgramInfo info() {
+  const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
+  ProgramInfo info;
+  info.id = rung.id;
+  info.title = rung.title;
+  info.family = "attention";
+  info.source = "arXiv:2407.08608, Algorithms 1 and 2";
+  info.summary = rung.summary;
+  info.listing = listing_of(id).lines;
+  info.default_tile = hopper_tile<id>;
+  info.make = make<id>;
+  info.label = rung.title;
+  return info;
+}
+
+}  // namespace
+
+ProgramInfo hopper_wgmma_program() {
+  return info<HopperRungId::wgmma>();
+}
+ProgramInfo hopper_producer_program() {
+  return info<HopperRungId::producer>();
+}
+ProgramInfo hopper_three_groups_program() {
+  return info<HopperRungId::three_groups>();
+}
+ProgramInfo hopper_overlap_program() {
+  return info<HopperRungId::overlap>();
+}
+ProgramInfo hopper_ping_pong_program() {
+  return info<HopperRungId::ping_pong>();
+}
+ProgramInfo hopper_persistent_program() {
+  return info<HopperRungId::persistent>();
+}
+ProgramInfo hopper_causal_program() {
+  return info<HopperRungId::causal>();
+}
+ProgramInfo flash3_program() {
+  return info<HopperRungId::flash3>();
+}
+
+}  // namespace tilescope

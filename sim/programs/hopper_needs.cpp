@@ -1,0 +1,148 @@
+// The table of the rungs; threads, registers and shared memory of each.
+#include "sim/programs/hopper_needs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/core/units.h"
+#include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr int group_threads = 128;
+constexpr std::int64_t barrier_bytes = 8;
+
+constexpr std::array rungs = {
+    HopperRung{.id = "hopper_wgmma",
+               .title = "Hopper 1: wgmma and TMA",
+               .summary = "Over FlashAttention-2: products by wgmma, straight from shared memory, which TMA fills.",
+               .producer = false},
+    HopperRung{.id = "hopper_producer",
+               .title = "Hopper 2: a producer",
+               .summary = "Over rung 1: one warp only loads. Full and empty tokens tie it to two groups that compute."},
+    HopperRung{.id = "hopper_three_groups",
+               .title = "Hopper 3: three groups",
+               .summary = "Over rung 2: a third group of 64 rows shares each K and V tile.",
+               .groups = 3,
+               .groups_d64 = 3},
+    HopperRung{.id = "hopper_overlap",
+               .title = "Hopper 4: softmax under products",
+               .summary = "Over rung 2: a group issues its next products before the softmax that they run under.",
+               .groups_d64 = 3,
+               .overlap = true},
+    HopperRung{.id = "hopper_ping_pong",
+               .title = "Hopper 5: ping-pong",
+               .summary = "Over rung 4: the groups take turns to issue products, so that one computes softmax meanwhile.",
+               .groups_d64 = 3,
+               .overlap = true,
+               .ping_pong = true},
+    HopperRung{.id = "hopper_persistent",
+               .title = "Hopper 6: persistent blocks",
+               .summary = "Over rung 5: blocks stay on their SM. The next Q loads while the last O is stored.",
+               .groups_d64 = 3,
+               .overlap = true,
+               .ping_pong = true,
+               .persistent = true},
+    HopperRung{.id = "hopper_causal",
+               .title = "Hopper 7: longest first",
+               .summary = "Over rung 6: with a mask, the longest rows go first, by heads that fit the L2 together.",
+               .groups_d64 = 3,
+               .overlap = true,
+               .ping_pong = true,
+               .persistent = true,
+               .longest_first = true},
+    HopperRung{.id = "flash3",
+               .title = "FlashAttention-3",
+               .summary = "The fastest combination of the rungs.",
+               .groups_d64 = 3,
+               .overlap = true,
+               .ping_pong = true,
+               .persistent = true,
+               .longest_first = true},
+};
+
+const HopperRung& rung_of(HopperRungId id) {
+  return rungs[static_cast<std::size_t>(id)];
+}
+
+/// Returns the profile of the rung's kernel; null before it has one.
+const KernelProfile* profile_of(std::string_view id) {
+  const std::span<const KernelProfile> all = kernel_profiles();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const KernelProfile& each) { return each.id == id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+constexpr std::array<std::string_view, hopper_most_groups> group_names = {"consumer 0", "consumer 1", "consumer 2"};
+
+}  // namespace
+
+std::span<const HopperRung> hopper_rungs() {
+  return rungs;
+}
+
+int hopper_groups(const HopperRung& rung, const AttentionProblem& problem) {
+  return compiled_head_dim(problem) <= 64 ? rung.groups_d64 : rung.groups;
+}
+
+std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile) {
+  return rung.producer ? ceil_div(tile.block_q, std::int64_t{hopper_groups(rung, problem)}) : tile.block_q;
+}
+
+KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  // What the rungs of two and of three groups are compiled for; setmaxnreg then moves registers to the consumers.
+  struct Registers {
+    int launched, producer, consumer;
+  };
+  const HopperRung& rung = rung_of(id);
+  const int groups = hopper_groups(rung, problem);
+  const Registers registers = groups == 3 ? Registers{128, 32, 160} : Registers{168, 40, 232};
+  KernelNeeds needs;
+  needs.instruction = ProductInstruction::wgmma;
+  needs.boxes = true;
+  needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
+  needs.registers_per_thread = rung.producer ? registers.launched : 255;
+  if (rung.producer) {
+    needs.groups.push_back({"producer", group_threads / 32, registers.producer});
+    for (int g = 0; g < groups; ++g)
+      needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
+  } else {
+    needs.warps_sharing_rows = groups;
+  }
+  const KernelProfile* const profile = profile_of(rung.id);
+  const KernelProfile& read = profile != nullptr && !profile->readings.empty() ? *profile : kernel_profile("flash2");
+  needs.waiting = read.reading("attention", problem).waiting;
+  needs.setup_instructions = read.reading("attention", problem).setup_instructions;
+  needs.setup_trips = read.reading("attention", problem).setup_trips;
+  if (profile != nullptr && !rung.producer) needs.registers_per_thread = profile->build("attention", problem).registers;
+
+  const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.
+  const std::int64_t barriers_of_buffer = rung.producer ? 2 : 1, q_barriers = rung.producer ? 2 * groups : 1;
+  const std::int64_t stage_bytes = 2 * (tile.block_kv * row_bytes + barriers_of_buffer * barrier_bytes);
+  const std::int64_t own_output = rung.persistent ? tile.block_q * row_bytes : 0;  // otherwise O leaves over Q
+  constexpr std::int64_t statistic_bytes = 4, ticket_bytes = 40;
+  const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
+                             (rung.longest_first ? ticket_bytes : 0);
+  const auto both = static_cast<double>(fixed + 2 * stage_bytes);
+  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
+  needs.shared_bytes = fixed + needs.stages * stage_bytes;
+  return needs;
+}
+
+TileShape hopper_default_tile(HopperRungId id, const AttentionProblem& problem, const GpuSpec& gpu) {
+  const HopperRung& rung = rung_of(id);
+  const int groups = hopper_groups(rung, problem);
+  const bool large = gpu.sm_shared_bytes_per_block >= 99 * 1024;
+  TileShape tile = large ? TileShape{64 * groups, 128} : TileShape{8 * groups, 16};
+  if (problem.dtype == DataType::fp32) tile.block_kv = std::min<std::int64_t>(tile.block_kv, 32);
+  while (!why_block_does_not_fit(hopper_needs(id, problem, tile, gpu), gpu).empty() && (tile.block_kv > 1 || tile.block_q > 1)) {
+    std::int64_t& longer = tile.block_kv > 1 ? tile.block_kv : tile.block_q;
+    longer = ceil_div(longer, std::int64_t{2});
+  }
+  return tile;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,40 @@
+// The rungs of the ladder to Hopper as data, and what their kernels need.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flash3 };
+
+/// One rung. A group has four warps and 64 query rows.
+struct HopperRung {
+  std::string_view id, title;
+  std::string_view summary;        // the one new thing
+  bool producer = true;            // a warp that loads; otherwise the groups run in step and one thread loads
+  int groups = 2, groups_d64 = 2;  // that compute, for a head dimension of 128 and of 64
+  bool overlap = false;            // the next scores and the last output under the softmax
+  bool ping_pong = false;          // groups take turns to issue products
+  bool persistent = false;         // blocks stay for all tiles
+  bool longest_first = false;      // with a mask, the longest rows first
+};
+std::span<const HopperRung> hopper_rungs();
+inline constexpr int hopper_most_groups = 3;
+
+/// Returns the groups that compute.
+int hopper_groups(const HopperRung& rung, const AttentionProblem& problem);
+/// Returns the rows of one group; of a rung without roles, those of the block.
+std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile);
+KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
+/// Returns the tile of the rung's kernel, halved until it fits the GPU.
+TileShape hopper_default_tile(HopperRungId id, const AttentionProblem& problem, const GpuSpec& gpu);
+template <HopperRungId id>
+TileShape hopper_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return hopper_default_tile(id, problem, gpu);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,144 @@
+// Every lesson of the program from its first page to its last, once by keyboard without a mouse, once by the two keys of a clicker.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
+#include "app/model/mask_tables.h"
+#include "app/model/measurements.h"
+#include "tests/app/views/window_script.h"
+
+using namespace tilescope;
+
+namespace {
+
+/// What a page of any lesson shows or compares.
+std::vector<WindowState> states_of(const LessonList& list) {
+  std::vector<WindowState> states;
+  for (const LessonInfo& info : list.lessons) {
+    const auto lesson = load_lesson(list, info.id, "en");
+    REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
+    for (std::size_t page = 0; page < (*lesson)->pages.size(); ++page) {
+      const LessonScene& scene = (*lesson)->scene_of(page);
+      states.push_back(scene.state);
+      for (const LessonVariant& other : scene.others) states.push_back(other.state);
+    }
+  }
+  return states;
+}
+
+/// The recordings with only the cases that a lesson names: a page opens the Validate view, which simulates all cases of a bundle,
+/// and that takes minutes.
+Measurements measurements_of(const LessonList& list) {
+  const std::vector<WindowState> states = states_of(list);
+  Measurements out = load_measurements();
+  for (auto& known : out.bundles) {
+    auto shorter = std::make_shared<KnownBundle>(*known);
+    std::erase_if(shorter->bundle.cases, [&](const MeasuredCase& each) {
+      return std::none_of(states.begin(), states.end(), [&](const WindowState& state) {
+        return state.algorithm == each.kernel && state.problem == each.problem;
+      });
+    });
+    known = std::move(shorter);
+  }
+  return out;
+}
+
+Session::Start start_with_lessons() {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  start.measurements = measurements_of(*start.lessons);
+  start.load_table = &load_table;
+  return start;
+}
+
+/// Answers the page's question as a person does who has no mouse.
+void answer(WindowScript& script, const LessonQuestion& ask) {
+  const auto press = [&](ImGuiKey key, int times = 1) {
+    for (int i = 0; i < times; ++i) script.press(key);
+  };
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      press(ImGuiKey_Enter, 2);  // the first option, then "Answer", to which the keyboard goes on
+      break;
+    case QuestionKind::number:
+      script.type("1");
+      press(ImGuiKey_Enter);
+      break;
+    case QuestionKind::order:
+      press(ImGuiKey_Enter);  // takes the first row,
+      press(ImGuiKey_DownArrow);
+      press(ImGuiKey_Enter);  // lets it go one place on,
+      press(ImGuiKey_DownArrow, static_cast<int>(ask.options.size()) - 1);
+      press(ImGuiKey_Enter);  // and answers
+      break;
+    case QuestionKind::draw:
+      press(ImGuiKey_UpArrow);
+      for (std::size_t i = 1; i < ask.xs.size(); ++i) press(ImGuiKey_RightArrow);
+      press(ImGuiKey_UpArrow);
+      press(ImGuiKey_Enter, 2);
+      break;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("lessons: all of them are gone through without a mouse") {
+  const auto script = WindowScript::open(start_with_lessons(), 960, 600);
+  if (script == nullptr) return;
+  const LessonView first = script->view().lesson;
+  REQUIRE(first.list != nullptr);
+  REQUIRE(first.list->lessons.size() >= 10);
+  for (const LessonInfo& info : first.list->lessons) {
+    CAPTURE(info.id);
+    script->command(OpenLesson{info.id});
+    REQUIRE(script->view().lesson.lesson != nullptr);
+    const std::size_t pages = script->view().lesson.lesson->pages.size();
+    for (std::size_t page = 0; page < pages; ++page) {
+      CAPTURE(page);
+      REQUIRE(script->view().lesson.page == page);
+      REQUIRE(script->view().lesson.problem == nullptr);
+      const LessonPage& shown = script->view().lesson.lesson->pages[page];
+      if (shown.ask) {
+        script->press(ImGuiKey_PageDown);
+        REQUIRE(script->view().lesson.page == page);  // held
+        answer(*script, *shown.ask);
+        REQUIRE(script->view().lesson.answer != nullptr);
+        CHECK(script->view().lesson.answer->given);
+      }
+      script->press(ImGuiKey_Enter);  // "Next" or "Finish" has the keyboard
+    }
+    CHECK(script->view().lesson.lesson == nullptr);
+    CHECK(script->view().lesson.done->contains(info.id));
+  }
+}
+
+TEST_CASE("lessons: all of them are shown with Page Down alone, and Page Up goes back") {
+  const auto script = WindowScript::open(start_with_lessons(), 960, 600);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  for (const LessonInfo& info : script->view().lesson.list->lessons) {
+    CAPTURE(info.id);
+    script->command(OpenLesson{info.id});
+    REQUIRE(script->view().lesson.lesson != nullptr);
+    const std::size_t pages = script->view().lesson.lesson->pages.size();
+    for (std::size_t page = 0; page < pages; ++page) {
+      CAPTURE(page);
+      REQUIRE(script->view().lesson.page == page);
+      if (script->view().lesson.locked) script->press(ImGuiKey_PageDown);  // shows the answer
+      CHECK_FALSE(script->view().lesson.locked);
+      if (page + 1 < pages) script->press(ImGuiKey_PageDown);
+    }
+    if (pages > 1) {
+      script->press(ImGuiKey_PageUp);
+      CHECK(script->view().lesson.page == pages - 2);
+    }
+  }
+}

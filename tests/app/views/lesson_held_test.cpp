@@ -1,0 +1,99 @@
+// While a question of a lesson is held, no panel answers it; the presenter's window has the notes.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
+#include "app/ui/text_record.h"
+#include "sim/analysis/format.h"
+#include "tests/app/model/lesson_fixture.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/temporary_folder.h"
+#include "tests/app/views/panel_screen.h"
+
+using namespace tilescope;
+
+namespace {
+
+Session::Start start_held(const std::string& path) {
+  Session::Start start = opening_start();
+  auto list = std::make_shared<LessonList>();
+  LessonInfo info;
+  info.id = "00-small";
+  info.languages.emplace("en", LessonInfo::Text{path, "Small", 1});
+  list->lessons.push_back(info);
+  start.lessons = list;
+  return start;
+}
+
+/// What a panel writes.
+std::string text_of(PanelScreen& screen, const Session& session, DrawPanel draw) {
+  const View view{session.view(), nullptr};
+  screen.frame(view, draw);
+  const TextRecording recording;
+  screen.frame(view, draw);
+  return recording.text();
+}
+
+std::int64_t read_by_sms(const Simulation& run) {
+  std::int64_t bytes = 0;
+  for (const auto& tensor : run.ledger.table()) bytes += tensor[static_cast<std::size_t>(Link::l2_to_sm)];
+  return bytes;
+}
+
+void show_answer(Opened& opened) {
+  LessonAnswer none;
+  none.given = false;
+  opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+}
+
+}  // namespace
+
+TEST_CASE("lesson: the traffic panel has no figure of the whole run until the question is answered") {
+  const TemporaryFolder folder;
+  Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
+  PanelScreen screen({700, 420});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.locked);
+  const std::string total = format_count(read_by_sms(*opened.view().lane().simulation));
+  const std::string held = text_of(screen, opened.session, &draw_traffic_panel);
+  CAPTURE(held);
+  CHECK(held.find("So far") != std::string::npos);
+  CHECK(held.find(total) == std::string::npos);
+  CHECK(held.find("after the answer") != std::string::npos);
+  show_answer(opened);
+  const std::string answered = text_of(screen, opened.session, &draw_traffic_panel);
+  CAPTURE(answered);
+  CHECK(answered.find(total) != std::string::npos);
+  CHECK(answered.find("after the answer") == std::string::npos);
+}
+
+TEST_CASE("lesson: the timeline shows nothing after the playhead until the question is answered") {
+  const TemporaryFolder folder;
+  Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
+  PanelScreen screen({900, 260});
+  opened.after(OpenLesson{"00-small"});
+  CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") != std::string::npos);
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
+}
+
+TEST_CASE("lesson: the presenter's window has the page's notes, the answer and the next page") {
+  const TemporaryFolder folder;
+  Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
+  PanelScreen screen({960, 640});
+  opened.after(OpenLesson{"00-small"});
+  const std::string first = text_of(screen, opened.session, &draw_presenter_panel);
+  CAPTURE(first);
+  CHECK(first.find("page 1 of 5") != std::string::npos);
+  CHECK(first.find("Which moves more?") != std::string::npos);
+  CHECK(first.find("Answer: standard") != std::string::npos);
+  CHECK(first.find("Next: Number") != std::string::npos);
+  opened.after(OpenLesson{"00-small", 4});
+  const std::string last = text_of(screen, opened.session, &draw_presenter_panel);
+  CAPTURE(last);
+  CHECK(last.find("lecturer,") != std::string::npos);
+  CHECK(last.find("This is the last page.") != std::string::npos);
+}

@@ -1,0 +1,134 @@
+// The CUDA of flex: every preset has one, and NVRTC takes it. Needs NVRTC, no GPU; without it the test says so. NVRTC needs seconds
+// for each, so a run compiles some of them, drawn anew; TILESCOPE_EVERY_PRESET=1 compiles all.
+#include "kernels/flex/flex.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "sim/masks/mask.h"
+#include "sim/masks/mask_choice.h"
+#include "sim/masks/presets.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::int64_t> shape,
+                                            ValueType type = ValueType::integer) {
+  CapturedTable table;
+  table.name = std::move(name);
+  table.shape = std::move(shape);
+  table.type = type;
+  std::size_t count = 1;
+  for (const std::int64_t length : table.shape) count *= static_cast<std::size_t>(length);
+  if (type == ValueType::real)
+    table.reals.assign(count, 0.5F);
+  else
+    table.integers.assign(count, 0);
+  return std::make_shared<const CapturedTable>(std::move(table));
+}
+
+AttentionProblem small(std::int64_t head_dim) {
+  AttentionProblem p;
+  p.batch = 1;
+  p.heads = p.kv_heads = 2;
+  p.seq_q = p.seq_kv = 256;
+  p.head_dim = head_dim;
+  return p;
+}
+
+/// Zeros in the shapes that the presets say: their values change no text.
+TableList tables_for(const AttentionProblem& p) {
+  const std::int64_t n = p.seq_q, nk = p.seq_kv, h = p.heads;
+  const auto real = ValueType::real;
+  return {filled("doc", {n}),
+          filled("offsets", {8}),
+          filled("prefix_of", {8}),
+          filled("is_global", {n}, ValueType::boolean),
+          filled("chosen", {p.batch, h, 8, 8}),
+          filled("intervals", {8, 2}),
+          filled("ancestor", {n, n}),
+          filled("bias", {n + nk - 1}, real),
+          filled("distance", {p.batch, n, nk}),
+          filled("spatial", {h, 8}, real),
+          filled("path", {p.batch, n, nk, 4}),
+          filled("path_length", {p.batch, n, nk}),
+          filled("edge", {h, 4, 8}, real),
+          filled("q_rope", {p.batch, h, n, 16}, real),
+          filled("k_rope", {p.batch, h, nk, 16}, real)};
+}
+
+std::string parameters_of(std::string_view name) {
+  if (name.starts_with("natten")) return ":width=16,height=16,kernel=7";
+  if (name == "sta") return ":width=16,height=16,kernel=8,tile=8";
+  if (name == "sta_video") return ":frames=4,width=8,height=8,kernel=1,tile=8,depth=4";
+  if (name == "block_diffusion") return ":clean=128,size=32";
+  if (name == "tree" || name == "draft_training") return ":prefix=16";
+  if (name == "vsa") return ":tile=32,top=8";
+  if (name == "flamingo") return ":image=32";
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
+  const auto seed = static_cast<unsigned>(std::random_device{}());
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::size_t count = presets().size();
+  std::vector<bool> compiled(count, std::getenv("TILESCOPE_EVERY_PRESET") != nullptr);
+  for (int drawn = 0; drawn < 5; ++drawn) compiled[random() % count] = true;
+  bool lacks_nvrtc = false;
+  for (std::size_t number = 0; number < count; ++number) {
+    const Preset& preset = presets()[number];
+    AttentionProblem problem = small(random() % 2 == 0 ? 64 : 128);
+    MaskChoice choice;
+    choice.presets = {std::string(preset.name) + parameters_of(preset.name)};
+    choice.tables = tables_for(problem);
+    CAPTURE(choice.presets.front());
+    const Status settled = settle_masks(choice, problem);
+    REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
+    const Result<FlexText> text = flex_text(problem);
+    REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
+    CHECK(flex_shared_bytes(problem, text->source, 4) < 227 * 1024);
+    if (!compiled[number] || lacks_nvrtc) continue;
+    const Status taken = check_flex(text->text);
+    if (!taken && taken.error().kind == Error::Kind::machine_lacks &&
+        taken.error().sentence.text().find("does not take") == std::string::npos) {
+      std::printf("skipped: %s\n", taken.error().sentence.text().c_str());
+      lacks_nvrtc = true;
+      continue;
+    }
+    REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+  }
+}
+
+TEST_CASE("flex: the text of a causal mask becomes machine code") {
+  AttentionProblem problem = small(64);
+  problem.causal = true;
+  const Result<FlexText> text = flex_text(problem);
+  REQUIRE(text);
+  const Result<std::string> cubin = compile_flex(text->text, 9, 0);
+  if (cubin)
+    CHECK(cubin->starts_with("\177ELF"));
+  else
+    CHECK(cubin.error().sentence.text().find("libnvrtc") != std::string::npos);
+}
+
+TEST_CASE("flex: a mask that is no expression and a block that the tile does not divide are one sentence each") {
+  AttentionProblem problem = small(64);
+  problem.causal = true;
+  problem.mask_block = 96;
+  const Result<FlexText> wrong_block = flex_text(problem);
+  REQUIRE_FALSE(wrong_block);
+  CHECK(wrong_block.error().sentence.text().find("96") != std::string::npos);
+  problem.causal = false;
+  problem.mask_block = 0;
+  problem.mask = std::make_shared<const MatrixMask>(256, 256, std::vector<bool>(256 * 256, true));
+  CHECK_FALSE(flex_text(problem));
+}

@@ -1,0 +1,91 @@
+// Wavefronts and sectors of a warp's access, against a count lane by lane and against the counters of an H200.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string_view>
+
+#include "sim/analysis/bank_conflicts.h"
+
+namespace tilescope {
+namespace {
+
+const AccessPattern& pattern(std::string_view id) {
+  const auto all = access_patterns();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const AccessPattern& each) { return each.id == id; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+int wavefronts(std::string_view id, bool swizzled) {
+  return bank_use(pattern(id).access(swizzled)).total;
+}
+
+/// Serves one word a bank at a time until nothing is left.
+int served_one_by_one(const WarpAccess& access) {
+  int total = 0;
+  const int lanes = 128 / access.bytes;
+  for (int first = 0; first < 32; first += lanes) {
+    std::set<std::int64_t> left;
+    for (int lane = first; lane < first + lanes; ++lane)
+      for (int byte = 0; byte < access.bytes; byte += 4)
+        if (access.address[static_cast<std::size_t>(lane)] >= 0) left.insert(access.address[static_cast<std::size_t>(lane)] + byte);
+    while (!left.empty()) {
+      ++total;
+      std::set<std::int64_t> banks;
+      for (auto word = left.begin(); word != left.end();)
+        word = banks.insert(*word / 4 % 32).second ? left.erase(word) : std::next(word);
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("banks: swizzling turns eight-way conflicts of ldmatrix, stmatrix and P into none") {
+  CHECK(wavefronts("ldmatrix", false) == 32);
+  CHECK(wavefronts("ldmatrix", true) == 4);
+  CHECK(wavefronts("stmatrix", false) == 32);
+  CHECK(wavefronts("stmatrix", true) == 4);
+  CHECK(wavefronts("store_pairs", false) == 8);
+  CHECK(wavefronts("store_pairs", true) == 1);
+  CHECK(wavefronts("column", false) == 32);
+  CHECK(wavefronts("column", true) == 4);
+  CHECK(wavefronts("rows", false) == 4);
+  CHECK(wavefronts("rows", true) == 4);
+  CHECK(wavefronts("broadcast", false) == 1);
+}
+
+TEST_CASE("banks: a swizzled tile holds every byte once") {
+  std::set<std::int64_t> seen;
+  for (std::int64_t row = 0; row < 64; ++row)
+    for (std::int64_t byte = 0; byte < 128; ++byte) seen.insert(tile_address(row, byte, true));
+  CHECK(seen.size() == 64 * 128);
+  CHECK(*seen.rbegin() == 64 * 128 - 1);
+}
+
+TEST_CASE("banks: wavefronts equal those of a server of one word a bank, for random accesses") {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 500; ++i) {
+    WarpAccess access;
+    access.bytes = 4 << random() % 3;
+    for (auto& address : access.address) address = random() % 5 == 0 ? -1 : static_cast<std::int64_t>(random() % 64) * access.bytes;
+    const BankUse use = bank_use(access);
+    CAPTURE(i);
+    CHECK(use.total == served_one_by_one(access));
+    CHECK(use.conflicts() >= 0);
+  }
+}
+
+TEST_CASE("banks: sectors of global accesses are those that any lane touches") {
+  const auto sectors = [](std::string_view id) { return sectors_of(pattern(id).access(false)).size(); };
+  CHECK(sectors("coalesced") == 4);
+  CHECK(sectors("coalesced_wide") == 16);
+  CHECK(sectors("shifted") == 5);
+  CHECK(sectors("every_second") == 8);
+  CHECK(sectors("row_a_lane") == 32);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,95 @@
+// The CUDA that the flex kernel calls: where each part of an expression is computed, and what is an argument.
+#include "sim/masks/kernel_source.h"
+
+#include <random>
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace tilescope {
+namespace {
+
+constexpr ExprSizes source_sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+
+TableList documents() {
+  std::vector<std::int32_t> doc;
+  for (int i = 0; i < 512; ++i) doc.push_back(i / 100);
+  return {std::make_shared<const CapturedTable>(make_table("doc", doc))};
+}
+
+KernelSource source_of(const std::string& mask, const std::string& score = {}) {
+  std::optional<Expression> parsed_mask, parsed_score;
+  if (!mask.empty()) {
+    auto parsed = parse_mask_expression(mask, source_sizes, documents());
+    REQUIRE(parsed);
+    parsed_mask = std::move(*parsed);
+  }
+  if (!score.empty()) {
+    auto parsed = parse_score_expression(score, source_sizes, documents());
+    REQUIRE(parsed);
+    parsed_score = std::move(*parsed);
+  }
+  return kernel_source(parsed_mask ? &*parsed_mask : nullptr, parsed_score ? &*parsed_score : nullptr);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("kernel source: another constant gives the same text and another argument") {
+  const KernelSource narrow = source_of("let w = 64; q >= kv && q - kv <= w"),
+                     wide = source_of("let w = 300; q >= kv && q - kv <= w");
+  CHECK(narrow.text() == wide.text());
+  REQUIRE(narrow.scalars.size() == 1);
+  CHECK(narrow.scalars[0] == 64);
+  CHECK(wide.scalars[0] == 300);
+  CHECK(source_of("q // 7 == kv // 7").text() == source_of("q // 100 == kv // 100").text());
+  CHECK(source_of("", "20 * tanh(score / 20)").text() == source_of("", "50 * tanh(score / 50)").text());
+}
+
+TEST_CASE("kernel source: a comparison of a query and a key is one comparison with a constant") {
+  const std::string text = source_of("q >= kv && q - kv <= 64").text();
+  CHECK(has(text, ">= 1 * column.place"));
+  CHECK(has(text, "<= 1 * column.place"));
+  CHECK_FALSE(has(text, "expr_subtract"));
+}
+
+TEST_CASE("kernel source: a table at the query is read once a block, at the key once a tile") {
+  const KernelSource source = source_of("doc[q] == doc[kv]");
+  CHECK(source.rows == 1);
+  CHECK(source.columns == 1);
+  CHECK(source.uniforms == 0);
+  REQUIRE(source.reads.size() == 2);
+  CHECK(source.tables.size() == 1);
+  for (const KernelTableRead& read : source.reads) {
+    CHECK(read.of_mask);
+    CHECK((read.level == KernelLevel::row || read.level == KernelLevel::column));
+  }
+}
+
+TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distance as a float sum") {
+  const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
+  CHECK(source.uniforms == 1);
+  CHECK(has(source.text(), "(float)(1 * column.place)"));
+}
+
+TEST_CASE("kernel source: every line of an expression names its column") {
+  const KernelSource source = source_of("q >= kv && q - kv <= 64");
+  std::size_t named = 0;
+  for (const KernelSourceLine& line : source.mask) named += line.column > 0;
+  CHECK(named >= 3);
+}
+
+TEST_CASE("kernel source: division by a constant is exact for every sign") {
+  std::mt19937 engine(7);
+  const auto floor_divide = [](std::int64_t a, std::int64_t d) { return a >= 0 ? a / d : -((-a + d - 1) / d); };
+  for (const std::int32_t d : {1, 2, 3, 5, 7, 64, 97, 700, 1000003, 1 << 30, 2147483647})
+    for (int i = 0; i < 2000; ++i) {
+      const auto a = i < 6 ? std::int32_t(std::int64_t{-2147483648} + i) : i < 12 ? i - 9 : static_cast<std::int32_t>(engine());
+      CHECK(divide_by_magic(a, division_magic(d)) == floor_divide(a, d));
+    }
+}
+
+}  // namespace tilescope

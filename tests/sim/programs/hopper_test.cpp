@@ -1,0 +1,195 @@
+// The rungs of the ladder to Hopper: what each adds, what it needs, and who is refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/engine/simulation.h"
+#include "sim/programs/attention_tensors.h"
+#include "sim/programs/hopper_needs.h"
+#include "sim/programs/kernel_needs.h"
+#include "tests/sim/test_gpus.h"
+
+namespace tilescope {
+namespace {
+
+AttentionProblem problem(std::int64_t seq, std::int64_t head_dim, bool causal = false) {
+  AttentionProblem p;
+  p.heads = p.kv_heads = 4;
+  p.seq_q = p.seq_kv = seq;
+  p.head_dim = head_dim;
+  p.causal = causal;
+  return p;
+}
+
+std::shared_ptr<const Simulation> run(std::string_view id, const AttentionProblem& p, const ProgramTile& tile, GpuSpec gpu) {
+  SimulationRequest request;
+  request.algorithm = std::string(id);
+  request.problem = p;
+  request.tile = tile;
+  request.gpu = std::move(gpu);
+  const auto simulation = simulate(request);
+  REQUIRE_MESSAGE(simulation, (simulation ? std::string() : simulation.error().sentence.text()));
+  return *simulation;
+}
+
+std::vector<std::string_view> ids() {
+  std::vector<std::string_view> found;
+  for (const HopperRung& rung : hopper_rungs()) found.push_back(rung.id);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("hopper: a GPU without wgmma refuses every rung and names what has it") {
+  for (const std::string_view id : ids()) {
+    SimulationRequest request;
+    request.algorithm = std::string(id);
+    request.problem = problem(64, 16);
+    request.tile = ProgramTile(48, 16);
+    request.gpu = toy_gpu();
+    request.gpu.sm_wgmma_flops_per_cycle = 0;
+    const auto simulation = simulate(request);
+    REQUIRE_FALSE(simulation);
+    CHECK(simulation.error().sentence.text().find("sm_90") != std::string::npos);
+  }
+}
+
+TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with the registers moved") {
+  for (const std::int64_t head_dim : {64, 128})
+    for (const HopperRung& rung : hopper_rungs()) {
+      CAPTURE(rung.id);
+      const AttentionProblem p = problem(1024, head_dim);
+      const auto id = static_cast<HopperRungId>(&rung - hopper_rungs().data());
+      const TileShape tile = hopper_default_tile(id, p, h200_gpu());
+      const KernelNeeds needs = hopper_needs(id, p, tile, h200_gpu());
+      CHECK(why_block_does_not_fit(needs, h200_gpu()) == "");
+      CHECK(needs.stages == 2);
+      if (!rung.producer) {
+        CHECK(needs.groups.empty());
+        continue;
+      }
+      const int groups = hopper_groups(rung, p);
+      CHECK(tile.block_q == 64 * groups);
+      REQUIRE(needs.groups.size() == static_cast<std::size_t>(groups) + 1);
+      int threads = 0, registers = 0;
+      for (const WarpGroup& group : needs.groups) {
+        threads += 32 * group.warps;
+        registers += 32 * group.warps * group.registers;
+      }
+      CHECK(threads == needs.threads);
+      CHECK(registers <= 65536);
+      CHECK(registers <= registers_of_block(needs));
+    }
+}
+
+TEST_CASE("hopper: the softmax of a group overlaps its own products from rung 4 on, and not before") {
+  const AttentionProblem p = problem(64, 16);
+  const ProgramTile tile(32, 16);
+  for (const std::string_view id : {"hopper_producer", "hopper_overlap"}) {
+    const auto simulation = run(id, p, tile, toy_gpu());
+    const auto intervals = simulation->trace->intervals(0);
+    int overlaps = 0;
+    for (const Interval& product : intervals)
+      for (const Interval& softmax : intervals)
+        overlaps += product.kind == OpKind::matmul && softmax.kind == OpKind::exp && product.run == softmax.run &&
+                            product.group == softmax.group && softmax.start < product.end && product.start < softmax.end
+                        ? 1
+                        : 0;
+    CAPTURE(id);
+    CHECK((overlaps > 0) == (id == "hopper_overlap"));
+  }
+}
+
+TEST_CASE("hopper: groups that take turns never issue products at once") {
+  const auto simulation = run("hopper_ping_pong", problem(96, 16), ProgramTile(48, 16), toy_gpu());
+  // Between a wait for the turn and passing it on, no other group of the block waits successfully for its own.
+  std::map<std::int32_t, std::vector<const Interval*>> by_run;
+  const auto intervals = simulation->trace->intervals(0);
+  for (const Interval& interval : intervals)
+    if (interval.kind == OpKind::matmul) by_run[interval.run].push_back(&interval);
+  REQUIRE_FALSE(by_run.empty());
+  BlockOperations block;
+  for (const auto& [run_id, products] : by_run) {
+    simulation->program->emit_block(0, simulation->trace->runs()[static_cast<std::size_t>(run_id)].block, block);
+    std::map<std::int32_t, const Interval*> by_op;
+    for (const Interval& interval : intervals)
+      if (interval.run == run_id) by_op[interval.op] = &interval;
+    // Collect the turns: [end of the wait, end of the passing on].
+    std::vector<std::pair<double, double>> turns;
+    std::map<int, double> began;
+    for (const auto& [op, interval] : by_op) {
+      const Operation& o = block.operations[static_cast<std::size_t>(op)];
+      if (o.kind != OpKind::wait || o.wait_on != WaitOn::named_barrier) continue;
+      if (o.signal_token < 0)
+        began[o.group] = interval->end;
+      else
+        turns.emplace_back(began[o.group], interval->end);
+    }
+    std::sort(turns.begin(), turns.end());
+    REQUIRE(turns.size() > 2);
+    for (std::size_t i = 1; i < turns.size(); ++i) CHECK(turns[i].first >= turns[i - 1].second);
+  }
+}
+
+TEST_CASE("hopper: a persistent block begins to load before the block before it has stored") {
+  const AttentionProblem p = problem(256, 16);
+  const ProgramTile tile(32, 16);
+  const auto plain = run("hopper_ping_pong", p, tile, toy_gpu()), persistent = run("hopper_persistent", p, tile, toy_gpu());
+  CHECK(persistent->cycles.value < plain->cycles.value);
+  const auto overlapping = [](const Simulation& simulation) {
+    int found = 0;
+    const auto runs = simulation.trace->runs();
+    for (const BlockRun& a : runs)
+      for (const BlockRun& b : runs) found += a.sm == b.sm && a.start < b.start && b.start < a.end ? 1 : 0;
+    return found;
+  };
+  CHECK(overlapping(*persistent) > 0);
+  // All of it is done, once.
+  CHECK(persistent->flops == plain->flops);
+  CHECK(persistent->ledger.total(tensors::o, Link::sm_to_l2).value == plain->ledger.total(tensors::o, Link::sm_to_l2).value);
+  CHECK(persistent->ledger.total(tensors::k, Link::l2_to_sm).value == plain->ledger.total(tensors::k, Link::l2_to_sm).value);
+}
+
+TEST_CASE("hopper: loads of a persistent block wait until the block before has read the buffer") {
+  const auto simulation = run("hopper_persistent", problem(128, 16), ProgramTile(32, 16, 2), toy_gpu());
+  const auto intervals = simulation->trace->intervals(0);
+  const auto runs = simulation->trace->runs();
+  // By run: when K's last product of each group ended, and when its first K load was issued.
+  std::map<std::int32_t, double> last_scores, first_load;
+  BlockOperations block;
+  for (const Interval& interval : intervals) {
+    simulation->program->emit_block(0, runs[static_cast<std::size_t>(interval.run)].block, block);
+    const Operation& op = block.operations[static_cast<std::size_t>(interval.op)];
+    // The ring has two buffers, and this problem eight tiles: the first load may come once the seventh tile has been read.
+    if (op.kind == OpKind::matmul && op.transpose && op.iteration == 6)
+      last_scores[interval.run] = std::max(last_scores[interval.run], interval.end);
+    if (op.kind == OpKind::load && op.tile.tensor == tensors::k && op.iteration == 0) first_load[interval.run] = interval.start;
+  }
+  int checked = 0;
+  for (const auto& [run_id, start] : first_load)
+    for (const auto& [other, end] : last_scores) {
+      const BlockRun &mine = runs[static_cast<std::size_t>(run_id)], &before = runs[static_cast<std::size_t>(other)];
+      if (before.start < mine.start && before.end > mine.start) {
+        CHECK(start >= end);
+        ++checked;
+      }
+    }
+  CHECK(checked > 0);
+}
+
+TEST_CASE("hopper: with a causal mask the longest rows start first, without a flag") {
+  const AttentionProblem p = problem(256, 16, true);
+  const ProgramTile tile(32, 16);
+  const auto first_rows = [&](std::string_view id) {
+    const auto simulation = run(id, p, tile, toy_gpu());
+    const BlockRun& first = simulation->trace->runs().front();
+    return simulation->program->place_of(0, first.block)->domain.first;
+  };
+  CHECK(first_rows("hopper_persistent") == 0);
+  CHECK(first_rows("hopper_causal") == 256 - 32);
+}
+
+}  // namespace tilescope
