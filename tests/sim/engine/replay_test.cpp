@@ -8,6 +8,7 @@
 #include "sim/engine/machine.h"
 #include "sim/engine/run_program.h"
 #include "sim/programs/programs.h"
+#include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -71,7 +72,7 @@ void check_equal(const Simulation& a, const Simulation& b) {
 TEST_CASE("replay: for every program a run with replayed stretches equals one without, to the bit") {
   std::mt19937 random(3);
   for (const ProgramInfo& info : program_table())
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < rounds(3); ++round) {
       const bool causal = info.family == "attention" && random() % 2 == 0;
       const auto n = static_cast<std::int64_t>(512 + random() % 3 * 500);
       const AttentionProblem problem = problem_of(2 + static_cast<int>(random() % 6), n, random() % 2 == 0 ? 64 : 128, causal);

@@ -9,6 +9,7 @@
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask.h"
 #include "sim/programs/attention_tensors.h"
+#include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -96,7 +97,7 @@ AttentionProblem small_problem(std::mt19937& random, bool causal) {
 }  // namespace
 
 TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move") {
-  for (unsigned seed = 1; seed <= 25; ++seed) {
+  for (unsigned seed = 1; seed <= rounds(25U); ++seed) {
     std::mt19937 random(seed);
     const AttentionProblem problem = small_problem(random, seed % 3 == 0);
     for (const ProgramInfo& info : program_table())
@@ -226,7 +227,7 @@ TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays 
 TEST_CASE("simulate: a program that knows where a block works says the same as its operations") {
   std::mt19937 random(9);
   BlockOperations first, second;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds(40); ++round) {
     AttentionProblem problem = small_problem(random, round % 2 == 0);
     if (round % 3 != 0) problem.head_dim = 16 * (1 + problem.head_dim / 16);
     for (const ProgramInfo& info : program_table()) {
