@@ -16,6 +16,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
 #include "app/views/panels.h"
@@ -29,6 +30,8 @@ namespace {
 struct MaskPanelState {
   std::int64_t plane = 0;
   MaskColors colors = MaskColors::state;
+  bool shows_cuda = false;  // in place of the picture
+  MaskCuda cuda;
   bool zoomed = false;  // else the whole plane, whatever the canvas
   MaskWindow window;
   // What the quads were made of.
@@ -342,9 +345,13 @@ void draw_choices(const View& view, MaskPanelState& state) {
   const Theme& theme = *view.theme;
   const MaskPicture& picture = *view.mask.picture;
   const AttentionProblem& p = picture.problem;
-  const std::array labels = {tr("State"), tr("Decided by")};
-  if (const auto clicked = segmented(theme, "colors", labels, static_cast<int>(state.colors), true))
-    state.colors = static_cast<MaskColors>(*clicked);
+  const std::array labels = {tr("State"), tr("Decided by"), tr("CUDA")};
+  constexpr int cuda = 2;
+  if (const auto clicked = segmented(theme, "colors", labels, state.shows_cuda ? cuda : static_cast<int>(state.colors), true)) {
+    state.shows_cuda = *clicked == cuda;
+    if (!state.shows_cuda) state.colors = static_cast<MaskColors>(*clicked);
+  }
+  if (state.shows_cuda) return;
   const MaskPlanes by = p.mask->planes();
   std::int64_t b = state.plane / p.heads, h = state.plane % p.heads;
   const auto chooser = [&](const char* label, const char* id, std::int64_t& value, std::int64_t count) {
@@ -405,14 +412,18 @@ void draw_mask_panel(const View& view, Commands& commands) {
   draw_choices(view, state);
   const float line = std::round(22 * theme.scale);
   const ImVec2 below = {top.x, ImGui::GetCursorScreenPos().y + line};
-  draw_legend(view, state, {below.x, below.y - line + 2 * theme.scale});
+  if (!state.shows_cuda) draw_legend(view, state, {below.x, below.y - line + 2 * theme.scale});
   const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
   const double aspect = static_cast<double>(mask.picture->problem.seq_q) / static_cast<double>(mask.picture->problem.seq_kv);
   const float width = std::min(left, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
   const float height = std::min(high, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
   const Rect canvas = {{std::round(below.x), std::round(below.y)},
                        {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};
-  draw_canvas(view, commands, state, canvas);
+  if (state.shows_cuda)
+    draw_mask_cuda(view, view.lane().simulation->request.problem, state.cuda,
+                   {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});
+  else
+    draw_canvas(view, commands, state, canvas);
   ImGui::SetCursorScreenPos(beside ? ImVec2{top.x + left + 2 * theme.gap, top.y} : ImVec2{top.x, canvas.max.y + theme.gap});
   ImGui::BeginChild("editor", {editor, beside ? room.y : top.y + room.y - canvas.max.y - theme.gap});
   if (mask.fault && !view.workspace->message) wrapped_text(theme.ui_small, theme.bad, say(mask.fault->sentence));

@@ -1,12 +1,18 @@
 // The Mask view: averages are true, texts complete and wrap, and the panel draws every preset.
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
+#include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
 #include "sim/masks/expression.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
@@ -176,6 +182,52 @@ TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block
   }
   CHECK(looked);
   CHECK(asked);
+}
+
+TEST_CASE("mask panel: CUDA shows both expressions line against line, and a pointed word lights the lines that compute it") {
+  PanelScreen screen({900, 1600});
+  Opened opened;
+  MaskChoice choice;
+  choice.masks = {"q >= kv && q - kv < 6"};
+  choice.score = "score - 0.5 * abs(q - kv)";
+  opened.after(SetAlgorithm{"flex"});
+  opened.after(SetMasking{choice});
+  opened.after(SetCenter{CenterView::mask});
+  View shown;
+  static_cast<SessionView&>(shown) = opened.view();
+  const AttentionProblem& problem = shown.lane().simulation->request.problem;
+  REQUIRE(problem.score_change);
+  static MaskCuda state;
+  const auto frame = [&] {
+    screen.frame(shown, [](const View& view, Commands&) {
+      draw_mask_cuda(view, view.lane().simulation->request.problem, state, {{0, 0}, {900, 1600}});
+    });
+  };
+  screen.mouse({-1, -1});
+  frame();
+  REQUIRE(state.source);
+  CHECK(
+      state.source->text() ==
+      kernel_source(&dynamic_cast<const ExpressionMask&>(*problem.mask).expression(), &problem.score_change->expression()).text());
+  CHECK(state.column == 0);
+  // Somewhere in the panel stand words and lines of either expression.
+  std::set<std::pair<bool, std::uint32_t>> pointed;
+  for (float y = 4; y < 1600; y += 9)
+    for (float x = 8; x < 400; x += 40) {
+      screen.mouse({x, y});
+      frame();
+      frame();
+      if (state.column != 0) pointed.insert({state.on_score, state.column});
+    }
+  for (const bool score : {false, true}) {
+    std::set<std::uint32_t> computed;
+    for (const KernelSourceLine& line : score ? state.source->score : state.source->mask)
+      if (line.column != 0) computed.insert(line.column);
+    CHECK(computed.size() > 2);
+    for (const auto& [on_score, column] : pointed)
+      if (on_score == score) CHECK(computed.contains(column));
+    CHECK(std::any_of(pointed.begin(), pointed.end(), [&](const auto& at) { return at.first == score; }));
+  }
 }
 
 }  // namespace tilescope

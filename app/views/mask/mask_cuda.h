@@ -1,0 +1,30 @@
+// The CUDA of a mask and of a score change, as NVRTC compiles it for this request: which line computes which part of the expression.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "app/ui/widgets.h"
+#include "app/views/view.h"
+#include "sim/core/attention_problem.h"
+#include "sim/masks/kernel_source.h"
+
+namespace tilescope {
+
+/// The text of a request, made anew only for another mask or score change.
+struct MaskCuda {
+  std::shared_ptr<const Mask> mask;
+  std::shared_ptr<const ScoreChange> score_change;
+  bool has_mask = false;
+  std::optional<Expression> causal;            // of a request that is causal and has no other mask
+  std::shared_ptr<const KernelSource> source;  // null: not yet made
+  // The column that the pointer is on, in one of the expressions.
+  bool on_score = false;
+  std::uint32_t column = 0;
+};
+
+/// Draws the expressions, with the part that the pointed line computes, and the lines below, in `area`. `problem` is that of the
+/// run that is shown.
+void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda& state, const Rect& area);
+
+}  // namespace tilescope
