@@ -28,7 +28,8 @@ Status check(const BankChoice& choice) {
     for (const AccessPattern& each : access_patterns()) ids.push_back(each.id);
     return refuse("access is '{}': {}", printable(choice.pattern), name_hint(choice.pattern, ids));
   }
-  if (choice.swizzled && !pattern.has_swizzle) return refuse("the access {} has no swizzled layout: leave swizzled out", pattern.id);
+  if (choice.swizzled && !pattern.has_swizzle)
+    return refuse("the access {} has no swizzled layout: leave swizzled out", pattern.id);
   const int count = wavefront_count(choice);
   if (choice.wavefront < 1 || choice.wavefront > count)
     return refuse("wavefront is {}: the access {} has wavefronts 1 to {}", choice.wavefront, pattern.id, count);

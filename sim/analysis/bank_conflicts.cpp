@@ -89,9 +89,8 @@ WarpAccess row_a_lane(bool) {
 
 constexpr AccessPattern patterns[] = {
     {"ldmatrix", "ldmatrix.x4 of a tile",
-     "Each lane gives the address of one row of a matrix. The eight rows begin in the same bank and collide. Swizzling spreads "
-     "them "
-     "over all banks.",
+     "Each lane gives the address of one row of a matrix. In a linear tile the eight rows begin in the same bank and collide. "
+     "Swizzling spreads them over all banks.",
      false, true, load_matrices},
     {"store_pairs", "Stores of P, two elements a lane",
      "Four lanes fill 16 bytes of a row. The eight rows collide unless they are "
@@ -106,11 +105,10 @@ constexpr AccessPattern patterns[] = {
      false, true, column},
     {"rows", "Rows of a tile, 16 bytes a lane", "Eight lanes read a whole row: no conflict, swizzled or not.", false, true, rows},
     {"broadcast", "One word for all lanes", "Lanes that read the same word share it.", false, false, broadcast},
-    {"coalesced", "4 bytes a lane, one after the other", "128 bytes are four sectors, and every byte is used.", true, false,
-     coalesced},
-    {"coalesced_wide", "16 bytes a lane, one after the other", "The widest access: one instruction requests 16 sectors.", true,
-     false, coalesced_wide},
-    {"shifted", "4 bytes a lane, shifted by 4 bytes", "The last 4 bytes need a fifth sector.", true, false, shifted},
+    {"coalesced", "4 bytes a lane, consecutive", "128 bytes are four sectors, and every byte is used.", true, false, coalesced},
+    {"coalesced_wide", "16 bytes a lane, consecutive", "The widest access: one instruction requests 16 sectors.", true, false,
+     coalesced_wide},
+    {"shifted", "4 bytes a lane, off by 4 bytes", "The last 4 bytes need a fifth sector.", true, false, shifted},
     {"every_second", "Every second word", "Twice the sectors of consecutive words: half of their bytes are not used.", true, false,
      every_second},
     {"row_a_lane", "16 bytes a lane, 256 bytes apart",

@@ -11,11 +11,11 @@ namespace tilescope {
 struct BankCounters {
   std::string_view pattern;  // an id of access_patterns()
   bool swizzled = false;
-  std::string_view gpu, date;      // "H200", "2026-11-24"
+  std::string_view gpu, date;  // "H200", "2026-11-24"
   std::int64_t accesses = 0;
-  std::int64_t wavefronts = 0;     // of shared memory, loads and stores
+  std::int64_t wavefronts = 0;  // of shared memory, loads and stores
   std::int64_t bank_conflicts = 0;
-  std::int64_t sectors = 0;        // of global loads
+  std::int64_t sectors = 0;  // of global loads
 };
 
 std::span<const BankCounters> bank_counters();

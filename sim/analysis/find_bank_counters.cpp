@@ -7,8 +7,8 @@ namespace tilescope {
 
 const BankCounters* find_bank_counters(std::string_view pattern, bool swizzled) {
   const auto all = bank_counters();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const BankCounters& row) { return row.pattern == pattern && row.swizzled == swizzled; });
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const BankCounters& row) { return row.pattern == pattern && row.swizzled == swizzled; });
   return found == all.end() ? nullptr : &*found;
 }
 

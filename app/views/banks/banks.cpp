@@ -83,11 +83,10 @@ std::string lane_text(const Shown& shown, int lane) {
   if (words.empty()) return say(tr("Lane {} takes no part"), lane);
   const std::int64_t first = shown.access.address[static_cast<std::size_t>(lane)];
   const std::int64_t last = first + shown.access.bytes - 1;
-  std::string text = words.size() == 1 ? say(tr("Lane {}: bytes {}–{}, word {}"), lane, first, last, words.front().word)
-                                       : say(tr("Lane {}: bytes {}–{}, words {}–{}"), lane, first, last, words.front().word,
-                                             words.back().word);
-  if (shown.pattern.is_global)
-    return text + say(tr(", line {}, sector {}"), first / line_bytes, first % line_bytes / sector_bytes);
+  std::string text = words.size() == 1
+                         ? say(tr("Lane {}: bytes {}–{}, word {}"), lane, first, last, words.front().word)
+                         : say(tr("Lane {}: bytes {}–{}, words {}–{}"), lane, first, last, words.front().word, words.back().word);
+  if (shown.pattern.is_global) return text + say(tr(", line {}, sector {}"), first / line_bytes, first % line_bytes / sector_bytes);
   std::vector<int> banks, fronts;
   for (const BankCell& cell : shown.state.banks.cells) {
     if (cell.word.lane != lane) continue;
@@ -185,7 +184,7 @@ void draw_cells(ImDrawList* list, ImFont* font, const Rect& row, float width, co
 void draw_patterns(const Shown& shown, Commands& commands, const Rect& area, float& bottom) {
   const Theme& theme = shown.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const float cell = 68 * theme.scale, height = theme.row_height;
+  const float cell = 64 * theme.scale, height = theme.row_height;
   const bool all_columns = area.width() >= 350 * theme.scale;
   const std::size_t from = all_columns ? 0 : 2;
   const float title_right = area.max.x - cell * static_cast<float>(3 - from);
@@ -201,7 +200,7 @@ void draw_patterns(const Shown& shown, Commands& commands, const Rect& area, flo
   for (const AccessPattern& pattern : access_patterns()) {
     if (pattern.is_global && !global) {
       y += theme.gap * 0.5F;
-      heading(tr("Global memory"), {tr("sectors"), tr("minimum"), tr("bytes used")});
+      heading(tr("Global memory"), {tr("sectors"), tr("minimum"), tr("used")});
     }
     global = pattern.is_global;
     const bool swizzled = shown.choice.swizzled && pattern.has_swizzle;
@@ -261,7 +260,7 @@ void draw_explanation(const Shown& shown, const Rect& area) {
 
 /// Rows of 32 cells with a column of names before them.
 struct Grid {
-  ImVec2 at;          // of the first cell
+  ImVec2 at;            // of the first cell
   float width, height;  // of a cell, with its gap
   float gap;
   Rect cell(float row, int col) const {
@@ -276,7 +275,8 @@ Grid grid_in(const Theme& theme, const Rect& area, float names, int rows, float 
   Grid grid{};
   grid.gap = std::max(1.0F, std::round(theme.scale));
   grid.width = std::floor((area.width() - names) / grid_columns);
-  grid.height = std::clamp(std::floor(area.height() / static_cast<float>(std::max(1, rows))), 4.0F, std::min(highest, grid.width * 1.5F));
+  grid.height =
+      std::clamp(std::floor(area.height() / static_cast<float>(std::max(1, rows))), 4.0F, std::min(highest, grid.width * 1.5F));
   grid.at = {area.min.x + names, area.min.y};
   return grid;
 }
@@ -289,7 +289,8 @@ void draw_column_names(const Theme& theme, const Grid& grid, float top, float bo
     const Rect cell = grid.cell(0, col);
     const std::string text = fmt::format("{}", names[static_cast<std::size_t>(col)]);
     const float half = std::max(cell.width(), text_width(theme.mono_small, text) + 1) * 0.5F;
-    draw_text(list, theme.mono_small, {{cell.center().x - half, top}, {cell.center().x + half, bottom}}, color, text, Align::center);
+    draw_text(list, theme.mono_small, {{cell.center().x - half, top}, {cell.center().x + half, bottom}}, color, text,
+              Align::center);
   }
 }
 
@@ -344,7 +345,8 @@ std::optional<int> point_at_banks(const Shown& shown, const Grid& grid, const Re
                  body);
     return lane;
   }
-  if (on_bank && (footer.contains(mouse) || mouse.y < grid.at.y)) show_tooltip(shown.theme, say(tr("Bank {}"), bank), bank_text(shown, bank));
+  if (on_bank && (footer.contains(mouse) || mouse.y < grid.at.y))
+    show_tooltip(shown.theme, say(tr("Bank {}"), bank), bank_text(shown, bank));
   return std::nullopt;
 }
 
@@ -387,18 +389,18 @@ void draw_banks(const Shown& shown, const Rect& area) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Wavefront& now = picture.wavefronts[static_cast<std::size_t>(shown.choice.wavefront) - 1];
   const float line = std::round(theme.mono_small->FontSize + 4 * theme.scale), small = theme.ui_small->FontSize + 2 * theme.scale;
-  const float names = std::max({text_width(theme.ui_small, tr("lane")), text_width(theme.ui_small, tr("words")),
+  const float names = std::max({text_width(theme.ui_small, tr("lane ↓ bank →")), text_width(theme.ui_small, tr("words")),
                                 text_width(theme.mono_small, "31")}) +
                       10 * theme.scale;
-  const float below = line + 2 * small + theme.gap * 1.5F;
-  const Grid grid = grid_in(theme, {{area.min.x, area.min.y + line}, {area.max.x, area.max.y - below}}, names, warp_lanes,
-                            30 * theme.scale);
+  const float below = line + 3 * small + theme.gap * 1.5F;
+  const Grid grid =
+      grid_in(theme, {{area.min.x, area.min.y + line}, {area.max.x, area.max.y - below}}, names, warp_lanes, 30 * theme.scale);
   const float right = grid.at.x + grid.width * grid_columns, bottom = grid.at.y + grid.height * warp_lanes;
 
   std::array<int, grid_columns> banks{};
   for (int bank = 0; bank < shared_banks; ++bank) banks[static_cast<std::size_t>(bank)] = bank;
   draw_text(list, theme.ui_small, {{area.min.x, area.min.y}, {grid.at.x - 4 * theme.scale, area.min.y + line}}, theme.text_faint,
-            tr("bank"), Align::right);
+            tr("lane ↓ bank →"), Align::right);
   draw_column_names(theme, grid, area.min.y, area.min.y + line, banks, theme.text_faint);
   list->AddRectFilled(grid.at, {right, bottom}, theme.inset);
   // The lanes of this part of the warp.
@@ -410,8 +412,7 @@ void draw_banks(const Shown& shown, const Rect& area) {
     const bool here = lane >= now.first_lane && lane < now.first_lane + now.lanes;
     const float half = std::max(cell.height(), theme.mono_tiny->FontSize) * 0.5F;
     ImFont* font = grid.height >= theme.mono_small->FontSize ? theme.mono_small : theme.mono_tiny;
-    draw_text(list, font,
-              {{area.min.x, cell.center().y - half}, {grid.at.x - 6 * theme.scale, cell.center().y + half}},
+    draw_text(list, font, {{area.min.x, cell.center().y - half}, {grid.at.x - 6 * theme.scale, cell.center().y + half}},
               here ? theme.text : theme.text_faint, fmt::format("{}", lane), Align::right);
   }
   for (const BankCell& each : picture.cells) {
@@ -432,13 +433,17 @@ void draw_banks(const Shown& shown, const Rect& area) {
   const std::array<int, shared_banks> words = words_in_part(picture, shown.choice.wavefront);
   const int most = *std::max_element(words.begin(), words.end());
   const Rect footer = {{area.min.x, bottom + 2 * theme.scale}, {right, bottom + 2 * theme.scale + line}};
-  draw_text(list, theme.ui_small, {footer.min, {grid.at.x - 4 * theme.scale, footer.max.y}}, theme.text_faint, tr("words"), Align::right);
+  draw_text(list, theme.ui_small, {footer.min, {grid.at.x - 4 * theme.scale, footer.max.y}}, theme.text_faint, tr("words"),
+            Align::right);
   for (int bank = 0; bank < shared_banks; ++bank) {
     const int count = words[static_cast<std::size_t>(bank)];
     const Rect cell = grid.cell(0, bank);
     if (grid.width < 14 * theme.scale && count == 0) continue;
     draw_text(list, theme.mono_small, {{cell.min.x - 2, footer.min.y}, {cell.max.x + 3, footer.max.y}},
-              count == 0 ? theme.text_faint : count == most && most > 1 ? theme.bad : theme.text, fmt::format("{}", count), Align::center);
+              count == 0                  ? theme.text_faint
+              : count == most && most > 1 ? theme.bad
+                                          : theme.text,
+              fmt::format("{}", count), Align::center);
   }
   hit_area("banks", {{area.min.x, area.min.y}, {right, footer.max.y}});
   shown.state.hovered.reset();
@@ -450,7 +455,13 @@ void draw_banks(const Shown& shown, const Rect& area) {
                {static_cast<int>(Served::later), tr("waits")},
                {static_cast<int>(Served::before), tr("served before")},
                {3, tr("conflict: another word in its bank")}});
-  draw_described_lane(shown, {area.min.x, under + small}, area.max.x);
+  const int last_lane = now.first_lane + now.lanes - 1;
+  draw_text(list, theme.ui_small, {{area.min.x, under + small}, {area.max.x, under + 2 * small}}, theme.text_dim,
+            most > 1
+                ? say(tr("Lanes {}–{}: the fullest bank has {} words for them, so they take {} wavefronts."), now.first_lane,
+                      last_lane, most, most)
+                : say(tr("Lanes {}–{}: no bank has two words for them, so they take 1 wavefront."), now.first_lane, last_lane));
+  draw_described_lane(shown, {area.min.x, under + 2 * small}, area.max.x);
 }
 
 std::optional<int> point_at_lines(const Shown& shown, const Grid& grid) {
@@ -489,7 +500,7 @@ void draw_lines(const Shown& shown, const Rect& area) {
   const float right = grid.at.x + grid.width * grid_columns, bottom = grid.at.y + grid.height * static_cast<float>(rows);
   draw_text(list, theme.ui_small, {{area.min.x, area.min.y}, {grid.at.x - 6 * theme.scale, area.min.y + line}}, theme.text_faint,
             tr("first byte"), Align::right);
-  const float sector_width = grid.width * sector_bytes / bank_bytes;
+  const float sector_width = grid.width * words_in_sector;
   for (int sector = 0; sector < sectors_in_line; ++sector) {
     const float left = grid.at.x + sector_width * static_cast<float>(sector);
     draw_text(list, theme.ui_small, {{left, area.min.y}, {left + sector_width, area.min.y + line}}, theme.text_faint,
@@ -507,11 +518,18 @@ void draw_lines(const Shown& shown, const Rect& area) {
     }
     for (int sector = 0; sector < sectors_in_line; ++sector) {
       if (!at.touched[static_cast<std::size_t>(sector)]) continue;
-      const int col = sector * sector_bytes / bank_bytes;
-      const Rect box = {grid.cell(static_cast<float>(row), col).min,
-                        grid.cell(static_cast<float>(row), col + sector_bytes / bank_bytes - 1).max};
-      list->AddRectFilled(box.min, box.max, theme.accent_soft);
-      draw_hatch(list, box, theme.text_faint, 6 * theme.scale, std::max(1.0F, theme.scale));
+      // Runs of words that no lane requests.
+      const int end = (sector + 1) * words_in_sector;
+      for (int col = sector * words_in_sector; col < end;) {
+        int next = col;
+        while (next < end && at.lanes[static_cast<std::size_t>(next)].empty()) ++next;
+        if (next > col) {
+          const Rect box = {grid.cell(static_cast<float>(row), col).min, grid.cell(static_cast<float>(row), next - 1).max};
+          list->AddRectFilled(box.min, box.max, theme.accent_soft);
+          draw_hatch(list, box, theme.text_faint, 6 * theme.scale, std::max(1.0F, theme.scale));
+        }
+        col = next + 1;
+      }
     }
     for (int col = 0; col < words_in_line; ++col) {
       const auto& lanes = at.lanes[static_cast<std::size_t>(col)];
@@ -531,8 +549,9 @@ void draw_lines(const Shown& shown, const Rect& area) {
   shown.state.hovered.reset();
   if (ImGui::IsItemHovered()) shown.state.hovered = point_at_lines(shown, grid);
   const float under = bottom + theme.gap * 0.5F;
-  draw_legend(theme, {area.min.x, under}, area.max.x,
-              {{static_cast<int>(Served::now), tr("requested word, with its lane")}, {4, tr("comes with its sector, not requested")}});
+  draw_legend(
+      theme, {area.min.x, under}, area.max.x,
+      {{static_cast<int>(Served::now), tr("requested word, with its lane")}, {4, tr("comes with its sector, not requested")}});
   draw_described_lane(shown, {area.min.x, under + small}, area.max.x);
 }
 
@@ -581,15 +600,18 @@ void draw_controls(const Shown& shown, Commands& commands, const Rect& area) {
   if (shown.pattern.has_swizzle) {
     ImGui::SetCursorScreenPos({x, area.min.y + std::round((height - 20 * theme.scale) * 0.5F)});
     const std::array labels = {tr("Linear"), tr("Swizzled")};
-    if (const auto clicked = segmented(theme, "swizzle", labels, shown.choice.swizzled ? 1 : 0, true)) swizzle(shown, commands, *clicked == 1);
+    if (const auto clicked = segmented(theme, "swizzle", labels, shown.choice.swizzled ? 1 : 0, true))
+      swizzle(shown, commands, *clicked == 1);
     for (const char* label : labels) x += std::round(text_width(theme.ui_small, label) + 2 * std::round(8 * theme.scale));
     x += theme.gap;
   }
   if (shown.pattern.is_global) {
     const SectorPicture& sectors = shown.state.sectors;
-    const std::string moved = say(tr("{} bytes requested, {} bytes in {} sectors"), sectors.requested_bytes, sectors.moved_bytes(), sectors.sectors);
+    const std::string moved =
+        say(tr("{} bytes requested, {} bytes in {} sectors"), sectors.requested_bytes, sectors.moved_bytes(), sectors.sectors);
     const bool coalesced = sectors.sectors == sectors.least_sectors();
-    const std::string verdict = coalesced ? std::string(tr("Coalesced")) : say(tr("Not coalesced: {} sectors would do"), sectors.least_sectors());
+    const std::string verdict =
+        coalesced ? std::string(tr("Coalesced")) : say(tr("Not coalesced: {} sectors would do"), sectors.least_sectors());
     x += draw_text_at(list, theme.ui, {x, area.center().y - theme.ui->FontSize * 0.5F}, theme.text, moved) + theme.gap;
     draw_text(list, theme.ui, {{x, area.min.y}, area.max}, coalesced ? theme.good : theme.bad, verdict);
     return;
@@ -599,11 +621,11 @@ void draw_controls(const Shown& shown, Commands& commands, const Rect& area) {
   ImGui::SetCursorScreenPos({x, top});
   if (icon_button(theme, "before", Icon::back, tr("Previous wavefront (←)"), shown.choice.wavefront > 1))
     show_wavefront(shown, commands, shown.choice.wavefront - 1);
-  x += side;
+  x += side + 4 * theme.scale;
   const std::string number = say(tr("Wavefront {} of {}"), shown.choice.wavefront, count), sentence = served_sentence(shown);
   const float texts = text_width(theme.ui_bold, number) + theme.gap + text_width(theme.ui_small, sentence) + theme.gap;
-  const float room = std::max(40 * theme.scale, area.max.x - x - side - theme.gap - texts);
-  x += draw_strip(shown, commands, {x, top}, side, room);
+  const float room = std::max(40 * theme.scale, area.max.x - x - side - 2 * theme.gap - texts);
+  x += draw_strip(shown, commands, {x, top}, side, room) + 4 * theme.scale;
   ImGui::SetCursorScreenPos({x, top});
   if (icon_button(theme, "next", Icon::forward, tr("Next wavefront (→)"), shown.choice.wavefront < count))
     show_wavefront(shown, commands, shown.choice.wavefront + 1);

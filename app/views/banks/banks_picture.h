@@ -17,7 +17,7 @@ enum class Served : std::uint8_t { later, now, before };
 /// A word of a lane, in its bank.
 struct BankCell {
   LaneWord word;
-  int wavefront = 1;  // that serves it
+  int wavefront = 1;           // that serves it
   bool meets_another = false;  // the bank has another word of the same part of the warp
   Served served(int shown) const { return wavefront == shown ? Served::now : wavefront < shown ? Served::before : Served::later; }
 };
@@ -33,13 +33,14 @@ BankPicture bank_picture(const WarpAccess& access);
 std::array<int, shared_banks> words_in_part(const BankPicture& picture, int wavefront);
 
 inline constexpr int sector_bytes = 32, line_bytes = 128;
-inline constexpr int sectors_in_line = line_bytes / sector_bytes, words_in_line = line_bytes / bank_bytes;
+inline constexpr int sectors_in_line = line_bytes / sector_bytes, words_in_line = line_bytes / bank_bytes,
+                     words_in_sector = sector_bytes / bank_bytes;
 
 /// A line of global memory that an access touches.
 struct LinePicture {
-  std::int64_t line = 0;                                // its first byte is 128 * line
+  std::int64_t line = 0;  // its first byte is 128 * line
   std::array<bool, sectors_in_line> touched{};
-  std::array<std::vector<int>, words_in_line> lanes;    // that request each word
+  std::array<std::vector<int>, words_in_line> lanes;  // that request each word
 };
 struct SectorPicture {
   std::vector<LinePicture> lines;

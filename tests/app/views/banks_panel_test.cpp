@@ -182,7 +182,8 @@ TEST_CASE("banks panel: the hardware's counts stand beside the model's, with GPU
     screen.frame(view, draw_banks_panel);
     return recording.text();
   };
-  CHECK(text_of({"store_pairs", false, 1}).find("Measured on H200, 2026-11-24: wavefronts 8, bank conflicts 7") != std::string::npos);
+  CHECK(text_of({"store_pairs", false, 1}).find("Measured on H200, 2026-11-24: wavefronts 8, bank conflicts 7") !=
+        std::string::npos);
   CHECK(text_of({"shifted", false, 1}).find("Measured on H200, 2026-11-24: sectors 5") != std::string::npos);
 }
 
