@@ -11,6 +11,7 @@
 #include "app/model/playhead.h"
 #include "app/model/window_state.h"
 #include "app/views/panel_table.h"
+#include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/sweep.h"
 #include "tests/app/model/opened_session.h"
 
