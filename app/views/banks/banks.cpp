@@ -622,9 +622,15 @@ void draw_controls(const Shown& shown, Commands& commands, const Rect& area) {
   if (icon_button(theme, "before", Icon::back, tr("Previous wavefront (←)"), shown.choice.wavefront > 1))
     show_wavefront(shown, commands, shown.choice.wavefront - 1);
   x += side + 4 * theme.scale;
-  const std::string number = say(tr("Wavefront {} of {}"), shown.choice.wavefront, count), sentence = served_sentence(shown);
-  const float texts = text_width(theme.ui_bold, number) + theme.gap + text_width(theme.ui_small, sentence) + theme.gap;
-  const float room = std::max(40 * theme.scale, area.max.x - x - side - 2 * theme.gap - texts);
+  const std::string number = say(tr("Wavefront {} of {}"), shown.choice.wavefront, count);
+  std::string sentence = served_sentence(shown);
+  const float left = area.max.x - x - side - 3 * theme.gap - text_width(theme.ui_bold, number);
+  float room = left - text_width(theme.ui_small, sentence);
+  // The boxes come before the sentence, which the grid says too.
+  if (room < 6 * theme.scale * static_cast<float>(count)) {
+    room = std::max(40 * theme.scale, left);
+    sentence.clear();
+  }
   x += draw_strip(shown, commands, {x, top}, side, room) + 4 * theme.scale;
   ImGui::SetCursorScreenPos({x, top});
   if (icon_button(theme, "next", Icon::forward, tr("Next wavefront (→)"), shown.choice.wavefront < count))
