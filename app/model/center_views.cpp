@@ -15,6 +15,7 @@ std::span<const CenterViewInfo> center_views() {
       CenterViewInfo{CenterView::compare, "compare", "Compare", "The pinned run beside the one on screen (P pins)"},
       CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
       CenterViewInfo{CenterView::mask, "mask", "Mask", "Which blocks of queries and keys the mask leaves, and what they cost"},
+      CenterViewInfo{CenterView::banks, "banks", "Banks", "Which banks and sectors one access of a warp touches"},
   };
   return table;
 }

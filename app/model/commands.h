@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
@@ -136,6 +137,10 @@ struct SetSweep {
   std::vector<std::string> algorithms;
   SweepQuantity quantity{};
 };
+/// Shows an access pattern in the Banks view; one that cannot be is refused in the message of control "banks".
+struct SetBanks {
+  BankChoice choice;
+};
 struct GoOnWithStudy {};  // after CancelWork
 struct SetPresent {
   bool on = false;
@@ -260,11 +265,11 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork, ShowHelp, ShowFind,
-                 SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
-                 ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer,
-                 OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport,
-                 StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
+                 SetCenter, SetSweep, SetBanks, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork, ShowHelp,
+                 ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck,
+                 ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass,
+                 CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters,
+                 StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

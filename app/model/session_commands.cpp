@@ -340,6 +340,12 @@ void Session::State::operator()(const SetSweep& command) {
   studies.choose({std::move(*axis), command.algorithms, command.quantity});
 }
 
+void Session::State::operator()(const SetBanks& command) {
+  if (const Status good = check(command.choice); !good) return workspace.refuse("banks", good.error());
+  if (workspace.message && workspace.message->control == "banks") workspace.message.reset();
+  workspace.banks = command.choice;
+}
+
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }

@@ -169,6 +169,7 @@ struct Session::State {
   void operator()(const SetThemeKind& command);
   void operator()(const SetCenter& command);
   void operator()(const SetSweep& command);
+  void operator()(const SetBanks& command);
   void operator()(const GoOnWithStudy& command);
   void operator()(const SetPresent& command);
   void operator()(const SetAlone& command);

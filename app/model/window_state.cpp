@@ -15,6 +15,7 @@
 #include "app/model/mask_tables.h"
 #include "app/model/panel_ids.h"
 #include "app/model/playhead.h"
+#include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/sweep.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
@@ -374,6 +375,19 @@ constexpr std::array keys = {
           s.center = center_views()[*known].view;
           return Done{};
         }},
+    Key{"access", [](const WindowState& s) { return unless(BankChoice{}.pattern, s.banks.pattern); },
+        [](WindowState& s, Text key, Text text) -> Status {
+          std::vector<Text> ids;
+          for (const AccessPattern& row : access_patterns()) ids.push_back(row.id);
+          const auto known = read_name(key, text, ids);
+          if (!known) return known.error();
+          s.banks.pattern = std::string(text);
+          return Done{};
+        }},
+    Key{"swizzled", [](const WindowState& s) { return when(s.banks.swizzled); },
+        [](WindowState& s, Text key, Text text) { return read_on(key, text, s.banks.swizzled); }},
+    Key{"wavefront", [](const WindowState& s) { return unless(BankChoice{}.wavefront, s.banks.wavefront); },
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, most_wavefronts, s.banks.wavefront); }},
     Key{"alone", [](const WindowState& s) { return unless(std::string(), s.alone); },
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::alone>(s, key, text, panel_ids); }},
     Key{"side", [](const WindowState& s) { return unless(std::string("listing"), s.side); },
@@ -469,6 +483,7 @@ Status check_whole(const WindowState& state, const std::set<std::string, std::le
     return Error{"a tile needs both sides: give block_q and block_kv, or leave them and stages out"};
   if (state.sweep && (state.sweep->axis.empty() || state.sweep->algorithms.empty()))
     return Error{"a sweep needs its range and its algorithms: give sweep and sweep_algorithms, or leave them and plot out"};
+  if (const Status good = check(state.banks); !good) return good;
   if (given.contains("kv_heads") && state.problem.heads % state.problem.kv_heads != 0)
     return Error{fmt::format("heads is {} and kv_heads is {}: heads must be a multiple of kv_heads", state.problem.heads,
                              state.problem.kv_heads)};
@@ -586,6 +601,7 @@ WindowState window_state_of(const SessionView& view) {
   const Workspace& workspace = *view.workspace;
   if (workspace.row_by_user) state.row = workspace.row;
   state.center = workspace.center;
+  state.banks = workspace.banks;
   state.alone = workspace.alone;
   state.side = workspace.side;
   state.by_sm = workspace.by_sm;

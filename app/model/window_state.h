@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
 #include "app/model/session_view.h"
 #include "app/model/time_range.h"
@@ -66,6 +67,7 @@ struct WindowState {
   int focus_sm = 0;
   std::optional<int> row;  // absent: the one that shows most
   CenterView center = CenterView::stage;
+  BankChoice banks;                // what the Banks view shows
   std::string alone;               // the zoomed panel; empty: none
   std::string side = "listing";    // the panel beside the middle where there is one column for three
   bool by_sm = false;              // the timeline's lanes are SMs

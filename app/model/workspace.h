@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
@@ -33,6 +34,7 @@ struct Workspace {
   ThemeKind theme = ThemeKind::dark;
   std::string language = "en";
   CenterView center = CenterView::stage;  // what the middle of the window shows
+  BankChoice banks;                       // what the Banks view shows
   std::string alone;                      // the panel that has the window for itself; empty: none
   std::string side = "listing";           // the panel beside the middle where there is one column for three
   bool by_sm = false;                     // the timeline's lanes are SMs

@@ -75,8 +75,8 @@ ImVec2 least_content(std::string_view id) {
   if (id == "what_if") return {430, 0};
   if (id == "fit") return {500, 0};
   if (id == "compare") return {380, 0};
-  if (id == "roofline" || id == "sweep") return {500, 385};  // room for a plot below the text
-  if (id == "validate") return {310, 0};                     // its switches
+  if (id == "roofline" || id == "sweep" || id == "banks") return {500, 385};  // room for a plot below the text
+  if (id == "validate") return {310, 0};                                      // its switches
   if (id == "timeline" || scrolls(id)) return {0, 0};
   return {340, 124};
 }

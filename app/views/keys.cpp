@@ -74,20 +74,21 @@ bool draws_curve(const View& view) {
 
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
-  const bool arrows = !draws_curve(view);
+  const bool banks = view.workspace->center == CenterView::banks;  // the arrows step its wavefronts
+  const bool arrows = !draws_curve(view) && !banks;
   if (arrows && pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
   if (arrows && pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
   const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
   const bool pages = view.lesson.lesson == nullptr;
   if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
   if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
-  if (pages && !view.lanes.empty()) {
+  if (pages && !banks && !view.lanes.empty()) {
     const int last_row = static_cast<int>(view.lane().simulation->program->tile().block_q) - 1, row = view.workspace->row;
     if (pressed(ImGuiKey_DownArrow, true)) commands.push(SelectRow{std::min(row + 1, std::max(0, last_row))});
     if (pressed(ImGuiKey_UpArrow, true)) commands.push(SelectRow{std::max(0, row - 1)});
   }
-  if (pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
-  if (pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
+  if (!banks && pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
+  if (!banks && pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
   if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
 }
 
@@ -222,7 +223,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 36> rows = {{
+  static constexpr std::array<KeyHelp, 38> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -232,6 +233,8 @@ std::span<const KeyHelp> key_help() {
       {"Home, End", "First or last step"},
       {"↑ ↓", "Row of the softmax above or below"},
       {"< >", "SM in focus: the one before or after"},
+      {"← → ↑ ↓ X", "In Banks: wavefront, access, swizzle"},
+      {"⇧ ↑ ↓", "In Banks: the lane that is described"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},

@@ -20,6 +20,7 @@ std::span<const PanelInfo> panel_table() {
       {"compare", "Compare", &draw_compare_panel},
       {"validate", "Validate", &draw_validate_panel},
       {"mask", "Mask", &draw_mask_panel},
+      {"banks", "Banks", &draw_banks_panel},
       {"presenter", "Presenter", &draw_presenter_panel},
       {"lesson", "Lesson", &draw_lesson_panel},
   };

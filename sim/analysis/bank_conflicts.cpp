@@ -89,31 +89,30 @@ WarpAccess row_a_lane(bool) {
 
 constexpr AccessPattern patterns[] = {
     {"ldmatrix", "ldmatrix.x4 of a tile",
-     "Rows of 128 bytes begin in one bank, so the eight rows of a matrix collide. Swizzling "
-     "spreads them over all banks.",
+     "Each lane gives the address of one row of a matrix. In a linear tile the eight rows begin in the same bank and collide. "
+     "Swizzling spreads them over all banks.",
      false, true, load_matrices},
     {"store_pairs", "Stores of P, two elements a lane",
      "Four lanes fill 16 bytes of a row. The eight rows collide unless they are "
      "swizzled.",
      false, true, store_pairs},
-    {"stmatrix", "stmatrix.x4 of O", "The epilogue writes O as 8 × 8 matrices, for TMA to store.", false, true, store_matrices},
+    {"stmatrix", "stmatrix.x4 of O",
+     "The epilogue writes O as 8 × 8 matrices, for TMA to store. Each lane gives the address of one row.", false, true,
+     store_matrices},
     {"column", "A column of a tile",
-     "Each lane reads another row. Swizzling moves chunks of 16 bytes, so four lanes of 32 still "
-     "meet in each bank.",
+     "Each lane reads another row. Swizzling moves whole chunks of 16 bytes, so the lanes reach 8 of the 32 banks: four lanes meet "
+     "in each.",
      false, true, column},
-    {"rows", "Rows of a tile, 16 bytes a lane",
-     "Eight lanes read a whole row: no conflict, swizzled or not. This is the order in "
-     "which wgmma and TMA move a tile.",
-     false, true, rows},
+    {"rows", "Rows of a tile, 16 bytes a lane", "Eight lanes read a whole row: no conflict, swizzled or not.", false, true, rows},
     {"broadcast", "One word for all lanes", "Lanes that read the same word share it.", false, false, broadcast},
-    {"coalesced", "Global: 4 bytes a lane, one after the other", "128 bytes are four sectors: every byte that moves is used.", true,
-     false, coalesced},
-    {"coalesced_wide", "Global: 16 bytes a lane", "The widest access: 16 sectors by one instruction.", true, false, coalesced_wide},
-    {"shifted", "Global: shifted by 4 bytes", "The warp touches a fifth sector, for the sake of its last 4 bytes.", true, false,
-     shifted},
-    {"every_second", "Global: every second word", "Twice the sectors: half of what moves is not used.", true, false, every_second},
-    {"row_a_lane", "Global: a row per lane", "Each lane touches a sector of its own, and uses half of it.", true, false,
-     row_a_lane},
+    {"coalesced", "4 bytes a lane, consecutive", "128 bytes are four sectors, and every byte is used.", true, false, coalesced},
+    {"coalesced_wide", "16 bytes a lane, consecutive", "The widest access: one instruction requests 16 sectors.", true, false,
+     coalesced_wide},
+    {"shifted", "4 bytes a lane, off by 4 bytes", "The last 4 bytes need a fifth sector.", true, false, shifted},
+    {"every_second", "Every second word", "Twice the sectors of consecutive words: half of their bytes are not used.", true, false,
+     every_second},
+    {"row_a_lane", "16 bytes a lane, 256 bytes apart",
+     "Each lane reads the start of another row. It touches its own sector and uses half of it.", true, false, row_a_lane},
 };
 
 }  // namespace

@@ -184,6 +184,10 @@ struct Draw {
             {algorithm(), algorithm()},
             random.pick({SweepQuantity::hbm, SweepQuantity::sm_link, SweepQuantity::time})};
   }
+  SetBanks operator()(Kind<SetBanks>) const {
+    return {{random.pick<const char*>({"ldmatrix", "column", "rows", "broadcast", "row_a_lane", "nonsense"}), coin(),
+             static_cast<int>(random.below(40))}};
+  }
   SetPresent operator()(Kind<SetPresent>) const { return {coin()}; }
   SetAlone operator()(Kind<SetAlone>) const { return {random.chance(60) ? "" : panel()}; }
   SetSide operator()(Kind<SetSide>) const { return {std::string(side_panel_ids[random.below(side_panel_ids.size())])}; }

@@ -198,6 +198,8 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
 
 /// The keys; or, where the SM in focus is done before the run is, what is left to see.
 std::string hint_text(const View& view) {
+  if (view.workspace->center == CenterView::banks)
+    return tr("Space play  ←→ wavefront  ↑↓ access  X swizzle  Z enlarge  Ctrl F find  ? keys");
   if (!view.playback.race && !view.lanes.empty()) {
     const Lane& lane = view.lane();
     if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)

@@ -11,6 +11,7 @@
 #include "app/model/playhead.h"
 #include "app/model/window_state.h"
 #include "app/views/panel_table.h"
+#include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/sweep.h"
 #include "tests/app/model/opened_session.h"
 
@@ -51,6 +52,7 @@ class RandomStates {
     if (coin()) s.focus_sm = static_cast<int>(number(0, 200));
     if (coin()) s.row = static_cast<int>(number(0, 4096));
     s.center = pick(center_views()).view;
+    s.banks = banks();
     if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
     s.by_sm = coin();
@@ -107,6 +109,14 @@ class RandomStates {
       } while (!std::isfinite(value));
     }
     return m;
+  }
+  BankChoice banks() {
+    BankChoice choice;
+    const AccessPattern& pattern = pick(access_patterns());
+    choice.pattern = pattern.id;
+    choice.swizzled = pattern.has_swizzle && coin();
+    choice.wavefront = static_cast<int>(number(1, wavefront_count(choice)));
+    return choice;
   }
   SweepState sweep() {
     SweepState s;
