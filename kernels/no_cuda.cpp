@@ -53,6 +53,9 @@ LaunchPlan plan_flex(const AttentionProblem&, const DeviceTensors&) {
 Result<std::string> compile_flex(const std::string&, int, int) {
   return no_cuda_error();
 }
+Status check_flex(const std::string&) {
+  return no_cuda_error();
+}
 FlexCost last_flex_cost() {
   return {};
 }

@@ -332,7 +332,7 @@ std::string Writer::linear_field(const Linear& sum, bool as_real, std::string& o
   }
   name += fmt::format("_k{}{}", sum.keys < 0 ? "m" : "", std::abs(sum.keys));
   if (sum.keys != 0) rows += fmt::format("{}{} * first_key", rows.empty() ? "" : " + ", sum.keys);
-  if (rows.empty()) rows = "0";
+  if (rows.empty()) rows.assign(1, '0');
   const std::string_view type = as_real ? "float" : "int";
   if (known_fields_.insert("row." + name).second) {
     row_fields_.push_back({std::string(type), name});
