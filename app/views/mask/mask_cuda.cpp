@@ -1,5 +1,5 @@
-// The CUDA of a mask and of a score change. A line on the left names the word of the expression that it computes; pointing at a word
-// or at a line lights both.
+// The CUDA of a mask and of a score change. A line on the left names the word of the expression that it computes; pointing at a
+// word or at a line lights both.
 #include "app/views/mask/mask_cuda.h"
 
 #include <algorithm>
@@ -144,16 +144,16 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
     return;
   }
   refresh(problem, mask, state);
-  wrapped_text(theme.ui_small, theme.text_dim,
-               tr("The kernel flex is compiled with the types below. Each part of an expression is computed once for all places where it "
-                  "is the same: a block, a query row, a key, or an element. Constants are arguments, so another number needs no "
-                  "compilation. Point at a line or at a word."));
+  wrapped_text(
+      theme.ui_small, theme.text_dim,
+      tr("The kernel flex is compiled with the types below. Each part of an expression is computed once for all places where it "
+         "is the same: a block, a query row, a key, or an element. Constants are arguments, so another number needs no "
+         "compilation. Point at a line or at a word."));
   if (ImGui::SmallButton(tr("Copy the CUDA"))) ImGui::SetClipboardText(state.source->text().c_str());
   ImGui::Dummy({0, theme.gap * 0.5F});
   CudaPainter painter(theme, state);
   if (mask != nullptr) painter.draw({false, tr("Mask"), mask, &state.source->mask});
-  if (problem.score_change)
-    painter.draw({true, tr("Score change"), &problem.score_change->expression(), &state.source->score});
+  if (problem.score_change) painter.draw({true, tr("Score change"), &problem.score_change->expression(), &state.source->score});
   ImGui::EndChild();
 }
 

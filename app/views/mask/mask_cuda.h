@@ -1,4 +1,5 @@
-// The CUDA of a mask and of a score change, as NVRTC compiles it for this request: which line computes which part of the expression.
+// The CUDA of a mask and of a score change, as NVRTC compiles it for this request: which line computes which part of the
+// expression.
 #pragma once
 
 #include <memory>
