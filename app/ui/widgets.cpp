@@ -37,6 +37,12 @@ float snapped(float v) {
   return std::floor(v + 0.5F);
 }
 
+/// Adds a text without recording it for copies; returns its width.
+float add_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
+  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
+  return text_width(font, text);
+}
+
 /// Background, text and frame colours of a button's three states.
 struct ButtonLook {
   ImU32 fill, text;
@@ -117,14 +123,12 @@ void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, st
 
 float draw_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text) {
   record_text(at, font, font->FontSize, text);
-  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
-  return text_width(font, text);
+  return add_text_at(list, font, at, color, text);
 }
 
 float draw_more_text_at(ImDrawList* list, ImFont* font, ImVec2 at, ImU32 color, std::string_view text, std::string_view between) {
   record_more_text(at, font, font->FontSize, text, between);
-  list->AddText(font, font->FontSize, {snapped(at.x), snapped(at.y)}, color, text.data(), text.data() + text.size());
-  return text_width(font, text);
+  return add_text_at(list, font, at, color, text);
 }
 
 void text_item(ImFont* font, ImU32 color, std::string_view text) {

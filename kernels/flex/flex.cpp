@@ -223,10 +223,6 @@ Prepared* find_prepared(const AttentionProblem& problem) {
   return nullptr;
 }
 
-}  // namespace
-
-namespace {
-
 Result<std::string> compiled_for(const std::string& text, const std::string& architecture) {
   std::vector<EmbeddedSource> headers(std::begin(nvrtc_headers), std::end(nvrtc_headers));
   for (const EmbeddedSource& source : embedded_kernel_sources()) headers.push_back(source);

@@ -14,28 +14,18 @@ namespace tilescope {
 
 Result<FlexText> flex_text(const AttentionProblem& problem) {
   const TileShape tile = flash2_kernel_tile(problem), block = mask_block_of(problem, tile);
-  std::optional<Expression> causal;
-  const Expression* mask = nullptr;
-  if (problem.mask) {
-    const auto* own = dynamic_cast<const ExpressionMask*>(problem.mask.get());
-    if (own == nullptr) return refuse("kernel flex takes masks that are expressions: use {}", Setting::mask);
-    mask = &own->expression();
-  } else if (problem.causal) {
-    auto parsed = parse_mask_expression("kv <= q + NK - N", sizes_of(problem));
-    if (!parsed) return parsed.error();
-    causal = std::move(*parsed);
-    mask = &*causal;
-  }
-  if (mask != nullptr && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
+  const std::optional<Expression> mask = expression_of_mask(problem);
+  if (problem.has_mask() && !mask) return refuse("kernel flex takes masks that are expressions: use {}", Setting::mask);
+  if (mask && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
     return refuse("{} is {}, and the tile of kernel flex is {}x{}: the block must be a multiple of both lengths",
                   Setting::mask_block, problem.mask_block, tile.block_q, tile.block_kv);
   FlexText text;
-  text.source = kernel_source(mask, problem.score_change ? &problem.score_change->expression() : nullptr);
+  text.source = kernel_source(mask ? &*mask : nullptr, problem.score_change ? &problem.score_change->expression() : nullptr);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
     return Error{
         fmt::format("kernel flex reads at most {} tables, not {}: use fewer", device::flex_most_tables, text.source.tables.size())};
   text.ragged = problem.seq_kv % tile.block_kv != 0;
-  text.tiles_of_block = mask != nullptr ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
+  text.tiles_of_block = mask ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
   text.text = fmt::format(
       "{}#include \"kernels/flex/flex_kernel.cuh\"\n"
       "namespace tilescope::device {{\n{}"

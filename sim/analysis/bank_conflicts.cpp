@@ -1,24 +1,14 @@
 // The banks and sectors of one access, and the patterns that the kernels have.
 #include "sim/analysis/bank_conflicts.h"
 
-#include <algorithm>
 #include <set>
+
+#include "sim/analysis/wavefronts.h"
+#include "sim/core/tensor.h"
 
 namespace tilescope {
 
 namespace {
-
-constexpr std::int64_t sector_bytes = 32;
-
-/// Calls visit(lane, word) for the 4-byte words of each lane.
-template <class Visit>
-void for_each_word(const WarpAccess& access, int first_lane, int lanes, Visit visit) {
-  for (int lane = first_lane; lane < first_lane + lanes; ++lane) {
-    const std::int64_t address = access.address[static_cast<std::size_t>(lane)];
-    if (address < 0) continue;
-    for (std::int64_t word = address / bank_bytes; word <= (address + access.bytes - 1) / bank_bytes; ++word) visit(lane, word);
-  }
-}
 
 /// ldmatrix of four 8 x 8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8.
 WarpAccess load_matrices(bool swizzled) {
@@ -119,29 +109,31 @@ constexpr AccessPattern patterns[] = {
 
 BankUse bank_use(const WarpAccess& access) {
   BankUse use;
-  const int lanes_at_once = warp_lanes * bank_bytes / std::max(access.bytes, bank_bytes);
-  for (int first = 0; first < warp_lanes; first += lanes_at_once) {
-    std::array<std::set<std::int64_t>, shared_banks> words;
-    for_each_word(access, first, lanes_at_once, [&](int lane, std::int64_t word) {
-      const auto bank = static_cast<std::size_t>(word % shared_banks);
-      words[bank].insert(word);
-      if (use.lanes[bank].empty() || use.lanes[bank].back() != lane) use.lanes[bank].push_back(lane);
-    });
-    std::size_t most = 0, distinct = 0;
-    for (std::size_t bank = 0; bank < shared_banks; ++bank) {
-      use.wavefronts[bank] += static_cast<int>(words[bank].size());
-      most = std::max(most, words[bank].size());
-      distinct += words[bank].size();
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    for (const LaneWord& word : words_of(access, lane)) {
+      std::vector<int>& lanes = use.lanes[static_cast<std::size_t>(word.bank())];
+      if (lanes.empty() || lanes.back() != lane) lanes.push_back(lane);
     }
-    use.total += static_cast<int>(most);
-    use.least += static_cast<int>((distinct + shared_banks - 1) / shared_banks);
+  const std::vector<Wavefront> wavefronts = wavefronts_of(access);
+  use.total = static_cast<int>(wavefronts.size());
+  int words = 0;  // distinct ones of the present part of the warp
+  for (std::size_t i = 0; i < wavefronts.size(); ++i) {
+    const std::array<bool, shared_banks> busy = wavefronts[i].banks();
+    for (std::size_t bank = 0; bank < shared_banks; ++bank) {
+      use.wavefronts[bank] += busy[bank] ? 1 : 0;
+      words += busy[bank] ? 1 : 0;
+    }
+    if (i + 1 < wavefronts.size() && wavefronts[i + 1].first_lane == wavefronts[i].first_lane) continue;
+    use.least += (words + shared_banks - 1) / shared_banks;
+    words = 0;
   }
   return use;
 }
 
 std::vector<std::int64_t> sectors_of(const WarpAccess& access) {
   std::set<std::int64_t> sectors;
-  for_each_word(access, 0, warp_lanes, [&](int, std::int64_t word) { sectors.insert(word * bank_bytes / sector_bytes); });
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    for (const LaneWord& word : words_of(access, lane)) sectors.insert(word.word * bank_bytes / sector_size);
   return {sectors.begin(), sectors.end()};
 }
 

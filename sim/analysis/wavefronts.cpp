@@ -6,6 +6,12 @@
 
 namespace tilescope {
 
+std::array<bool, shared_banks> Wavefront::banks() const {
+  std::array<bool, shared_banks> busy{};
+  for (const LaneWord& word : served) busy[static_cast<std::size_t>(word.bank())] = true;
+  return busy;
+}
+
 std::vector<LaneWord> words_of(const WarpAccess& access, int lane) {
   std::vector<LaneWord> words;
   const std::int64_t address = access.address[static_cast<std::size_t>(lane)];

@@ -22,6 +22,8 @@ struct LaneWord {
 struct Wavefront {
   int first_lane = 0, lanes = 0;  // the part of the warp that it belongs to
   std::vector<LaneWord> served;   // in order of lane, then word; at most one word a bank
+  /// Returns which banks serve a word.
+  std::array<bool, shared_banks> banks() const;
 };
 
 /// Returns the wavefronts of an access, bank_use().total of them.

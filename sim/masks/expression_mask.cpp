@@ -220,6 +220,13 @@ Expression all_of(const std::vector<Expression>& conditions) {
   return all;
 }
 
+std::optional<Expression> expression_of_mask(const AttentionProblem& problem) {
+  if (const auto* own = dynamic_cast<const ExpressionMask*>(problem.mask.get())) return own->expression();
+  if (problem.mask != nullptr || !problem.causal) return std::nullopt;
+  auto causal = parse_mask_expression(causal_condition, sizes_of(problem));
+  return causal ? std::optional(std::move(*causal)) : std::nullopt;
+}
+
 std::string size_fault(std::string_view what, const ExprSizes& made_for, const AttentionProblem& problem) {
   const ExprSizes sizes = sizes_of(problem);
   if (sizes == made_for) return {};

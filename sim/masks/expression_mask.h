@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/masks/expression.h"
@@ -48,6 +50,12 @@ class ExpressionMask final : public Mask {
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> idle_;
 };
+
+/// The causal mask in the language of expressions.
+inline constexpr std::string_view causal_condition = "kv <= q + NK - N";
+
+/// Returns the mask of a problem as an expression, also a causal one; nullopt: no mask, or one that is no expression.
+std::optional<Expression> expression_of_mask(const AttentionProblem& problem);
 
 /// Why the sizes that something was made for are not those of the problem; empty where they are.
 std::string size_fault(std::string_view what, const ExprSizes& made_for, const AttentionProblem& problem);

@@ -58,7 +58,7 @@ std::optional<MaskFault> parse(const MaskChoice& choice, const AttentionProblem&
   if (auto fault = collect(choice, parsed.sources)) return fault;
   const ExprSizes sizes = sizes_of(problem);
   std::vector<Source>& masks = parsed.sources.masks;
-  if (problem.causal && !masks.empty()) masks.insert(masks.begin(), {Setting::causal, 0, "", "kv <= q + NK - N"});
+  if (problem.causal && !masks.empty()) masks.insert(masks.begin(), {Setting::causal, 0, "", std::string(causal_condition)});
   for (const Source& source : masks) {
     auto expression = parse_mask_expression(source.text, sizes, choice.tables);
     if (!expression) return fault_of(source, expression.error());

@@ -103,10 +103,6 @@ std::string lane_text(const Shown& shown, int lane) {
 std::string bank_text(const Shown& shown, int bank) {
   const BankPicture& picture = shown.state.banks;
   const Wavefront& now = picture.wavefronts[static_cast<std::size_t>(shown.choice.wavefront) - 1];
-  std::string text;
-  int others = 0;
-  constexpr int most = 8;
-  std::int64_t before = -1;
   std::vector<std::pair<std::int64_t, std::vector<int>>> words;
   for (const BankCell& cell : picture.cells) {
     if (cell.word.bank() != bank || cell.word.lane < now.first_lane || cell.word.lane >= now.first_lane + now.lanes) continue;
@@ -117,14 +113,15 @@ std::string bank_text(const Shown& shown, int bank) {
       known->second.push_back(cell.word.lane);
   }
   if (words.empty()) return say(tr("Lanes {}–{} need no word of it"), now.first_lane, now.first_lane + now.lanes - 1);
-  for (const auto& [word, lanes] : words) {
-    if (++others > most) continue;
+  std::string text;
+  constexpr std::size_t most = 8;
+  for (std::size_t i = 0; i < std::min(most, words.size()); ++i) {
+    const auto& [word, lanes] = words[i];
     add_line(text, say(lanes.size() == 1 ? tr("Word {}: lane {}") : tr("Word {}: lanes {}"), word, ranges_text(lanes)));
-    before = word;
   }
-  if (others > most) add_line(text, say(tr("… and {} more words"), others - most));
-  add_line(text, before >= 0 && words.size() > 1 ? say(tr("{} words of one bank: {} wavefronts"), words.size(), words.size())
-                                                 : std::string(tr("One word: no conflict")));
+  if (words.size() > most) add_line(text, say(tr("… and {} more words"), words.size() - most));
+  add_line(text, words.size() > 1 ? say(tr("{} words of one bank: {} wavefronts"), words.size(), words.size())
+                                  : std::string(tr("One word: no conflict")));
   return text;
 }
 

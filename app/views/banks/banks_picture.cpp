@@ -28,8 +28,7 @@ std::array<int, shared_banks> words_in_part(const BankPicture& picture, int wave
   const int first = picture.wavefronts[static_cast<std::size_t>(wavefront) - 1].first_lane;
   for (const Wavefront& each : picture.wavefronts) {
     if (each.first_lane != first) continue;
-    std::array<bool, shared_banks> busy{};
-    for (const LaneWord& word : each.served) busy[static_cast<std::size_t>(word.bank())] = true;
+    const std::array<bool, shared_banks> busy = each.banks();
     for (std::size_t bank = 0; bank < words.size(); ++bank) words[bank] += busy[bank] ? 1 : 0;
   }
   return words;

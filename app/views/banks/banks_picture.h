@@ -9,6 +9,7 @@
 
 #include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/wavefronts.h"
+#include "sim/core/tensor.h"
 
 namespace tilescope {
 
@@ -32,7 +33,7 @@ BankPicture bank_picture(const WarpAccess& access);
 /// Returns how many words of each bank the part of the warp needs that a wavefront (1 is the first) belongs to.
 std::array<int, shared_banks> words_in_part(const BankPicture& picture, int wavefront);
 
-inline constexpr int sector_bytes = 32, line_bytes = 128;
+inline constexpr int sector_bytes = static_cast<int>(sector_size), line_bytes = 128;
 inline constexpr int sectors_in_line = line_bytes / sector_bytes, words_in_line = line_bytes / bank_bytes,
                      words_in_sector = sector_bytes / bank_bytes;
 

@@ -17,25 +17,13 @@ namespace tilescope {
 
 namespace {
 
-/// Returns the mask's expression, also of a causal one; null: none, or a mask that is no expression.
-const Expression* mask_expression(const AttentionProblem& problem, MaskCuda& state) {
-  if (const auto* own = dynamic_cast<const ExpressionMask*>(problem.mask.get())) return &own->expression();
-  if (problem.mask != nullptr || !problem.causal) return nullptr;
-  if (!state.causal)
-    if (auto parsed = parse_mask_expression("kv <= q + NK - N", sizes_of(problem))) state.causal = std::move(*parsed);
-  return state.causal ? &*state.causal : nullptr;
-}
-
-/// Writes the source where the request has another mask or score change than at the last frame.
-void refresh(const AttentionProblem& problem, const Expression* mask, MaskCuda& state) {
-  if (state.source != nullptr && state.mask == problem.mask && state.score_change == problem.score_change &&
-      state.has_mask == (mask != nullptr))
-    return;
-  state.mask = problem.mask;
-  state.score_change = problem.score_change;
-  state.has_mask = mask != nullptr;
-  const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
-  state.source = std::make_shared<const KernelSource>(kernel_source(mask, score));
+/// Writes the source where the problem is another than at the last frame.
+void refresh(const AttentionProblem& problem, MaskCuda& state) {
+  if (state.of == problem) return;
+  state.of = problem;
+  state.mask = expression_of_mask(problem);
+  state.source = std::make_shared<const KernelSource>(
+      kernel_source(state.mask ? &*state.mask : nullptr, problem.score_change ? &problem.score_change->expression() : nullptr));
 }
 
 std::string_view word_at(const std::vector<Token>& words, std::uint32_t column) {
@@ -134,16 +122,15 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
   const Theme& theme = *view.theme;
   ImGui::SetCursorScreenPos(area.min);
   ImGui::BeginChild("cuda", {area.width(), area.height()}, false, ImGuiWindowFlags_HorizontalScrollbar);
-  const Expression* const mask = mask_expression(problem, state);
-  const bool other_mask = problem.mask != nullptr && mask == nullptr;
-  if (other_mask || (mask == nullptr && !problem.score_change)) {
+  refresh(problem, state);
+  const bool other_mask = problem.has_mask() && !state.mask;
+  if (other_mask || (!state.mask && !problem.score_change)) {
     wrapped_text(theme.ui_small, theme.text_dim,
                  other_mask ? tr("This mask is a list of elements and no expression: the kernel flex does not take it.")
                             : tr("Without a mask and a score change there is nothing to compile: type one, or choose a preset."));
     ImGui::EndChild();
     return;
   }
-  refresh(problem, mask, state);
   wrapped_text(
       theme.ui_small, theme.text_dim,
       tr("The kernel flex is compiled with the types below. Each part of an expression is computed once for all places where it "
@@ -152,7 +139,7 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
   if (ImGui::SmallButton(tr("Copy the CUDA"))) ImGui::SetClipboardText(state.source->text().c_str());
   ImGui::Dummy({0, theme.gap * 0.5F});
   CudaPainter painter(theme, state);
-  if (mask != nullptr) painter.draw({false, tr("Mask"), mask, &state.source->mask});
+  if (state.mask) painter.draw({false, tr("Mask"), &*state.mask, &state.source->mask});
   if (problem.score_change) painter.draw({true, tr("Score change"), &problem.score_change->expression(), &state.source->score});
   ImGui::EndChild();
 }

@@ -12,13 +12,11 @@
 
 namespace tilescope {
 
-/// The text of a request, made anew only for another mask or score change.
+/// The text of a request, made anew only for another one.
 struct MaskCuda {
-  std::shared_ptr<const Mask> mask;
-  std::shared_ptr<const ScoreChange> score_change;
-  bool has_mask = false;
-  std::optional<Expression> causal;            // of a request that is causal and has no other mask
-  std::shared_ptr<const KernelSource> source;  // null: not yet made
+  std::optional<AttentionProblem> of;  // whose text it is
+  std::optional<Expression> mask;      // nullopt: none, or a mask that is no expression
+  std::shared_ptr<const KernelSource> source;
   // The column that the pointer is on, in one of the expressions.
   bool on_score = false;
   std::uint32_t column = 0;
