@@ -86,11 +86,11 @@ struct TilesArguments {
   std::uint32_t* never;
 };
 
-constexpr int tile_threads = 128, tiles_taken = 8;
+constexpr int tiles_threads = 128, tiles_taken = 8;
 
 /// Takes eight consecutive tiles at a time, waits for each, then writes as many bytes: `loads` times 16 bytes a thread.
 template <int loads>
-__global__ __launch_bounds__(tile_threads) void tiles_kernel(const TilesArguments a) {
+__global__ __launch_bounds__(tiles_threads) void tiles_kernel(const TilesArguments a) {
   extern __shared__ char alone[];
   __shared__ unsigned taken;
   const std::int64_t tile_bytes = std::int64_t{a.lines} * 128;
@@ -109,7 +109,7 @@ __global__ __launch_bounds__(tile_threads) void tiles_kernel(const TilesArgument
       uint4 v[loads];
       if (has_part) {
 #pragma unroll
-        for (int i = 0; i < loads; ++i) v[i] = __ldcg(reinterpret_cast<const uint4*>(a.from + at + i * tile_threads * 16));
+        for (int i = 0; i < loads; ++i) v[i] = __ldcg(reinterpret_cast<const uint4*>(a.from + at + i * tiles_threads * 16));
 #pragma unroll
         for (int i = 0; i < loads; ++i) sum ^= v[i].x ^ v[i].y ^ v[i].z ^ v[i].w;
       }
@@ -117,7 +117,7 @@ __global__ __launch_bounds__(tile_threads) void tiles_kernel(const TilesArgument
       waited += cycle_counter() - start;
       if (a.to == nullptr || !has_part) continue;
 #pragma unroll
-      for (int i = 0; i < loads; ++i) *reinterpret_cast<uint4*>(a.to + at + i * tile_threads * 16) = make_uint4(sum, tile, i, 7);
+      for (int i = 0; i < loads; ++i) *reinterpret_cast<uint4*>(a.to + at + i * tiles_threads * 16) = make_uint4(sum, tile, i, 7);
     }
   }
   if (threadIdx.x == 0) atomicAdd(a.cycles, static_cast<unsigned long long>(waited));
@@ -140,7 +140,8 @@ Result<TilesRun> run_tiles(const DeviceInfo& device, TilesArguments arguments, i
       static_cast<int>(device.shared_bytes_per_block) / blocks_per_sm - 2048;  // so much that no further block fits
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   const Result<double> ns = event_ns(
-      1, "reading tiles beside writes", [&] { kernel<<<device.sm_count * blocks_per_sm, tile_threads, shared_bytes>>>(arguments); },
+      1, "reading tiles beside writes",
+      [&] { kernel<<<device.sm_count * blocks_per_sm, tiles_threads, shared_bytes>>>(arguments); },
       [&] { cudaMemsetAsync(counts->data(), 0, 2 * sizeof(unsigned long long)); });
   if (!ns) return ns.error();
   const auto found = counts->host();

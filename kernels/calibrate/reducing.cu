@@ -7,7 +7,7 @@ namespace tilescope::microbench {
 
 namespace {
 
-constexpr int threads = 512, bulk_bytes = 2048;  // bulk: each warp adds so many bytes at once
+constexpr int adding_threads = 512, bulk_bytes = 2048;  // bulk: each warp adds so many bytes at once
 
 struct AddArguments {
   float* to;
@@ -39,11 +39,11 @@ __device__ __forceinline__ void add_to(float* to, const float* shared) {
 }
 
 template <AddForm form>
-__global__ __launch_bounds__(threads) void add_kernel(const AddArguments a) {
-  __shared__ __align__(128) float ones[threads / 32][bulk_bytes / 4];
+__global__ __launch_bounds__(adding_threads) void add_kernel(const AddArguments a) {
+  __shared__ __align__(128) float ones[adding_threads / 32][bulk_bytes / 4];
   constexpr bool bulk = form == AddForm::bulk;
   constexpr int width = bulk ? bulk_bytes / 4 : form == AddForm::quad ? 4 : form == AddForm::pair ? 2 : 1;
-  const int worker = bulk ? threadIdx.x / 32 : threadIdx.x, workers = bulk ? threads / 32 : threads;
+  const int worker = bulk ? threadIdx.x / 32 : threadIdx.x, workers = bulk ? adding_threads / 32 : adding_threads;
   const bool works = !bulk || threadIdx.x % 32 == 0;
   if (bulk) {
     for (int i = threadIdx.x % 32; i < bulk_bytes / 4; i += 32) ones[worker][i] = 1.f;
@@ -97,7 +97,9 @@ Result<double> add_rate(AddForm form, AddTarget target, int blocks, std::int64_t
   void* parameters[] = {&arguments};
   return repeated(
       3, "measuring additions into memory",
-      [&] { cudaLaunchKernel(function_of(form), dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0, nullptr); },
+      [&] {
+        cudaLaunchKernel(function_of(form), dim3(static_cast<unsigned>(blocks)), dim3(adding_threads), parameters, 0, nullptr);
+      },
       [&]() -> Result<double> {
         const auto read = cycles->host();
         if (!read) return read.error();
@@ -108,7 +110,7 @@ Result<double> add_rate(AddForm form, AddTarget target, int blocks, std::int64_t
 PlannedLaunch plan_additions(AddForm form, const DeviceMemory& memory, int blocks) {
   const std::int64_t count = memory.bytes() / static_cast<std::int64_t>(sizeof(float)) / blocks;
   const AddArguments arguments{static_cast<float*>(memory.address()), count, count, 1, nullptr};
-  return planned("additions", function_of(form), {blocks, 1, 1}, threads, 0, arguments);
+  return planned("additions", function_of(form), {blocks, 1, 1}, adding_threads, 0, arguments);
 }
 
 }  // namespace tilescope::microbench

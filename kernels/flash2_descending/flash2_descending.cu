@@ -1,8 +1,19 @@
 // flash2_descending: flash2 with the key tiles in descending order, to measure how the order changes HBM traffic.
+#include "kernels/flash2/flash2_kernel.cuh"
 #include "kernels/flash2/flash2_plan.cuh"
-#include "kernels/flash2_descending/flash2_descending_variants.h"
 
 namespace tilescope {
+
+namespace {
+
+template <class Type, int d>
+Flash2Variant descending(bool causal) {
+  using namespace device;
+  return causal ? flash2_variant<Type, d, true, NoProbe, KeyTileOrder::descending>()
+                : flash2_variant<Type, d, false, NoProbe, KeyTileOrder::descending>();
+}
+
+}  // namespace
 
 /// Computes O = softmax(scale * Q K^T + mask) V as flash2 does, but from the last visible key tile down to the first.
 /// Shapes   q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq]
@@ -14,8 +25,9 @@ namespace tilescope {
 /// New      over flash2: only the order
 LaunchPlan plan_flash2_descending(const AttentionProblem& problem, const DeviceTensors& tensors) {
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64, causal = problem.causal;
-  const Flash2Variant variant = half ? (small ? flash2_descending_fp16_d64(causal) : flash2_descending_fp16_d128(causal))
-                                     : (small ? flash2_descending_bf16_d64(causal) : flash2_descending_bf16_d128(causal));
+  const Flash2Variant variant =
+      half ? (small ? descending<device::half_type, 64>(causal) : descending<device::half_type, 128>(causal))
+           : (small ? descending<device::bfloat_type, 64>(causal) : descending<device::bfloat_type, 128>(causal));
   return {flash2_launch<device::NoProbe>(variant, problem, tensors, {})};
 }
 

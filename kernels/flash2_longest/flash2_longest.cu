@@ -4,12 +4,19 @@
 #include <algorithm>
 
 #include "kernels/flash2/flash2_kernel.cuh"
-#include "kernels/flash2_longest/flash2_longest_variants.h"
+#include "kernels/flash2/flash2_variants.h"
 #include "kernels/planned_launch.h"
 
 namespace tilescope {
 
 namespace {
+
+template <class Type, int d>
+Flash2Variant longest_first(bool causal) {
+  using namespace device;
+  return causal ? flash2_variant<Type, d, true, NoProbe, KeyTileOrder::ascending, QueryTileOrder::longest_first>()
+                : flash2_variant<Type, d, false, NoProbe, KeyTileOrder::ascending, QueryTileOrder::longest_first>();
+}
 
 /// Returns how many planes go together: a divisor of all, and K and V fit half of the L2, where an SM finds most of what it reads.
 std::int64_t planes_together(const AttentionProblem& problem) {
@@ -32,8 +39,9 @@ std::int64_t planes_together(const AttentionProblem& problem) {
 /// New      over flash2: only the order of the blocks. The short tiles of a causal mask come last and fill the last wave
 LaunchPlan plan_flash2_longest(const AttentionProblem& problem, const DeviceTensors& tensors) {
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64, causal = problem.causal;
-  const Flash2Variant variant = half ? (small ? flash2_longest_fp16_d64(causal) : flash2_longest_fp16_d128(causal))
-                                     : (small ? flash2_longest_bf16_d64(causal) : flash2_longest_bf16_d128(causal));
+  const Flash2Variant variant =
+      half ? (small ? longest_first<device::half_type, 64>(causal) : longest_first<device::half_type, 128>(causal))
+           : (small ? longest_first<device::bfloat_type, 64>(causal) : longest_first<device::bfloat_type, 128>(causal));
   device::Flash2Arguments arguments{};
   arguments.q = tensors.q;
   arguments.k = tensors.k;

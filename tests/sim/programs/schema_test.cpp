@@ -81,7 +81,7 @@ class Adding final : public TileProgram {
   BlockPlan plan_;
 };
 
-const AttentionProblem problem = {
+const AttentionProblem ragged_problem = {
     .batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .dtype = DataType::fp32};
 
 std::shared_ptr<const Simulation> simulated() {
@@ -89,9 +89,9 @@ std::shared_ptr<const Simulation> simulated() {
   static const ProgramInfo info = {"adding", "Adding", "test", "", "", listing, nullptr, nullptr};
   SimulationRequest request;
   request.algorithm = "adding";
-  request.problem = problem;
+  request.problem = ragged_problem;
   request.gpu = toy_gpu();
-  const auto made = run_program(request, info, std::make_shared<Adding>(problem, ProgramTile(16, 16)));
+  const auto made = run_program(request, info, std::make_shared<Adding>(ragged_problem, ProgramTile(16, 16)));
   REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
   return *made;
 }
@@ -129,12 +129,12 @@ TEST_CASE("schema: two tensors with one index, and a tile of an undeclared tenso
 }
 
 TEST_CASE("schema: blocks that own keys add to an fp32 tensor of their own, and the sum is right for every head") {
-  const Adding program(problem, ProgramTile(16, 16));
-  for (std::int64_t plane = 0; plane < problem.query_planes(); ++plane) {
+  const Adding program(ragged_problem, ProgramTile(16, 16));
+  for (std::int64_t plane = 0; plane < ragged_problem.query_planes(); ++plane) {
     const auto made = run_plane(program, {}, plane, query_gradient);
     REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
     const InputSource inputs;
-    const std::int64_t kv_plane = problem.kv_plane_of(plane);
+    const std::int64_t kv_plane = ragged_problem.kv_plane_of(plane);
     double worst = 0;
     for (int r = 0; r < 40; ++r)
       for (int t = 0; t < 16; ++t) {
@@ -142,8 +142,9 @@ TEST_CASE("schema: blocks that own keys add to an fp32 tensor of their own, and 
         for (int c = 0; c < 52; ++c) {
           double s = 0;
           for (int u = 0; u < 16; ++u)
-            s += static_cast<double>(inputs.value(problem, query, plane, r, u)) * inputs.value(problem, key, kv_plane, c, u);
-          expected += (s * s - 1) * inputs.value(problem, key, kv_plane, c, t);
+            s += static_cast<double>(inputs.value(ragged_problem, query, plane, r, u)) *
+                 inputs.value(ragged_problem, key, kv_plane, c, u);
+          expected += (s * s - 1) * inputs.value(ragged_problem, key, kv_plane, c, t);
         }
         worst = std::max(worst, std::abs(made->at(r, t) - expected) / std::max(1.0, std::abs(expected)));
       }
