@@ -47,8 +47,8 @@ double intensity_of(const Simulation& run) {
 }
 
 double ridge_of(const Simulation& run) {
-  for (const RooflineCeiling& ceiling : roofline_of(run.request.gpu, 0).ceilings)
-    if (ceiling.name == "HBM") return ceiling.ridge;
+  for (const RooflinePoint& point : roofline_points(run))
+    if (point.level == "HBM") return point.ridge;
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "sim/analysis/next_limit.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tilescope {
 
@@ -10,6 +11,8 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
   switch (bound) {
     case Bound::tensor:
       gpu.sm_tensor_flops_per_cycle = gpu.sm_mma_flops_per_cycle = 0;
+      // Here a rate of 0 would be a GPU without wgmma.
+      if (gpu.sm_wgmma_flops_per_cycle > 0) gpu.sm_wgmma_flops_per_cycle = std::numeric_limits<double>::infinity();
       gpu.sm_product_issue_cycles = gpu.sm_product_mixed_cycles = 0;
       break;
     case Bound::exp:
@@ -35,6 +38,9 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       gpu.hbm_tile_latency_cycles = gpu.hbm_write_wait_cycles = 0;
       gpu.sm_dependent_cycles = gpu.sm_product_latency_cycles = gpu.sm_shared_latency_cycles = 0;
       gpu.sm_barrier_cycles = gpu.sm_block_start_cycles = 0;
+      gpu.sm_wgmma_issue_cycles = gpu.sm_wgmma_latency_cycles = 0;
+      gpu.sm_mbarrier_cycles = gpu.sm_mbarrier_wait_cycles = gpu.sm_named_barrier_cycles = 0;
+      gpu.sm_box_issue_cycles = gpu.sm_box_latency_cycles = 0;
       gpu.launch_first_ns = gpu.launch_overhead_ns = gpu.launch_interval_ns = 0;
       gpu.launch_fetch_cycles = gpu.launch_block_cycles = 0;
       break;

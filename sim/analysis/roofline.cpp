@@ -68,10 +68,20 @@ void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch,
   }
 }
 
+ProductInstruction instruction_of(const Simulation& simulation) {
+  return simulation.program->launches().front().needs.instruction;
+}
+
 const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
   const auto at =
       std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
   return at == roofline.ceilings.end() ? nullptr : &*at;
+}
+
+/// Returns the ceiling of a run's products.
+const RooflineCeiling& product_ceiling(const Roofline& roofline, const Simulation& simulation) {
+  const RooflineCeiling* const wgmma = instruction_of(simulation) == ProductInstruction::wgmma ? find(roofline, "wgmma") : nullptr;
+  return wgmma != nullptr ? *wgmma : *find(roofline, "tensor cores");
 }
 
 }  // namespace
@@ -106,13 +116,15 @@ namespace {
 
 /// Computes the rates and limits of a point from its work, bytes and time. `busy_seconds` is the level's busy time, 0 if unknown.
 void place(RooflinePoint& point, double seconds, double busy_seconds, const RooflineCeiling& ceiling,
-           const RooflineCeiling& tensor) {
+           const RooflineCeiling& products) {
+  point.products = products.name;
+  point.ridge = products.rate / ceiling.rate;
   point.intensity = point.flops / point.bytes;
   point.flops_per_second = point.flops / seconds;
   point.bytes_per_second = point.bytes / seconds;
   point.level_rate = busy_seconds > 0 ? point.bytes / busy_seconds : ceiling.rate;
-  point.ceiling = std::min(point.level_rate * point.intensity, tensor.rate);
-  point.fraction = std::max(point.busy(), point.flops_per_second / tensor.rate);
+  point.ceiling = std::min(point.level_rate * point.intensity, products.rate);
+  point.fraction = std::max(point.busy(), point.flops_per_second / products.rate);
 }
 
 }  // namespace
@@ -121,7 +133,7 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   std::vector<RooflinePoint> points;
   const GpuSpec& gpu = simulation.request.gpu;
   const Roofline roofline = roofline_of(gpu, 0);
-  const RooflineCeiling& tensor = *find(roofline, "tensor cores");
+  const RooflineCeiling& products = product_ceiling(roofline, simulation);
   for (std::size_t launch = 0; launch < simulation.launches.size(); ++launch) {
     const double seconds = simulation.launches[launch].cycles.value / gpu.sm_clock_hz;
     if (!(seconds > 0)) continue;
@@ -137,7 +149,7 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
       point.exps = work.exps;
       point.scalar_flops = work.scalar;
       const bool hbm = level.links[0] == Link::hbm_read;
-      place(point, seconds, hbm ? simulation.launches[launch].hbm_busy_cycles / gpu.sm_clock_hz : 0, *ceiling, tensor);
+      place(point, seconds, hbm ? simulation.launches[launch].hbm_busy_cycles / gpu.sm_clock_hz : 0, *ceiling, products);
       points.push_back(std::move(point));
     }
   }
@@ -146,7 +158,7 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
 
 double product_share(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
-  const double most = simulation.cycles.value * gpu.sm_count * gpu.product_flops_per_cycle();
+  const double most = simulation.cycles.value * gpu.sm_count * gpu.product_flops_per_cycle(instruction_of(simulation));
   return most > 0 ? static_cast<double>(simulation.flops) / most : 0;
 }
 
@@ -179,7 +191,7 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
     double busy_seconds = 0;
     if (level.links[0] == Link::hbm_read)
       for (const LaunchResult& launch : simulation.launches) busy_seconds += launch.hbm_busy_cycles / gpu.sm_clock_hz;
-    place(point, seconds, busy_seconds, *ceiling, *find(roofline, "tensor cores"));
+    place(point, seconds, busy_seconds, *ceiling, product_ceiling(roofline, simulation));
     points.push_back(std::move(point));
   }
   return points;

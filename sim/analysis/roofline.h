@@ -14,7 +14,7 @@ struct RooflineCeiling {
   Kind kind = Kind::bandwidth;
   std::string name;      // "HBM", "L2", "shared memory"; "tensor cores", "wgmma", "exponentials"
   double rate = 0;       // bytes per second, or FLOP per second
-  double ridge = 0;      // bandwidth: the intensity, in FLOP per byte, at which it meets the tensor-core ceiling
+  double ridge = 0;      // bandwidth: the intensity, in FLOP per byte, at which it meets the ceiling of mma.sync
   double copy_rate = 0;  // HBM: rate with equal reads and writes; `rate` is that of reads alone, the highest
   /// Returns the FLOP per second that this ceiling allows at `intensity` FLOP per byte.
   double at(double intensity) const { return kind == Kind::bandwidth ? rate * intensity : rate; }
@@ -24,9 +24,8 @@ struct Roofline {
   std::vector<RooflineCeiling> ceilings;  // without levels that the GPU lacks
 };
 
-/// Returns the ceilings of a GPU. "tensor cores" is the rate of mma.sync, which every kernel here uses; "wgmma" is present if the
-/// GPU has it. `flops_per_exp` is the FLOP per exponential, 4d for attention; it converts the exponential rate to FLOP per second.
-/// 0 leaves that ceiling out.
+/// Returns the ceilings of a GPU. "tensor cores" is the rate of mma.sync; "wgmma" is present if the GPU has it. `flops_per_exp` is
+/// the FLOP per exponential, 4d for attention; it converts the exponential rate to FLOP per second. 0 leaves that ceiling out.
 Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp);
 
 /// A tensor's bytes at a level during a launch, both directions together.
@@ -39,7 +38,8 @@ struct TensorShare {
 /// writes back data of earlier launches, and keeps some of this launch's data until a later one.
 struct RooflinePoint {
   std::string launch;
-  std::string level;  // name of its bandwidth ceiling
+  std::string level;     // name of its bandwidth ceiling
+  std::string products;  // name of the ceiling of its products: "wgmma" for a kernel that uses it, otherwise "tensor cores"
   double flops = 0, bytes = 0, exps = 0;
   double scalar_flops = 0;  // fp32 operations outside the products: maxima, sums, rescaling
   /// Counts all operations. A launch without products is placed under the roofline by this number.
@@ -48,6 +48,7 @@ struct RooflinePoint {
   double flops_per_second = 0;  // reached in simulated time
   double bytes_per_second = 0;  // reached in simulated time
   double level_rate = 0;        // bandwidth of the level at this mix of reads and writes, at most its ceiling
+  double ridge = 0;             // intensity at which the level's ceiling meets that of the products
   double ceiling = 0;           // FLOP per second that this level and the tensor cores allow at this intensity
   double fraction = 0;          // share used of the level's bandwidth or of the tensor cores, whichever is larger
   double busy() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
@@ -59,8 +60,8 @@ struct RooflinePoint {
 /// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
 
-/// Returns the products of a run over the peak of mma.sync on all SMs in its time, 0 … 1. It is below utilisation[tensor], which
-/// includes the time that other instructions block the tensor cores.
+/// Returns the products of a run over the peak of their instruction (mma.sync or wgmma) on all SMs in its time, 0 … 1. It is at
+/// most utilisation[tensor], which includes the time that other instructions block the tensor cores.
 double product_share(const Simulation& simulation);
 
 /// Returns a point for each level, summed over `launches`. The time is that of the whole run, gaps between launches included.

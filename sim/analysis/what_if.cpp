@@ -53,8 +53,8 @@ const std::array rows = {
     Row{"tensor_double",
         "Twice the tensor-core rate",
         "Are the products the bottleneck?",
-        {Change{"sm.tensor_flops_per_cycle", 2}, Change{"sm.mma_flops_per_cycle", 2}},
-        2},
+        {Change{"sm.tensor_flops_per_cycle", 2}, Change{"sm.mma_flops_per_cycle", 2}, Change{"sm.wgmma_flops_per_cycle", 2}},
+        3},
     Row{"sms_double", "Twice as many SMs", "Is there work for more SMs?", {Change{"sm.count", 2}, {}}},
     Row{"launch_free", "Free launches", "What do the gaps between launches cost?", {Change{"launch.overhead_ns", 1, 0}, {}}},
 };
@@ -68,9 +68,11 @@ std::optional<WhatIf> apply(const Row& row, const SimulationRequest& real) {
     const Change& change = row.changes[static_cast<std::size_t>(i)];
     const SpecKey* key = find_spec_key(change.key);
     if (key == nullptr) return std::nullopt;
-    const double now = real.gpu.*key->member,
-                 then = std::clamp(change.value.value_or(now * change.factor), key->minimum, key->maximum);
-    differs = differs || then != now;
+    const double now = real.gpu.*key->member;
+    if (now == 0 && !change.value) continue;  // a rate of 0 says that the spec does not have this number
+    const double then = std::clamp(change.value.value_or(now * change.factor), key->minimum, key->maximum);
+    if (then == now) continue;
+    differs = true;
     what.assignments.push_back(fmt::format("{}={}", change.key, then));
   }
   if (!differs) return std::nullopt;
@@ -129,7 +131,7 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   if (walks_keys && real.problem.seq_kv > chosen_tile(real)->block_kv) {
     const bool up = real.key_order == KeyOrder::ascending;
     WhatIf walk{"key_order",
-                up ? "key tiles from the last to the first" : "key tiles from the first to the last",
+                up ? "Key tiles from the last to the first" : "Key tiles from the first to the last",
                 "Do neighbouring blocks still share K and V?",
                 {},
                 real};

@@ -60,7 +60,7 @@ Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint>
       if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {ceiling->name, rate / ceiling->rate};
     };
     if (point.busy() > best.share) best = {point.level, point.busy()};
-    take("tensor cores", point.flops / seconds);
+    take(point.products, point.flops / seconds);
     // The ceiling counts the products that go with each exponential.
     take("exponentials", point.exps / seconds * 4 * static_cast<double>(study.problem.head_dim));
   }
@@ -105,8 +105,8 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const Share nearest = nearest_ceiling(study, kernel.launches, launch);
   const PlotPoint at = place_of(*point);
   const RooflineCeiling* level = ceiling_of(study.roof, point->level);
-  const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < level->ridge;
-  const std::string ridge = level != nullptr ? format_value(std::round(level->ridge)) : std::string();
+  const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < point->ridge;
+  const std::string ridge = level != nullptr ? format_value(std::round(point->ridge)) : std::string();
   const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
   const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth && nearest.share >= 0.5;
   const char* sentence = below && !at_memory ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({})")
@@ -116,7 +116,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
                                            : say(tr(". No products: it moves {}"), carried(*point));
   const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
-  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == "tensor cores" && tensor > nearest.share;
+  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > nearest.share;
   const std::string taken =
       said ? say(tr(". Tensor pipes {} occupied, {} useful"), format_percent(tensor), format_percent(nearest.share))
            : std::string();
@@ -161,8 +161,7 @@ std::string finding(const RooflineStudy& study) {
       say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
   if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
-  return text + say(tr(". Below {}, memory is slower than the tensor cores"),
-                    format_value(std::round(ceiling_of(study.roof, point.level)->ridge)));
+  return text + say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
 }
 
 Marker marker_of(std::string_view level) {
@@ -184,7 +183,7 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
                : ceiling.name == "wgmma"      ? Plot::Line::dotted
                                               : Plot::Line::solid);
     if (!slope || wgmma == nullptr || wgmma->rate <= tensor->rate) continue;
-    // Continues from the mma.sync ridge to the wgmma ridge, which no kernel here uses.
+    // Continues from the mma.sync ridge to the wgmma ridge.
     const double far_end = std::min(high, wgmma->rate / ceiling.rate);
     const std::vector<PlotPoint> on = {{end, ceiling.at(end)}, {far_end, ceiling.at(far_end)}};
     plot.curve(on, theme.text_dim, theme.scale, Plot::Line::dotted);

@@ -1,8 +1,11 @@
 // The next limit: a resource that is lifted holds nothing up any more.
 #include "sim/analysis/next_limit.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
+#include "sim/analysis/what_if.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -50,6 +53,37 @@ TEST_CASE("next limit: of a run that HBM holds up it is the run without HBM's ti
   little.outcome.time_ns = 0.981 * little.before_ns;
   CHECK_FALSE(little.decides());
   CHECK(next->change() == doctest::Approx(next->outcome.time_ns / (*real)->time.value - 1));
+}
+
+TEST_CASE("next limit: without the limit of the tensor cores a kernel that uses wgmma is faster") {
+  SimulationRequest request;
+  request.algorithm = "hopper_three_groups";
+  request.gpu = h200_gpu();
+  request.problem = {.heads = 64, .kv_heads = 64, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128};
+  const auto real = simulate(request);
+  REQUIRE(real);
+  REQUIRE((*real)->bound == Bound::tensor);
+  const auto next = next_limit(**real);
+  REQUIRE(next);
+  CHECK(next->change() < -0.1);
+  CHECK(next->outcome.bound != Bound::tensor);
+  // What-if doubles the rate of the instruction that the kernel uses.
+  const auto variants = what_ifs((*real)->request);
+  const auto twice = std::find_if(variants.begin(), variants.end(), [](const WhatIf& what) { return what.id == "tensor_double"; });
+  REQUIRE(twice != variants.end());
+  CHECK(twice->request.gpu.sm_wgmma_flops_per_cycle == 2 * request.gpu.sm_wgmma_flops_per_cycle);
+  const auto faster = simulate(twice->request);
+  REQUIRE(faster);
+  CHECK((*faster)->cycles.value < (*real)->cycles.value);
+  // A rate that a spec does not have stays away.
+  SimulationRequest small;
+  small.gpu = toy_gpu();
+  small.gpu.sm_mma_flops_per_cycle = small.gpu.sm_wgmma_flops_per_cycle = 0;
+  for (const WhatIf& what : what_ifs(small)) {
+    CAPTURE(what.id);
+    CHECK(what.request.gpu.sm_mma_flops_per_cycle == 0);
+    CHECK(what.request.gpu.sm_wgmma_flops_per_cycle == 0);
+  }
 }
 
 TEST_CASE("next limit: what an eighth of the heads is bound by is a guess, and none where there are too few of them") {

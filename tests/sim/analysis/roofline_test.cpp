@@ -166,6 +166,29 @@ TEST_CASE("roofline: a GPU with wgmma has a second tensor ceiling, and its ridge
   CHECK(roof.ceilings[0].ridge == roof.ceilings[3].rate / roof.ceilings[0].rate);
 }
 
+TEST_CASE("roofline: a kernel that uses wgmma stands under the ceiling of wgmma") {
+  SimulationRequest request;
+  request.algorithm = "hopper_persistent";
+  request.gpu = h200_gpu();
+  request.problem = {.heads = 16, .kv_heads = 16, .seq_q = 4096, .seq_kv = 4096, .head_dim = 128};
+  const auto run = simulate(request);
+  REQUIRE(run);
+  const Roofline roof = roofline_of(request.gpu, 0);
+  REQUIRE(roof.ceilings[4].name == "wgmma");
+  const auto points = roofline_points(**run);
+  REQUIRE_FALSE(points.empty());
+  for (const RooflinePoint& point : points) {
+    CHECK(point.products == "wgmma");
+    CHECK(point.fraction <= 1);
+    CHECK(point.flops_per_second > roof.ceilings[3].rate);  // faster than mma.sync can be
+    CHECK(point.flops_per_second <= roof.ceilings[4].rate);
+  }
+  CHECK(points.front().ridge == doctest::Approx(roof.ceilings[4].rate / roof.ceilings[0].rate));
+  const double taken = (*run)->utilisation[static_cast<std::size_t>(Bound::tensor)];
+  CHECK(product_share(**run) <= taken);
+  CHECK(product_share(**run) > 0.5);
+}
+
 TEST_CASE("roofline: products reach no more of the tensor cores than the time that they are taken") {
   SimulationRequest request;
   request.algorithm = "flash2";
