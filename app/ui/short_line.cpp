@@ -12,7 +12,7 @@ struct Short {
   std::string_view line, shorter;
 };
 
-constexpr std::array lines = {Short{"mask S where key > query", "mask key > query"},
+constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
                               Short{"m′ = max(m, rowmax S)", "m′ = max(m, S)"},
                               Short{"m = max(m, rowmax S)", "m = max(m, S)"},
                               Short{"for each tile pair (i, j), a block:", "a block a pair (i, j):"},

@@ -5,7 +5,7 @@
 
 namespace tilescope {
 
-/// Shortens "mask S where key > query" to "mask key > query"; returns short lines unchanged.
+/// Shortens "mask hidden scores" to "mask hidden"; returns short lines unchanged.
 std::string_view short_line(std::string_view line);
 
 }  // namespace tilescope

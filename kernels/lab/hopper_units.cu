@@ -1,5 +1,6 @@
 // Measures the asynchronous units of a Hopper SM: wgmma (issue, latency, two groups at once, softmax under a product), mbarriers
 // and named barriers (one way), TMA boxes (issue, latency from the L2 and from HBM, bandwidth of one SM and of all).
+// Arithmetic of other groups beside products was added after the results of 2026-11-24.
 //
 //   nvcc -O3 -std=c++20 -gencode=arch=compute_90a,code=sm_90a kernels/lab/hopper_units.cu -o hopper_units
 //   ./hopper_units
@@ -191,6 +192,72 @@ __global__ __launch_bounds__(128) void overlap_kernel(int exps, long long* out, 
   float total = 0;
   for (int i = 0; i < 64; ++i) total += s[i] + o[i];
   for (float y : x) total += y;
+  sink[threadIdx.x] = total;
+}
+
+enum class Arithmetic { nothing, multiply_adds, exponentials, maxima, packs, softmax };
+
+/// One of eight independent instructions of a kind; `softmax` mixes them as a tile's softmax does: for two elements two maxima, two
+/// multiply-adds, two exponentials, two additions, one pack.
+template <Arithmetic kind>
+__device__ __forceinline__ void compute_eight(float (&x)[8], std::uint32_t& packed) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    if constexpr (kind == Arithmetic::multiply_adds || kind == Arithmetic::softmax)
+      asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(x[j]));
+    if constexpr (kind == Arithmetic::exponentials || kind == Arithmetic::softmax)
+      asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[j]));
+    if constexpr (kind == Arithmetic::maxima || kind == Arithmetic::softmax)
+      asm volatile("max.f32 %0, %0, %1;" : "+f"(x[j]) : "f"(x[(j + 1) % 8]));
+    if constexpr (kind == Arithmetic::softmax) asm volatile("add.f32 %0, %0, %1;" : "+f"(x[j]) : "f"(x[(j + 3) % 8]));
+    if constexpr (kind == Arithmetic::packs || (kind == Arithmetic::softmax))
+      if (kind == Arithmetic::packs || j % 2 == 0)
+        asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[j]), "f"(x[(j + 1) % 8]));
+  }
+}
+
+/// One warpgroup runs 64 products, `others` more run arithmetic until it is done.
+/// out: cycles of the products; by other group the rounds of eight (softmax: 36) instructions that each of its warps ran meanwhile.
+template <bool registers, Arithmetic kind>
+__global__ __launch_bounds__(512) void arithmetic_kernel(long long* out, float* sink) {
+  extern __shared__ __align__(1024) std::uint32_t words[];
+  __shared__ volatile int done;
+  if (threadIdx.x == 0) done = 0;
+  fill_factors(words);
+  const int group = threadIdx.x / 128;
+  float total = 0;
+  if (group == 0) {
+    const std::uint64_t left = descriptor(shared_address(words)), right = descriptor(shared_address(words) + 2 * 64 * 128);
+    const std::uint32_t a[4] = {words[threadIdx.x], words[threadIdx.x + 128], words[threadIdx.x + 256], words[threadIdx.x + 384]};
+    float d[64] = {};
+    fence();
+    const long long start = clock_now();
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      const std::uint64_t along = i % 4 * 2;
+      if constexpr (registers)
+        multiply(d, a, right + along);
+      else
+        multiply(d, left + along, right + along);
+    }
+    commit();
+    wait_group<0>(d);
+    const long long end = clock_now();
+    if (threadIdx.x == 0) done = 1, out[0] = end - start;
+    for (float x : d) total += x;
+  } else {
+    float x[8];
+    for (int i = 0; i < 8; ++i) x[i] = threadIdx.x * 0.001f + i;
+    std::uint32_t packed = 0;
+    long long rounds = 0;
+    while (done == 0) {
+      for (int i = 0; i < 4; ++i) compute_eight<kind>(x, packed);
+      rounds += 4;
+    }
+    if (threadIdx.x % 128 == 0) out[group] = rounds;
+    for (float y : x) total += y;
+    total += static_cast<float>(packed);
+  }
   sink[threadIdx.x] = total;
 }
 
@@ -402,6 +469,28 @@ int main() {
     const auto a = run([&] { overlap_kernel<0><<<1, 128, shared>>>(128, out, sink); }, 4);
     std::printf("no products, 128 exponentials: %lld\n", a[2]);
   }
+
+  std::printf(
+      "\n64 products of one warpgroup beside arithmetic of others: groups beside, then cycles and rounds of each of these (8 "
+      "instructions; softmax 36), factors in shared memory | left in registers\n");
+  const auto arithmetic = [&]<Arithmetic kind>(std::integral_constant<Arithmetic, kind>, const char* name) {
+    for (int others = kind == Arithmetic::nothing ? 0 : 1; others <= (kind == Arithmetic::nothing ? 0 : 3); ++others) {
+      const auto words = static_cast<std::size_t>(others) + 1;
+      const auto a = run([&] { arithmetic_kernel<false, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, words);
+      const auto b = run([&] { arithmetic_kernel<true, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, words);
+      std::printf("%-14s %d   %6lld", name, others, a[0]);
+      for (std::size_t i = 1; i < words; ++i) std::printf(" %5lld", a[i]);
+      std::printf(" | %6lld", b[0]);
+      for (std::size_t i = 1; i < words; ++i) std::printf(" %5lld", b[i]);
+      std::printf("\n");
+    }
+  };
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::nothing>{}, "nothing");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::multiply_adds>{}, "multiply-adds");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::exponentials>{}, "exponentials");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::maxima>{}, "maxima");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::packs>{}, "packs");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::softmax>{}, "softmax");
 
   std::printf("\nmbarriers: round trip between two sides\n");
   for (const auto [threads, arriving] : {std::pair{64, 1}, std::pair{64, 32}, std::pair{256, 1}, std::pair{256, 128}}) {
