@@ -360,6 +360,11 @@ Texts flags_of(const WindowState& s) {
   put("--dtype", to_string(s.problem.dtype));
   if (s.problem.causal) put("--causal", "");
   if (s.problem.pass != Pass::forward) put("--pass", to_string(s.problem.pass));
+  out["--mask"] = s.masks;
+  out["--preset"] = s.presets;
+  out["--table"] = s.tables;
+  if (!s.score.empty()) put("--score", s.score);
+  if (s.problem.mask_block > 0) put("--mask-block", s.problem.mask_block);
   if (s.tile) {
     put("--block-q", s.tile->block_q);
     put("--block-kv", s.tile->block_kv);

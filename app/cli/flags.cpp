@@ -76,7 +76,7 @@ constexpr std::array commands = {
         "Examples:\n"
         "  tilescope search --gpu h200 --heads 16 --seq 4096 --head-dim 128 --causal\n"
         "  tilescope search --gpu h200 --algorithm flash2 --heads 32 --seq 8192 --head-dim 64 --top 20 --json ranking.json\n"
-        "  tilescope search --gpu h200 --preset sliding_window:w=256 --algorithm flex --heads 8 --seq 16384 --head-dim 64\n"
+        "  tilescope search --gpu h200 --preset sliding_window:window=256 --algorithm flex --heads 8 --seq 16384 --head-dim 64\n"
         "\n"
         "Simulates every tile that fits, with one to three buffers, then the six best in every order of blocks and keys.\n"
         "`own` is the kernel as it stands. On the GPU that is searched for, kernels among the rows are measured too.\n"

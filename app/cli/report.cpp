@@ -174,8 +174,10 @@ std::string limit_text(const NextLimit& limit) {
   const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
   const std::string speed = faster < 1.005 ? std::string("same time") : fmt::format("{}× faster", format_times(faster));
   const std::string without = fmt::format("{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), speed);
-  return limit.decides() ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
-                         : without + ": no single bottleneck";
+  const bool another = limit.decides() && limit.outcome.bound != limit.without;
+  return another           ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
+         : limit.decides() ? without + ", then by no single limit"
+                           : without + ": no single bottleneck";
 }
 
 std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
@@ -201,7 +203,10 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
   if (const double products = product_share(simulation); products > 0)
-    table.row({"", "products", format_percent(products), "of the mma.sync peak; \"busy\" also counts other instructions"});
+    table.row({"", "products", format_percent(products),
+               simulation.program->launches().front().needs.instruction == ProductInstruction::wgmma
+                   ? "of the wgmma peak"
+                   : "of the mma.sync peak; \"busy\" also counts other instructions"});
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});

@@ -214,6 +214,12 @@ std::shared_ptr<const WindowState> state_of(const CommandLine& line, const Reque
   state.gpu = line.gpu;
   state.spec_values = changed_values(asked.gpu);
   state.problem = asked.problem;
+  state.problem.mask = nullptr;  // its text is in the state
+  state.problem.score_change = nullptr;
+  state.masks = asked.masking.masks;
+  state.presets = asked.masking.presets;
+  state.score = asked.masking.score;
+  state.tables = line.tables;
   state.tile = asked.tile;
   if (state.tile) state.tile->key_order = KeyOrder::ascending;
   state.blocks_per_sm = asked.blocks_per_sm;

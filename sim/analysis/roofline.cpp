@@ -158,6 +158,7 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
 
 double product_share(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
+  if (simulation.request.problem.dtype == DataType::fp32) return 0;  // its products run on the FP32 units
   const double most = simulation.cycles.value * gpu.sm_count * gpu.product_flops_per_cycle(instruction_of(simulation));
   return most > 0 ? static_cast<double>(simulation.flops) / most : 0;
 }

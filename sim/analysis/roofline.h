@@ -60,8 +60,8 @@ struct RooflinePoint {
 /// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
 
-/// Returns the products of a run over the peak of their instruction (mma.sync or wgmma) on all SMs in its time, 0 … 1. It is at
-/// most utilisation[tensor], which includes the time that other instructions block the tensor cores.
+/// Returns the products of a run over the peak of their instruction (mma.sync or wgmma) on all SMs in its time, 0 … 1; 0 in fp32.
+/// It is at most utilisation[tensor], which includes the time that other instructions block the tensor cores.
 double product_share(const Simulation& simulation);
 
 /// Returns a point for each level, summed over `launches`. The time is that of the whole run, gaps between launches included.

@@ -163,6 +163,7 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
   block.compute_end = block.issued = block.drained = time + begin;
+  block.copied = 0;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   block.issue_rate = 0;
   if (block.op_count + block.load_count > 0 && cause != WaitCause::none) {
@@ -328,7 +329,10 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
     transfer.end = std::max(
         transfer.end, owner.memory_pipe.serve(owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
   if (block.focused) {
-    block.landed_by[at] = transfer.limit;
+    // Where an earlier copy lands later, it is what the group waits for.
+    const bool follows = timing.copy || !builder_.instructions_wait(), is_last = !follows || transfer.end >= block.copied;
+    block.landed_by[at] = is_last ? transfer.limit : block.copied_by;
+    if (timing.copy && is_last) block.copied_by = transfer.limit;
     Interval interval;
     interval.start = time;
     interval.end = transfer.end;
@@ -344,7 +348,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
   }
   block.issued = time + (timing.asynchronous ? timing.duration : 0);
   block.drained = std::max(block.drained, transfer.end);
-  block.times[OperationStream::landing(at)] = transfer.end;
+  note_landing(block, at, timing, transfer.end);
   if (block.tokens_of_loads != nullptr) signal(owner, block, block.tokens_of_loads[at], transfer.end);
 }
 

@@ -83,6 +83,7 @@ class Machine {
     double compute_end = 0;         // end of the latest compute operation
     double issued = 0;              // issue of the latest load
     double drained = 0;             // when all loads and stores so far have landed
+    double copied = 0;              // when all copies so far have landed
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
     double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
     BlockOrigin origin;
@@ -108,7 +109,8 @@ class Machine {
     std::shared_ptr<const BlockSchedule> shared;
     std::vector<double> moments;
     std::vector<WaitCause> landed_by;  // while focused
-    BlockOperations operations;        // while focused
+    WaitCause copied_by = WaitCause::none;
+    BlockOperations operations;  // while focused
   };
   struct Sm {
     std::array<double, no_pipe + 1> free{};  // when the port and each pipe is free, by number
@@ -174,6 +176,13 @@ class Machine {
   void load(int sm, Resident& block, double time);
   /// Applies a load that lands with `transfer` to its SM.
   void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);
+  /// Notes when whoever waits for a load may go on: of a copy, when all copies up to it have landed, as after cp.async.wait_group.
+  /// A load into registers waits for earlier copies only on a GPU for teaching (docs/model-limits.md, row 43).
+  void note_landing(Resident& block, std::uint32_t at, const OpTiming& timing, double landed) const {
+    if (timing.copy || !builder_.instructions_wait()) landed = std::max(block.copied, landed);
+    if (timing.copy) block.copied = landed;
+    block.times[OperationStream::landing(at)] = landed;
+  }
   /// Lets the group that has issued its product next go on.
   void end_issue(int sm);
   void record_product(int sm, const Resident& block, const QueuedProduct& product);

@@ -191,7 +191,7 @@ bool Machine::replay(int sm_index, double time, double& next) {
   double landed = transfer.end;
   if (builder_.timings()[access.op_class].smem_cycles > 0)
     landed = std::max(landed, time + stretch.key.copies_free + gpu_.l2_latency_cycles);
-  block.times[OperationStream::landing(at)] = landed;
+  note_landing(block, at, builder_.timings()[access.op_class], landed);
   if (is_in_time(sm, stretch, time)) {
     block.issued = time;
     block.drained = std::max(block.drained, landed);

@@ -106,7 +106,9 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // stands between products of its own warp (mixed) or belongs to another warp.
   const bool mixed = counts.mma > 0 || op.slices > 1;
   const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  const bool in_the_way = needs.has_products && needs.instruction == ProductInstruction::mma_sync;
+  // fp32 products do not use the tensor cores.
+  const bool in_the_way =
+      needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
   const double taken = in_the_way ? others * turn / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
@@ -142,7 +144,7 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   const double warps = needs.threads / 32.0;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
-  if (needs.has_products && needs.instruction == ProductInstruction::mma_sync)
+  if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
@@ -235,6 +237,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.exps = op.exps;
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = writes_memory(op.kind);
+  c.timing.copy = op.kind == OpKind::load && is_shared(block, op.dst);
   c.timing.slices = op.slices;
   set_work(c, executed, block);
   c.timing.server = server_of(c);

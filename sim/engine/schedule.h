@@ -37,8 +37,9 @@ struct alignas(64) OpTiming {
   double duration = 0;                      // from its start to the earliest start of the block's next operation
   double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows
   Server server = Server::none;             // the pipe that it waits for
-  bool store = false;
-  bool product = false;
+  bool store : 1 = false;
+  bool product : 1 = false;
+  bool copy : 1 = false;    // a load into shared memory
   std::uint8_t slices = 1;  // see Operation::slices
   // The pipe and the port that it waits for. `pipe` depends on whether slices of an earlier operation still run.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};

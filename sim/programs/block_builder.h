@@ -76,6 +76,8 @@ class BlockBuilder {
   std::int32_t load_boxes(LineId line, Slot dst, std::int64_t box_rows);
   /// Loads into registers, which are always free: the load waits only for operation `after`.
   std::int32_t load_after(LineId line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
+  /// Makes the latest operation wait for operation `index`.
+  void after(std::int32_t index) { wait(out_.operations.back(), index); }
   /// Makes `slot` refer to the buffer that load `index` filled.
   void select(Slot slot, std::int32_t index) { filled_by_[slot.index()] = index; }
   std::int32_t store(LineId line, Slot src);

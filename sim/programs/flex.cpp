@@ -184,6 +184,7 @@ class Flex final : public TileProgram {
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
     b.divide(Line::finish, tiles::o, tiles::l);
+    if (visits.empty() && mask_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
     b.overhead(store_);
     b.store(Line::store, tiles::o);

@@ -102,6 +102,38 @@ Unit unit_of(const Operation& operation) {
   return Unit::fp32;
 }
 
+bool reads(const Operation& op, Slot slot) {
+  if (std::find(op.src.begin(), op.src.end(), slot) != op.src.end()) return true;
+  if (op.dst != slot) return false;
+  switch (op.kind) {
+    case OpKind::matmul:
+      return op.accumulate;
+    case OpKind::mask:
+    case OpKind::rescale:
+    case OpKind::divide:
+    case OpKind::add:
+    case OpKind::subtract_rows:
+    case OpKind::multiply:
+    case OpKind::modify:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_left_over(const BlockOperations& block, std::int32_t at, Slot slot) {
+  const std::vector<Operation>& all = block.operations;
+  const auto current = static_cast<std::size_t>(at);
+  const std::int32_t iteration = all[current].iteration;
+  for (std::size_t i = current + 1; i-- > 0 && all[i].iteration == iteration;)
+    if (all[i].dst == slot || reads(all[i], slot)) return false;
+  for (std::size_t i = current + 1; i < all.size() && all[i].iteration <= iteration + 1; ++i) {
+    if (reads(all[i], slot)) return false;
+    if (all[i].dst == slot) return true;
+  }
+  return false;
+}
+
 void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, std::vector<std::vector<std::int32_t>>& signals) {
   const auto number = [](auto n) { return static_cast<std::size_t>(n); };
   signals.resize(block.tokens.size());

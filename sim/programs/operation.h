@@ -176,6 +176,9 @@ struct Operation {
 
 Unit unit_of(const Operation& operation);
 
+/// Returns whether an operation reads `slot`, be it only to change it.
+bool reads(const Operation& operation, Slot slot);
+
 /// Returns the number of the buffer of `slot` that an operation uses.
 constexpr std::int32_t buffer_of(const Operation& operation, Slot slot) {
   return slot.has_strips() ? operation.strip : slot.is_ring() ? operation.ring : 0;
@@ -214,6 +217,10 @@ struct BlockOperations {
     iterations = 0;
   }
 };
+
+/// Returns whether, after operation `at`, `slot` holds a value of an earlier tile iteration that has no part in this one: nothing
+/// of this iteration has read it, and the next operation to use the slot overwrites it. For a block of one group.
+bool is_left_over(const BlockOperations& block, std::int32_t at, Slot slot);
 
 /// Returns for each operation the one whose signal it waits for, with signals counted in listing order. -1 if it waits for none, or
 /// for a signal that never comes.

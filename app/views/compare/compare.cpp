@@ -235,7 +235,7 @@ void draw_compare_panel(const View& view, Commands& commands) {
   if (pinned.run == nullptr) {
     study_head(
         view, tr("Pin a run, then change anything"),
-        tr("Press P to pin the run on screen. Then change the tile, the GPU, the algorithm or the mask: this view shows what "
+        tr("Press K to pin the run on screen. Then change the tile, the GPU, the algorithm or the mask: this view shows what "
            "differs, with both figures."));
     return draw_buttons(view, commands);
   }

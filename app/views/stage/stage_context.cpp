@@ -112,8 +112,13 @@ void update_stage_values(StageContext& context) {
   if (cache.values_of != history || cache.values_op != op) {
     cache.values_of = history;
     cache.values_op = op;
+    const auto& launches = context.simulation().program->launches();
+    const bool one_group = launches[static_cast<std::size_t>(context.lane.operations->launch)].needs.groups.empty();
     for (Slot tile : context.simulation().program->schema().tiles) {
-      cache.now[tile.index()] = history->value(tile, op);
+      // What an earlier key tile left behind says nothing about this one.
+      const bool left_over =
+          one_group && op >= 0 && !is_shared(*context.lane.operations, tile) && is_left_over(*context.lane.operations, op, tile);
+      cache.now[tile.index()] = left_over ? nullptr : history->value(tile, op);
       cache.before[tile.index()] = history->value(tile, history->before(op));
     }
   }

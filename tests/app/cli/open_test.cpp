@@ -77,6 +77,35 @@ TEST_CASE("open: other flags override the link, and leave the rest of it") {
             .request.simulation.gpu.id == "toy");
 }
 
+TEST_CASE("open: every command takes the mask of a link, and refuses one that cannot be read") {
+  const std::string masked = "algorithm=flex&seq=64&head_dim=16&mask=q%20%3E%3D%20kv%20%26%26%20q%20-%20kv%20%3C%208&mask_block=16";
+  const OpenedRequest opened = good_open({"render", "--out", "x.png", "--open", masked});
+  CHECK(opened.request.simulation.masking.masks == std::vector<std::string>{"q >= kv && q - kv < 8"});
+  CHECK(opened.request.simulation.problem.mask_block == 16);
+  CHECK(opened.state->masks == opened.request.simulation.masking.masks);
+  const auto bytes = [](const std::vector<std::string>& arguments) {
+    const RunOutcome outcome = run_program(arguments);
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+    return nlohmann::ordered_json::parse(outcome.out)["traffic"]["l2_to_sm_bytes"].get<std::int64_t>();
+  };
+  const std::int64_t by_link = bytes({"simulate", "--open", masked, "--json"});
+  CHECK(by_link ==
+        bytes({"simulate", "--seq", "64", "--head-dim", "16", "--mask", "q >= kv && q - kv < 8", "--mask-block", "16", "--json"}));
+  CHECK(by_link < bytes({"simulate", "--open", "algorithm=flex&seq=64&head_dim=16", "--json"}));
+  // A flag takes the place of the link's own.
+  CHECK(good_open({"simulate", "--open", masked, "--mask", "q >= kv"}).request.simulation.masking.masks ==
+        std::vector<std::string>{"q >= kv"});
+  for (const char* command : {"simulate", "render"}) {
+    std::vector<std::string> arguments = {command, "--open", "mask=q%20%2B"};
+    if (command == std::string("render")) arguments.insert(arguments.end(), {"--out", "x.png"});
+    CHECK(bad_open(arguments).find("--mask 'q +': column ") == 0);
+    arguments[2] = "preset=foo";
+    CHECK(bad_open(arguments).find("unknown preset 'foo'") != std::string::npos);
+    arguments[2] = "mask=doc%5Bq%5D%20%3D%3D%200&table=doc%3D/none.csv";
+    CHECK(bad_open(arguments).find("/none.csv") != std::string::npos);
+  }
+}
+
 TEST_CASE("open: the numbers of a link are its inputs, and a file replaces them with its sizes") {
   const TemporaryFolder folder;
   const std::string numbers = "seq=2&head_dim=2&q=1,2;3,4";

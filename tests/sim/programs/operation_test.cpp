@@ -1,6 +1,8 @@
 // Names, colours, places and units of operations and slots.
 #include "sim/programs/operation.h"
+#include "sim/programs/tile_program.h"
 #include "tests/sim/attention_schema.h"
+#include "tests/sim/test_gpus.h"
 
 #include <set>
 
@@ -40,6 +42,34 @@ TEST_CASE("operation: a block says which tiles lie in shared memory") {
   block.shared_slots = 1U << Slot(tiles::s).index();
   CHECK(is_shared(block, tiles::s));
   CHECK_FALSE(is_shared(block, tiles::p));
+}
+
+TEST_CASE("operation: what an earlier key tile left in P and α is left over until this tile's own is there") {
+  const AttentionProblem problem = {.seq_q = 8, .seq_kv = 24, .head_dim = 8};
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  const auto program = (*info)->make(problem, ProgramTile(8, 8), toy_gpu());
+  REQUIRE(program);
+  BlockOperations block;
+  (*program)->emit_block(0, 0, block);
+  int left_over = 0;
+  for (std::size_t at = 0; at < block.operations.size(); ++at) {
+    const Operation& op = block.operations[at];
+    if (op.kind == OpKind::load || op.iteration < 0) continue;
+    const auto is = [&](Slot slot) { return is_left_over(block, static_cast<std::int32_t>(at), slot); };
+    CHECK_FALSE(is(tiles::o));
+    CHECK_FALSE(is(tiles::m));
+    CHECK_FALSE(is(tiles::l));
+    if (op.kind == OpKind::matmul && op.dst == tiles::s && op.iteration > 0) {
+      CHECK(is(tiles::p));
+      CHECK(is(tiles::alpha));
+      CHECK_FALSE(is(tiles::s));
+      ++left_over;
+    }
+    if (op.kind == OpKind::exp || op.kind == OpKind::exp_rows) CHECK_FALSE(is(op.dst));
+    if (op.kind == OpKind::divide) CHECK_FALSE(is(tiles::p));  // the last tile's
+  }
+  CHECK(left_over == 2);
 }
 
 TEST_CASE("operation: every kind has the unit that a GPU runs it on") {
