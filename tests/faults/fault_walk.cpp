@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr int exit_machine_lacks = 3;
 constexpr int slowest_run_seconds = 120;
-constexpr int exit_check_did_not_hold = 1;  // of validate alone
 
 struct Command {
   std::string name, arguments;       // "@" is the folder
@@ -159,7 +158,7 @@ std::vector<Command> commands(const std::string& source) {
       {"validate",
        fmt::format("validate --quiet --bundle '{}/tests/few_cases.json' --csv @v.csv --markdown @v.md", source),
        {"v.csv", "v.md"},
-       exit_check_did_not_hold,
+       0,
        false},
       {"render", "render --out @a.png", {"a.png"}, 0, false, false},
       {"export .csv", "export --seq 16 --sheet steps --out @a.csv", {"a.csv"}},
