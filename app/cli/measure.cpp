@@ -134,12 +134,16 @@ Result<int> measure_one(const CommandLine& line, std::FILE* out) {
   if (const Status fits = supports(**kernel, *problem, tile); !fits) return fits.error();
 
   const auto start = Clock::now();
+  if (line.json && !line.tables.empty()) return Error{"measure --json cannot hold the numbers of --table: leave one of them out"};
   Result<MeasuringSession> session = MeasuringSession::open();
   if (!session) return session.error();
   MeasureNotes notes;
   notes.open_seconds = seconds_since(start);
-  const Result<MeasuredCase> measured = session->measure(**kernel, *problem, cli_options, nullptr, &notes.cost);
+  Result<MeasuredCase> measured = session->measure(**kernel, *problem, cli_options, nullptr, &notes.cost);
   if (!measured) return measured.error();
+  measured->presets = choice->presets;
+  measured->masks = choice->masks;
+  measured->score = choice->score;
   notes.checked = like_it_but_small(*problem);
   if (!choice->empty() && !(notes.checked == *problem)) {
     notes.checked.mask = nullptr;
@@ -247,13 +251,18 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
       why_left_out = runs.error().sentence.text();
       continue;
     }
-    Result<MeasuredCase> measured = session->measure(kernel, one.problem, suite_options, nullptr);
+    MaskChoice choice;
+    choice.presets = one.presets;
+    AttentionProblem problem = one.problem;
+    const Status settled = settle_masks(choice, problem);
+    Result<MeasuredCase> measured = settled ? session->measure(kernel, problem, suite_options, nullptr) : settled.error();
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
     kept.list = one.list;
+    kept.presets = one.presets;
     if (!kept.refused.empty()) ++failed;
     progress.show(fmt::format("measure: {} of {} cases, {} not whole; {} {}: {:.1f} us{}{}", bundle.cases.size(), suite->size(),
-                              failed, one.kernel, short_text(one.problem), kept.time_cold_ns.median / 1e3,
+                              failed, one.kernel, short_text(kept), kept.time_cold_ns.median / 1e3,
                               kept.refused.empty() ? "" : ", ", kept.refused));
   }
   progress.end();

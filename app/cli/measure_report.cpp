@@ -42,7 +42,7 @@ std::string heading(const MeasuredCase& measured, const DeviceInfo& device) {
   table.row({"kernel", kernel ? fmt::format("{}: {}", (*kernel)->id, (*kernel)->summary) : measured.kernel});
   table.row({"GPU", fmt::format("{}, {} SMs, L2 {}, driver for CUDA {}", device.name, device.sm_count,
                                 format_capacity(Bytes(device.l2_bytes)), device.driver_version)});
-  table.row({"problem", short_text(measured.problem)});
+  table.row({"problem", short_text(measured)});
   table.row({"tile", fmt::format("{} queries x {} keys", measured.tile.block_q, measured.tile.block_kv)});
   return table.text("");
 }

@@ -89,7 +89,7 @@ std::string line_of(const ValidationReport& report, std::size_t i, Figure figure
                                               : fmt::format(" ({} to {} in {} places)", figure_text(figure, c.measured.least),
                                                             figure_text(figure, c.measured.most), measured.placements);
   const std::string cap = c.known ? fmt::format("; known to {}", format_percent(c.known->cap)) : "";
-  return fmt::format("{}, {}: {} simulated {}, measured {}{}: {} (allowed {}{})", measured.kernel, short_text(measured.problem),
+  return fmt::format("{}, {}: {} simulated {}, measured {}{}: {} (allowed {}{})", measured.kernel, short_text(measured),
                      to_string(figure), figure_text(figure, c.simulated), figure_text(figure, c.measured.median), range,
                      error_text(c), bound_text(*c.bound, figure), cap);
 }
@@ -113,7 +113,7 @@ std::vector<std::string> complaints(const ValidationReport& report) {
   for (const auto& [i, figure] : figures_with(report, Verdict::fails)) out.push_back(line_of(report, i, figure));
   for (std::size_t i = 0; i < report.cases.size(); ++i)
     if (const std::string& why = report.results[i].not_simulated; !why.empty())
-      out.push_back(fmt::format("{}, {}: not simulated: {}", report.cases[i].kernel, short_text(report.cases[i].problem), why));
+      out.push_back(fmt::format("{}, {}: not simulated: {}", report.cases[i].kernel, short_text(report.cases[i]), why));
   if (!report.summary.mean_time_held)
     out.push_back(fmt::format("the mean error of time is {} (allowed {})",
                               format_percent(report.summary.all.figure(Figure::time).mean()),
@@ -185,7 +185,7 @@ std::string validation_table(const ValidationReport& report) {
   cases.row(heading);
   for (std::size_t i = 0; i < report.cases.size(); ++i) {
     const MeasuredCase& measured = report.cases[i];
-    std::vector<std::string> row = {measured.kernel, short_text(measured.problem), measured.list};
+    std::vector<std::string> row = {measured.kernel, short_text(measured), measured.list};
     for (const Column& column : columns) row.push_back(error_cell(report.results[i], column.figure));
     cases.row(std::move(row));
   }
@@ -320,12 +320,8 @@ std::vector<std::string> figure_row(const ValidationReport& report, std::size_t 
   std::string measured = figure_text(figure, c.measured.median);
   if (c.in_many_places)
     measured += fmt::format(" ({} to {})", figure_text(figure, c.measured.least), figure_text(figure, c.measured.most));
-  return {report.cases[i].kernel,
-          short_text(report.cases[i].problem),
-          std::string(to_string(figure)),
-          figure_text(figure, c.simulated),
-          std::move(measured),
-          error_text(c)};
+  return {report.cases[i].kernel,           short_text(report.cases[i]), std::string(to_string(figure)),
+          figure_text(figure, c.simulated), std::move(measured),         error_text(c)};
 }
 
 std::string markdown_known(const ValidationReport& report) {
@@ -377,7 +373,7 @@ std::string markdown_kernel(const ValidationReport& report, const std::string& k
   text += markdown_heading(heading, 2);
   for (std::size_t i = 0; i < report.cases.size(); ++i) {
     if (report.cases[i].kernel != kernel) continue;
-    std::vector<std::string> row = {short_text(report.cases[i].problem), report.cases[i].list};
+    std::vector<std::string> row = {short_text(report.cases[i]), report.cases[i].list};
     for (const Figure figure : shown) row.push_back(both_and_error(report.results[i], figure));
     if (!report.results[i].not_simulated.empty()) row[2] = "not simulated: " + report.results[i].not_simulated;
     text += markdown_row(row);

@@ -135,7 +135,7 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
     if (known->bundle.gpu != asked.gpu.id) continue;
     const auto& cases = known->bundle.cases;
     for (std::size_t i = 0; i < cases.size(); ++i)
-      if (is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
+      if (!cases[i].is_changed() && is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
   }
   return std::nullopt;
 }

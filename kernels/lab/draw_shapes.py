@@ -1,6 +1,7 @@
 """Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
+       python3 kernels/lab/draw_shapes.py SEED ladder|flex     shapes for all rungs of the ladder; masks and score changes for flex
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -47,7 +48,51 @@ def draw(kernel):
             f"{'causal' if masked else 'full  '}  judge")
 
 
+rungs = ("hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
+         "hopper_causal")
+
+
+def draw_ladder(shapes):
+    """Prints shapes of flash2, each for every rung, so that the order of the rungs can be judged too."""
+    for _ in range(shapes):
+        shape = draw("flash2").removeprefix("flash2").lstrip()
+        for rung in rungs:
+            print(f"{rung:<20} {shape}")
+
+
+def draw_mask(rows, keys):
+    """Returns the presets of a mask, of a change of scores, or of both."""
+    masks = [lambda: "causal", lambda: f"sliding_window:window={log_uniform(64, max(65, rows))}",
+             lambda: f"dilated_sliding_window:window={log_uniform(64, max(65, rows // 2))},dilation={random.choice([2, 4])}",
+             lambda: f"prefix_lm:prefix={log_uniform(64, max(65, keys))}",
+             lambda: f"attention_sink:sinks={log_uniform(1, 64)},window={log_uniform(64, max(65, rows // 2))}",
+             lambda: f"fixed_documents:length={log_uniform(100, max(101, rows))}",
+             lambda: f"batchify:size={log_uniform(100, max(101, rows))}",
+             lambda: f"draft_training:prefix={max(1, keys - rows)},size={random.choice([4, 8, 16])}"]
+    scores = [lambda: "alibi", lambda: f"softcap:cap={random.choice([15, 20, 30, 50])}", lambda: "relative", lambda: "activation"]
+    kind = random.random()
+    words = [random.choice(masks)()] if kind < 0.75 else []
+    if kind > 0.55:
+        words.append(random.choice(scores)())
+    return "+".join(words)
+
+
+def draw_flex(shapes):
+    for _ in range(shapes):
+        words = draw("flash2").split()
+        words[8] = draw_mask(int(words[4]), int(words[5]))
+        print(" ".join(words).replace("flash2", "flex"))
+
+
 random.seed(int(sys.argv[1]))
+if sys.argv[2:] == ["ladder"]:
+    width = 16
+    draw_ladder(6)
+    sys.exit()
+if sys.argv[2:] == ["flex"]:
+    width = 16
+    draw_flex(32)
+    sys.exit()
 names = sys.argv[2:] or list(forward)
 if names == ["backward"]:
     names = list(backward)

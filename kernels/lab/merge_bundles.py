@@ -18,13 +18,14 @@ def case_texts(text):
 
 def key_of_line(line):
     kernel, batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, mask, group = line.split()
-    return (kernel, *map(int, (batch, heads, kv_heads, seq_q, seq_kv, dim)), dtype, mask == "causal", group)
+    return (kernel, *map(int, (batch, heads, kv_heads, seq_q, seq_kv, dim)), dtype, "causal" in mask.split("+"),
+            tuple(part for part in mask.split("+") if part not in ("causal", "full")), group)
 
 
 def key_of_case(case):
     p = case["problem"]
     sizes = [p[name] for name in ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")]
-    return (case["kernel"], *sizes, p["dtype"], p["causal"], case["list"])
+    return (case["kernel"], *sizes, p["dtype"], p["causal"], tuple(case.get("presets", [])), case["list"])
 
 
 suite, out, *parts = sys.argv[1:]

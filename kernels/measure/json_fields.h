@@ -56,6 +56,10 @@ class JsonWriter {
   void optional(const char* key, const T& value) {
     (*this)(key, value);
   }
+  template <class T>
+  void unless_empty(const char* key, const T& value) {
+    if (!value.empty()) (*this)(key, value);
+  }
 
  private:
   template <class T>
@@ -107,6 +111,11 @@ class JsonReader {
   template <class T>
   void optional(const char* key, T& value) {
     if (json_.is_object() && json_.contains(key)) (*this)(key, value);
+  }
+  /// Reads a member that is left out where it is empty.
+  template <class T>
+  void unless_empty(const char* key, T& value) {
+    optional(key, value);
   }
   template <class T>
   void operator()(T& value) {

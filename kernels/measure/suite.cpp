@@ -9,6 +9,8 @@
 #include "kernels/kernel_table.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/mask_choice.h"
+#include "sim/masks/presets.h"
 
 namespace tilescope {
 
@@ -553,6 +555,30 @@ flash2_backward_deterministic   3   4   2  10777   5388 128  bf16  full    judge
 flash2_backward_deterministic   5  16   4    733    733  64  fp16  causal  judge
 )";
 
+/// Reads "full", "causal", or presets joined by '+'.
+Status take_mask(const std::string& word, SuiteCase& one) {
+  std::istringstream parts(word);
+  std::string part;
+  while (std::getline(parts, part, '+')) {
+    if (part == "causal")
+      one.problem.causal = true;
+    else if (part != "full")
+      one.presets.push_back(part);
+  }
+  if (word.empty() || word.back() == '+' || part.empty())
+    return Error{fmt::format("'{}' is no mask: full, causal, or presets joined by '+'", printable(word))};
+  for (const std::string& preset : one.presets)
+    if (const auto text = preset_text(preset); !text)
+      return Error{fmt::format("'{}' is no mask: {}", printable(word), text.error().sentence.text())};
+  return Done{};
+}
+
+std::string mask_word(const SuiteCase& one) {
+  std::string word = one.problem.causal ? "causal" : "";
+  for (const std::string& preset : one.presets) word += (word.empty() ? "" : "+") + preset;
+  return word.empty() ? "full" : word;
+}
+
 Result<SuiteCase> case_from_line(const std::string& line) {
   std::istringstream words(line);
   SuiteCase one;
@@ -570,14 +596,19 @@ Result<SuiteCase> case_from_line(const std::string& line) {
   const std::optional<DataType> dtype = data_type_from(type);
   if (!dtype) return Error{fmt::format("'{}' is no type: fp16 or bf16", printable(type))};
   p.dtype = *dtype;
-  if (mask != "full" && mask != "causal") return Error{fmt::format("'{}' is no mask: full or causal", printable(mask))};
-  p.causal = mask == "causal";
+  if (const Status known = take_mask(mask, one); !known) return known.error();
   if (one.list != "build" && one.list != "judge") return Error{fmt::format("'{}' is no list: build or judge", printable(one.list))};
   if (words >> rest) return Error{fmt::format("'{}' is one word too many", printable(rest))};
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
   p.pass = (*kernel)->pass;
   if (Status fits = supports(**kernel, p); !fits) return fits.error();
+  if (one.presets.empty()) return one;
+  if (!(*kernel)->takes_masks)
+    return Error{fmt::format("{} takes no preset: give 'full' or 'causal', or the kernel flex", one.kernel)};
+  MaskChoice choice;
+  choice.presets = one.presets;
+  if (const auto fault = find_mask_fault(choice, p)) return error_of(*fault);
   return one;
 }
 
@@ -614,7 +645,7 @@ std::vector<SuiteCase> default_suite(Pass pass) {
 std::string to_text(const SuiteCase& one) {
   const AttentionProblem& p = one.problem;
   return fmt::format("{} {} {} {} {} {} {} {} {} {}", one.kernel, p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
-                     to_string(p.dtype), p.causal ? "causal" : "full", one.list);
+                     to_string(p.dtype), mask_word(one), one.list);
 }
 
 }  // namespace tilescope

@@ -12,8 +12,9 @@ namespace tilescope {
 
 struct SuiteCase {
   std::string kernel;
-  AttentionProblem problem;
-  std::string list;  // "build": to develop the time model; "judge": held out to validate it
+  AttentionProblem problem;          // without the mask of `presets`
+  std::vector<std::string> presets;  // "sliding_window:window=256": masks, or a change of scores
+  std::string list;                  // "build": to develop the time model; "judge": held out to validate it
 
   bool operator==(const SuiteCase&) const = default;
 };
@@ -23,7 +24,9 @@ const std::vector<SuiteCase>& default_suite();
 /// Returns its cases of one pass.
 std::vector<SuiteCase> default_suite(Pass pass);
 
-/// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 full|causal build|judge. '#' is a comment.
+/// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 mask build|judge. '#' is a comment.
+/// The mask is "full", "causal", or presets joined by '+': "causal+softcap:cap=20".
+/// Errors  the line's number, and what is wrong; a preset that reads a table, which a suite cannot hold
 Result<std::vector<SuiteCase>> suite_from_text(std::string_view text);
 std::string to_text(const SuiteCase& one);
 

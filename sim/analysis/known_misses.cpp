@@ -115,9 +115,8 @@ Result<KnownMisses> known_misses_from_toml(std::string_view text, std::string_vi
 std::vector<StaleMiss> stale_misses(const KnownMisses& known, const MeasurementBundle& bundle, std::span<const MeasuredCase> cases,
                                     std::span<const CaseValidation> results) {
   const auto index_of = [](std::span<const MeasuredCase> list, const KnownMiss& miss) {
-    const auto found = std::find_if(list.begin(), list.end(), [&](const MeasuredCase& c) {
-      return c.kernel == miss.kernel && short_text(c.problem) == miss.problem;
-    });
+    const auto found = std::find_if(
+        list.begin(), list.end(), [&](const MeasuredCase& c) { return c.kernel == miss.kernel && short_text(c) == miss.problem; });
     return static_cast<std::size_t>(found - list.begin());
   };
   std::vector<StaleMiss> out;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
+#include "sim/masks/mask_choice.h"
 
 namespace tilescope {
 
@@ -97,6 +98,24 @@ std::string short_text(const AttentionProblem& p) {
   if (p.kv_heads != p.heads) heads += fmt::format("/{}", p.kv_heads);
   if (p.seq_kv != p.seq_q) rows += fmt::format("x{}", p.seq_kv);
   return fmt::format("B{} H{} N{} d{} {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
+}
+
+std::string short_text(const MeasuredCase& measured) {
+  std::string text = short_text(measured.problem);
+  for (const auto* texts : {&measured.presets, &measured.masks})
+    for (const std::string& one : *texts) text += ' ' + one;
+  if (!measured.score.empty()) text += " score=" + measured.score;
+  return text;
+}
+
+Result<AttentionProblem> settled_problem(const MeasuredCase& measured) {
+  AttentionProblem problem = measured.problem;
+  MaskChoice choice;
+  choice.presets = measured.presets;
+  choice.masks = measured.masks;
+  choice.score = measured.score;
+  if (const Status settled = settle_masks(choice, problem); !settled) return settled.error();
+  return problem;
 }
 
 std::string_view to_string(Verdict verdict) {
@@ -211,7 +230,7 @@ CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& me
   out.kv_in_flight_bytes = simulated.kv_in_flight_bytes;
   out.effective_l2_bytes = simulated.effective_l2_bytes;
   const bool library = counterpart_of(measured.kernel).library;
-  const std::string problem = short_text(measured.problem);
+  const std::string problem = short_text(measured);
   const auto add = [&](Figure figure, const Spread* spread, std::optional<ErrorBound> bound, int placements = 1) {
     if (spread == nullptr) return;
     const auto i = static_cast<std::size_t>(figure);
@@ -252,13 +271,14 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
   const auto start = std::chrono::steady_clock::now();
   SimulationRequest request;
   request.algorithm = counterpart_of(measured.kernel).algorithm;
-  request.problem = measured.problem;
+  const auto problem = settled_problem(measured);
+  if (problem) request.problem = *problem;
   request.tile = measured.tile;
   request.gpu = gpu;
   // HBM and launch times are in seconds, so they do not scale with the SM clock.
   if (measured.sm_clock_hz > 0) request.gpu.sm_clock_hz = measured.sm_clock_hz;
   request.keeps_intervals = false;
-  const auto simulated = simulate(request, progress);
+  const auto simulated = problem ? simulate(request, progress) : problem.error();
   CaseValidation out;
   if (simulated) {
     out = compare(figures_of(**simulated, measured), measured, known);

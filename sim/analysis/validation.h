@@ -48,6 +48,12 @@ inline constexpr double mean_time_error_bound = 0.08;
 
 /// Returns "B4 H32/8 N4096 d128 fp16 causal"; KV heads and keys appear only if they differ from heads and queries.
 std::string short_text(const AttentionProblem& problem);
+/// The same of a case, with its masks and score change: "B1 H16 N4096 d64 fp16 sliding_window:window=256".
+std::string short_text(const MeasuredCase& measured);
+
+/// Returns the case's problem with its mask and score change.
+/// Errors  those of settle_masks(): a text that reads a table, which no recording holds; cancelled
+Result<AttentionProblem> settled_problem(const MeasuredCase& measured);
 
 /// The verdict on a figure with a bound, from best to worst.
 ///

@@ -85,7 +85,7 @@ class CsvRowReader {
 };
 
 const ValidationRow* row_of(std::span<const ValidationRow> rows, const MeasuredCase& measured) {
-  const std::string problem = short_text(measured.problem);
+  const std::string problem = short_text(measured);
   const auto found = std::find_if(rows.begin(), rows.end(),
                                   [&](const auto& row) { return row.kernel == measured.kernel && row.problem == problem; });
   return found == rows.end() ? nullptr : &*found;
@@ -99,7 +99,7 @@ std::string name_of(std::string_view kernel, std::string_view problem) {
 std::vector<std::string> unmatched(std::span<const ValidationRow> rows, std::span<const MeasuredCase> cases) {
   std::vector<std::string> out;
   for (const MeasuredCase& c : cases)
-    if (row_of(rows, c) == nullptr) out.push_back(name_of(c.kernel, short_text(c.problem)) + ": the table has no row for it");
+    if (row_of(rows, c) == nullptr) out.push_back(name_of(c.kernel, short_text(c)) + ": the table has no row for it");
   for (const ValidationRow& row : rows)
     if (std::none_of(cases.begin(), cases.end(), [&](const MeasuredCase& c) { return row_of({&row, 1}, c) != nullptr; }))
       out.push_back(name_of(row.kernel, row.problem) + ": the table has a row, and there is no such case");
@@ -125,7 +125,7 @@ std::string validation_csv(std::span<const MeasuredCase> cases, std::span<const 
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const CaseValidation& result = results[i];
     std::vector<std::string> fields = {cases[i].kernel,
-                                       short_text(cases[i].problem),
+                                       short_text(cases[i]),
                                        result.algorithm,
                                        fmt::format("{}", result.kv_in_flight_bytes),
                                        fmt::format("{}", result.effective_l2_bytes),
@@ -204,7 +204,7 @@ std::vector<std::string> regressions(std::span<const ValidationRow> accepted, st
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const ValidationRow* row = row_of(accepted, cases[i]);
     if (row == nullptr) continue;
-    const std::string name = name_of(cases[i].kernel, short_text(cases[i].problem));
+    const std::string name = name_of(cases[i].kernel, short_text(cases[i]));
     if (results[i].verdict() != row->verdict)
       out.push_back(
           fmt::format("{}: the verdict is {} and was {}", name, verdict_name(results[i].verdict()), verdict_name(row->verdict)));
@@ -239,7 +239,7 @@ std::vector<std::string> differences(std::span<const ValidationRow> rows, std::s
   constexpr double rounding = 1e-9;  // relative to the figure
   std::vector<std::string> out;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const std::string name = name_of(cases[i].kernel, short_text(cases[i].problem));
+    const std::string name = name_of(cases[i].kernel, short_text(cases[i]));
     const ValidationRow* row = row_of(rows, cases[i]);
     if (row == nullptr) {
       out.push_back(name + ": the table has no row for it");

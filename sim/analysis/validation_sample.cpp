@@ -39,7 +39,7 @@ std::vector<std::size_t> sample_cases(const MeasurementBundle& bundle, std::span
     if (counterpart_of(c.kernel).library || reads == c.counters.end()) continue;
     const Regime regime = regime_of(reads->second.median, static_cast<double>(bundle.l2_bytes));
     strata[{c.kernel, regime, c.problem.causal}].push_back(i);
-    const std::string problem = short_text(c.problem);
+    const std::string problem = short_text(c);
     const bool listed = std::any_of(known.begin(), known.end(),
                                     [&](const KnownMiss& miss) { return miss.kernel == c.kernel && miss.problem == problem; });
     if (listed && elements_of(c) <= cheap_elements) chosen.insert(i);

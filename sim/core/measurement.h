@@ -30,9 +30,13 @@ struct MeasuredLaunch {
 
 /// One kernel on one problem.
 struct MeasuredCase {
-  std::string kernel;  // id in the kernel table; validation compares it with the program of the same id
-  std::string list;    // "build": the time model was fitted to it; "judge": held out; otherwise empty
-  AttentionProblem problem;
+  std::string kernel;        // id in the kernel table; validation compares it with the program of the same id
+  std::string list;          // "build": the time model was fitted to it; "judge": held out; otherwise empty
+  AttentionProblem problem;  // without a mask of `presets`, `masks` and `score`: settled_problem() adds it
+  /// What hides keys and changes scores, as in MaskChoice (sim/masks/mask_choice.h). Tables cannot be recorded.
+  std::vector<std::string> presets = {}, masks = {};
+  std::string score = {};
+  bool is_changed() const { return !presets.empty() || !masks.empty() || !score.empty(); }
   TileShape tile;
   /// By our key ("hbm_read_bytes", "l2_to_sm_bytes", …: counter_table()), summed over all launches, from a cold L2.
   /// Empty if the machine refused counters.

@@ -292,7 +292,7 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color,
                   1.5F * theme.scale);
       draw_text(list, theme.mono_small, {{row.min.x + 18 * theme.scale, row.min.y}, {row.max.x - figures, row.max.y}},
-                theme.text_dim, short_text(cases[i].problem));
+                theme.text_dim, short_text(cases[i]));
       if (!result) continue;
       if (!result->not_simulated.empty()) {
         cells(list, theme.ui_small, row, width, {{tr("not simulated"), theme.bad}});

@@ -88,7 +88,7 @@ void draw_validate_counters(const Rect& area, const View& view, Commands& comman
     return;
   }
   const FoundCase& found = *view.measured.found;
-  text_item(theme.ui_bold, theme.text, fmt::format("{}, {}", found.measured().kernel, short_text(found.measured().problem)));
+  text_item(theme.ui_bold, theme.text, fmt::format("{}, {}", found.measured().kernel, short_text(found.measured())));
   wrapped_text(theme.ui_small, found.bundle->live ? theme.accent : theme.text_dim,
                say(tr("{}; driver for CUDA {}; {} passes, {} repeats"), provenance_of(*found.bundle), found.bundle->bundle.driver,
                    found.measured().counter_passes, found.measured().counter_repeats));

@@ -142,7 +142,7 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
                          : std::string(verdict_name(std::nullopt)));
   if (c.known) add_line(body, say(tr("at most {}: {}"), format_percent(c.known->cap), c.known->cause));
   add_line(body, tr("Click to open it in the window."));
-  show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured.problem)), body);
+  show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured)), body);
 }
 
 }  // namespace tilescope
