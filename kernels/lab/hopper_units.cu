@@ -195,68 +195,109 @@ __global__ __launch_bounds__(128) void overlap_kernel(int exps, long long* out, 
   sink[threadIdx.x] = total;
 }
 
-enum class Arithmetic { nothing, multiply_adds, exponentials, maxima, packs, softmax };
+enum class Arithmetic { multiply_adds, additions, exponentials, maxima, packs, logic, softmax, softmax_without_exponentials };
 
-/// One of eight independent instructions of a kind; `softmax` mixes them as a tile's softmax does: for two elements two maxima, two
-/// multiply-adds, two exponentials, two additions, one pack.
+/// Instructions of one round of a kind.
+constexpr int round_instructions(Arithmetic kind) {
+  return kind == Arithmetic::softmax ? 44 : kind == Arithmetic::softmax_without_exponentials ? 36 : 8;
+}
+
+/// One round: eight independent instructions of a kind; `softmax` mixes them as a tile's softmax does: for eight elements eight
+/// maxima, multiply-adds, exponentials and additions each, four packs, eight multiplications. Each result is used, or the assembler
+/// would drop it.
 template <Arithmetic kind>
-__device__ __forceinline__ void compute_eight(float (&x)[8], std::uint32_t& packed) {
+__device__ __forceinline__ void compute_round(float (&x)[8], float (&y)[8]) {
+  constexpr bool all = kind == Arithmetic::softmax, mixed = all || kind == Arithmetic::softmax_without_exponentials;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
-    if constexpr (kind == Arithmetic::multiply_adds || kind == Arithmetic::softmax)
-      asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(x[j]));
-    if constexpr (kind == Arithmetic::exponentials || kind == Arithmetic::softmax)
-      asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[j]));
-    if constexpr (kind == Arithmetic::maxima || kind == Arithmetic::softmax)
-      asm volatile("max.f32 %0, %0, %1;" : "+f"(x[j]) : "f"(x[(j + 1) % 8]));
-    if constexpr (kind == Arithmetic::softmax) asm volatile("add.f32 %0, %0, %1;" : "+f"(x[j]) : "f"(x[(j + 3) % 8]));
-    if constexpr (kind == Arithmetic::packs || (kind == Arithmetic::softmax))
-      if (kind == Arithmetic::packs || j % 2 == 0)
-        asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[j]), "f"(x[(j + 1) % 8]));
+    if constexpr (kind == Arithmetic::maxima || mixed) asm volatile("max.f32 %0, %0, %1;" : "+f"(y[j]) : "f"(x[j]));
+    if constexpr (kind == Arithmetic::multiply_adds || mixed)
+      asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(x[j]) : "f"(y[(j + 1) % 8]), "f"(y[(j + 2) % 8]));
+    if constexpr (kind == Arithmetic::exponentials || all) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(x[j]));
+    if constexpr (kind == Arithmetic::additions || mixed) asm volatile("add.f32 %0, %0, %1;" : "+f"(y[(j + 4) % 8]) : "f"(x[j]));
+    if constexpr (kind == Arithmetic::packs || mixed)
+      if (kind == Arithmetic::packs || j % 2 == 0) {
+        std::uint32_t packed;
+        asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[j]), "f"(y[j]));
+        x[j] = __uint_as_float(packed);
+      }
+    if constexpr (kind == Arithmetic::logic) {
+      unsigned word = __float_as_uint(x[j]);
+      asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;"
+                   : "+r"(word)
+                   : "r"(__float_as_uint(y[j])), "r"(__float_as_uint(y[(j + 1) % 8])));
+      x[j] = __uint_as_float(word);
+    }
+    if constexpr (mixed) asm volatile("mul.f32 %0, %0, %1;" : "+f"(y[j]) : "f"(x[(j + 5) % 8]));
   }
 }
 
-/// One warpgroup runs 64 products, `others` more run arithmetic until it is done.
-/// out: cycles of the products; by other group the rounds of eight (softmax: 36) instructions that each of its warps ran meanwhile.
-template <bool registers, Arithmetic kind>
+constexpr int arithmetic_rounds = 128;
+
+/// `others` warpgroups run rounds of arithmetic. One more runs products, in chains of eight with no gap between them, until all of
+/// the others are done; without `products` it only waits.
+/// out: cycles of the others, from the first start to the last end; products, and cycles of all of them.
+template <bool products, bool registers, Arithmetic kind>
 __global__ __launch_bounds__(512) void arithmetic_kernel(long long* out, float* sink) {
   extern __shared__ __align__(1024) std::uint32_t words[];
-  __shared__ volatile int done;
-  if (threadIdx.x == 0) done = 0;
+  __shared__ volatile int running, seen;
+  __shared__ long long ends[4];
+  if (threadIdx.x == 0) running = static_cast<int>(blockDim.x / 128) - 1;
   fill_factors(words);
   const int group = threadIdx.x / 128;
   float total = 0;
+  const long long start = clock_now();
   if (group == 0) {
     const std::uint64_t left = descriptor(shared_address(words)), right = descriptor(shared_address(words) + 2 * 64 * 128);
     const std::uint32_t a[4] = {words[threadIdx.x], words[threadIdx.x + 128], words[threadIdx.x + 256], words[threadIdx.x + 384]};
     float d[64] = {};
-    fence();
-    const long long start = clock_now();
+    long long count = 0;
+    bool go_on = true;
+    if constexpr (products) {
+      do {
+        fence();
 #pragma unroll
-    for (int i = 0; i < 64; ++i) {
-      const std::uint64_t along = i % 4 * 2;
-      if constexpr (registers)
-        multiply(d, a, right + along);
-      else
-        multiply(d, left + along, right + along);
+        for (int i = 0; i < 8; ++i) {
+          const std::uint64_t along = i % 4 * 2;
+          if constexpr (registers)
+            multiply(d, a, right + along);
+          else
+            multiply(d, left + along, right + along);
+        }
+        commit();
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        count += 8;
+        // All four warps see the same number: a warp that left alone would leave the others waiting.
+        if (threadIdx.x == 0) seen = running;
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+        go_on = seen > 0;
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+      } while (go_on);
+      wait_group<0>(d);
+    } else {
+      while (running > 0) __nanosleep(200);
     }
-    commit();
-    wait_group<0>(d);
     const long long end = clock_now();
-    if (threadIdx.x == 0) done = 1, out[0] = end - start;
+    if (threadIdx.x == 0) out[1] = count, out[2] = end - start;
     for (float x : d) total += x;
   } else {
-    float x[8];
-    for (int i = 0; i < 8; ++i) x[i] = threadIdx.x * 0.001f + i;
-    std::uint32_t packed = 0;
-    long long rounds = 0;
-    while (done == 0) {
-      for (int i = 0; i < 4; ++i) compute_eight<kind>(x, packed);
-      rounds += 4;
+    float x[8], y[8];
+    for (int i = 0; i < 8; ++i) x[i] = threadIdx.x * 0.001f + i, y[i] = 1.f + threadIdx.x * 0.002f;
+#pragma unroll 1
+    for (int round = 0; round < arithmetic_rounds; round += 8)
+#pragma unroll
+      for (int i = 0; i < 8; ++i) compute_round<kind>(x, y);
+    if (threadIdx.x % 128 == 0) {
+      ends[group] = clock_now();
+      atomicSub(const_cast<int*>(&running), 1);
     }
-    if (threadIdx.x % 128 == 0) out[group] = rounds;
-    for (float y : x) total += y;
-    total += static_cast<float>(packed);
+    for (int i = 0; i < 8; ++i) total += x[i] + y[i];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    long long last = 0;
+    for (unsigned g = 1; g < blockDim.x / 128; ++g) last = last > ends[g] ? last : ends[g];
+    out[0] = last - start;
   }
   sink[threadIdx.x] = total;
 }
@@ -471,25 +512,29 @@ int main() {
   }
 
   std::printf(
-      "\n64 products of one warpgroup beside arithmetic of others: groups beside, then cycles and rounds of each of these (8 "
-      "instructions; softmax 36), factors in shared memory | left in registers\n");
+      "\nproducts of one warpgroup beside arithmetic of others. Groups beside; cycles of a scheduler for each instruction of "
+      "theirs "
+      "and cycles of a product, factors in shared memory | left in registers | without products\n");
   const auto arithmetic = [&]<Arithmetic kind>(std::integral_constant<Arithmetic, kind>, const char* name) {
-    for (int others = kind == Arithmetic::nothing ? 0 : 1; others <= (kind == Arithmetic::nothing ? 0 : 3); ++others) {
-      const auto words = static_cast<std::size_t>(others) + 1;
-      const auto a = run([&] { arithmetic_kernel<false, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, words);
-      const auto b = run([&] { arithmetic_kernel<true, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, words);
-      std::printf("%-14s %d   %6lld", name, others, a[0]);
-      for (std::size_t i = 1; i < words; ++i) std::printf(" %5lld", a[i]);
-      std::printf(" | %6lld", b[0]);
-      for (std::size_t i = 1; i < words; ++i) std::printf(" %5lld", b[i]);
+    for (int others = 1; others <= 3; ++others) {
+      std::printf("%-28s %d", name, others);
+      const auto print = [&](const std::vector<long long>& of) {
+        std::printf(" | %6.3f %6.1f", static_cast<double>(of[0]) / (others * arithmetic_rounds * round_instructions(kind)),
+                    of[1] > 0 ? static_cast<double>(of[2]) / static_cast<double>(of[1]) : 0);
+      };
+      print(run([&] { arithmetic_kernel<true, false, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, 3));
+      print(run([&] { arithmetic_kernel<true, true, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, 3));
+      print(run([&] { arithmetic_kernel<false, false, kind><<<1, 128 * (1 + others), shared>>>(out, sink); }, 3));
       std::printf("\n");
     }
   };
-  arithmetic(std::integral_constant<Arithmetic, Arithmetic::nothing>{}, "nothing");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::multiply_adds>{}, "multiply-adds");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::additions>{}, "additions");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::exponentials>{}, "exponentials");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::maxima>{}, "maxima");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::packs>{}, "packs");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::logic>{}, "logic");
+  arithmetic(std::integral_constant<Arithmetic, Arithmetic::softmax_without_exponentials>{}, "softmax without exponentials");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::softmax>{}, "softmax");
 
   std::printf("\nmbarriers: round trip between two sides\n");

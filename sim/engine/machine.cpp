@@ -90,19 +90,19 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   // The GPU launches one block at a time, whatever SM it goes to.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
-  take_block(sm, block, time);
+  take_block(sm, block, time, next_block_++);
   for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
 }
 
-void Machine::take_block(int sm, Resident& block, double time) {
-  const std::int64_t number = first_block_ + sequence_.at(next_block_++);
+void Machine::take_block(int sm, Resident& block, double time, std::int64_t turn) {
+  const std::int64_t number = first_block_ + sequence_.at(turn);
   block.run = recorder_.begin_run(
       {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
   schedule_block(block, number);
   block.groups_left = builder_.group_count();
   block.signalled.assign(block.schedule->tokens.size(), {});
-  block.ordinal = next_block_;
+  block.ordinal = turn + 1;
   block.waiting = 0;
 }
 
@@ -126,8 +126,10 @@ void Machine::go_on_with_next(int sm, Resident& first, std::size_t group, double
     return;
   }
   if (next.groups_left == 0) {
-    if (next_block_ == blocks_) return;
-    take_block(sm, next, time);
+    const std::int64_t turn = stride_ > 0 ? first.ordinal - 1 + stride_ : next_block_;
+    if (turn >= blocks_) return;
+    if (stride_ == 0) ++next_block_;
+    take_block(sm, next, time, turn);
   }
   start_group(sm, (&next)[group], group, time, WaitCause::none);
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
@@ -508,6 +510,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   binade_end_ = 0;
   // In a persistent kernel the groups of a block do not end together, so its next block has a place of its own.
   const std::size_t groups = builder_.group_count(), places = spec.persistent ? 2 : 1;
+  stride_ = spec.persistent && !spec.draws ? std::min<std::int64_t>(blocks_, std::int64_t{blocks_per_sm} * gpu_.sm_count) : 0;
   for (Sm& sm : sms_) {
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * places * builder_.group_count());
     sm.issue_order.reset(sm.slots.size());

@@ -98,7 +98,7 @@ class Machine {
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
     Resident* block = nullptr;    // the block's first group, which holds the state that all its groups share:
     std::size_t groups_left = 0;  // groups still running
-    // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal on the SM.
+    // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal.
     Resident* neighbour = nullptr;
     std::int64_t ordinal = 0;
     std::uint32_t waiting = 0;  // bit per group that could go on with the next block if the neighbour's place were free
@@ -145,8 +145,8 @@ class Machine {
   }
   /// Returns when the previous block of a persistent kernel has freed the buffer of a load; `never` if it has not yet.
   static double carried_time(const Resident& group, const TokenUse& use);
-  /// Takes the next block of the launch to the place `block`.
-  void take_block(int sm, Resident& block, double time);
+  /// Takes the block that comes `turn`-th in the launch to the place `block`.
+  void take_block(int sm, Resident& block, double time, std::int64_t turn);
   /// Lets a group of a persistent kernel go on with the next block.
   void go_on_with_next(int sm, Resident& first, std::size_t group, double time);
 
@@ -277,6 +277,7 @@ class Machine {
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   DeviceId device_;
   std::int64_t first_block_ = 0, blocks_ = 0, next_block_ = 0, finished_ = 0;
+  std::int64_t stride_ = 0;  // of a persistent launch that does not draw: turns from a place's block to its next; otherwise 0
   std::vector<double> warps_a_scheduler_;  // of each group of a block
   bool are_crowded_ = false;               // several groups share an SM
   double launch_end_ = 0;

@@ -313,6 +313,7 @@ class Hopper final : public TileProgram {
     launch.last_line = static_cast<int>(lines_.lines.size());
     launch.longest_first = rung_.longest_first && problem.causal;
     launch.persistent = rung_.persistent;
+    launch.draws = rung_.longest_first;
     launches_.push_back(launch);
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});

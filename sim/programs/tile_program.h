@@ -69,6 +69,8 @@ struct LaunchSpec {
   bool mixed = false;                 // has blocks of both axes, in any order
   bool longest_first = false;         // the kernel itself takes the last tiles of all heads first, by groups that fit the L2
   bool persistent = false;            // as many blocks as fit stay, and each warp group goes on with the next one's rows
+  bool draws = false;                 // of a persistent launch: the next rows are drawn from a counter; otherwise of n blocks each
+                                      // takes every n-th
   bool last_rows_first = false;       // along the axis, the blocks of a plane (grid_x of them) go from the last rows to the first
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
   /// Returns the number of the block at a position in the order of planes and rows. The same function leads back.
