@@ -7,8 +7,7 @@ std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::sp
   std::vector<std::vector<double>> out(links.size(), std::vector<double>(bins.traffic.size(), 0.0));
   for (std::size_t i = 0; i < links.size(); ++i)
     for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
-      for (const auto& tensor : bins.traffic[bin])
-        out[i][bin] += static_cast<double>(tensor[static_cast<std::size_t>(links[i])]);
+      for (const auto& tensor : bins.traffic[bin]) out[i][bin] += static_cast<double>(tensor[static_cast<std::size_t>(links[i])]);
   if (most <= 0) return out;
   const double room = most * bins.width;
   for (std::size_t bin = bins.traffic.size(); bin-- > 1;) {

@@ -132,6 +132,8 @@ std::string key_words(std::string_view key) {
   if (key == "heads") return tr("heads");
   if (key == "sm.shared_bytes_per_block") return tr("shared memory of a block");
   if (key == "l2.capacity_bytes") return tr("size of the L2");
+  if (key == "hbm.bytes_per_second") return tr("HBM bandwidth");
+  if (key == "sm.clock_hz") return tr("clock");
   return std::string(key);
 }
 
