@@ -83,30 +83,95 @@ class HtmlProse {
   std::vector<const GlossaryEntry*> seen_;
 };
 
-/// The question with fields: buttons to choose from, or a line to write.
+std::string text_field(std::size_t page, const std::string& label) {
+  return fmt::format("<label>{} <input type=\"text\" name=\"answer-{}\" autocomplete=\"off\" placeholder=\"{}\"></label>", label,
+                     page + 1, html_text(tr("Your answer")));
+}
+
+std::string x_words(const LessonQuestion& ask, double x) {
+  return fmt::format("{} {}", key_words(ask.x_key),
+                     figure_words(x, is_capacity(ask.x_key) ? FigureUnit::capacity : FigureUnit::number));
+}
+
+/// The question with its fields: buttons to choose from, a place for each option, or numbers to write; then a button to answer.
 std::string asked(const LessonQuestion& ask, const ExpressionValues* values, std::size_t page, HtmlProse& prose) {
-  std::string out = fmt::format("<fieldset>{}", prose.blocks(ask.question));
-  const bool choose = ask.kind == QuestionKind::choice || ask.kind == QuestionKind::point;
-  if (choose) {
-    for (const Prose& option : ask.options) {
-      const std::string words = html_text(prose_words(option, values));
-      out += fmt::format("<label><input type=\"radio\" name=\"answer-{}\" value=\"{}\"> {}</label>", page + 1, words, words);
-    }
-  } else {
-    for (const Prose& option : ask.options) out += fmt::format("<p>• {}</p>", html_text(prose_words(option, values)));
-    out += fmt::format("<label><input type=\"text\" name=\"answer-{}\" placeholder=\"{}\"></label>", page + 1,
-                       html_text(tr("Your answer")));
+  std::string out = fmt::format("<fieldset data-ask=\"{}\">{}", page + 1, prose.blocks(ask.question));
+  const std::string unit = unit_label(ask.unit);
+  const std::string in_unit = unit.empty() ? std::string() : html_text(fmt::format(" ({})", unit));
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      for (const Prose& option : ask.options) {
+        const std::string words = html_text(prose_words(option, values));
+        out += fmt::format("<label><input type=\"radio\" name=\"answer-{}\" value=\"{}\"> {}</label>", page + 1, words, words);
+      }
+      break;
+    case QuestionKind::order:
+      for (const Prose& option : ask.options) {
+        out += fmt::format("<label><select name=\"answer-{}\"><option value=\"\">–</option>", page + 1);
+        for (std::size_t i = 1; i <= ask.options.size(); ++i) out += fmt::format("<option>{}</option>", i);
+        out += fmt::format("</select> {}</label>", html_text(prose_words(option, values)));
+      }
+      break;
+    case QuestionKind::number:
+      out += text_field(page, in_unit);
+      break;
+    case QuestionKind::draw:
+      for (const double x : ask.xs) out += text_field(page, html_text(x_words(ask, x)) + in_unit);
+      break;
   }
-  return out + fmt::format("<p class=\"dim\">{}</p></fieldset>", html_text(tr("Answer, then step on (→).")));
+  return out + fmt::format("<p><button type=\"button\" class=\"answer\">{}</button></p></fieldset>", html_text(tr("Answer")));
+}
+
+/// A list of numbers for the script.
+template <class Values>
+std::string listed(const Values& values) {
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
+
+/// What the script judges an answer by: the same as is_right().
+std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
+  std::string suffixes;
+  for (const auto& [name, factor] : unit_suffixes(ask.unit))
+    suffixes += fmt::format("{}\"{}\":{}", suffixes.empty() ? "" : ",", name, factor);
+  std::string right;
+  double tolerance = 0;
+  switch (ask.kind) {
+    case QuestionKind::choice:
+    case QuestionKind::point:
+      right = fmt::format("{}", right_option(ask, figures));
+      break;
+    case QuestionKind::order: {
+      const std::vector<int> order = right_order(figures);
+      std::vector<std::ptrdiff_t> places;  // of each option, from 1
+      for (std::size_t i = 0; i < order.size(); ++i)
+        places.push_back(std::find(order.begin(), order.end(), static_cast<int>(i)) - order.begin() + 1);
+      right = listed(places);
+      break;
+    }
+    case QuestionKind::number:
+      right = listed(std::vector<double>{figures.answer});
+      tolerance = ask.tolerance;
+      break;
+    case QuestionKind::draw:
+      right = listed(figures.curve);
+      tolerance = drawn_tolerance;
+      break;
+  }
+  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}}}})", right, tolerance,
+                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes);
 }
 
 std::string answered(const SessionView& view, const LessonPage& page, HtmlProse& revealed) {
   const LessonView& lesson = view.lesson;
-  std::string out = "<fieldset>" + HtmlProse(view, &lesson.figures->shown).blocks(page.ask->question);
+  const LessonQuestion& ask = *page.ask;
+  std::string out = "<fieldset>" + HtmlProse(view, &lesson.figures->shown).blocks(ask.question);
+  out += fmt::format(
+      "<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\" data-good=\"{}\" data-bad=\"{}\" data-judge=\"{}\"></p>",
+      lesson.page + 1, html_text(tr("Your answer:")), html_text(tr("Right.")), html_text(tr("Not right.")),
+      html_text(judged_by(ask, *lesson.figures)));
   out +=
-      fmt::format("<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\"></p>", lesson.page + 1, html_text(tr("Your answer:")));
-  out += fmt::format("<p class=\"right\">{}</p></fieldset>",
-                     html_text(say(tr("Simulated: {}"), answer_words(*page.ask, *lesson.figures))));
+      fmt::format("<p class=\"right\">{}</p></fieldset>", html_text(say(tr("Simulated: {}"), answer_words(ask, *lesson.figures))));
   if (page.reveal) out += revealed.blocks(page.reveal->say);
   return out;
 }

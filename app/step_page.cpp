@@ -39,33 +39,62 @@ thead th{text-align:right;padding:0 0 0 16px}
 .page p{margin:8px 0}.page h2{margin-bottom:8px}.page li{margin:4px 0}.page pre{background:var(--panel);padding:8px 12px;border-radius:8px;overflow:auto}
 fieldset{border:1px solid var(--accent);border-radius:8px;margin:12px 0;padding:8px 14px}
 fieldset label{display:block;padding:3px 0}fieldset input[type=text]{width:100%;font:inherit;padding:4px 8px}
-.right{color:#2aa876;font-weight:600}abbr{text-decoration:underline dotted;cursor:help}
+.right{color:#2aa876;font-weight:600}.wrong{color:#e5604d;font-weight:600}.answer{border-color:var(--accent)}
+fieldset select{font:inherit;background:var(--panel);color:var(--text)}abbr{text-decoration:underline dotted;cursor:help}
 )";
 
 constexpr std::string_view script = R"(
 const steps=[...document.querySelectorAll('.step')],range=document.querySelector('input'),said=document.querySelector('#said');
 const [first,back,forward,last]=document.querySelectorAll('nav button');
 let at=0;
+// What was typed, in the unit of the question: "3.5 MB". NaN where it is no number.
+function quantity(text,by){
+  const found=/^\s*([-+]?[0-9]*[.,]?[0-9]+(?:e[-+]?[0-9]+)?)\s*(.*?)\s*$/i.exec(text);
+  if(!found)return NaN;
+  const unit=found[2].toLowerCase(),value=+found[1].replace(',','.');
+  return unit===''?value*by.plain:unit in by.units?value*by.units[unit]:NaN;
+}
+// Puts the own answer beside the simulated one, and whether it is right.
+function judge(own){
+  const fields=[...document.querySelectorAll('[name="'+own.dataset.own+'"]')],by=JSON.parse(own.dataset.judge);
+  const chosen=fields.findIndex(f=>f.checked),typed=fields.map(f=>f.value);
+  own.textContent='';own.className='dim';
+  const radio=fields.length>0&&fields[0].type==='radio';
+  if(radio?chosen===-1:typed.every(t=>t===''))return;
+  const near=(a,b)=>by.tolerance*Math.abs(b)+1e-12>=Math.abs(a-b);
+  const right=radio?chosen===by.right
+    :fields[0].type==='text'?by.right.every((r,k)=>near(quantity(typed[k],by),r)):by.right.every((r,k)=>+typed[k]===r);
+  const words=radio?fields[chosen].value:fields[0].type==='text'?typed.join('; ')
+    :fields.map((f,k)=>[+typed[k]||99,f.parentElement.lastChild.textContent.trim()]).sort((a,b)=>a[0]-b[0]).map(o=>o[1]).join(' > ');
+  own.textContent=own.dataset.words+' '+words+'. '+(right?own.dataset.good:own.dataset.bad);
+  own.className=right?'right':'wrong';
+}
+function answer(from){
+  const name='answer-'+from.dataset.ask,to=steps.findIndex(s=>s.querySelector('[data-own="'+name+'"]'));
+  if(to>=0)show(to);
+}
 function show(i){
   at=Math.max(0,Math.min(steps.length-1,i));
   steps.forEach((s,k)=>s.classList.toggle('shown',k===at));
   range.value=at;said.textContent=steps[at].querySelector('h2').textContent;
   first.disabled=back.disabled=at===0;last.disabled=forward.disabled=at===steps.length-1;
-  for(const own of steps[at].querySelectorAll('[data-own]')){
-    const field=document.querySelector('[name="'+own.dataset.own+'"]:checked,[name="'+own.dataset.own+'"][type=text]');
-    own.textContent=field&&field.value?own.dataset.words+' '+field.value:'';
-  }
+  for(const own of steps[at].querySelectorAll('[data-own]'))judge(own);
   history.replaceState(null,'','#'+steps[at].id);
 }
 document.documentElement.classList.add('live');
 range.max=steps.length-1;range.oninput=()=>show(+range.value);
 first.onclick=()=>show(0);back.onclick=()=>show(at-1);forward.onclick=()=>show(at+1);last.onclick=()=>show(steps.length-1);
 addEventListener('keydown',e=>{
-  if(e.ctrlKey||e.altKey||e.metaKey||/^(text|radio)$/.test(e.target.type)&&!/^Page/.test(e.key))return;
+  if(e.ctrlKey||e.altKey||e.metaKey)return;
+  const ask=e.target.closest&&e.target.closest('[data-ask]');
+  if(ask&&e.key==='Enter'&&e.target.type!=='button'){e.preventDefault();return answer(ask);}
+  // A field that is being written in keeps its arrow keys. A radio button keeps ↑ and ↓: ← and → step everywhere else.
+  if(/^(text|select-one)$/.test(e.target.type)&&!/^Page/.test(e.key))return;
   const to={ArrowRight:at+1,PageDown:at+1,ArrowLeft:at-1,PageUp:at-1,Home:0,End:steps.length-1}[e.key];
   if(to===undefined)return;
   e.preventDefault();show(to);
 });
+for(const button of document.querySelectorAll('button.answer'))button.onclick=()=>answer(button.closest('[data-ask]'));
 const named=()=>steps.findIndex(s=>'#'+s.id===location.hash);
 addEventListener('hashchange',()=>{if(named()>=0)show(named())});
 show(Math.max(0,named()));

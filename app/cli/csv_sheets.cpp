@@ -1,14 +1,19 @@
 // One function a table.
 #include "app/cli/csv_sheets.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "app/cli/csv_field.h"
 #include "app/model/step_index.h"
+#include "sim/analysis/link_bins.h"
 
 namespace tilescope {
 
@@ -112,12 +117,28 @@ std::string bandwidth(const Simulation& simulation) {
   for (Link link : all_links) out += fmt::format(",{}_bytes", to_string(link));
   out += '\n';
   const TimeBins& bins = simulation.trace->bins();
+  const GpuSpec& gpu = simulation.request.gpu;
+  // Links that share a rate, and the most that they carry together in a cycle; 0: no limit.
+  struct Shared {
+    std::vector<Link> links;
+    double most;
+  };
+  std::array<std::vector<double>, link_count> by_link;
+  for (const Shared& shared :
+       {Shared{{Link::hbm_read, Link::hbm_write}, std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value)},
+        Shared{{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0},
+        Shared{{Link::smem_read, Link::smem_write}, gpu.sm_count * gpu.sm_shared_bytes_per_cycle}, Shared{{Link::peer_read}, 0}}) {
+    std::vector<std::vector<double>> bytes = link_bytes_by_bin(bins, shared.links, shared.most);
+    for (std::size_t i = 0; i < bytes.size(); ++i) by_link[static_cast<std::size_t>(shared.links[i])] = std::move(bytes[i]);
+  }
+  std::array<double, link_count> so_far{};  // whole bytes, so that a column adds up to the ledger
   for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
     out += fmt::format("{:.1f},{:.1f}", static_cast<double>(i) * bins.width, static_cast<double>(i + 1) * bins.width);
     for (Link link : all_links) {
-      std::int64_t bytes = 0;
-      for (const auto& by_link : bins.traffic[i]) bytes += by_link[static_cast<std::size_t>(link)];
-      out += fmt::format(",{}", bytes);
+      double& sum = so_far[static_cast<std::size_t>(link)];
+      const double before = sum;
+      sum += by_link[static_cast<std::size_t>(link)][i];
+      out += fmt::format(",{}", std::llround(sum) - std::llround(before));
     }
     out += '\n';
   }

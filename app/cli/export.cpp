@@ -145,6 +145,7 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
   auto request = make_request(line);
   if (!request) return request.error();
   if (!format->drawn) return write_text(line, *format, request->simulation, out);
+  const std::string raced = request->simulation.algorithm;
   ExportOptions options = export_options(line, *format->drawn);
   options.picture.request = std::move(request->simulation);
   options.picture.inputs = std::move(request->inputs);
@@ -152,7 +153,9 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
     options.picture.width = 1280;
     options.picture.height = 720;
   }
-  return write_steps(line, std::move(options), err, screens);
+  if (Status written = write_steps(line, std::move(options), err, screens); !written) return written;
+  say_racers(line, raced, err);
+  return Done{};
 }
 
 }  // namespace tilescope

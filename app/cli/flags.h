@@ -26,12 +26,15 @@ struct FlagInfo {
   std::string_view group;    // heading in the help
   std::string_view meaning;  // one line, with the default
   FlagShape shape;
-  unsigned commands;             // bit per CommandKind
-  std::string_view alias = {};   // another name for the same
-  std::string_view in_run = {};  // the meaning in `run`, where it differs
+  unsigned commands;                // bit per CommandKind
+  std::string_view alias = {};      // another name for the same
+  std::string_view in_run = {};     // the meaning in `run`, where it differs
+  std::string_view in_ranges = {};  // the same in `sweep` and `search`
 
   std::string_view meaning_in(CommandKind command) const {
-    return command == CommandKind::run && !in_run.empty() ? in_run : meaning;
+    if (command == CommandKind::run && !in_run.empty()) return in_run;
+    if ((command == CommandKind::sweep || command == CommandKind::search) && !in_ranges.empty()) return in_ranges;
+    return meaning;
   }
 };
 std::span<const FlagInfo> flag_table();

@@ -2,7 +2,9 @@
 #include "app/cli/output.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -65,6 +67,17 @@ std::string shown(const std::string& path) {
   return printable(path, 200);
 }
 
+/// A picture is a PNG: another ending promises what is not written.
+Status check_picture_name(const CommandLine& line, const NamedFile& output) {
+  const bool picture = output.flag == "--png" || (output.flag == "--out" && line.command == CommandKind::render);
+  if (!picture) return Done{};
+  std::string ending = std::filesystem::path(output.path).extension().native();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (ending.empty() || ending == ".png") return Done{};
+  const std::string_view other = line.command == CommandKind::render ? ", or use tilescope export for other formats" : "";
+  return Error{fmt::format("{} {} would be a PNG: end its name in .png{}", output.flag, shown(output.path), other)};
+}
+
 Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     const bool printed = is_standard_output(output->path);
@@ -120,6 +133,8 @@ Status check_outputs_spare(const CommandLine& line, const std::string& input) {
 Status check_outputs(const CommandLine& line) {
   const std::vector<NamedFile> outputs = outputs_of(line);
   if (Status apart = check_apart(outputs, inputs_of(line)); !apart) return apart;
+  for (const NamedFile& output : outputs)
+    if (Status picture = check_picture_name(line, output); !picture) return picture;
   for (const NamedFile& output : outputs)
     if (!is_standard_output(output.path))
       if (Status writable = check_writable(output.path); !writable) return writable;

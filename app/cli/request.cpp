@@ -96,6 +96,13 @@ ProgramTile tile_of(const CommandLine& line, const SimulationRequest& without_ti
   return tile;
 }
 
+/// A column counts in the preset's own text, which nobody typed.
+std::string without_column(const Error& error, const std::string& preset) {
+  std::string text = error.sentence.text();
+  if (text.starts_with("column ")) text.erase(0, std::min(text.size(), text.find(": ") + 2));
+  return fmt::format("--preset '{}': {}", preset, text);
+}
+
 /// The numbers of a link, where no file is given in their place.
 void take_inputs(const WindowState& base, const CommandLine& line, InputSource& inputs) {
   const auto kept = [](const std::optional<Matrix>& matrix) { return matrix ? std::make_shared<const Matrix>(*matrix) : nullptr; };
@@ -166,8 +173,9 @@ Result<Request> make_request(const CommandLine& line) {
   if (const auto fault = find_mask_fault(masking, problem)) {
     constexpr std::size_t most_shown = 60;
     if (fault->text.empty()) return fault->error;
-    return Error{
-        fault->error.sentence.after(fmt::format("--{} '{}': ", to_string(fault->where), printable(fault->text, most_shown)))};
+    const std::string shown = printable(fault->text, most_shown);
+    if (fault->where == Setting::preset) return Error{without_column(fault->error, shown)};
+    return Error{fault->error.sentence.after(fmt::format("--{} '{}': ", to_string(fault->where), shown))};
   }
 
   request.simulation.algorithm = algorithm;

@@ -193,6 +193,10 @@ class OutputFolder {
     if (std::filesystem::is_directory(path_, code)) return Done{};
     if (std::filesystem::exists(path_, code))
       return Error{fmt::format("--out {} is a file: name a folder", printable(path_.native(), most_shown))};
+    const std::filesystem::path parent = (path_.has_filename() ? path_ : path_.parent_path()).parent_path();
+    if (!parent.empty() && !std::filesystem::is_directory(parent, code))
+      return Error{fmt::format("--out {}: there is no folder {}; make it first", printable(path_.native(), most_shown),
+                               printable(parent.native(), most_shown))};
     made_ = std::filesystem::create_directory(path_, code);
     if (made_) return Done{};
     return Error{fmt::format("--out: cannot make the folder {}: {}", printable(path_.native(), most_shown), code.message())};

@@ -78,12 +78,14 @@ Status run_render(const CommandLine& line, std::FILE* out, std::FILE* err, const
   if (!request) return request.error();
   RenderOptions options = render_options(line);
   options.state = state_of(line, *request);
+  const std::string raced = request->simulation.algorithm;
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
   const auto picture = draw_picture(screens, std::move(options), line, err);
   if (!picture) return picture.error();
   if (Status written = write_or_print(line.out, picture->png, out); !written) return written;
   say_notice(*picture, err);
+  say_racers(line, raced, err);
   return Done{};
 }
 

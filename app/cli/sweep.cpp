@@ -38,6 +38,7 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   sweep.base = std::move(request->simulation);
   sweep.axis = std::move(*axis);
   sweep.algorithms = std::move(*algorithms);
+  sweep.keeps_kv_heads = line.given.contains("--kv-heads");
   // A tile with one side given is completed separately for each point.
   if (!line.block_q || !line.block_kv) {
     if (line.block_q || line.block_kv) return Error{"give both --block-q and --block-kv, or neither for default tiles"};

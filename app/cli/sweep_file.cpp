@@ -102,14 +102,15 @@ Json asked_of(const SweepRequest& request) {
                         {"tables", tables},
                         {"mask_block", request.base.problem.mask_block}};
   }
+  if (request.axis.key == "heads" && request.keeps_kv_heads) asked["keeps_kv_heads"] = true;
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;
 }
 
-/// Returns the theory's bytes, or 0.
-double theory_bytes(const SweepResult& result, std::string_view algorithm, double value) {
+/// Returns the theory's bytes; nullopt where there is no theory.
+std::optional<double> theory_bytes(const SweepResult& result, std::string_view algorithm, double value) {
   const auto count = theory_at(result.request, algorithm, value);
-  return count ? count->bytes : 0;
+  return count ? std::optional(count->bytes) : std::nullopt;
 }
 
 template <class Each>
@@ -190,7 +191,8 @@ std::string sweep_to_csv(const SweepResult& result) {
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     text += fmt::format("{},{}", algorithm, value);
     for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.get(outcome));
-    text += fmt::format(",{},{},{}\n", theory_bytes(result, algorithm, value), to_string(outcome.bound),
+    const auto theory = theory_bytes(result, algorithm, value);
+    text += fmt::format(",{},{},{}\n", theory ? fmt::format("{}", *theory) : "", to_string(outcome.bound),
                         csv_field(command_words(outcome.refusal)));
   });
   return text;
@@ -201,7 +203,10 @@ std::string sweep_to_json(const SweepResult& result) {
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     Json point = {{"algorithm", algorithm}, {"value", value}};
     for (const SweptFigure& figure : swept_figures) point[std::string(figure.name)] = figure.get(outcome);
-    point["theory_bytes"] = theory_bytes(result, algorithm, value);
+    if (const auto theory = theory_bytes(result, algorithm, value))
+      point["theory_bytes"] = *theory;
+    else
+      point["theory_bytes"] = nullptr;
     point["bound_by"] = to_string(outcome.bound);
     point["refusal"] = command_words(outcome.refusal);
     points.push_back(std::move(point));

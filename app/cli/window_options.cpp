@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/progress.h"
+#include "app/model/racers.h"
 
 namespace tilescope {
 
@@ -63,6 +64,13 @@ Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions optio
 
 void say_notice(const RenderedPicture& picture, std::FILE* err) {
   if (!picture.notice.empty()) std::fputs(fmt::format("tilescope: {}\n", picture.notice).c_str(), err);
+}
+
+void say_racers(const CommandLine& line, std::string_view algorithm, std::FILE* err) {
+  if (!line.race || line.quiet) return;
+  const auto [first, second] = racers(algorithm);
+  if (first == algorithm && second != first)
+    fmt::print(err, "tilescope: --race: {} is the baseline of its kind; {} runs beside it\n", first, second);
 }
 
 }  // namespace tilescope

@@ -25,5 +25,7 @@ Result<RenderedPicture> draw_picture(const Screens& screens, RenderOptions optio
 
 /// Says on `err` which fonts are not installed. Call it when nothing can fail any more: an error is one line.
 void say_notice(const RenderedPicture& picture, std::FILE* err);
+/// Says on `err` what a race sets beside the algorithm, where it is not the baseline of its kind: that is the algorithm itself.
+void say_racers(const CommandLine& line, std::string_view algorithm, std::FILE* err);
 
 }  // namespace tilescope

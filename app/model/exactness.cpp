@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/analysis/outcome.h"
+
 namespace tilescope {
 
 namespace {
@@ -32,10 +34,6 @@ double largest_difference(const Matrix& a, const Matrix& b) {
 double spacing_at(DataType type, double value) {
   const int bits = type == DataType::fp16 ? 10 : type == DataType::bf16 ? 7 : 23;
   return value > 0 ? std::ldexp(1.0, std::ilogb(value) - bits) : 0;
-}
-
-double hbm_bytes(const Simulation& run) {
-  return static_cast<double>(run.ledger.total(Link::hbm_read).value + run.ledger.total(Link::hbm_write).value);
 }
 
 }  // namespace
@@ -68,8 +66,8 @@ Result<Exactness> compare_outputs(const Simulation& first, const Simulation& sec
   double largest = 0;
   for (const float value : exact.reference.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
   exact.rounding = spacing_at(first.request.problem.dtype, largest);
-  exact.first_hbm_bytes = hbm_bytes(first);
-  exact.second_hbm_bytes = hbm_bytes(second);
+  exact.first_hbm_bytes = static_cast<double>(hbm_bytes_after_flush(first));
+  exact.second_hbm_bytes = static_cast<double>(hbm_bytes_after_flush(second));
   return exact;
 }
 

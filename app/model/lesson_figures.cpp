@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/model/exactness.h"
+#include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
@@ -39,10 +40,10 @@ const LaunchResult& longest(const Simulation& run) {
                            [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
 }
 
-/// As the Roofline view has it: with the bytes that moved until the end of the run.
+/// As the headline of the Roofline view has it: all operations, over the bytes that move while launches run.
 double intensity_of(const Simulation& run) {
   for (const RooflinePoint& point : whole_kernel_points(run, roofline_points(run)))
-    if (point.level == "HBM") return point.intensity;
+    if (point.level == "HBM") return point.operations() / point.bytes;
   return std::numeric_limits<double>::infinity();
 }
 
@@ -206,15 +207,10 @@ Result<Name> split(std::string_view text, std::span<const std::string> others) {
 }
 
 Result<double> traffic_value(const Simulation& run, const Name& name) {
-  std::vector<Link> links = {Link::hbm_read, Link::hbm_write};
-  if (name.figure->name != "hbm")
-    for (const Link link : all_links)
-      if (to_string(link) == name.figure->name) links = {link};
-  double bytes = 0;
-  if (name.part.empty()) {
-    for (const Link link : links) bytes += bytes_on(run, link);
-    return bytes;
-  }
+  std::optional<Link> one_link;  // none: "hbm", both ways with the final write-back
+  for (const Link link : all_links)
+    if (to_string(link) == name.figure->name) one_link = link;
+  if (name.part.empty()) return one_link ? bytes_on(run, *one_link) : count(hbm_bytes_after_flush(run));
   const auto tensors = run.program->tensors();
   const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](Tensor t) { return to_string(t) == name.part; });
   if (tensor == tensors.end()) {
@@ -224,8 +220,7 @@ Result<double> traffic_value(const Simulation& run, const Name& name) {
     return Error{
         fmt::format("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names))};
   }
-  for (const Link link : links) bytes += static_cast<double>(run.ledger.total(*tensor, link).value);
-  return bytes;
+  return count(one_link ? run.ledger.total(*tensor, *one_link).value : hbm_bytes_after_flush(run, *tensor));
 }
 
 /// Cycles that the operations of the SM in focus waited for one cause.

@@ -3,6 +3,7 @@
 //   [other.]figure[.part]      others: the variants that a scene names; "scene" is the page's scene itself
 //
 //   hbm hbm_read hbm_write l2_to_sm sm_to_l2 smem_read smem_write   bytes; the part is a tensor
+//                                                                   hbm: both ways, with the write-back of what is dirty at the end
 //   cycles us flops exps peak_hbm extra_hbm intensity ridge steps step
 //   blocks waves blocks_per_sm smem_per_block                       of the launch that takes longest
 //   block_q block_kv B H N Nk d element_bytes                       the problem and its tile

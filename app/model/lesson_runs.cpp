@@ -227,9 +227,8 @@ bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const 
     case QuestionKind::order:
       return answer.order == right_order(figures);
     case QuestionKind::draw: {
-      constexpr double half = 0.5;
       for (std::size_t i = 0; i < std::min(answer.drawn.size(), figures.curve.size()); ++i)
-        if (!near(answer.drawn[i], figures.curve[i], half)) return false;
+        if (!near(answer.drawn[i], figures.curve[i], drawn_tolerance)) return false;
       return answer.drawn.size() == figures.curve.size();
     }
   }

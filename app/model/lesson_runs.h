@@ -76,6 +76,8 @@ bool is_complete(const LessonQuestion& question, const LessonAnswer& answer);
 int right_option(const LessonQuestion& question, const PageFigures& figures);
 /// The options by value, largest first.
 std::vector<int> right_order(const PageFigures& figures);
+/// How far each point of a drawn curve may be from the real one, relative to it.
+inline constexpr double drawn_tolerance = 0.5;
 /// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
 

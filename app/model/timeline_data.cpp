@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/analysis/link_bins.h"
+
 namespace tilescope {
 namespace {
 
@@ -98,11 +100,11 @@ BandwidthCurve make_curve(const TimeBins& bins, std::span<const Link> links, dou
   curve.ceiling = ceiling;
   curve.before.reserve(bins.traffic.size() + 1);
   curve.before.push_back(0);
-  for (const TrafficTable& bin : bins.traffic) {
-    std::int64_t bytes = 0;
-    for (const auto& tensor : bin)
-      for (const Link link : links) bytes += tensor[static_cast<std::size_t>(link)];
-    curve.before.push_back(curve.before.back() + static_cast<double>(bytes));
+  const std::vector<std::vector<double>> by_link = link_bytes_by_bin(bins, links, ceiling);
+  for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin) {
+    double bytes = 0;
+    for (const std::vector<double>& link : by_link) bytes += link[bin];
+    curve.before.push_back(curve.before.back() + bytes);
   }
   return curve;
 }
@@ -155,7 +157,8 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   }
   if (has_roles(simulation)) data.bubbles = tensor_bubbles(simulation, data.steps->sm);
   const GpuSpec& gpu = simulation.request.gpu;
-  data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write}, gpu.hbm_rate().value);
+  data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write},
+                        std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value));
   data.l2 =
       make_curve(simulation.trace->bins(), std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
   return data;

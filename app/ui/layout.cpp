@@ -13,7 +13,8 @@ constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_s
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
 constexpr float least_lesson = 300, most_lesson = 460, lesson_share = 0.27F, most_lesson_share = 0.36F;
-constexpr float least_bar = 0.66F;  // least part of a bar's height, for its buttons
+constexpr float caption_height = 30;  // while presenting, in place of the top bar
+constexpr float least_bar = 0.66F;    // least part of a bar's height, for its buttons
 
 struct Measures {
   float gap, bar, transport;
@@ -31,7 +32,7 @@ Measures measure(float width, float height, float scale, bool present) {
   m.gap = std::max(2.0F, std::round(10 * scale * fit));
   // Bars shrink less than panels, because their buttons must stay clickable.
   const float bar = std::round(std::min(44 * scale * std::max(down, least_bar), 0.12F * height));
-  m.bar = present ? 0 : bar;
+  m.bar = present ? std::round(caption_height * scale * down) : bar;
   m.transport = bar;
   m.left_min = m.one_column ? std::min(least_side * scale, 0.36F * width) : least_left * scale * across;
   m.left_max = std::max(m.left_min, width * 0.34F);
@@ -68,7 +69,7 @@ void join_columns(Layout& layout, float scale) {
 /// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
 /// is there where the window is high.
 Layout present_layout(float width, float height, float scale) {
-  constexpr float caption_height = 30, transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
+  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
   constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));

@@ -109,6 +109,11 @@ PlotAxis axis_over(std::string title, std::span<const double> values, bool log) 
 
 std::vector<PlotTick> plot_ticks(const PlotAxis& axis, int most) {
   if (!(axis.high > axis.low)) return {};
+  if (!axis.ticks.empty()) {
+    std::vector<PlotTick> ticks;
+    for (const double value : axis.ticks) ticks.push_back({value, tick_text(axis, value)});
+    return ticks;
+  }
   return axis.log ? log_ticks(axis, most) : linear_ticks(axis, most);
 }
 

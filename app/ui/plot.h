@@ -21,6 +21,7 @@ struct PlotAxis {
   double low = 0, high = 1;  // above 0 on a logarithmic axis
   bool log = true;
   int base = 10;                            // logarithmic ticks at powers of 10 or 2
+  std::vector<double> ticks = {};           // the only ticks, all labelled; empty: round numbers
   std::string (*format)(double) = nullptr;  // tick text; format_value() by default
 };
 

@@ -27,8 +27,10 @@ namespace tilescope {
 namespace {
 
 /// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
-float present_scale(float width) {
-  constexpr float narrow = 1280, wide = 1600, least = 1.1F, most = 1.25F, steps = 20;
+/// A lesson takes a column of its own, so it needs a wider window for the same text.
+float present_scale(float width, bool lesson) {
+  constexpr float narrow = 1280, most = 1.25F, steps = 20;
+  const float wide = lesson ? 1920 : 1600, least = lesson ? 1 : 1.1F;
   const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
   return std::round(scale * steps) / steps;
 }
@@ -176,8 +178,10 @@ void AppFrame::update_theme(float width, float height) {
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale) : 1) *
-                      (column_alone ? alone_scale : 1);
+  const float scale =
+      options_.scale * fit *
+      (workspace.present ? present_scale(width / options_.display_scale, in_column({session_.view(), &theme_})) : 1) *
+      (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || workspace.language != built_language_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);

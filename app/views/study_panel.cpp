@@ -70,12 +70,16 @@ std::size_t algorithm_index(std::string_view algorithm) {
 }
 
 ImU32 algorithm_color(const Theme& theme, std::string_view algorithm) {
-  const std::array colors = {theme.bad, theme.good, theme.accent, theme.text_dim};
+  const std::array colors = {theme.bad,       theme.good,
+                             theme.accent,    theme.text_dim,
+                             theme.highlight, theme.color(Meaning::key),
+                             theme.text,      theme.color(Meaning::value)};
   return colors[algorithm_index(algorithm) % colors.size()];
 }
 
 Marker algorithm_marker(std::string_view algorithm) {
-  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle, Marker::diamond};
+  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle, Marker::diamond,
+                                  Marker::ring,   Marker::cross,    Marker::square, Marker::circle};
   return markers[algorithm_index(algorithm) % markers.size()];
 }
 
@@ -146,7 +150,8 @@ std::string bottleneck_text(Bound bound, const NextLimit* limit) {
 std::string next_limit_text(const NextLimit& limit) {
   const std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
   // Slightly slower is another order of the blocks, not what was lifted.
-  if (!limit.decides()) return limit.change() < 0 ? say(tr("Without it: {}"), faster) : std::string(tr("Without it: no faster"));
+  if (!limit.decides())
+    return say(tr("Without {} alone: {}"), bound_name(limit.without), limit.change() < 0 ? faster : std::string(tr("no faster")));
   switch (limit.outcome.bound) {
     case Bound::tensor:
       return say(tr("Without it: {}, then limited by the tensor cores"), faster);

@@ -21,6 +21,16 @@ Outcome outcome_of(const Simulation& simulation) {
   return out;
 }
 
+std::int64_t hbm_bytes_after_flush(const Simulation& simulation) {
+  return simulation.ledger.total(Link::hbm_read).value + simulation.hbm_write_after_flush.value;
+}
+
+std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor) {
+  const Ledger& ledger = simulation.ledger;
+  return ledger.total(tensor, Link::hbm_read).value + ledger.total(tensor, Link::hbm_write).value +
+         simulation.trace->bins().l2_dirty_bytes.back()[tensor.index()];
+}
+
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {
   SimulationRequest totals = request;
   totals.keeps_intervals = false;

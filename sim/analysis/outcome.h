@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "sim/core/tensor.h"
@@ -28,6 +29,11 @@ struct Outcome {
 };
 
 Outcome outcome_of(const Simulation& simulation);
+
+/// Return the HBM bytes of a whole run, of all tensors or of one: read, written, and still dirty in the L2 at the end. Dirty bytes
+/// are written later, so a run that leaves them there has not saved them.
+std::int64_t hbm_bytes_after_flush(const Simulation& simulation);
+std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor);
 
 /// Simulates a request and keeps its figures. A request that simulate() refuses gives an outcome with its refusal.
 /// Errors  cancelled

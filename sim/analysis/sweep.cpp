@@ -116,7 +116,7 @@ Result<std::vector<double>> listed(std::string_view key, std::string_view text) 
   return values;
 }
 
-void set_problem(SimulationRequest& request, std::string_view key, std::int64_t value) {
+void set_problem(SimulationRequest& request, std::string_view key, std::int64_t value, bool keeps_kv_heads) {
   AttentionProblem& p = request.problem;
   if (key == "seq") {
     if (p.seq_kv == p.seq_q) p.seq_kv = value;
@@ -128,7 +128,7 @@ void set_problem(SimulationRequest& request, std::string_view key, std::int64_t 
   } else if (key == "batch") {
     p.batch = value;
   } else if (key == "heads") {
-    if (p.kv_heads == p.heads) p.kv_heads = value;
+    if (!keeps_kv_heads && p.kv_heads == p.heads) p.kv_heads = value;
     p.heads = value;
   }
 }
@@ -173,7 +173,7 @@ std::string to_string(const SweepAxis& axis) {
 bool same_sweep(const SweepRequest& a, const SweepRequest& b) {
   SimulationRequest base = a.base;
   base.algorithm = b.base.algorithm;
-  return a.algorithms == b.algorithms && a.axis == b.axis && same_request(base, b.base);
+  return a.algorithms == b.algorithms && a.axis == b.axis && a.keeps_kv_heads == b.keeps_kv_heads && same_request(base, b.base);
 }
 
 Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
@@ -191,7 +191,7 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
     request.tile.reset();
   } else if (find_key(key) != nullptr) {
     if (key == "head_dim") request.tile.reset();  // a kernel has a tile for each head dimension
-    set_problem(request, key, static_cast<std::int64_t>(value));
+    set_problem(request, key, static_cast<std::int64_t>(value), sweep.keeps_kv_heads);
     if (key == "block_q" || key == "block_kv" || key == "stages") {
       ProgramTile tile = chosen_tile(request).value_or(ProgramTile{});
       (key == "block_q" ? tile.block_q : key == "block_kv" ? tile.block_kv : tile.stages) = static_cast<std::int64_t>(value);

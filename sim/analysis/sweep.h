@@ -41,6 +41,7 @@ struct SweepRequest {
   SimulationRequest base;  // its algorithm is not used
   std::vector<std::string> algorithms;
   SweepAxis axis;
+  bool keeps_kv_heads = false;  // a sweep over heads leaves the key heads as they are, also where there are as many
   std::size_t size() const { return algorithms.size() * axis.values.size(); }
 };
 bool same_sweep(const SweepRequest& a, const SweepRequest& b);

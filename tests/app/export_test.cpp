@@ -283,6 +283,8 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   CHECK(asked < answered);
   CHECK(page.find("name=\"answer-1\" value=\"flash2\"") < answered);
   CHECK(page.find("data-own=\"answer-1\"") != std::string::npos);
+  CHECK(count(page, "<button type=\"button\" class=\"answer\">") == 5);
+  CHECK(count(page, "data-judge=\"{&quot;right&quot;:") == 5);
   for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
 }
 

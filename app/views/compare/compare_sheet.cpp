@@ -10,6 +10,7 @@
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 #include "sim/analysis/validation.h"
 
 namespace tilescope {
@@ -245,6 +246,7 @@ CompareRow bound_row(const RunComparison& comparison) {
 }
 
 double bytes_over(const Simulation& run, Link up, Link down) {
+  if (up == Link::hbm_read) return static_cast<double>(hbm_bytes_after_flush(run));
   return static_cast<double>(run.ledger.total(up).value + run.ledger.total(down).value);
 }
 

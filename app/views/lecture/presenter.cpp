@@ -42,10 +42,15 @@ void draw_counts(const View& view, const ClassQuestion& question) {
   }
 }
 
-/// Where the text is for reading at arm's length.
-Theme large_text(const Theme& theme) {
+/// For reading at a distance: the largest text in which the notes and the question of a page fit the window.
+Theme large_text(const Theme& theme, const LessonPage& page, const ExpressionValues* values, float width) {
   Theme large = theme;
-  large.ui = theme.heading;
+  large.ui = theme.display;
+  float needed = 0;
+  for (const Prose& note : page.notes) needed += prose_height(large, note, values, width) + theme.gap;
+  if (page.ask) needed += prose_height(large, page.ask->question, values, width);
+  constexpr float most = 0.72F;  // of what is left of the window: the answer and the next title come below
+  if (needed > most * ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
   return large;
 }
 
@@ -55,8 +60,8 @@ void draw_lesson_notes(const View& view) {
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
   const float width = ImGui::GetContentRegionAvail().x;
-  const Theme large = large_text(theme);
   const ExpressionValues* values = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
+  const Theme large = large_text(theme, page, values, width);
   wrapped_text(theme.display, theme.text, page.title);
   text_item(theme.ui, theme.text_dim,
             lesson.locked      ? tr("The class has not answered yet. Page Down shows the answer.")
@@ -72,7 +77,7 @@ void draw_lesson_notes(const View& view) {
     divider(theme);
     draw_prose(large, page.ask->question, values, width, theme.text_dim);
     if (lesson.figures != nullptr)
-      wrapped_text(theme.heading, theme.good, say(tr("Answer: {}"), answer_words(*page.ask, *lesson.figures)));
+      wrapped_text(large.ui, theme.good, say(tr("Answer: {}"), answer_words(*page.ask, *lesson.figures)));
   }
   divider(theme);
   if (lesson.page + 1 < lesson.lesson->pages.size())

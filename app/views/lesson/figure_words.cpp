@@ -118,11 +118,33 @@ std::string answer_words(const LessonQuestion& ask, const PageFigures& figures) 
       return text;
     case QuestionKind::draw:
       for (std::size_t i = 0; i < figures.curve.size(); ++i)
-        text += fmt::format("{}{} {}: {}", i > 0 ? ";  " : "", ask.x_key, format_value(ask.xs[i]),
+        text += fmt::format("{}{} {}: {}", i > 0 ? ";  " : "", key_words(ask.x_key),
+                            figure_words(ask.xs[i], is_capacity(ask.x_key) ? FigureUnit::capacity : FigureUnit::number),
                             figure_words(figures.curve[i], ask.unit));
       return text;
   }
   return text;
+}
+
+std::string key_words(std::string_view key) {
+  if (key == "seq") return "N";
+  if (key == "head_dim") return "d";
+  if (key == "heads") return tr("heads");
+  if (key == "sm.shared_bytes_per_block") return tr("shared memory of a block");
+  if (key == "l2.capacity_bytes") return tr("size of the L2");
+  if (key == "hbm.bytes_per_second") return tr("HBM bandwidth");
+  if (key == "sm.clock_hz") return tr("clock");
+  return std::string(key);
+}
+
+bool is_capacity(std::string_view key) {
+  return key == "sm.shared_bytes_per_block" || key == "l2.capacity_bytes";
+}
+
+std::vector<std::pair<std::string_view, double>> unit_suffixes(FigureUnit unit) {
+  std::vector<std::pair<std::string_view, double>> out;
+  for (const Suffix& suffix : suffixes_of(unit)) out.emplace_back(suffix.name, suffix.factor);
+  return out;
 }
 
 const char* unit_label(FigureUnit unit) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "app/model/lesson_runs.h"
 
@@ -22,5 +24,12 @@ const char* unit_label(FigureUnit unit);
 
 /// Reads what a person typed, in the unit's own terms or with one of its names: "3.5", "3.5 MB", "45 %", "1.2 ms".
 std::optional<double> typed_quantity(std::string_view text, FigureUnit unit);
+
+/// Returns the endings that a typed quantity may have, in small letters, with their factors: "kb", 1000.
+std::vector<std::pair<std::string_view, double>> unit_suffixes(FigureUnit unit);
+/// Returns what the key of a link is called in a sentence: "N" for seq.
+std::string key_words(std::string_view key);
+/// Whether the values of the key are amounts of memory.
+bool is_capacity(std::string_view key);
 
 }  // namespace tilescope

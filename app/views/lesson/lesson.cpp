@@ -98,7 +98,9 @@ void draw_reveal(const View& view, ProseTerms& terms) {
 std::string control_of(std::string_view key) {
   for (int i = 0; i <= static_cast<int>(Setting::set); ++i)
     if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
-  return find_spec_key(key) != nullptr ? fmt::format("{} → {}", tr("GPU"), key) : std::string(key);
+  if (find_spec_key(key) == nullptr) return std::string(key);
+  const std::string words = key_words(key);
+  return words == key ? fmt::format("{} → {}", tr("GPU"), key) : fmt::format("{} → {} ({})", tr("GPU"), words, key);
 }
 
 void draw_task(const View& view) {

@@ -19,6 +19,20 @@ std::string plain_number(double value) {
   return format_count(std::llround(value));
 }
 
+std::string capacity(double value) {
+  return figure_words(value, FigureUnit::capacity);
+}
+
+/// Whether the values of x lie a whole step apart: then a straight axis shows the shape of the curve as it is.
+bool evenly_spaced(const std::vector<double>& xs) {
+  const double widest = xs.back() - xs.front();
+  for (std::size_t i = 2; i < xs.size(); ++i) {
+    const double steps = (xs[i] - xs[i - 1]) / (xs[1] - xs[0]);
+    if (std::abs(steps - std::round(steps)) > 1e-9 || xs[i] - xs[i - 1] > 0.5 * widest) return false;
+  }
+  return true;
+}
+
 /// The next round number: 1, 1.5, 2, 3, … times a power of ten.
 double round_up(double value) {
   if (!(value > 0)) return 1;
@@ -67,6 +81,14 @@ std::string (*tick_of(FigureUnit unit))(double) {
   return &tick<FigureUnit::number>;
 }
 
+/// "HBM bytes": the figure of the curve, where it is one; else its unit.
+std::string curve_title(const LessonQuestion& ask) {
+  const std::string& figure = ask.curve.text;
+  if (figure == "hbm") return tr("HBM bytes");
+  if (figure == "extra_hbm") return tr("Extra memory, bytes");
+  return unit_label(ask.unit);
+}
+
 struct CurvePlot {
   Rect area;
   Plot plot;
@@ -79,12 +101,15 @@ CurvePlot begin_plot(const View& view) {
   const float width = ImGui::GetContentRegionAvail().x, height = std::round(std::min(260 * theme.scale, 0.74F * width));
   const Rect area = {at, {at.x + width, at.y + height}};
   PlotAxis x;
-  x.title = ask.x_key == "seq" ? "N" : ask.x_key;
-  x.low = ask.xs.front() / 1.15;
-  x.high = ask.xs.back() * 1.15;
-  x.base = 2;
-  x.format = &plain_number;
+  x.log = !evenly_spaced(ask.xs);
+  x.title = x.log ? say(tr("{}, logarithmic"), key_words(ask.x_key)) : key_words(ask.x_key);
+  const double room = 0.05 * (ask.xs.back() - ask.xs.front());
+  x.low = x.log ? ask.xs.front() / 1.15 : std::max(0.0, ask.xs.front() - room);
+  x.high = x.log ? ask.xs.back() * 1.15 : ask.xs.back() + room;
+  x.ticks = ask.xs;
+  x.format = is_capacity(ask.x_key) ? &capacity : &plain_number;
   PlotAxis y;
+  y.title = curve_title(ask);
   y.log = false;
   y.low = 0;
   y.high = top_of(view.lesson);

@@ -13,21 +13,27 @@
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
 namespace {
 
+/// Bytes of a tensor over a link so far. What is dirty in the L2 counts as written to HBM: it is owed.
+double tensor_bytes(const Lane& lane, Tensor tensor, Link link) {
+  std::int64_t bytes = lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)];
+  if (link == Link::hbm_write) bytes += lane.state.l2_dirty[tensor.index()];
+  return static_cast<double>(bytes);
+}
+
 double bytes_now(const Lane& lane, Link a, Link b) {
   double sum = 0;
-  for (Tensor tensor : lane.simulation->program->tensors()) {
-    const auto& row = lane.state.traffic[tensor.index()];
-    sum += static_cast<double>(row[static_cast<std::size_t>(a)] + row[static_cast<std::size_t>(b)]);
-  }
+  for (Tensor tensor : lane.simulation->program->tensors()) sum += tensor_bytes(lane, tensor, a) + tensor_bytes(lane, tensor, b);
   return sum;
 }
 
 double bytes_total(const Lane& lane, Link a, Link b) {
+  if (a == Link::hbm_read) return static_cast<double>(hbm_bytes_after_flush(*lane.simulation));
   return static_cast<double>(lane.simulation->ledger.total(a).value + lane.simulation->ledger.total(b).value);
 }
 
@@ -59,7 +65,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
     double sum = 0;  // stacked by tensor; traffic towards HBM is hatched
     for (Link link : {up, down}) {
       for (Tensor tensor : lane.simulation->program->tensors()) {
-        const auto bytes = static_cast<double>(lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)]);
+        const double bytes = tensor_bytes(lane, tensor, link);
         if (bytes <= 0) continue;
         quads.add({.min = {x(sum), parts.bar.min.y},
                    .max = {x(sum + bytes), parts.bar.max.y},
@@ -79,8 +85,9 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
             first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
   draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
   hit_area(counter.name, rect);
-  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text),
-               tr("The mark is the total of the run. Both sides have one scale."));
+  std::string body = tr("The mark is the total of the run. Both sides have one scale.");
+  if (up == Link::hbm_read) add_line(body, tr("Counts bytes read, written, and dirty in the L2: those are written later."));
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text), body);
 }
 
 /// Draws every SM as a cell, filled by its block's progress.
@@ -139,7 +146,9 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.playback.cycle, end_of(lane));
-  const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
+  const auto bytes = [&](double value) {
+    return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(static_cast<std::int64_t>(value)));
+  };
   const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
@@ -265,9 +274,11 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
-    if (ImGui::IsItemHovered())
-      item_tooltip(theme, i == 0 ? tr("HBM, both ways") : tr("L2↔SM, both ways"),
-                   race_by_tensor(*left.simulation, *right.simulation, up, down));
+    if (ImGui::IsItemHovered()) {
+      std::string body = race_by_tensor(*left.simulation, *right.simulation, up, down);
+      if (i == 0) add_line(body, tr("With the final write-back of what is still dirty in the L2."));
+      item_tooltip(theme, i == 0 ? tr("HBM, both ways") : tr("L2↔SM, both ways"), body);
+    }
   }
 }
 

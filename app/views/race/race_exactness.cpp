@@ -92,7 +92,9 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const Rect line = {{rect.min.x + pad, rect.min.y + 2 * scale}, {rect.max.x - pad, rect.min.y + 2 * scale + metrics.small_line}};
   const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
   hit_area("same answer", line);
-  item_tooltip(theme, sentences.back(), sentences.front());
+  std::string whole = sentences.front();
+  add_line(whole, tr("HBM bytes include the final write-back of what is still dirty in the L2."));
+  item_tooltip(theme, sentences.back(), whole);
   for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;
     draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);

@@ -8,6 +8,7 @@
 #include "app/ui/say.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -27,10 +28,13 @@ Tensor counterpart(const Simulation& run, Tensor tensor) {
 
 std::int64_t both_ways(const Simulation& run, Tensor tensor, Link up, Link down) {
   const Tensor own = counterpart(run, tensor);
-  return own ? run.ledger.total(own, up).value + run.ledger.total(own, down).value : 0;
+  if (!own) return 0;
+  if (up == Link::hbm_read) return hbm_bytes_after_flush(run, own);
+  return run.ledger.total(own, up).value + run.ledger.total(own, down).value;
 }
 
 std::int64_t in_all(const Simulation& run, Link up, Link down) {
+  if (up == Link::hbm_read) return hbm_bytes_after_flush(run);
   return run.ledger.total(up).value + run.ledger.total(down).value;
 }
 
@@ -50,9 +54,10 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
   reason.bound = slow.bound;
   if (slow.bound != Bound::latency) reason.busy = slow.utilisation[static_cast<std::size_t>(slow.bound)];
   reason.hbm_busy = slow.utilisation[static_cast<std::size_t>(Bound::hbm)];
-  const auto hbm = static_cast<double>(in_all(slow, Link::hbm_read, Link::hbm_write));
-  reason.same_hbm = slow.request.gpu.has_l2() &&
-                    std::abs(hbm - static_cast<double>(in_all(fast, Link::hbm_read, Link::hbm_write))) <= alike * hbm;
+  const auto until_the_end = [](const Simulation& run) {
+    return static_cast<double>(run.ledger.total(Link::hbm_read).value + run.ledger.total(Link::hbm_write).value);
+  };
+  reason.same_hbm = slow.request.gpu.has_l2() && std::abs(until_the_end(slow) - until_the_end(fast)) <= alike * until_the_end(slow);
   if (slow.bound != Bound::hbm && slow.bound != Bound::l2) return reason;
 
   const Link up = slow.bound == Bound::hbm ? Link::hbm_read : Link::l2_to_sm;
@@ -105,7 +110,7 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   if (reason.tensors.empty()) {
     const std::string text = without_bytes(reason, slow, fast);
     if (!reason.same_hbm) return {text};
-    return {text + " " + tr("The L2 holds everything, so HBM traffic is identical."), text};
+    return {text + " " + tr("The L2 holds everything: HBM traffic is identical until the run ends."), text};
   }
   std::string names(to_string(reason.tensors.front()));
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));

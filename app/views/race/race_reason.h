@@ -21,14 +21,14 @@ struct RaceReason {
   std::vector<Tensor> tensors;
   std::int64_t slower = 0, faster = 0;  // their bytes on the link that bounds
   double share = 0;                     // of the slower run's traffic on that link
-  bool same_hbm = false;                // the L2 hides the difference from HBM
+  bool same_hbm = false;                // the L2 hides the difference from HBM until the run ends
 };
 RaceReason race_reason(const Simulation& first, const Simulation& second);
 
 /// Returns the reason as sentences, longest first; empty if there is none.
 std::vector<std::string> race_sentences(const Simulation& first, const Simulation& second);
 
-/// Returns one line per tensor on `up` plus `down`: "S: 2.05 kB, 0 B".
+/// Returns one line per tensor on `up` plus `down`: "S: 2.05 kB, 0 B". HBM includes the write-back of what is dirty at the end.
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down);
 
 }  // namespace tilescope

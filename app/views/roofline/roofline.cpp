@@ -108,7 +108,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < point->ridge;
   const std::string ridge = level != nullptr ? format_value(std::round(point->ridge)) : std::string();
   const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
-  const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth && nearest.share >= 0.5;
+  const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth;
   const char* sentence = below && !at_memory ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({})")
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({})")
                                  : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({})");

@@ -285,6 +285,14 @@ std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t
                  {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
 }
 
+/// Whether the launch of the last operation is over and the next has not begun.
+bool between_launches(const Lane& lane) {
+  const auto launches = lane.simulation->trace->launches();
+  for (std::size_t i = 1; i < launches.size(); ++i)
+    if (lane.state.cycle > launches[i - 1].end && lane.state.cycle < launches[i].start) return true;
+  return false;
+}
+
 void draw_focus_box(StageContext& context) {
   const Theme& theme = context.theme;
   const StageLayout& layout = context.layout();
@@ -292,6 +300,10 @@ void draw_focus_box(StageContext& context) {
   context.flush();
   draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, focus_title(context));
   if (!context.lane.operation) return;
+  if (between_launches(context.lane)) {
+    draw_text(context.list, theme.ui, layout.operation_line, theme.text_dim, tr("between two launches"));
+    return;
+  }
   const Operation& operation = *context.lane.operation;
   const Tensor tensor = operation.dst != Slot::none      ? tensor_of(operation.dst)
                         : operation.src[0] != Slot::none ? tensor_of(operation.src[0])

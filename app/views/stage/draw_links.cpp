@@ -104,8 +104,9 @@ void draw_lane(StageContext& context, const TensorBox& box) {
 
   const std::int64_t up = traffic(context, box.tensor, Link::hbm_read), down = traffic(context, box.tensor, Link::hbm_write);
   std::vector<std::string> lines;
-  if (up > 0) lines.push_back(std::string("\u2191 ") + format_bytes(Bytes(up)));
-  if (down > 0) lines.push_back(std::string("\u2193 ") + format_bytes(Bytes(down)));
+  const char* about = context.lane.state.traffic_exact ? "" : "≈ ";
+  if (up > 0) lines.push_back(std::string("\u2191 ") + about + format_bytes(Bytes(up)));
+  if (down > 0) lines.push_back(std::string("\u2193 ") + about + format_bytes(Bytes(down)));
   const float line = context.metrics.small_line;
   float y = std::round(box.lane_note.center().y - line * static_cast<float>(lines.size()) / 2);
   context.flush();

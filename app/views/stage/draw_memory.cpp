@@ -20,6 +20,16 @@ struct Part {
   double begin = 0, room = 0, resident = 0, dirty = 0;
 };
 
+/// Bytes of a tensor in the L2. The model books lines when they are asked for; here they count once their bytes have come.
+double resident_bytes(const StageContext& context, Tensor tensor) {
+  const auto& traffic = context.lane.state.traffic[tensor.index()];
+  const auto came =
+      static_cast<double>(traffic[static_cast<std::size_t>(Link::hbm_read)] + traffic[static_cast<std::size_t>(Link::sm_to_l2)]);
+  const double copies = std::max(context.simulation().request.gpu.l2_partitions, 1.0);
+  const auto booked = static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
+  return context.lane.state.traffic_exact ? std::min(booked, copies * came) : booked;
+}
+
 struct BarScale {
   double bytes = 1;   // that the whole bar stands for
   bool whole = true;  // false: only the part that the tensors can fill, so that it is visible
@@ -35,7 +45,7 @@ BarScale bar_scale(const StageContext& context) {
     // Data read from both sides lie in both partitions.
     const double bytes =
         static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
-    scale.parts.push_back({tensor.tensor, footprint, bytes, static_cast<double>(context.lane.state.l2_resident[at(tensor.tensor)]),
+    scale.parts.push_back({tensor.tensor, footprint, bytes, resident_bytes(context, tensor.tensor),
                            static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
@@ -78,7 +88,7 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
                      .hatch = Hatch::diagonal});
   if (context.hit(room)) {
     context.tip(fill_in(tr("{} in the L2"), {std::string(to_string(part.tensor))}),
-                fill_in(tr("{} resident"), {format_exact_bytes(Bytes(context.lane.state.l2_resident[at(part.tensor)]))}) + "\n" +
+                fill_in(tr("{} resident"), {format_exact_bytes(Bytes(std::llround(part.resident)))}) + "\n" +
                     fill_in(tr("{} dirty (hatched): written back when evicted"),
                             {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
                 part.tensor);
@@ -246,7 +256,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
 
-/// Draws "r4 w1" on a cell: loads and stores so far. A larger tile would save the repeated loads.
+/// Draws "↑4 ↓1" on a cell: loads and stores so far, as the links beside it point. A larger tile would save the repeated loads.
 void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows),
               width = box.cells.width() / static_cast<float>(box.shown_cols);
@@ -259,8 +269,8 @@ void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& 
       const CellHistory cell = cells.cell(row, col);
       const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle);
       std::string text;
-      if (reads > 0) text.append("r").append(std::to_string(reads));
-      if (writes > 0) text.append(text.empty() ? "w" : " w").append(std::to_string(writes));
+      if (reads > 0) text.append("\u2191").append(std::to_string(reads));
+      if (writes > 0) text.append(text.empty() ? "\u2193" : " \u2193").append(std::to_string(writes));
       if (text.empty() || text_width(context.theme.mono_small, text) > width - context.px(6)) continue;
       const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
                      y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
@@ -317,6 +327,8 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
     }
     context.flush();
     draw_counts(context, box, cells);
+  } else if (context.view.lesson.locked) {
+    return;  // that a tensor is never stored answers many a question
   } else {
     draw_absent(context, box, tensor);
   }
@@ -369,8 +381,7 @@ void draw_l2(StageContext& context) {
   context.box(layout.l2);
   const BarScale scale = bar_scale(context);
   double resident = 0;
-  for (Tensor tensor : context.simulation().program->tensors())
-    resident += static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
+  for (Tensor tensor : context.simulation().program->tensors()) resident += resident_bytes(context, tensor);
   const double full = l2_share(gpu, resident);
   for (const Rect& bar : layout.l2_bars) {
     context.quads.add({.min = bar.min, .max = bar.max, .radius = context.px(3), .fill = with_alpha(theme.text_faint, 0.10F)});

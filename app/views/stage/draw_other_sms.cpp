@@ -29,6 +29,7 @@ const char* resting_text(const StageContext& context, int sm) {
 }
 
 std::string activity_text(StageContext& context, int sm) {
+  if (context.lane.state.cycle <= 0) return tr("not started");
   const SmActivity activity = sm_activity(*context.simulation().trace, sm, context.lane.state.cycle);
   if (activity.doing) {
     const BlockOperations& block = operations_of_run(context, activity.doing->run);

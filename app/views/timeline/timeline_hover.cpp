@@ -241,6 +241,9 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   text.body =
       say(tr("{} of the usable {} ({} of {})"), format_percent(rate / curve.ceiling), format_bandwidth(curve.ceiling * clock),
           format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
+  if (hbm && gpu.hbm_read_rate().value > gpu.hbm_rate().value)
+    add_line(text.body, say(tr("Usable is the rate of reads only; reads and writes mixed reach {}."),
+                            format_bandwidth(gpu.hbm_rate().value * clock)));
   add_line(text.body, say(tr("Around cycle {}, all SMs"),
                           format_cycles(Cycles(window.cycle_at(mouse.x, layout.plot.min.x, layout.plot.width())))));
   return text;

@@ -84,7 +84,12 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     const std::string ceiling =
         curve.ceiling > 0 ? "≤ " + format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : std::string(tr("none"));
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
-    draw_name(list, theme.ui_small, size, after_name, theme.text_faint, ceiling, Align::right);
+    const GpuSpec& gpu = simulation.request.gpu;
+    // Reads and writes mixed stay below it.
+    const bool of_reads = row.kind == TimelineRow::Kind::hbm && gpu.hbm_read_rate().value > gpu.hbm_rate().value;
+    const std::string longer = of_reads ? say(tr("reads {}"), ceiling) : ceiling;
+    const bool fits = text_width(theme.ui_small, longer) * size <= after_name.width() * theme.ui_small->FontSize;
+    draw_name(list, theme.ui_small, size, after_name, theme.text_faint, fits ? longer : ceiling, Align::right);
   }
 }
 

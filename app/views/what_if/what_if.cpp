@@ -250,7 +250,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const double noise = table.noise();
   std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
   if (noise > 0)
-    detail.append(" ").append(say(tr("Grey: up to {}, as much as another order of the blocks changes."), format_percent(noise)));
+    detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
   study_head(view, finding(table, limit), detail);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);

@@ -60,6 +60,13 @@ TEST_CASE("output: a file that the command reads is not overwritten, under whate
   CHECK(folder.entries() == 4);
 }
 
+TEST_CASE("output: a picture whose name promises another format is refused before the work") {
+  const TemporaryFolder folder;
+  refused({"render", "--out", folder.path("a.jpg")}, 2, "would be a PNG: end its name in .png");
+  refused({"sweep", "--over", "seq=16,32", "--png", folder.path("a.svg")}, 2, "would be a PNG: end its name in .png");
+  CHECK(folder.entries() == 0);
+}
+
 TEST_CASE("output: the bundle that validate finds by itself is not overwritten") {
   const TemporaryFolder folder;
   namespace fs = std::filesystem;

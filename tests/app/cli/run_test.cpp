@@ -218,7 +218,7 @@ TEST_CASE("run: what does not belong together is refused") {
   CHECK(contains(refused_run(with_fixture(out, {"--device", "tpu"}), out), "--device is given more than once"));
   const std::string file = folder.file("file", "x");
   CHECK(contains(run_program(with_fixture(file, {})).err, "is a file: name a folder"));
-  CHECK(contains(run_program(with_fixture(folder.path("none/out"), {})).err, "cannot make the folder"));
+  CHECK(contains(run_program(with_fixture(folder.path("none/out"), {})).err, "there is no folder"));
 }
 
 TEST_CASE("run: an input in the folder of the results is not overwritten") {

@@ -44,6 +44,16 @@ TEST_CASE("sweep: ranges double, add, and list") {
   CHECK(values_of("l2.capacity_bytes=0,1048576").front() == 0);
 }
 
+TEST_CASE("sweep: over heads, key heads follow unless they were given") {
+  SweepRequest sweep = small_sweep("heads=3,4", toy_gpu());
+  sweep.base.problem.heads = sweep.base.problem.kv_heads = 2;
+  CHECK(request_at(sweep, "flash2", 3)->problem.kv_heads == 3);
+  sweep.keeps_kv_heads = true;
+  CHECK(request_at(sweep, "flash2", 3)->problem.kv_heads == 2);
+  CHECK_FALSE(check(request_at(sweep, "flash2", 3)->problem));
+  CHECK(check(request_at(sweep, "flash2", 4)->problem));
+}
+
 TEST_CASE("sweep: a step too small to lead to another number is refused instead of being taken forever") {
   CHECK(refused_axis("seq=64:128:+1e-20").find("use a larger step") != std::string::npos);
   CHECK(refused_axis("seq=64:128:x1.00000000000001").find("use a larger factor") != std::string::npos);
