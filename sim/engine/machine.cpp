@@ -247,6 +247,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
     if (plain && timing->issued > 0)
       longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
     if (!plain) longer = crowded(sm, block, *timing, start);
+    if (are_disturbed_) longer += wait_beside_products(sm, op.number(), start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
       issued = timing->issued;
@@ -526,6 +527,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
     }
   }
   are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
+  are_disturbed_ = builder_.is_disturbed();
   // The first wave goes round robin over the SMs. Later blocks go to the first free slot.
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(blocks_per_sm) && next_block_ < blocks_; ++slot) {
     if (const std::int64_t left = blocks_ - next_block_; left < static_cast<std::int64_t>(sms_.size())) {

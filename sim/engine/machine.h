@@ -205,6 +205,25 @@ class Machine {
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
     return std::max(0.0, timing.issued * std::min(taken_by_others(sm, block, start), 1.0) - timing.spare);
   }
+  /// Returns by how much the products that run at `start` delay an operation, and lets products wait for what it takes from them.
+  /// The register file is what they share (docs/model.md).
+  double wait_beside_products(Sm& sm, std::uint32_t op_class, double start, double duration) const {
+    const BesideProducts& beside = builder_.op_class(op_class).beside;
+    double& pipe = sm.free[pipe_of(Server::tensor)];
+    const double left = std::max(sm.products.busy_until(), pipe) - start;
+    if (left <= 0 || beside.waits + beside.takes <= 0) return 0;
+    const double part = std::min(1.0, left / (duration + beside.waits)), waits = part * beside.waits, takes = part * beside.takes;
+    if (sm.products.busy_until() > start)
+      sm.products.delay(takes);
+    else
+      pipe += takes;
+    // Others of its scheduler wait too.
+    for (const Server server : {Server::exp, Server::fp32}) {
+      double& free = sm.free[pipe_of(server)];
+      free = std::max(free, start) + waits;
+    }
+    return waits;
+  }
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
   void note_issue_rate(Resident& block, float issued, double duration) const {
     if (are_crowded_ && issued > 0)
@@ -280,6 +299,7 @@ class Machine {
   std::int64_t stride_ = 0;  // of a persistent launch that does not draw: turns from a place's block to its next; otherwise 0
   std::vector<double> warps_a_scheduler_;  // of each group of a block
   bool are_crowded_ = false;               // several groups share an SM
+  bool are_disturbed_ = false;             // see wait_beside_products()
   double launch_end_ = 0;
   double next_start_ = 0;  // earliest start of the next block
   BlockOperations scratch_;

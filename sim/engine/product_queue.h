@@ -43,6 +43,10 @@ class ProductQueue {
     issuing_.push_back(product);
     fill();
   }
+  /// Returns when the tensor cores have done all that is in the queue.
+  double busy_until() const { return free_; }
+  /// Lets what is queued from now on wait for `cycles` more.
+  void delay(double cycles) { free_ += cycles; }
   /// Returns when the next group has issued its product, if no other begins before; infinite if none is issuing.
   double next_issued() const { return issuing_.empty() ? never : issued_at(issuing_[next()]); }
   /// Removes the product that is issued next, and returns it with its end.

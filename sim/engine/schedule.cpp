@@ -118,6 +118,16 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
                own = counts.issued / warps * instruction_cycles(needs) - beside;
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (!on_tensor_cores) of(Server::tensor) = taken;
+  if (is_disturbed() && !on_tensor_cores) {
+    // An fp32 instruction takes a place in the register file from the products. Between exponentials it mostly finds a free one: a
+    // compiler also puts the additions of the row sum there.
+    const bool spread_out = op.kind == OpKind::exp || op.kind == OpKind::row_sum;
+    const double fp32_takes = spread_out ? gpu_.sm_wgmma_mixed_cycles : gpu_.sm_wgmma_fp32_cycles;
+    c.beside.waits = static_cast<float>(
+        (counts.alu * gpu_.sm_beside_wgmma_alu_cycles + counts.exp * gpu_.sm_beside_wgmma_exp_cycles) / gpu_.sm_sub_partitions);
+    c.beside.takes =
+        static_cast<float>((counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes) / gpu_.sm_sub_partitions);
+  }
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 

@@ -52,10 +52,17 @@ struct alignas(64) OpTiming {
 };
 static_assert(sizeof(OpTiming) == 64);
 
+/// What an operation and the wgmma products that run beside it cost one another, in cycles of the SM.
+struct BesideProducts {
+  float waits = 0;  // of the operation, if products run all the time
+  float takes = 0;  // of the tensor cores' time
+};
+
 struct OpClass {
   using Key = std::array<std::int64_t, 9>;
   Key key{};  // determines everything below
   OpTiming timing;
+  BesideProducts beside;
   double busy_cycles = 0;  // occupied time that its lane shows: of its pipe, or of the SM's port
   double bank_cycles = 0;  // of the memory pipe, for reads and writes of shared memory
   Unit unit = Unit::sync;
@@ -171,6 +178,10 @@ class ScheduleBuilder {
   bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
   /// Returns the cost of a block of this launch before its first operation.
   const OpTiming& setup() const { return setup_; }
+  /// Returns whether the launch's products are wgmma, which other instructions of the SM disturb.
+  bool is_disturbed() const {
+    return needs_.has_products && needs_.instruction == ProductInstruction::wgmma && instructions_wait();
+  }
   /// Return the number of warp groups in a block of this launch, and the warps of one.
   std::size_t group_count() const { return group_needs_.size(); }
   double warps_of(std::size_t group) const { return group_needs_[group].threads / 32.0; }

@@ -183,6 +183,10 @@ std::string cuda_operation(const ExprNode& node, bool rounded, std::string_view 
     form = "expr_tanh({0})";
   } else if (node.op == ExprOp::sigmoid) {
     form = "expr_sigmoid({0})";
+  } else if (!rounded && node.op == ExprOp::sin) {
+    form = "expr_sin({0})";
+  } else if (!rounded && node.op == ExprOp::cos) {
+    form = "expr_cos({0})";
   }
   return fmt::format(fmt::runtime(form), a, b, c);
 }

@@ -38,7 +38,7 @@ bool has_profile(std::string_view id) {
 
 TEST_CASE("profile: every recorded launch has the registers, threads and shared memory of its kernel's profile") {
   // Backward passes have a bundle of their own, of one GPU so far.
-  for (const char* gpu : {"h200", "h100", "h200-backward"}) {
+  for (const char* gpu : {"h200", "h100", "h200-backward", "h100-backward", "h200-ladder", "h100-ladder"}) {
     const bool backward = std::string_view(gpu).ends_with("-backward");
     if (backward && !std::filesystem::exists(path_of(gpu))) {
       skip_test(std::string(gpu) + " is not recorded");

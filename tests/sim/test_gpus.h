@@ -82,6 +82,11 @@ inline GpuSpec h200_gpu() {
   gpu.sm_wgmma_issue_cycles = 12;
   gpu.sm_wgmma_queue = 6.3;
   gpu.sm_wgmma_latency_cycles = 62;
+  gpu.sm_beside_wgmma_alu_cycles = 1.96;
+  gpu.sm_beside_wgmma_exp_cycles = 2.66;
+  gpu.sm_wgmma_fp32_cycles = 0.98;
+  gpu.sm_wgmma_mixed_cycles = 0.34;
+  gpu.sm_wgmma_alu_cycles = 0.22;
   gpu.sm_mbarrier_cycles = 71;
   gpu.sm_mbarrier_wait_cycles = 48;
   gpu.sm_named_barrier_cycles = 32;
