@@ -174,7 +174,7 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
       const bool word = names[i] == "algorithm" || names[i] == "bound_by" || names[i] == "refusal";
       if (word)
         point[names[i]] = fields[i];
-      else if (check_document(fields[i], DocumentKind::json, origin))
+      else if (!fields[i].empty() && check_document(fields[i], DocumentKind::json, origin))  // an empty cell: no theory
         point[names[i]] = Json::parse(fields[i]);
     }
     if (const Status taken = take_point(point, origin, result); !taken) return taken;

@@ -23,9 +23,9 @@ TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest 
   CHECK(bottleneck_text(Bound::hbm, &large) == "Bottleneck: HBM bandwidth");
   CHECK(next_limit_text(large) == "Without it: 2.5× faster, then limited by the tensor cores");
   CHECK(bottleneck_text(Bound::hbm, &little) == "No single bottleneck, busiest: HBM bandwidth");
-  CHECK(next_limit_text(little) == "Without it: 1.02× faster");
+  CHECK(next_limit_text(little) == "Without HBM bandwidth alone: 1.02× faster");
   const NextLimit slower = limit_that_saves(-0.05);
-  CHECK(next_limit_text(slower) == "Without it: no faster");
+  CHECK(next_limit_text(slower) == "Without HBM bandwidth alone: no faster");
   CHECK(bottleneck_text(Bound::latency, &slower) == "No single bottleneck");
   CHECK(bottleneck_text(Bound::hbm, nullptr) == "Bottleneck: HBM bandwidth");
 }
