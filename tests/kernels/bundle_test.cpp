@@ -51,6 +51,9 @@ MeasurementBundle some_bundle() {
   b.counter_names = {{"hbm_read_bytes", "dram__bytes_read.sum"}};
   b.cases = {some_case(engine), some_case(engine), {}};
   b.cases[2].refused = "no permission";
+  b.cases[1].presets = {"sliding_window:window=256", "softcap:cap=20"};
+  b.cases[1].masks = {"q - kv < 7"};
+  b.cases[1].score = "score * 2";
   return b;
 }
 

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -89,6 +91,21 @@ TEST_CASE("suite: what is written is read back") {
   CHECK(*read == default_suite());
 }
 
+TEST_CASE("suite: a mask is a word of presets, with or without causal") {
+  const std::string line = "flex 1 8 8 1024 1024 64 fp16 causal+softcap:cap=30+sliding_window:window=100 judge";
+  const auto read = suite_from_text(line);
+  REQUIRE_MESSAGE(read, (read ? std::string() : read.error().sentence.text()));
+  CHECK(read->front().problem.causal);
+  CHECK(read->front().presets == std::vector<std::string>{"softcap:cap=30", "sliding_window:window=100"});
+  CHECK(to_text(read->front()) == line);
+  for (const char* suite : {"flex", "ladder", "h100"}) {
+    CAPTURE(suite);
+    std::ifstream file(std::string(TILESCOPE_SOURCE_DIR "/assets/suites/") + suite + ".txt");
+    const auto cases = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
+    CHECK_MESSAGE(cases, (cases ? std::string() : cases.error().sentence.text()));
+  }
+}
+
 TEST_CASE("suite: a line that is no case is named with what is wrong") {
   struct Wrong {
     const char *text, *says;
@@ -101,6 +118,11 @@ TEST_CASE("suite: a line that is no case is named with what is wrong") {
         Wrong{"flash2 1 1 1 64 64 64 fp16 round build", "'round' is no mask"},
         Wrong{"flash2 1 3 2 64 64 64 fp16 full build", "line 1"},
         Wrong{"flash2 1 1 1 64 64 64 fp16 full build now", "one word too many"},
+        Wrong{"flex 1 1 1 64 64 64 fp16 causal+ build", "'causal+' is no mask"},
+        Wrong{"flex 1 1 1 64 64 64 fp16 sliding_windw build", "sliding_window"},
+        Wrong{"flex 1 1 1 64 64 64 fp16 document build", "doc"},
+        Wrong{"flex 1 1 1 64 64 64 fp16 alibi+softcap build", "both change the score"},
+        Wrong{"flash2 1 1 1 64 64 64 fp16 alibi build", "flash2 takes no preset"},
         Wrong{"softmax_safe 1 1 1 64 64 64 fp16 causal build", "takes no mask"}}) {
     const Result<std::vector<SuiteCase>> read = suite_from_text(wrong.text);
     REQUIRE_FALSE(read);

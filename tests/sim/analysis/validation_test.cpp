@@ -138,6 +138,23 @@ TEST_CASE("validation: a case has the worst verdict of its figures, and none wit
   CHECK(counts.beyond() == 2);
 }
 
+TEST_CASE("validation: a case with presets is simulated with its mask, and named by it") {
+  const GpuSpec gpu = toy_gpu();
+  MeasuredCase plain = synthetic_case("flex", problem_of(2, 128, 16), {16, 16}, gpu, 1.0);
+  MeasuredCase window = plain;
+  window.presets = {"sliding_window:window=20"};
+  CHECK(short_text(window) == short_text(plain.problem) + " sliding_window:window=20");
+  const auto whole = simulate_case(gpu, plain), part = simulate_case(gpu, window);
+  REQUIRE(whole);
+  REQUIRE(part);
+  CHECK(part->figure(Figure::l2_to_sm)->simulated < 0.7 * whole->figure(Figure::l2_to_sm)->simulated);
+  window.presets = {"document"};  // its table is not recorded
+  const auto refused = simulate_case(gpu, window);
+  REQUIRE(refused);
+  CHECK(refused->not_simulated.find("doc") != std::string::npos);
+  CHECK(refused->verdict() == Verdict::fails);
+}
+
 TEST_CASE("validation: a known miss applies to its own kernel, problem and figure alone") {
   const GpuSpec gpu = toy_gpu();
   const AttentionProblem problem = problem_of(2, 128, 16);

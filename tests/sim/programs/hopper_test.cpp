@@ -180,6 +180,46 @@ TEST_CASE("hopper: loads of a persistent block wait until the block before has r
   CHECK(checked > 0);
 }
 
+TEST_CASE("hopper: persistent blocks that do not draw take every n-th tile") {
+  const GpuSpec gpu = toy_gpu();
+  const auto fixed = run("hopper_persistent", problem(256, 16, true), ProgramTile(32, 16), gpu);
+  const int places = fixed->launches.front().blocks_per_sm;
+  const std::int64_t resident = std::int64_t{places} * gpu.sm_count;
+  std::map<std::int32_t, std::vector<std::int64_t>> of_sm;
+  std::size_t blocks = 0;
+  for (const BlockRun& each : fixed->trace->runs()) {
+    std::vector<std::int64_t>& found = of_sm[each.sm];
+    if (std::find(found.begin(), found.end(), each.block % resident) == found.end()) found.push_back(each.block % resident);
+    ++blocks;
+  }
+  CHECK(blocks == 32);
+  REQUIRE(static_cast<std::int64_t>(blocks) > resident);
+  for (const auto& [sm, found] : of_sm) CHECK(found.size() <= static_cast<std::size_t>(places));
+}
+
+TEST_CASE("hopper: products and the arithmetic beside them slow each other down, and only where products are wgmma") {
+  GpuSpec apart = h200_gpu();
+  apart.sm_beside_wgmma_alu_cycles = apart.sm_beside_wgmma_exp_cycles = 0;
+  apart.sm_wgmma_fp32_cycles = apart.sm_wgmma_mixed_cycles = apart.sm_wgmma_alu_cycles = 0;
+  AttentionProblem p = problem(2048, 128);
+  p.heads = p.kv_heads = 16;
+  const ProgramTile tile(128, 128);
+  const double beside = run("hopper_ping_pong", p, tile, h200_gpu())->cycles.value,
+               alone = run("hopper_ping_pong", p, tile, apart)->cycles.value;
+  CHECK(beside > 1.08 * alone);
+  CHECK(beside < 1.4 * alone);
+  const ProgramTile smaller(128, 64);
+  CHECK(run("flash2", p, smaller, h200_gpu())->cycles.value == run("flash2", p, smaller, apart)->cycles.value);
+  // Either half of it counts.
+  GpuSpec half = apart;
+  half.sm_wgmma_fp32_cycles = h200_gpu().sm_wgmma_fp32_cycles;
+  CHECK(run("hopper_ping_pong", p, tile, half)->cycles.value > 1.01 * alone);
+  half = apart;
+  half.sm_beside_wgmma_exp_cycles = h200_gpu().sm_beside_wgmma_exp_cycles;
+  p.head_dim = 64;
+  CHECK(run("hopper_ping_pong", p, tile, half)->cycles.value > 1.01 * run("hopper_ping_pong", p, tile, apart)->cycles.value);
+}
+
 TEST_CASE("hopper: with a causal mask the longest rows start first, without a flag") {
   const AttentionProblem p = problem(256, 16, true);
   const ProgramTile tile(32, 16);
