@@ -14,12 +14,15 @@ GpuSpec without_limit(GpuSpec gpu, Bound bound) {
       // Here a rate of 0 would be a GPU without wgmma.
       if (gpu.sm_wgmma_flops_per_cycle > 0) gpu.sm_wgmma_flops_per_cycle = std::numeric_limits<double>::infinity();
       gpu.sm_product_issue_cycles = gpu.sm_product_mixed_cycles = 0;
+      gpu.sm_beside_wgmma_alu_cycles = gpu.sm_beside_wgmma_exp_cycles = 0;
+      gpu.sm_wgmma_fp32_cycles = gpu.sm_wgmma_mixed_cycles = gpu.sm_wgmma_alu_cycles = 0;
       break;
     case Bound::exp:
-      gpu.sm_exps_per_cycle = 0;
+      gpu.sm_exps_per_cycle = gpu.sm_beside_wgmma_exp_cycles = 0;
       break;
     case Bound::fp32:
       gpu.sm_fp32_flops_per_cycle = gpu.sm_issues_per_cycle = gpu.sm_alu_lanes_per_cycle = 0;
+      gpu.sm_beside_wgmma_alu_cycles = gpu.sm_wgmma_fp32_cycles = gpu.sm_wgmma_mixed_cycles = gpu.sm_wgmma_alu_cycles = 0;
       break;
     case Bound::l2:
       gpu.l2_bytes_per_cycle = gpu.l2_write_bytes_per_cycle = gpu.l2_copy_bytes_per_cycle = 0;
