@@ -3,7 +3,9 @@
 //   arguments ──CLI11──► texts by flag ──build()──► CommandLine
 #include "app/cli/command_line.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -209,6 +211,15 @@ class CommandLineBuilder {
     return number ? std::optional(*number) : std::nullopt;
   }
 
+  void read(std::string_view name, auto parse, auto& target) {
+    const std::string* given = text(name);
+    if (given == nullptr) return;
+    if (const auto value = parse(name, *given))
+      target = *value;
+    else
+      keep(value.error());
+  }
+
   /// Parses one of a few names.
   template <class T, class From>
   void choice(std::string_view name, std::span<const std::string_view> names, From from, T& target) {
@@ -218,6 +229,18 @@ class CommandLineBuilder {
       target = *value;
     else
       keep(Error{fmt::format("{} is '{}': {}", name, printable(*given), name_hint(*given, names))});
+  }
+
+  /// The same for names that only this flag has.
+  template <class T, std::size_t n>
+  void choice(std::string_view name, const std::pair<std::string_view, T> (&values)[n], auto& target) {
+    std::array<std::string_view, n> names;
+    std::transform(std::begin(values), std::end(values), names.begin(), [](const auto& value) { return value.first; });
+    const auto from = [&](std::string_view given) {
+      const auto at = std::find(names.begin(), names.end(), given) - names.begin();
+      return at < std::ssize(names) ? std::optional(values[at].second) : std::nullopt;
+    };
+    choice(name, std::span<const std::string_view>(names), from, target);
   }
 
   void problem() {
@@ -245,11 +268,7 @@ class CommandLineBuilder {
     constexpr std::string_view types[] = {"fp16", "bf16", "fp32"}, passes[] = {"forward", "backward", "both"};
     choice("--dtype", types, data_type_from, line_.dtype);
     choice("--pass", passes, pass_from, line_.pass);
-    constexpr std::string_view devices[] = {"cpu", "gpu"};
-    const auto on_cpu_from = [](std::string_view name) {
-      return name == "cpu" ? std::optional(true) : name == "gpu" ? std::optional(false) : std::nullopt;
-    };
-    choice("--device", devices, on_cpu_from, line_.on_cpu);
+    choice<bool>("--device", {{"cpu", true}, {"gpu", false}}, line_.on_cpu);
     line_.causal = text("--causal") != nullptr;
     line_.gpu_given = text("--gpu") != nullptr;
     line_.sample = text("--sample") != nullptr;
@@ -258,28 +277,11 @@ class CommandLineBuilder {
   }
 
   void steps() {
-    if (const std::string* given = text("--steps")) {
-      if (const auto range = step_range("--steps", *given))
-        line_.steps = *range;
-      else
-        keep(range.error());
-    }
-    constexpr std::string_view grains[] = {"operation", "tile", "phase"};
-    choice(
-        "--grain", grains,
-        [&](std::string_view name) -> std::optional<std::optional<Grain>> {
-          for (std::size_t i = 0; i < std::size(grains); ++i)
-            if (name == grains[i]) return static_cast<Grain>(i);
-          return std::nullopt;
-        },
-        line_.grain);
+    read("--steps", step_range, line_.steps);
+    choice<Grain>("--grain", {{"operation", Grain::operation}, {"tile", Grain::tile}, {"phase", Grain::phase}}, line_.grain);
     if (const auto fps = whole("--fps", 1, 60)) line_.fps = static_cast<int>(*fps);
-    if (const std::string* given = text("--seconds")) {
-      if (const auto seconds = real_number("--seconds", *given, 0.05, 60))
-        line_.seconds = *seconds;
-      else
-        keep(seconds.error());
-    }
+    read(
+        "--seconds", [](auto flag, auto given) { return real_number(flag, given, 0.05, 60); }, line_.seconds);
     line_.caption = text("--no-caption") == nullptr;
   }
 
@@ -289,54 +291,18 @@ class CommandLineBuilder {
     if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
     line_.race = text("--race") != nullptr;
-    if (const std::string* given = text("--seed")) {
-      if (const auto seed = unsigned_number("--seed", *given))
-        line_.seed = *seed;
-      else
-        keep(seed.error());
-    }
-    if (const std::string* given = text("--size")) {
-      if (const auto size = picture_size("--size", *given))
-        line_.size = *size;
-      else
-        keep(size.error());
-    }
-    if (const std::string* given = text("--scale")) {
-      if (const auto scale = real_number("--scale", *given, 0.5, 4))
-        line_.scale = *scale;
-      else
-        keep(scale.error());
-    }
-    constexpr std::string_view themes[] = {"dark", "light"}, languages[] = {"en", "ko"};
-    const auto theme_from = [](std::string_view name) -> std::optional<ThemeKind> {
-      if (name == "dark") return ThemeKind::dark;
-      if (name == "light") return ThemeKind::light;
-      return std::nullopt;
-    };
-    const auto language_from = [&](const std::string& name) -> std::optional<std::string> {
-      for (std::string_view known : languages)
-        if (name == known) return name;
-      return std::nullopt;
-    };
+    read("--seed", unsigned_number, line_.seed);
+    read("--size", picture_size, line_.size);
+    read(
+        "--scale", [](auto flag, auto given) { return real_number(flag, given, 0.5, 4); }, line_.scale);
     std::vector<std::string_view> views;
     for (const CenterViewInfo& row : center_views()) views.push_back(row.id);
     choice("--view", views, center_view_from, line_.view);
-    constexpr std::string_view plots[] = {"hbm", "l2", "time"};
-    const auto plot_from = [&](std::string_view name) -> std::optional<SweepQuantity> {
-      for (std::size_t i = 0; i < std::size(plots); ++i)
-        if (name == plots[i]) return static_cast<SweepQuantity>(i);
-      return std::nullopt;
-    };
-    choice("--plot", plots, plot_from, line_.quantity);
-    constexpr std::string_view lanes[] = {"units", "sms"};
-    choice(
-        "--lanes", lanes,
-        [](std::string_view name) {
-          return name == "sms" ? std::optional(true) : name == "units" ? std::optional(false) : std::nullopt;
-        },
-        line_.by_sm);
-    choice("--theme", themes, theme_from, line_.theme);
-    choice("--language", languages, language_from, line_.language);
+    choice<SweepQuantity>("--plot", {{"hbm", SweepQuantity::hbm}, {"l2", SweepQuantity::sm_link}, {"time", SweepQuantity::time}},
+                          line_.quantity);
+    choice<bool>("--lanes", {{"units", false}, {"sms", true}}, line_.by_sm);
+    choice<ThemeKind>("--theme", {{"dark", ThemeKind::dark}, {"light", ThemeKind::light}}, line_.theme);
+    choice<std::string_view>("--language", {{"en", "en"}, {"ko", "ko"}}, line_.language);
   }
 
   const Texts& texts_;
