@@ -78,10 +78,11 @@ const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
   return at == roofline.ceilings.end() ? nullptr : &*at;
 }
 
-/// Returns the ceiling of a run's products.
+/// Returns the ceiling of a run's products: that of wgmma where it is another than the tensor cores', which every roofline has.
 const RooflineCeiling& product_ceiling(const Roofline& roofline, const Simulation& simulation) {
-  const RooflineCeiling* const wgmma = instruction_of(simulation) == ProductInstruction::wgmma ? find(roofline, "wgmma") : nullptr;
-  return wgmma != nullptr ? *wgmma : *find(roofline, "tensor cores");
+  const bool wgmma = instruction_of(simulation) == ProductInstruction::wgmma && find(roofline, "wgmma") != nullptr;
+  return *std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(),
+                       [&](const RooflineCeiling& c) { return c.name == (wgmma ? "wgmma" : "tensor cores"); });
 }
 
 }  // namespace

@@ -36,9 +36,8 @@ std::vector<std::string> CsvReader::next_row() {
   if (dialect_.blanks_separate) skip_blanks(line);
   std::vector<std::string> fields;
   const auto separates = [&](char c) { return dialect_.separators.find(c) != std::string_view::npos; };
-  bool open = !line.empty();  // another field follows; after a trailing separator it is empty
-  while (open) {
-    open = false;
+  if (line.empty()) return fields;
+  while (true) {
     std::string field;
     bool quoted = false;
     for (; !line.empty(); line.remove_prefix(1)) {
@@ -56,12 +55,11 @@ std::vector<std::string> CsvReader::next_row() {
     }
     fields.push_back(std::move(field));
     if (dialect_.blanks_separate) skip_blanks(line);
-    if (line.empty()) break;
-    open = true;  // blanks alone may have ended the field
+    if (line.empty()) return fields;
+    // Blanks alone may have ended the field. After a trailing separator comes an empty field.
     if (separates(line.front())) line.remove_prefix(1);
     if (dialect_.blanks_separate) skip_blanks(line);
   }
-  return fields;
 }
 
 }  // namespace tilescope

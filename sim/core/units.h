@@ -13,7 +13,8 @@ struct Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(Rep v) : value(v) {}
 
-  constexpr auto operator<=>(const Quantity&) const = default;
+  friend constexpr bool operator==(Quantity, Quantity) = default;
+  friend constexpr auto operator<=>(Quantity a, Quantity b) { return a.value <=> b.value; }
   constexpr Quantity& operator+=(Quantity other) {
     value += other.value;
     return *this;

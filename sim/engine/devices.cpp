@@ -62,7 +62,7 @@ Status check_tiles(const TileProgram& program, const TensorHomes& homes) {
 }  // namespace
 
 Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const ProgramInfo& info,
-                                              std::shared_ptr<const TileProgram> program, const DeviceSetup& setup) {
+                                              const std::shared_ptr<const TileProgram>& program, const DeviceSetup& setup) {
   if (const Status status = check_setup(request.gpu, *program, setup); !status) return status.error();
   auto total = std::make_shared<Simulation>();
   const Result<std::vector<int>> per_sm = prepare(request, info, program, *total);

@@ -29,6 +29,6 @@ struct DevicesSimulation {
 /// Errors  those of run_program(); no device; a GPU without a link; a split tensor that the program writes, or of which one load
 ///         takes rows from two devices
 Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const ProgramInfo& info,
-                                              std::shared_ptr<const TileProgram> program, const DeviceSetup& setup);
+                                              const std::shared_ptr<const TileProgram>& program, const DeviceSetup& setup);
 
 }  // namespace tilescope

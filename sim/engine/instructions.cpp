@@ -36,7 +36,7 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
   }
   if (needs.instruction == ProductInstruction::wgmma) {
     // wgmma reads shared memory itself, so it needs no ldmatrix.
-    const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>((n + of - 1) / of); };
+    const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>(ceil_div(n, of)); };
     constexpr std::int32_t rows = 64, widest = 256, columns = 8, depth = 16;
     constexpr double warps = 4;
     counts.wgmma_flops = 2 * whole(op.rows, rows) * rows * whole(op.cols, columns) * columns * whole(op.inner, depth) * depth;
@@ -156,7 +156,7 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
         const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * needs.warps_sharing_rows : 0;
         return left + right;
       };
-      if (read(op) > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / read(op);
+      if (const std::int64_t part = read(op); part > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / part;
     }
   }
   return whole;

@@ -12,13 +12,14 @@ namespace tilescope {
 /// Runs `program` as `request` says; the program decides the algorithm and the tile.
 /// Errors  those of simulate() about the GPU, occupancy, memory and size; cancelled
 Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
-                                                      std::shared_ptr<const TileProgram> program, const Progress& progress = {});
+                                                      const std::shared_ptr<const TileProgram>& program,
+                                                      const Progress& progress = {});
 
 // The parts of run_program() that runs on several devices use too.
 
 /// Checks and completes the request, and starts to fill `simulation`. Returns the blocks per SM of each launch.
-Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info, std::shared_ptr<const TileProgram> program,
-                                 Simulation& simulation);
+Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info,
+                                 const std::shared_ptr<const TileProgram>& program, Simulation& simulation);
 /// Returns which tensors the program reads and writes. The first block of a launch stands for all, which use the same tensors.
 TensorUse use_of(const TileProgram& program);
 /// Adds bytes and work to `simulation`: those of each operation class times its count on `device`.

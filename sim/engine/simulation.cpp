@@ -218,8 +218,8 @@ void count_operations(Simulation& simulation, const std::vector<OpClass>& classe
   }
 }
 
-Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info, std::shared_ptr<const TileProgram> program,
-                                 Simulation& simulation) {
+Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info,
+                                 const std::shared_ptr<const TileProgram>& program, Simulation& simulation) {
   if (const Status status = check_gpu(request); !status) return status.error();
   request.tile = program->tile();
   Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
@@ -234,7 +234,7 @@ Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& 
 }
 
 Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request, const ProgramInfo& info,
-                                                      std::shared_ptr<const TileProgram> program, const Progress& progress) {
+                                                      const std::shared_ptr<const TileProgram>& program, const Progress& progress) {
   auto simulation = std::make_shared<Simulation>();
   const Result<std::vector<int>> per_sm = prepare(request, info, program, *simulation);
   if (!per_sm) return per_sm.error();
