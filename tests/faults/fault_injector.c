@@ -5,6 +5,7 @@
  *                                   rename:N:ERRNO   rename N fails
  *                                   thread:N         thread N cannot be made
  *   TILESCOPE_FAULT_FIRED=FILE      is created when the call fails
+ *   TILESCOPE_FAULT_CALLS=FILE      holds the number of allocations, writes, renames and threads once main() has returned
  *
  * Calls are counted from the start of main(). A program writes through write(), and through fwrite() and fflush() to standard output. */
 #define _GNU_SOURCE
@@ -25,7 +26,7 @@ static enum kind fault_kind = none;
 static long fault_at = 0;
 static int fault_errno = ENOSPC, fault_short = 0;
 static atomic_int counting = 0;
-static atomic_long calls = 0;
+static atomic_long calls[thread_fault + 1];
 
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
@@ -41,10 +42,19 @@ static void say_fired(void) {
 }
 
 static int fails(enum kind kind) {
-  if (!counting || kind != fault_kind) return 0;
-  if (atomic_fetch_add(&calls, 1) + 1 != fault_at) return 0;
+  if (!counting) return 0;
+  const long call = atomic_fetch_add(&calls[kind], 1) + 1;
+  if (kind != fault_kind || call != fault_at) return 0;
   say_fired();
   return 1;
+}
+
+static void say_calls(void) {
+  const char* path = getenv("TILESCOPE_FAULT_CALLS");
+  FILE* file = path == NULL ? NULL : fopen(path, "w");
+  if (file == NULL) return;
+  fprintf(file, "%ld %ld %ld %ld\n", calls[alloc_fault], calls[write_fault], calls[rename_fault], calls[thread_fault]);
+  fclose(file);
 }
 
 static void read_fault(void) {
@@ -67,6 +77,7 @@ static int counted_main(int argc, char** argv, char** environment) {
   counting = 1;
   const int code = real_main(argc, argv, environment);
   counting = 0;
+  say_calls();
   return code;
 }
 

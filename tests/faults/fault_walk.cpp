@@ -67,11 +67,13 @@ class Walk {
       : program_(std::move(program)), injector_(std::move(injector)), first_(first) {}
 
   void walk(const Command& command) {
-    const Ran plain = run(command, "");
+    std::map<std::string, long> calls;  // that a run without a fault makes: no later one is worth a run
+    const Ran plain = run(command, "", &calls);
     if (plain.code != command.code) {
       complain(command, "no fault", plain, fmt::format("exit code {} without a fault", plain.code));
       return;
     }
+    if (calls["alloc"] == 0) return complain(command, "no fault", plain, "the injector counted no call");
     for (const Fault& fault : {Fault{"alloc", ""},
                                {"write", ":ENOSPC"},
                                {"write", ":EIO"},
@@ -82,10 +84,10 @@ class Walk {
       if (std::string(fault.kind) == "alloc" && !command.allocations) continue;
       if (std::string(fault.kind) == "thread" && !command.threads) continue;
       long at = 1;
-      while (true) {
+      while (at <= calls[fault.kind]) {
         const std::string name = fmt::format("{}:{}{}", fault.kind, at, fault.what);
         const Ran ran = run(command, name);
-        if (!ran.fired) break;  // the program makes no such call any more
+        if (!ran.fired) break;  // threads: the number of calls is not the same in every run
         check(command, name, plain, ran);
         at = at < first_ ? at + 1 : at + at / 2 + 1;
       }
@@ -95,21 +97,24 @@ class Walk {
   int faults = 0, failures = 0;
 
  private:
-  Ran run(const Command& command, const std::string& fault) const {
+  Ran run(const Command& command, const std::string& fault, std::map<std::string, long>* calls = nullptr) const {
     const TemporaryFolder outside, folder;
     for (const std::string& output : command.outputs) folder.file(output, old_text);
     std::string arguments = command.arguments;
     for (std::size_t at = 0; (at = arguments.find('@')) != std::string::npos;) arguments.replace(at, 1, folder.path(""));
-    std::string line;
-    if (!fault.empty())
-      line = fmt::format("env TILESCOPE_FAULT={} TILESCOPE_FAULT_FIRED='{}' LD_PRELOAD='{}' ", fault, outside.path("fired"),
-                         injector_);
+    std::string line = fmt::format("env TILESCOPE_FAULT_CALLS='{}' ", outside.path("calls"));
+    if (!fault.empty()) line += fmt::format("TILESCOPE_FAULT={} TILESCOPE_FAULT_FIRED='{}' ", fault, outside.path("fired"));
+    line += fmt::format("LD_PRELOAD='{}' ", injector_);
     line = fmt::format("timeout {} ", slowest_run_seconds) + line;  // a run that hangs ends with exit code 124
     line += fmt::format("'{}' {} >'{}' 2>'{}'", program_, arguments, outside.path("out"), outside.path("err"));
     const int status = std::system(line.c_str());
     Ran ran;
     ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     ran.fired = fs::exists(outside.path("fired"));
+    if (calls != nullptr) {
+      std::ifstream counts(outside.path("calls"));
+      for (const char* kind : {"alloc", "write", "rename", "thread"}) counts >> (*calls)[kind];
+    }
     ran.out = without_host(read(outside.path("out")));
     ran.err = read(outside.path("err"));
     for (const auto& file : fs::directory_iterator(folder.path("")))
