@@ -108,7 +108,7 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
   if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
     add_line(body, say(tr("{} in the paper's count, {}"), bytes(theory->bytes), theory->order));
-  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
+  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,
                fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
