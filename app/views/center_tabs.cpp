@@ -34,7 +34,10 @@ void draw_bound(const Rect& rect, const View& view) {
                                                  : ". " + next_limit_text(*limit);
     texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
-  for (const std::string& text : texts) {
+  // In a race the line is of one of the two.
+  const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();
+  for (const std::string& each : texts) {
+    const std::string text = whose + each;
     const float width = text_width(theme.ui_small, text);
     if (width > rect.width()) continue;
     const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
