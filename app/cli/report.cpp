@@ -202,11 +202,16 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  if (const SmUse& sms = simulation.sms; sms.many_idle())
+    table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
+               fmt::format("no block {} of SM time; tensor, exp, fp32 and smem are busy shares of SMs that have one",
+                           format_percent(sms.idle))});
+  const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),
                simulation.program->launches().front().needs.instruction == ProductInstruction::wgmma
-                   ? "of the wgmma peak"
-                   : "of the mma.sync peak; \"busy\" also counts other instructions"});
+                   ? fmt::format("of the wgmma peak{}", of_those)
+                   : fmt::format("of the mma.sync peak{}; \"busy\" also counts other instructions", of_those)});
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});
@@ -259,6 +264,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["time"] = {{"cycles", rounded(simulation.cycles.value)},
                   {"ns", rounded(simulation.time.value)},
                   {"bound_by", to_string(simulation.bound)}};
+  if (const SmUse& sms = simulation.sms; sms.many_idle())
+    json["time"]["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
   if (limit != nullptr && limit->outcome.done())
     json["time"]["next_limit"] = {{"without", to_string(limit->without)},
                                   {"cycles", rounded(limit->outcome.cycles)},

@@ -57,6 +57,11 @@ constexpr std::array swept_figures = {
     SweptFigure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
     SweptFigure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
     SweptFigure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
+    SweptFigure{"sms", [](const Outcome& o) { return static_cast<double>(o.sms.all); },
+                [](Outcome& o, double v) { o.sms.all = static_cast<int>(v); }},
+    SweptFigure{"sms_with_blocks", [](const Outcome& o) { return static_cast<double>(o.sms.with_blocks); },
+                [](Outcome& o, double v) { o.sms.with_blocks = static_cast<int>(v); }},
+    SweptFigure{"idle_share", [](const Outcome& o) { return o.sms.idle; }, [](Outcome& o, double v) { o.sms.idle = v; }},
 };
 
 constexpr std::array bounds = {Bound::tensor, Bound::exp, Bound::fp32, Bound::l2, Bound::hbm, Bound::smem, Bound::latency};

@@ -26,15 +26,18 @@ void draw_bound(const Rect& rect, const View& view) {
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
-  const std::string alone = bottleneck_text(run.bound, limit);
-  const std::string now = run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy));
-  std::vector<std::string> texts = {now, alone};
+  const std::string alone = bottleneck_text(run.bound, run.sms, limit), idle = idle_text(run.bound, run.sms);
+  const std::string now = (run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy))) + idle;
+  std::vector<std::string> texts = {now, alone + idle, alone};
   if (limit != nullptr) {
     const std::string without = limit->decides() ? say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
                                                  : ". " + next_limit_text(*limit);
     texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
-  for (const std::string& text : texts) {
+  // In a race the line is of one of the two.
+  const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();
+  for (const std::string& each : texts) {
+    const std::string text = whose + each;
     const float width = text_width(theme.ui_small, text);
     if (width > rect.width()) continue;
     const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
@@ -43,7 +46,10 @@ void draw_bound(const Rect& rect, const View& view) {
     std::string body = say(tr("Whole run: {}, {} cycles"), format_time(run.time), format_cycles(run.cycles));
     if (run.bound == Bound::latency)
       add_line(body, tr("Latency: operations wait for data or results while every resource is mostly idle."));
-    add_line(body, tr("Busy time, of the whole run:"));
+    if (run.sms.many_idle())
+      add_line(body, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), run.sms.with_blocks, run.sms.all,
+                         format_percent(run.sms.idle)));
+    add_line(body, run.sms.many_idle() ? tr("Busy time, of SMs that have a block:") : tr("Busy time, of the whole run:"));
     for (std::size_t i = 0; i < run.utilisation.size(); ++i)
       if (run.utilisation[i] > 0)
         add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));

@@ -141,10 +141,23 @@ std::string speed_text(double now, double before) {
   return tr("same time");
 }
 
-std::string bottleneck_text(Bound bound, const NextLimit* limit) {
-  if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_name(bound));
-  if (bound == Bound::latency) return tr("No single bottleneck");
-  return say(tr("No single bottleneck, busiest: {}"), bound_name(bound));
+std::string bound_text(Bound bound, const SmUse& sms) {
+  if (is_shared(bound) || !sms.many_idle() || !sms.never_used()) return bound_name(bound);
+  return say(tr("{} on {} of {} SMs"), bound_name(bound), sms.with_blocks, sms.all);
+}
+
+std::string idle_text(Bound bound, const SmUse& sms) {
+  if (!sms.many_idle()) return {};
+  if (!sms.never_used()) return say(tr("; SMs have no block {} of the time"), format_percent(sms.idle));
+  if (is_shared(bound)) return say(tr("; {} of {} SMs have no block"), sms.all - sms.with_blocks, sms.all);
+  return tr("; the others have no block");
+}
+
+std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit) {
+  if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_text(bound, sms));
+  if (bound != Bound::latency) return say(tr("No single bottleneck, busiest: {}"), bound_text(bound, sms));
+  if (!sms.many_idle() || !sms.never_used()) return tr("No single bottleneck");
+  return say(tr("No single bottleneck on {} of {} SMs"), sms.with_blocks, sms.all);
 }
 
 std::string next_limit_text(const NextLimit& limit) {

@@ -39,11 +39,15 @@ std::optional<double> counter(const MeasuredCase& measured, std::string_view key
 
 /// Names a bound, as a label: "tensor cores", "HBM bandwidth".
 const char* bound_name(Bound bound);
+/// Names a bound and, where many SMs never get a block, the others: "tensor cores on 4 of 132 SMs".
+std::string bound_text(Bound bound, const SmUse& sms);
+/// Says how many SMs idle, after bound_text(): "; the others have no block". Empty if few do.
+std::string idle_text(Bound bound, const SmUse& sms);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
 /// Returns "Without it: 20× faster, then limited by the FP32 units".
 std::string next_limit_text(const NextLimit& limit);
 /// Returns "Bottleneck: HBM bandwidth", or what is only the busiest where lifting it saves little. `limit` may be null.
-std::string bottleneck_text(Bound bound, const NextLimit* limit);
+std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit);
 
 }  // namespace tilescope

@@ -14,4 +14,7 @@ namespace tilescope {
 /// equal. A `most` of 0 leaves the bins as they are.
 std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most);
 
+/// Returns the same by tensor instead, by index: all `links` of a tensor together.
+std::vector<std::vector<double>> tensor_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most);
+
 }  // namespace tilescope

@@ -15,6 +15,7 @@ Outcome outcome_of(const Simulation& simulation) {
   out.time_ns = simulation.time.value;
   out.flops = static_cast<double>(simulation.flops);
   out.bound = simulation.bound;
+  out.sms = simulation.sms;
   const auto longest = std::max_element(simulation.launches.begin(), simulation.launches.end(),
                                         [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
   if (longest != simulation.launches.end()) out.blocks_per_sm = longest->blocks_per_sm;

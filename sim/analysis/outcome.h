@@ -19,6 +19,7 @@ struct Outcome {
   double cycles = 0, time_ns = 0;
   double flops = 0;
   Bound bound = Bound::latency;
+  SmUse sms;
 
   bool done() const { return refusal.empty(); }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }

@@ -160,8 +160,12 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
 double product_share(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   if (simulation.request.problem.dtype == DataType::fp32) return 0;  // its products run on the FP32 units
-  const double most = simulation.cycles.value * gpu.sm_count * gpu.product_flops_per_cycle(instruction_of(simulation));
-  return most > 0 ? static_cast<double>(simulation.flops) / most : 0;
+  const double rate = gpu.product_flops_per_cycle(instruction_of(simulation)) * simulation.cycles.value;
+  double share = 0;
+  for (const LaunchResult& launch : simulation.launches)
+    if (launch.sm_cycles > 0 && rate > 0)
+      share += static_cast<double>(launch.flops) / launch.sm_cycles * launch.cycles.value / rate;
+  return share;
 }
 
 std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, const std::vector<RooflinePoint>& launches) {

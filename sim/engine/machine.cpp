@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,6 +97,8 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
 
 void Machine::take_block(int sm, Resident& block, double time, std::int64_t turn) {
   const std::int64_t number = first_block_ + sequence_.at(turn);
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  if (owner.blocks++ == 0) owner.occupied_since = time;
   block.run = recorder_.begin_run(
       {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
@@ -447,6 +450,8 @@ void Machine::finish(int sm, Resident& block, double time) {
     return;
   }
   recorder_.end_run(block.run, time);
+  Sm& owner = sms_[static_cast<std::size_t>(sm)];
+  if (--owner.blocks == 0) owner.occupied_cycles += time - owner.occupied_since;
   launch_end_ = std::max(launch_end_, time);
   ++finished_;
   if (first.neighbour == nullptr) {
@@ -517,6 +522,8 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
     sm.issue_order.reset(sm.slots.size());
     sm.products.clear();
     sm.stretch = -1;
+    sm.blocks = 0;
+    sm.occupied_cycles = 0;
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
       sm.slots[slot].slot = static_cast<std::uint32_t>(slot);
       sm.slots[slot].next = Next::nothing;
@@ -569,6 +576,14 @@ void Machine::go_on_with_event() {
 Result<double> Machine::end_launch() const {
   if (finished_ != blocks_) return deadlock();
   return launch_end_;
+}
+
+int Machine::sms_with_blocks() const {
+  return static_cast<int>(std::count_if(sms_.begin(), sms_.end(), [](const Sm& sm) { return sm.occupied_cycles > 0; }));
+}
+
+double Machine::sm_cycles() const {
+  return std::accumulate(sms_.begin(), sms_.end(), 0.0, [](double sum, const Sm& sm) { return sum + sm.occupied_cycles; });
 }
 
 Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, const Progress& progress, double done_before,

@@ -63,6 +63,9 @@ class Machine {
   /// Returns when the last block ended.
   /// Errors  blocks that wait forever
   Result<double> end_launch() const;
+  /// Return, of the present launch, the SMs that got a block, and the cycles that SMs had a block, summed over SMs.
+  int sms_with_blocks() const;
+  double sm_cycles() const;
   /// Records the blocks as those of `device`.
   void set_device(DeviceId device) { device_ = device; }
 
@@ -123,6 +126,9 @@ class Machine {
     std::int32_t stretch = -1;
     double since = 0;
     bool is_behind = false;
+    // Blocks on the SM, since when it has had any, and how long it had some before.
+    int blocks = 0;
+    double occupied_since = 0, occupied_cycles = 0;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
   /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.

@@ -161,21 +161,42 @@ Status check_size(const SimulationRequest& request, const TileProgram& program, 
   return Done{};
 }
 
-/// `end`: when the last launch ended. What HBM still writes then is no part of the run.
-void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory, double end) {
-  const double cycles = simulation.cycles.value, sm_cycles = cycles * simulation.request.gpu.sm_count;
+/// Finds how much of the GPU has a block while launches run.
+SmUse use_of_sms(const Simulation& simulation) {
+  SmUse use{static_cast<int>(simulation.request.gpu.sm_count)};
+  double all_cycles = 0, with_block = 0;
+  for (const LaunchResult& launch : simulation.launches) {
+    use.with_blocks = std::max(use.with_blocks, launch.sms);
+    all_cycles += launch.cycles.value * use.all;
+    with_block += launch.sm_cycles;
+  }
+  use.idle = all_cycles > 0 ? std::max(0.0, 1 - with_block / all_cycles) : 0;
+  return use;
+}
+
+/// `end`: when the last launch ended. What HBM still writes then is no part of the run. `port_cycles`: by launch, of all SMs.
+void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory, double end,
+                const std::vector<double>& port_cycles) {
+  const double cycles = simulation.cycles.value;
   if (cycles <= 0) return;
   std::array<double, 7>& use = simulation.utilisation;
   const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
+  // A cycle of work that an SM has in a launch, as a share of the run: the SMs with a block are averaged, launches are added up.
+  const auto share_in = [&](std::size_t launch) {
+    const LaunchResult& of_launch = simulation.launches[launch];
+    return of_launch.sm_cycles > 0 ? of_launch.cycles.value / (of_launch.sm_cycles * cycles) : 0;
+  };
   for (const OpClass& c : classes) {
-    const double share = static_cast<double>(c.count) / sm_cycles;
+    const double share = static_cast<double>(c.count) * share_in(c.launch);
     const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)] * share; };
     of(Bound::smem) += c.bank_cycles * share;
     of(Bound::tensor) += work(Server::tensor);
     of(Bound::exp) += work(Server::exp);
     of(Bound::fp32) += work(Server::fp32);
   }
-  of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, memory.port_busy_cycles() / sm_cycles);
+  double ports = 0;
+  for (std::size_t launch = 0; launch < port_cycles.size(); ++launch) ports += port_cycles[launch] * share_in(launch);
+  of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, ports);
   of(Bound::hbm) = memory.hbm_use(end).busy_cycles / cycles;
   const auto most = std::max_element(use.begin(), use.end());
   simulation.bound = *most > 0.5 ? static_cast<Bound>(most - use.begin()) : Bound::latency;
@@ -251,10 +272,12 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   const Cycles interval = to_cycles(Nanoseconds(request.gpu.launch_interval_ns), request.gpu.clock());
   const double share = 1.0 / static_cast<double>(launches.size());
   std::vector<LaunchTime> times;
+  std::vector<double> port_cycles;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     // A kernel starts when the host has launched it and the previous one has ended.
     const double start = i == 0 ? 0 : std::max(times.back().end + gap.value, static_cast<double>(i) * interval.value);
     const HbmUse before = memory.hbm_use(start);
+    const double port_before = memory.port_busy_cycles();
     const Result<double> end =
         machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
     if (!end) return end.error();
@@ -264,7 +287,9 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
     simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
                                     (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start),
-                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles});
+                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles, machine.sms_with_blocks(),
+                                    machine.sm_cycles()});
+    port_cycles.push_back(memory.port_busy_cycles() - port_before);
   }
 
   // The trace starts with the first block, so it does not show the cost of the first launch.
@@ -272,7 +297,9 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->cycles = Cycles(end) + to_cycles(Nanoseconds(request.gpu.launch_first_ns), request.gpu.clock());
   simulation->time = to_nanoseconds(simulation->cycles, request.gpu.clock());
   count_operations(*simulation, builder.classes(), {});
-  find_bound(*simulation, builder.classes(), memory, times.back().end);
+  for (const OpClass& c : builder.classes()) simulation->launches[c.launch].flops += c.count * c.flops;
+  simulation->sms = use_of_sms(*simulation);
+  find_bound(*simulation, builder.classes(), memory, times.back().end, port_cycles);
   const TensorBytes dirty = memory.dirty();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
   for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);

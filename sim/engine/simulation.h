@@ -37,6 +37,10 @@ struct SimulationRequest {
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
 std::string_view to_string(Bound bound);
+/// Returns whether all SMs share the resource. Each SM has its own of the others.
+constexpr bool is_shared(Bound bound) {
+  return bound == Bound::l2 || bound == Bound::hbm;
+}
 
 struct LaunchResult {
   std::string name;
@@ -48,6 +52,20 @@ struct LaunchResult {
   Cycles cycles;
   /// HBM's work during the launch. Write-backs still queued at its end count for the next launch; the ledger counts them here.
   double hbm_bytes = 0, hbm_busy_cycles = 0;
+  int sms = 0;           // SMs that got a block
+  double sm_cycles = 0;  // cycles that SMs had a block, summed over SMs
+  std::int64_t flops = 0;
+};
+
+/// The part of the GPU that has work during the launches of a run.
+struct SmUse {
+  int all = 0, with_blocks = 0;  // SMs, and those that get a block in any launch
+  double idle = 0;               // share of the launches' SM time without a block
+  static constexpr double many = 0.1;
+  bool many_idle() const { return idle >= many; }
+  /// Whether SMs idle because they never get a block, rather than because theirs end early.
+  bool never_used() const { return with_blocks <= (1 - many) * all; }
+  bool operator==(const SmUse&) const = default;
 };
 
 /// The result of a simulation. Immutable, and shared between threads.
@@ -63,7 +81,10 @@ struct Simulation {
   Cycles cycles;              // launches, the gaps between them, and the cost of the first launch before it begins
   Nanoseconds time;
   Bound bound = Bound::latency;
-  std::array<double, 7> utilisation{};  // by Bound: busy fraction of each resource
+  /// By Bound: the busy fraction of each resource, of the run's time. What an SM has of its own counts on the SMs with a block and
+  /// while they have one, so that SMs without work do not hide what limits the others. L2 and HBM count as a whole.
+  std::array<double, 7> utilisation{};
+  SmUse sms;
   std::vector<LaunchResult> launches;
   std::shared_ptr<const Trace> trace;
 };

@@ -154,7 +154,7 @@ Result<PresetText> preset_text(std::string_view request) {
     if (row.name == name) preset = &row;
     known.push_back(row.name);
   }
-  if (preset == nullptr) return Error{fmt::format("unknown preset '{}': {}", printable(name), name_hint(name, known))};
+  if (preset == nullptr) return Error{fmt::format("unknown name '{}': {}", printable(name), name_hint(name, known))};
   std::vector<Parameter> parameters = parameters_of(preset->parameters);
   const std::string_view given = colon == std::string_view::npos ? std::string_view() : request.substr(colon + 1);
   std::vector<std::string_view> seen;
@@ -166,13 +166,13 @@ Result<PresetText> preset_text(std::string_view request) {
       keys.push_back(own.key);
     }
     if (target == nullptr)
-      return Error{fmt::format("preset {} has no parameter '{}': {}", name, printable(parameter.key, 40),
+      return Error{fmt::format("{} has no parameter '{}': {}", name, printable(parameter.key, 40),
                                keys.empty() ? "it has none" : name_hint(parameter.key, keys))};
     if (std::find(seen.begin(), seen.end(), parameter.key) != seen.end())
-      return Error{fmt::format("preset {}: {} is given twice", name, parameter.key)};
+      return Error{fmt::format("{}: {} is given twice", name, parameter.key)};
     seen.push_back(parameter.key);
     if (!is_number(parameter.value))
-      return Error{fmt::format("preset {}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key,
+      return Error{fmt::format("{}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key,
                                printable(parameter.value, 40), name, parameter.key, target->value)};
     target->value = parameter.value;
   }

@@ -239,8 +239,9 @@ CompareSection settings_of(const RunComparison& comparison) {
 CompareRow bound_row(const RunComparison& comparison) {
   CompareRow row;
   row.name = tr("Bottleneck");
-  row.pinned = bound_name(comparison.first->bound);
-  row.present = bound_name(comparison.second->bound);
+  const Simulation &first = *comparison.first, &second = *comparison.second;
+  row.pinned = bound_text(first.bound, first.sms);
+  row.present = bound_text(second.bound, second.sms);
   row.details = fmt::format("{} → {}", row.pinned, row.present);
   return row;
 }
@@ -286,7 +287,7 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
       (figure.equal() ? section.equal : section.differing).push_back(std::move(row));
     }
     if (group == FigureGroup::time) {
-      auto& rows = pinned.bound == present.bound ? section.equal : section.differing;
+      auto& rows = pinned.bound == present.bound && pinned.sms == present.sms ? section.equal : section.differing;
       rows.insert(rows.begin(), bound_row(comparison));
     }
     if (!section.differing.empty() || section.equal_count() > 0) sheet.sections.push_back(std::move(section));

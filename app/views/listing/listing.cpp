@@ -45,7 +45,7 @@ std::vector<ListingRow> listing_rows(const Simulation& simulation) {
   return rows;
 }
 
-std::string block_text(const Lane& lane) {
+std::string block_text(const Lane& lane, const ImFont* font, float width) {
   const Simulation& simulation = *lane.simulation;
   if (!lane.operations) return say(tr("SM {}, before the first step"), lane.focus_sm);
   const AttentionProblem& problem = simulation.program->problem();
@@ -58,8 +58,12 @@ std::string block_text(const Lane& lane) {
     return say(keys ? tr("block {} on SM {}: batch {}, head {}, keys {} to {}")
                     : tr("block {} on SM {}: batch {}, head {}, rows {} to {}"),
                format_count(block.block), lane.focus_sm, batch, head, block.domain.first, last);
-  return say(keys ? tr("block {} on SM {}: head {}, keys {} to {}") : tr("block {} on SM {}: head {}, rows {} to {}"),
-             format_count(block.block), lane.focus_sm, head, block.domain.first, last);
+  const std::string text =
+      say(keys ? tr("block {} on SM {}: head {}, keys {} to {}") : tr("block {} on SM {}: head {}, rows {} to {}"),
+          format_count(block.block), lane.focus_sm, head, block.domain.first, last);
+  const std::string shorter = say(keys ? tr("block {}: head {}, keys {} to {}") : tr("block {}: head {}, rows {} to {}"),
+                                  format_count(block.block), head, block.domain.first, last);
+  return first_that_fits(font, width, {text, shorter});
 }
 
 /// Returns the line's traffic in the whole run, for its tooltip.
@@ -268,7 +272,7 @@ void draw_listing_panel(const View& view, Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + theme.ui_small->FontSize}}, theme.text_dim,
-            block_text(lane));
+            block_text(lane, theme.ui_small, width));
   ImGui::Dummy({width, theme.ui_small->FontSize + 2 * theme.scale});
 
   const auto rows = listing_rows(*lane.simulation);

@@ -116,10 +116,12 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
                                            : say(tr(". No products: it moves {}"), carried(*point));
   const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
-  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > nearest.share;
-  const std::string taken =
-      said ? say(tr(". Tensor pipes {} occupied, {} useful"), format_percent(tensor), format_percent(nearest.share))
-           : std::string();
+  const double useful = product_share(shown);
+  const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > useful;
+  std::string taken;
+  if (said) taken = say(tr(". Tensor pipes {} occupied, {} useful"), format_percent(tensor), format_percent(useful));
+  if (said && shown.sms.many_idle() && shown.sms.never_used())
+    taken += say(tr(" on {} of {} SMs"), shown.sms.with_blocks, shown.sms.all);
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
@@ -151,17 +153,21 @@ std::string per_byte(const RooflinePoint& point) {
 
 /// Compares the chosen algorithm with the other at one level, or states that latency decides.
 std::string finding(const RooflineStudy& study) {
-  if (const double best = far_below(study); best > 0)
-    return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
+  if (const double best = far_below(study); best > 0)
+    return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
   if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves here");
   const RooflinePoint& point = chosen->whole.front();
   std::string text =
       say(tr("{}: {} operations per byte of {}"), algorithm_title(chosen->algorithm), per_byte(point), ceiling_name(point.level));
   const RooflinePoint* beside = other != nullptr ? whole_at(*other, point.level) : nullptr;
   if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
-  return text + say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
+  text += say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
+  const Outcome& outcome = chosen->outcome;
+  if (!outcome.sms.many_idle()) return text;
+  // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
+  return text + ". " + say(tr("Bottleneck: {}"), bound_text(outcome.bound, outcome.sms)) + idle_text(outcome.bound, outcome.sms);
 }
 
 Marker marker_of(std::string_view level) {

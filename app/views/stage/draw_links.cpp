@@ -82,7 +82,10 @@ void draw_bundle(StageContext& context) {
   if (rect.width() <= 0) return;
   const double peak = context.simulation().request.gpu.l2_bytes_per_cycle, cycle = context.lane.state.cycle;
   const Trace& trace = *context.simulation().trace;
-  const double rate = shown_rate(link_rate(trace, Link::l2_to_sm, cycle) + link_rate(trace, Link::sm_to_l2, cycle), peak);
+  // A bin is an average: at this moment at least the ports that are known move bytes.
+  double ports = 0;
+  for (const int sm : trace.focused_sms()) ports += port_rate(trace, sm, cycle, true) + port_rate(trace, sm, cycle, false);
+  const double rate = shown_rate(std::max(context.cache.facts->rates.l2_at(cycle), ports), peak);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, context.theme.accent);
   context.flush();
   const Rect note = {{rect.max.x + context.px(6), rect.min.y}, {context.layout().others.max.x, rect.max.y}};
@@ -97,9 +100,7 @@ void draw_bundle(StageContext& context) {
 void draw_lane(StageContext& context, const TensorBox& box) {
   const Theme& theme = context.theme;
   const double peak = context.simulation().request.gpu.hbm_rate().value, cycle = context.lane.state.cycle;
-  const double read = link_rate(*context.simulation().trace, box.tensor, Link::hbm_read, cycle);
-  const double write = link_rate(*context.simulation().trace, box.tensor, Link::hbm_write, cycle);
-  const double rate = shown_rate(read + write, peak);
+  const double rate = shown_rate(context.cache.facts->rates.hbm_at(box.tensor, cycle), peak);
   draw_channel(context, box.lane, peak > 0 ? rate / peak : 0, theme.color(box.tensor));
 
   const std::int64_t up = traffic(context, box.tensor, Link::hbm_read), down = traffic(context, box.tensor, Link::hbm_write);

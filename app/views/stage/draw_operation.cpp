@@ -110,8 +110,24 @@ void draw_origin(StageContext& context) {
   outline(context, layout.find(slot), row, col);
 }
 
+const Operation* running_operation(const Lane& lane) {
+  const double cycle = lane.state.cycle;
+  if (lane.operation == nullptr || cycle == lane.rest.cycle) return lane.operation;
+  const auto intervals = lane.simulation->trace->intervals(lane.focus_sm);
+  auto later = std::upper_bound(intervals.begin(), intervals.end(), cycle,
+                                [](double at, const Interval& interval) { return at < interval.start; });
+  // Copies in flight may have begun long before; an operation of the block is among the latest that began.
+  constexpr std::ptrdiff_t looked_at = 256;
+  for (const auto first = later - std::min(looked_at, later - intervals.begin()); later != first;) {
+    const Interval& interval = *--later;
+    if (interval.run == lane.rest.run && interval.unit != Unit::copy && interval.end >= cycle)
+      return &lane.operations->operations[static_cast<std::size_t>(interval.op)];
+  }
+  return nullptr;
+}
+
 void draw_operation(StageContext& context) {
-  const Operation* operation = context.lane.operation;
+  const Operation* operation = running_operation(context.lane);
   if (!operation) return;
   const StageLayout& layout = context.layout();
   const SlotBox* result = operation->dst == Slot::none ? nullptr : layout.find(operation->dst, operation->ring);

@@ -32,22 +32,6 @@ double port_rate(const Trace& trace, int sm, double cycle, bool to_sm) {
   return rate;
 }
 
-double link_rate(const Trace& trace, Tensor tensor, Link link, double cycle) {
-  const TimeBins& bins = trace.bins();
-  if (bins.traffic.empty() || bins.width <= 0 || cycle <= 0) return 0;
-  const auto bin = std::min(static_cast<std::size_t>(cycle / bins.width), bins.traffic.size() - 1);
-  return static_cast<double>(bins.traffic[bin][tensor.index()][static_cast<std::size_t>(link)]) / bins.width;
-}
-
-double link_rate(const Trace& trace, Link link, double cycle) {
-  double rate = 0;
-  const TimeBins& bins = trace.bins();
-  if (bins.traffic.empty() || bins.width <= 0 || cycle <= 0) return 0;
-  const auto bin = std::min(static_cast<std::size_t>(cycle / bins.width), bins.traffic.size() - 1);
-  for (const auto& tensor : bins.traffic[bin]) rate += static_cast<double>(tensor[static_cast<std::size_t>(link)]) / bins.width;
-  return rate;
-}
-
 SmActivity sm_activity(const Trace& trace, int sm, double cycle) {
   const auto intervals = trace.intervals(sm);
   const std::ptrdiff_t end = first_after(intervals, cycle);

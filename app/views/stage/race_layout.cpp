@@ -101,7 +101,7 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
   const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
   // Where the stages need the room, what shows that the answers are the same stands beside the figures.
-  const bool roomy = area.height() >= 480 * scale, beside = with_exactness && whole && !roomy;
+  const bool roomy = area.height() >= 525 * scale, beside = with_exactness && whole && !roomy;
   if (beside) {
     layout.verdict.max.x = std::round(area.min.x + 0.58F * area.width());
     layout.exactness = {{layout.verdict.max.x + gap, area.min.y}, {area.max.x, layout.verdict.max.y}};
@@ -144,7 +144,8 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
 }
 
 CounterParts counter_parts(const Rect& counter, const StageMetrics& metrics) {
-  const float label = std::min(84 * metrics.scale, 0.24F * counter.width()), value = 11 * metrics.digit;
+  const float label = std::min(84 * metrics.scale, 0.24F * counter.width()),
+              value = 13 * metrics.digit;  // "≈ 9.61 MB" in the larger font
   CounterParts parts;
   parts.label = {counter.min, {counter.min.x + label, counter.max.y}};
   parts.value = {{counter.max.x - value, counter.min.y}, counter.max};

@@ -122,6 +122,9 @@ void draw_stage(StageContext& context, const Rect& area);
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);
+/// Returns the step's operation, or between two steps the one that its block then executes; null if nothing runs, so that nothing
+/// glows between launches or after the end.
+const Operation* running_operation(const Lane& lane);
 void draw_occupancy(StageContext& context);  // shared memory of all resident blocks against what the SM has, over the arrows
 /// Outlines the rows behind the value under the mouse: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);

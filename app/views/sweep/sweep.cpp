@@ -82,12 +82,14 @@ void draw_choices(const View& view, Commands& commands) {
   // Every algorithm of the current family.
   const std::string_view family = view.lane().simulation->info->family;
   bool first = true;
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x, gap = theme.gap * 0.5F;
   for (const ProgramInfo& row : program_table()) {
     if (row.family != family) continue;
     const auto found = std::find(choice.algorithms.begin(), choice.algorithms.end(), row.id);
     const bool on = found != choice.algorithms.end();
     const std::string label = fmt::format("{}##{}", translated(row.title), row.id);
-    if (!first) ImGui::SameLine(0, theme.gap * 0.5F);
+    const float width = text_width(theme.ui_small, translated(row.title)) + 17 * theme.scale;
+    if (!first && ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine(0, gap);
     first = false;
     const std::array one = {label.c_str()};
     if (!segmented(theme, row.id.data(), one, on ? 0 : -1, true)) continue;
@@ -108,7 +110,7 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
   if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
     add_line(body, say(tr("{} in the paper's count, {}"), bytes(theory->bytes), theory->order));
-  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_name(point.bound)));
+  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,
                fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
@@ -138,7 +140,8 @@ void draw_sweep_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const SweepResult& result = *view.studies->sweep;
   const SweepQuantity quantity = view.studies->sweep_choice.quantity;
-  const SweepWords words = sweep_words(result, quantity);
+  const SweepWords words =
+      sweep_words(result, quantity, view.lanes.empty() ? result.request.base.algorithm : view.lane().simulation->request.algorithm);
   study_head(view, words.finding, words.detail);
   if (!view.studies->given) draw_choices(view, commands);
   if (const std::string sentence = refused(result); !sentence.empty()) wrapped_text(theme.ui_small, theme.text_faint, sentence);

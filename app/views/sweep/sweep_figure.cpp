@@ -245,7 +245,7 @@ std::string axis_symbol(std::string_view key) {
   return std::string(key);
 }
 
-SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
+SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::string_view on_screen) {
   SweepWords words;
   const auto& request = result.request;
   const std::size_t algorithms = request.algorithms.size();
@@ -256,8 +256,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity) {
                     : quantity == SweepQuantity::hbm ? tr("HBM traffic of {}: {} at {} = {} and {} at {}")
                                                      : tr("L2↔SM traffic of {}: {} at {} = {} and {} at {}");
   if (algorithms >= 2) {
-    // The baseline against the algorithm on screen, or against the last where that is not drawn.
-    const auto chosen = std::find(request.algorithms.begin() + 1, request.algorithms.end(), request.base.algorithm);
+    const auto chosen = std::find(request.algorithms.begin() + 1, request.algorithms.end(), on_screen);
     const std::size_t first = 0, last = chosen == request.algorithms.end()
                                             ? algorithms - 1
                                             : static_cast<std::size_t>(chosen - request.algorithms.begin());

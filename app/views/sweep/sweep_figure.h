@@ -22,7 +22,8 @@ std::string axis_symbol(std::string_view key);
 struct SweepWords {
   std::string finding, detail;
 };
-SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity);
+/// Compares the baseline with `on_screen`, or with the last algorithm where that one is not drawn.
+SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::string_view on_screen);
 
 /// Draws the plot into `area`; returns the point under the mouse, if any.
 struct SweepHover {

@@ -56,7 +56,8 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
     if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
   }
   std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), format_time(Nanoseconds(table.base->time_ns)),
-                        bottleneck_text(table.base->bound, limit));
+                        bottleneck_text(table.base->bound, table.base->sms, limit)) +
+                    idle_text(table.base->bound, table.base->sms);
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (best == nullptr) return now;
   const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;

@@ -96,7 +96,7 @@ TEST_CASE("masks: a mistake is one line that names the flag and the column") {
         "--preset alibi and --score score both change the score: write one --score");
   CHECK(refusal({"--score", "score", "--algorithm", "flash2"}) ==
         "flash2 takes scores as they are: use --algorithm flex with --score");
-  CHECK(refusal({"--preset", "casual"}) == "--preset: unknown preset 'casual': did you mean causal?");
+  CHECK(refusal({"--preset", "casual"}) == "--preset: unknown name 'casual': did you mean causal?");
   CHECK(refusal({"--preset", "document"}).find("unknown name 'doc'") != std::string::npos);
   CHECK(refusal({"--mask", "q >= kv", "--algorithm", "matmul_tiled"}).find("matmul_tiled has no mask") != std::string::npos);
   CHECK(refusal({"--mask", "q >= kv", "--mask-block", "24"}).find("--mask-block is 24, and the tile is 16x16") !=

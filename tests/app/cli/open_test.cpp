@@ -100,7 +100,7 @@ TEST_CASE("open: every command takes the mask of a link, and refuses one that ca
     if (command == std::string("render")) arguments.insert(arguments.end(), {"--out", "x.png"});
     CHECK(bad_open(arguments).find("--mask 'q +': column ") == 0);
     arguments[2] = "preset=foo";
-    CHECK(bad_open(arguments).find("unknown preset 'foo'") != std::string::npos);
+    CHECK(bad_open(arguments).find("unknown name 'foo'") != std::string::npos);
     arguments[2] = "mask=doc%5Bq%5D%20%3D%3D%200&table=doc%3D/none.csv";
     CHECK(bad_open(arguments).find("/none.csv") != std::string::npos);
   }

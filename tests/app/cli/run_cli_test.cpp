@@ -184,6 +184,22 @@ TEST_CASE("cli: a value changed by --set is named in the table") {
   CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
 }
 
+TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a block, and a full grid's are silent") {
+  const std::vector<std::string> small = {"--gpu", "h200", "--seq", "512", "--seq-kv", "8192", "--head-dim", "128"};
+  std::vector<std::string> table = small;
+  table.insert(table.begin(), "simulate");
+  const std::string text = run_program(table).out;
+  CHECK(text.find("SMs with a block") != std::string::npos);
+  CHECK(text.find("4 of 132") != std::string::npos);
+  CHECK(text.find("of the mma.sync peak of those SMs") != std::string::npos);
+  const Json json = simulated_json(small);
+  CHECK(json["time"]["bound_by"] == "tensor");
+  CHECK(json["time"]["sms"]["all"] == 132);
+  CHECK(json["time"]["sms"]["with_blocks"] == 4);
+  CHECK(json["time"]["sms"]["idle_share"].get<double>() == doctest::Approx(1 - 4.0 / 132).epsilon(0.01));
+  CHECK(run_program({"simulate"}).out.find("SMs with a block") == std::string::npos);
+}
+
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
   const Json json = simulated_json({});
   CHECK(keys(json) ==

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "app/model/stage_facts.h"
 #include "app/model/tile_history.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
@@ -215,17 +216,24 @@ TEST_CASE("block map: agrees with every block about its plane and rows") {
   }
 }
 
-TEST_CASE("link use: the rates of all bins add up to the ledger") {
+TEST_CASE("link rates: those of all bins add up to the ledger, and none is above its link's peak") {
   const auto simulation = run("standard");
   const TimeBins& bins = simulation->trace->bins();
+  const LinkRates rates = make_link_rates(*simulation);
   REQUIRE(bins.width > 0);
-  for (Link link : {Link::hbm_read, Link::l2_to_sm, Link::sm_to_l2}) {
-    double bytes = 0;
-    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
-      bytes += link_rate(*simulation->trace, link, (static_cast<double>(bin) + 0.5) * bins.width) * bins.width;
-    INFO(to_string(link));
-    CHECK(bytes == doctest::Approx(static_cast<double>(simulation->ledger.total(link).value)));
+  const auto total = [&](Link link) { return static_cast<double>(simulation->ledger.total(link).value); };
+  double hbm = 0, l2 = 0;
+  for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin) {
+    const double cycle = (static_cast<double>(bin) + 0.5) * bins.width;
+    double together = 0;
+    for (const Tensor tensor : simulation->program->tensors()) together += rates.hbm_at(tensor, cycle);
+    const GpuSpec& gpu = simulation->request.gpu;
+    if (bin > 0) CHECK(together <= std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value) * (1 + 1e-9));
+    hbm += together * bins.width;
+    l2 += rates.l2_at(cycle) * bins.width;
   }
+  CHECK(hbm == doctest::Approx(total(Link::hbm_read) + total(Link::hbm_write)));
+  CHECK(l2 == doctest::Approx(total(Link::l2_to_sm) + total(Link::sm_to_l2)));
 }
 
 TEST_CASE("tile history: a cell of thousands of tiles is filled to within a pixel") {

@@ -48,7 +48,7 @@ TEST_CASE("race reason: in the first example HBM bounds standard attention, and 
   };
   CHECK(moved(tensors::o) > by_the_end(tensors::o));  // its last tiles are still dirty in the L2
   CHECK(reason.share == doctest::Approx(static_cast<double>(reason.slower) / hbm(*standard)));
-  CHECK(contains(race_sentences(*standard, *flash), "HBM bandwidth bounds Standard attention"));
+  CHECK(contains(race_sentences(*standard, *flash), "bottleneck of Standard attention: HBM bandwidth"));
 }
 
 TEST_CASE("race reason: bytes are credited only if HBM or the L2 bounds the slower run") {
@@ -58,7 +58,7 @@ TEST_CASE("race reason: bytes are credited only if HBM or the L2 bounds the slow
   CHECK(reason.any);
   CHECK(reason.tensors.empty());
   CHECK(reason.same_hbm);
-  CHECK(contains(race_sentences(*standard, *flash), "latency bounds Standard attention, and it has 3 launches against 1"));
+  CHECK(contains(race_sentences(*standard, *flash), "bottleneck of Standard attention: latency. It has 3 launches against 1"));
   CHECK(contains(race_sentences(*standard, *flash), "The L2 holds everything"));
   for (const std::string& text : race_sentences(*standard, *flash)) CHECK(text.find("S and P") == std::string::npos);
 }

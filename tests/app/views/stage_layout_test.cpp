@@ -305,7 +305,7 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
 }
 
 TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, and the columns keep their room") {
-  for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}}) {
+  for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}, Rect{{0, 0}, {820, 500}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
     REQUIRE(layout.exactness.height() > 0);
     CHECK(layout.exactness.width() > 240);
@@ -318,7 +318,7 @@ TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, an
 }
 
 TEST_CASE("race layout: O of both runs lies between the verdict and the columns where the stages have room") {
-  for (const Rect area : {Rect{{10, 20}, {850, 520}}, Rect{{0, 0}, {1500, 1000}}}) {
+  for (const Rect area : {Rect{{10, 20}, {850, 550}}, Rect{{0, 0}, {1500, 1000}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
     CHECK(without.exactness.height() == 0);
     REQUIRE(layout.exactness.height() > 0);

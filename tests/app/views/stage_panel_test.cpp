@@ -76,6 +76,28 @@ TEST_CASE("stage: a key tile says how many of all the block visits where a mask 
   CHECK(key_tile_text({3}, 3, 4, false) == "3 (4/4)");  // a product's block
 }
 
+TEST_CASE("stage: an operation glows while it runs, and nothing does between launches or after the end") {
+  const auto simulation = run("standard", toy_gpu(), AttentionProblem{});
+  const Trace& trace = *simulation->trace;
+  REQUIRE(trace.launches().size() > 1);
+  const int sm = trace.focused_sms().front();
+  const double gap = (trace.launches()[0].end + trace.launches()[1].start) / 2;
+  LaneAt at(simulation, trace.step_at_cycle(sm, gap));
+  REQUIRE(at.lane.operation != nullptr);
+  CHECK(running_operation(at.lane) == at.lane.operation);  // at rest, the step's own
+  at.lane.state = trace.state_at_cycle(sm, gap);
+  CHECK(running_operation(at.lane) == nullptr);
+  at.lane.state = trace.state_at_cycle(sm, trace.end_cycle() + 1);
+  CHECK(running_operation(at.lane) == nullptr);
+  for (const Interval& interval : trace.intervals(sm)) {
+    if (interval.run != at.lane.rest.run || interval.unit == Unit::copy || interval.end <= interval.start) continue;
+    at.lane.state = trace.state_at_cycle(sm, (interval.start + interval.end) / 2);
+    const Operation* const running = running_operation(at.lane);
+    REQUIRE(running != nullptr);
+    CHECK_FALSE(running->kind == OpKind::load);
+  }
+}
+
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {

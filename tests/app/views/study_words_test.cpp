@@ -20,12 +20,25 @@ NextLimit limit_that_saves(double part) {
 
 TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest resource") {
   const NextLimit large = limit_that_saves(0.6), little = limit_that_saves(0.019);
-  CHECK(bottleneck_text(Bound::hbm, &large) == "Bottleneck: HBM bandwidth");
+  CHECK(bottleneck_text(Bound::hbm, {}, &large) == "Bottleneck: HBM bandwidth");
   CHECK(next_limit_text(large) == "Without it: 2.5× faster, then limited by the tensor cores");
-  CHECK(bottleneck_text(Bound::hbm, &little) == "No single bottleneck, busiest: HBM bandwidth");
+  CHECK(bottleneck_text(Bound::hbm, {}, &little) == "No single bottleneck, busiest: HBM bandwidth");
   CHECK(next_limit_text(little) == "Without HBM bandwidth alone: 1.02× faster");
   const NextLimit slower = limit_that_saves(-0.05);
   CHECK(next_limit_text(slower) == "Without HBM bandwidth alone: no faster");
-  CHECK(bottleneck_text(Bound::latency, &slower) == "No single bottleneck");
-  CHECK(bottleneck_text(Bound::hbm, nullptr) == "Bottleneck: HBM bandwidth");
+  CHECK(bottleneck_text(Bound::latency, {}, &slower) == "No single bottleneck");
+  CHECK(bottleneck_text(Bound::hbm, {}, nullptr) == "Bottleneck: HBM bandwidth");
+}
+
+TEST_CASE("bottleneck: where many SMs have no block, the sentence says how many have one, or for how long they idle") {
+  const SmUse few{.all = 132, .with_blocks = 4, .idle = 0.97}, tail{.all = 132, .with_blocks = 132, .idle = 0.48};
+  const SmUse full{.all = 132, .with_blocks = 128, .idle = 0.03};
+  CHECK(bottleneck_text(Bound::tensor, few, nullptr) == "Bottleneck: tensor cores on 4 of 132 SMs");
+  CHECK(idle_text(Bound::tensor, few) == "; the others have no block");
+  CHECK(bottleneck_text(Bound::hbm, few, nullptr) == "Bottleneck: HBM bandwidth");
+  CHECK(idle_text(Bound::hbm, few) == "; 128 of 132 SMs have no block");
+  CHECK(bottleneck_text(Bound::exp, tail, nullptr) == "Bottleneck: exponential unit");
+  CHECK(idle_text(Bound::exp, tail) == "; SMs have no block 48 % of the time");
+  CHECK(bottleneck_text(Bound::tensor, full, nullptr) == "Bottleneck: tensor cores");
+  CHECK(idle_text(Bound::tensor, full).empty());
 }

@@ -440,3 +440,63 @@ TEST_CASE("simulate: blocks too long for the host's memory are an error, not a c
   CHECK(sentence.find("flash1 with tile 16x16") != std::string::npos);
   CHECK(sentence.find("of memory") != std::string::npos);
 }
+
+TEST_CASE("simulate: what limits the SMs of a small grid is not hidden by those without a block") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  request.problem = {.heads = 1, .kv_heads = 1, .seq_q = 512, .seq_kv = 16384, .head_dim = 128};
+  const auto small = simulate(request);
+  REQUIRE(small);
+  const double blocks = static_cast<double>((*small)->launches[0].blocks);
+  CHECK((*small)->bound == Bound::tensor);
+  CHECK((*small)->sms.with_blocks == blocks);
+  CHECK((*small)->sms.all == 132);
+  CHECK((*small)->sms.never_used());
+  CHECK((*small)->sms.idle == doctest::Approx(1 - blocks / 132).epsilon(0.01));
+  const auto tensor = [](const Simulation& run) { return run.utilisation[static_cast<std::size_t>(Bound::tensor)]; };
+
+  // A GPU of just these SMs has the same limit, and is as busy.
+  request.gpu.sm_count = blocks;
+  request.gpu.sm_groups.clear();
+  const auto alone = simulate(request);
+  REQUIRE(alone);
+  CHECK((*alone)->bound == Bound::tensor);
+  CHECK(tensor(**small) == doctest::Approx(tensor(**alone)).epsilon(0.05));
+  CHECK_FALSE((*alone)->sms.many_idle());
+}
+
+TEST_CASE("simulate: a full grid is as busy on its SMs as on the whole GPU, and a last wave of few blocks is idle time") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  request.blocks_per_sm = 1;
+  request.problem = {.heads = 33, .kv_heads = 33, .seq_q = 512, .seq_kv = 4096, .head_dim = 128};
+  const auto full = simulate(request);
+  REQUIRE(full);
+  REQUIRE((*full)->launches[0].waves == 1);
+  CHECK_FALSE((*full)->sms.many_idle());
+  CHECK((*full)->sms.with_blocks == 132);
+  request.problem.heads = request.problem.kv_heads = 34;  // four blocks more
+  const auto tail = simulate(request);
+  REQUIRE(tail);
+  CHECK((*tail)->bound == (*full)->bound);
+  CHECK((*tail)->sms.with_blocks == 132);
+  CHECK_FALSE((*tail)->sms.never_used());
+  CHECK((*tail)->sms.idle > 0.4);
+  CHECK((*tail)->sms.idle < 0.5);
+}
+
+TEST_CASE("simulate: a resource that all SMs share is busy over the whole run, however few SMs have a block") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = toy_gpu();
+  request.gpu.sm_count = 64;
+  request.gpu.sm_groups.clear();
+  request.problem = {.heads = 1, .kv_heads = 1, .seq_q = 64, .seq_kv = 1024, .head_dim = 32};
+  const auto run = simulate(request);
+  REQUIRE(run);
+  CHECK((*run)->sms.never_used());
+  const double hbm = (*run)->utilisation[static_cast<std::size_t>(Bound::hbm)];
+  CHECK(hbm == doctest::Approx((*run)->launches[0].hbm_busy_cycles / (*run)->cycles.value).epsilon(0.01));
+}

@@ -62,7 +62,7 @@ TEST_CASE("mask choice: a fault names its text, and parsing alone finds it") {
   CHECK(two->index == 2);
   CHECK(error_of(*two).sentence == "preset softcap and preset alibi both change the score: write one score");
   choice.presets = {"casual"};
-  CHECK(error_of(*find_mask_fault(choice, p)).sentence == "preset: unknown preset 'casual': did you mean causal?");
+  CHECK(error_of(*find_mask_fault(choice, p)).sentence == "preset: unknown name 'casual': did you mean causal?");
 }
 
 TEST_CASE("mask choice: a mask that takes long to look at can be cancelled") {

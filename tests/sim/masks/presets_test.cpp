@@ -243,13 +243,13 @@ TEST_CASE("presets: each score change is the formula of its paper") {
 }
 
 TEST_CASE("presets: names and parameters that do not exist are answered with those that do") {
-  CHECK(preset_text("casual").error().sentence.text() == "unknown preset 'casual': did you mean causal?");
+  CHECK(preset_text("casual").error().sentence.text() == "unknown name 'casual': did you mean causal?");
   CHECK(preset_text("sliding_window:windw=3").error().sentence.text() ==
-        "preset sliding_window has no parameter 'windw': did you mean window?");
-  CHECK(preset_text("causal:window=3").error().sentence.text() == "preset causal has no parameter 'window': it has none");
+        "sliding_window has no parameter 'windw': did you mean window?");
+  CHECK(preset_text("causal:window=3").error().sentence.text() == "causal has no parameter 'window': it has none");
   CHECK(preset_text("sliding_window:window=q").error().sentence.text() ==
-        "preset sliding_window: window is 'q', not a number; example: sliding_window:window=1024");
-  CHECK(preset_text("sliding_window:window=3,window=4").error().sentence.text() == "preset sliding_window: window is given twice");
+        "sliding_window: window is 'q', not a number; example: sliding_window:window=1024");
+  CHECK(preset_text("sliding_window:window=3,window=4").error().sentence.text() == "sliding_window: window is given twice");
   CHECK(preset_text("softcap:cap=1);(2").error().sentence.text().find("not a number") != std::string::npos);
   CHECK(preset_text("sliding_window")->mask == "let window = 1024; q >= kv && q - kv <= window");
 }
