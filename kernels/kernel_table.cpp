@@ -145,9 +145,21 @@ std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
 LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
   return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
 }
-/// The needs of flex without expressions; those of a request come from its compilation.
+/// The needs of a flex kernel without expressions; those of a request come from its compilation.
 std::vector<LaunchNeeds> flex_needs(const AttentionProblem& p) {
-  return {compiled("attention", kernel_profile("flex").build("attention", p), flex_shared_bytes(p, {}, 0), 2, 4)};
+  return {compiled("attention", kernel_profile("flex").build("attention", p), flex_shared_bytes(FlexBase::flash2, p, {}, 0), 2, 4)};
+}
+std::vector<LaunchNeeds> hopper_flex_needs(const AttentionProblem& p) {
+  return {compiled("attention", kernel_profile("hopper_flex").build("attention", p), flex_shared_bytes(FlexBase::hopper, p, {}, 0),
+                   2, 1)};
+}
+template <FlexBase base>
+LaunchPlan plan_flex_on(const AttentionProblem& p, const DeviceTensors& tensors) {
+  return plan_flex(base, p, tensors);
+}
+template <FlexBase base>
+Status prepare_flex_on(const AttentionProblem& p) {
+  return prepare_flex(base, p);
 }
 std::vector<LaunchNeeds> flash1_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flash1").build("attention", p), 4 * 64 * row_bytes(p) + 2 * 64 * 4, 1, 4)};
@@ -471,8 +483,19 @@ constexpr KernelInfo rows[] = {
      .tile = flash2_kernel_tile,
      .needs = flex_needs,
      .plane_traffic = flash2_traffic,
-     .plan = plan_flex,
-     .prepare = prepare_flex},
+     .plan = plan_flex_on<FlexBase::flash2>,
+     .prepare = prepare_flex_on<FlexBase::flash2>},
+    {.id = "hopper_flex",
+     .summary = "Over flex: the roles of the Hopper kernels, so copies, products and softmax overlap; compiled for the request.",
+     .inputs = qkv,
+     .outputs = o_and_lse,
+     .is_hopper = true,
+     .takes_masks = true,
+     .tile = hopper_flex_kernel_tile,
+     .needs = hopper_flex_needs,
+     .plane_traffic = hopper_traffic,
+     .plan = plan_flex_on<FlexBase::hopper>,
+     .prepare = prepare_flex_on<FlexBase::hopper>},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {

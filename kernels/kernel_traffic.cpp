@@ -92,8 +92,10 @@ KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {(v.rows + 2 * v.keys) * bytes_of_row(p), output_bytes(p) + p.seq_q * statistic};
 }
 
+constexpr std::int64_t hopper_query_box = 64;  // rows; a box of K or V is a key tile
+
 KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
-  constexpr std::int64_t box_rows = 64;  // of Q; a box of K or V is a key tile
+  constexpr std::int64_t box_rows = hopper_query_box;
   std::int64_t box_bytes = 0;
   for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
     const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
@@ -103,14 +105,14 @@ KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {box_bytes, output_bytes(p) + p.seq_q * statistic};
 }
 
-std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
-  const TileShape tile = flash2_kernel_tile(p);
+std::optional<KernelTraffic> flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
+  const TileShape tile = kernel.tile(p);
   KernelTraffic sum;
   const std::int64_t planes = p.query_planes();
   sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic);
   if (p.score_change && !p.score_change->expression().tables.empty()) return std::nullopt;
   if (!p.has_mask()) {
-    sum.l2_to_sm_bytes = planes * flash2_traffic(p, tile).l2_to_sm_bytes;
+    sum.l2_to_sm_bytes = planes * kernel.plane_traffic(p, tile).l2_to_sm_bytes;
     return sum;
   }
   if (const auto* own = dynamic_cast<const ExpressionMask*>(p.mask.get()); own != nullptr && !own->expression().tables.empty())
@@ -121,6 +123,8 @@ std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
     const std::int64_t end = first + static_cast<std::int64_t>(lists.row(plane, row).size()) * 4;
     return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
   };
+  // TMA moves whole boxes.
+  const std::int64_t query_box = kernel.is_hopper ? hopper_query_box : 1, key_box = kernel.is_hopper ? tile.block_kv : 1;
   for (std::int64_t plane = 0; plane < planes; ++plane)
     for (std::int64_t row = 0; row < blocks.rows; ++row) {
       const std::int64_t of = blocks.list_plane(plane), first = row * blocks.block.block_q;
@@ -128,10 +132,10 @@ std::optional<KernelTraffic> flex_traffic(const AttentionProblem& p) {
       std::int64_t keys = 0;
       for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
         for (const std::int32_t block : lists->row(of, row))
-          keys += std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv);
+          keys += ceil_div(std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv), key_box) * key_box;
         sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row));
       }
-      if (keys > 0) sum.l2_to_sm_bytes += (rows + query_tiles * 2 * keys) * bytes_of_row(p);
+      if (keys > 0) sum.l2_to_sm_bytes += (ceil_div(rows, query_box) * query_box + query_tiles * 2 * keys) * bytes_of_row(p);
     }
   return sum;
 }
@@ -170,7 +174,7 @@ KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileS
 }
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
-  if (kernel.takes_masks) return flex_traffic(p);
+  if (kernel.takes_masks) return flex_traffic(kernel, p);
   if (kernel.plane_traffic == nullptr) return std::nullopt;
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
   const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};

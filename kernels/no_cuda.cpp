@@ -41,13 +41,13 @@ Status DeviceMemory::read(void*, std::int64_t) const {
 Result<const void*> load_kernel(const std::string&, const char*) {
   return no_cuda_error();
 }
-Status prepare_flex(const AttentionProblem&) {
+Status prepare_flex(FlexBase, const AttentionProblem&) {
   return no_cuda_error();
 }
-Status launch_flex(const AttentionProblem&, const DeviceTensors&, StreamHandle) {
+Status launch_flex(FlexBase, const AttentionProblem&, const DeviceTensors&, StreamHandle) {
   return no_cuda_error();
 }
-LaunchPlan plan_flex(const AttentionProblem&, const DeviceTensors&) {
+LaunchPlan plan_flex(FlexBase, const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 Result<std::string> compile_flex(const std::string&, int, int) {

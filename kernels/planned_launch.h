@@ -41,8 +41,8 @@ struct PlannedLaunch {
   const void* function = nullptr;  // host-side handle of the kernel
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
-  std::int64_t shared_bytes = 0;                       // dynamic
-  alignas(64) std::array<std::byte, 640> arguments{};  // TMA descriptors want 64-byte alignment; flex passes its constants
+  std::int64_t shared_bytes = 0;                         // dynamic
+  alignas(128) std::array<std::byte, 1280> arguments{};  // TMA descriptors want the alignment; flex passes its constants
 };
 
 /// Returns a launch that copies `arguments`: every kernel takes one struct by value.

@@ -156,10 +156,11 @@ Result<Request> make_request(const CommandLine& line) {
   if (line.base) take_inputs(*line.base, line, request.inputs);
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
-  // Only flex has lists and changes of scores, and it is the mask's own kernel.
+  // flex is the mask's own program.
   const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
-  if (line.mask_block && algorithm != "flex" && line.command != CommandKind::sweep)
-    return refuse("{} is the block of flex's lists: {} has none", Setting::mask_block, algorithm);
+  if (const auto info = find_program(algorithm);
+      line.mask_block && info && !(*info)->has_lists && line.command != CommandKind::sweep)
+    return refuse("{} is the block of the lists of flex and hopper_flex: {} has none", Setting::mask_block, algorithm);
   MaskChoice& masking = request.simulation.masking;
   masking.masks = line.masks;
   masking.presets = line.presets;

@@ -176,7 +176,7 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
 Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) {
   auto algorithms = algorithms_of(line);
   if (!algorithms) return algorithms.error();
-  // Of the programs only flex takes every mask and change of scores.
+  // flex takes every mask and change of scores.
   if (!line.algorithm_given && (!line.masks.empty() || !line.presets.empty() || line.score)) *algorithms = {"flex"};
   CommandLine one = line;
   one.algorithm = algorithms->front();

@@ -30,9 +30,10 @@ void Requested::add_gpu(std::string path) {
 }
 
 void Requested::set_masking(MaskChoice choice) {
-  // Of the forward programs only flex has lists of blocks and changes of scores; another may be chosen afterwards.
+  // flex is the mask's own program; another may be chosen afterwards.
   const auto row = find_program(request.algorithm);
-  if (request.masking.empty() && !choice.empty() && row && (*row)->family == "attention" && (*row)->pass == Pass::forward)
+  if (request.masking.empty() && !choice.empty() && row && (*row)->family == "attention" && (*row)->pass == Pass::forward &&
+      !(*row)->has_lists)
     request.algorithm = "flex";
   request.masking = std::move(choice);
   request.problem.mask = nullptr;  // made anew from the choice

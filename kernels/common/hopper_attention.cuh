@@ -19,7 +19,7 @@ template <class Element, int dim, int group_count, int block_keys, int ring, boo
 struct HopperShape {
   using T = Element;
   static constexpr int d = dim, groups = group_count, bc = block_keys, stages = ring, br = 64 * groups;
-  static constexpr bool causal = is_causal;
+  static constexpr bool causal = is_causal, rows_may_be_hidden = is_causal;
   static constexpr int group_bytes = 64 * d * 2, kv_bytes = bc * d * 2;
   static constexpr int group_panel_bytes = 64 * panel_row_bytes, kv_panel_bytes = bc * panel_row_bytes;
   static constexpr int q_bytes = groups * group_bytes, ring_bytes = stages * kv_bytes, lse_bytes = br * 4;
@@ -108,7 +108,7 @@ struct HopperGroup {
       for (int i = 4 + half * 2; i < bc / 2; i += 4) x = fmaxf(x, s[i]), y = fmaxf(y, s[i + 1]);
       const float before = row_max[half], now = fmaxf(before, quad_max(fmaxf(x, y)));
       // A row that has seen no key has maximum -inf. Any finite offset makes its exponentials 0, where -inf would give NaN.
-      const float offset = Shape::causal && now == minus_infinity() ? 0.f : now * scale_log2;
+      const float offset = Shape::rows_may_be_hidden && now == minus_infinity() ? 0.f : now * scale_log2;
       row_max[half] = now;
       alpha[half] = exp2_fast(before * scale_log2 - offset);
       x = y = 0.f;

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "kernels/common/hopper_arguments.h"
+#include "kernels/common/hopper_tensors.h"
 
 namespace tilescope {
 
@@ -87,24 +87,29 @@ std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles
 
 }  // namespace
 
-PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& problem, const DeviceTensors& tensors) {
-  device::HopperArguments arguments{};
+void set_hopper_tensors(device::HopperArguments& arguments, const AttentionProblem& problem, const DeviceTensors& tensors,
+                        int block_kv) {
   const std::int64_t query_planes = problem.query_planes(), key_planes = problem.batch * problem.kv_heads;
   arguments.q = map_of(tensors.q, query_planes, problem.seq_q, problem, group_rows);
   arguments.o = map_of(tensors.o, query_planes, problem.seq_q, problem, group_rows);
-  arguments.k = map_of(tensors.k, key_planes, problem.seq_kv, problem, launch.block_kv);
-  arguments.v = map_of(tensors.v, key_planes, problem.seq_kv, problem, launch.block_kv);
+  arguments.k = map_of(tensors.k, key_planes, problem.seq_kv, problem, block_kv);
+  arguments.v = map_of(tensors.v, key_planes, problem.seq_kv, problem, block_kv);
   arguments.lse = tensors.lse;
   set_lengths_and_heads(arguments, problem);
   arguments.planes = static_cast<int>(query_planes);
   arguments.scale = static_cast<float>(problem.scale());
+}
+
+PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& problem, const DeviceTensors& tensors) {
+  device::HopperArguments arguments{};
+  set_hopper_tensors(arguments, problem, tensors, launch.block_kv);
   const std::int64_t tiles = (problem.seq_q + launch.block_q - 1) / launch.block_q;
   arguments.planes_together = static_cast<int>(planes_together(problem, tiles));
   if (launch.grid == HopperGrid::tickets && tensors.q != nullptr) arguments.tickets = next_tickets();
 
-  std::array<std::int64_t, 3> grid{tiles * query_planes, 1, 1};
+  std::array<std::int64_t, 3> grid{tiles * problem.query_planes(), 1, 1};
   if (launch.grid == HopperGrid::tiles)
-    grid = {tiles, query_planes, 1};
+    grid = {tiles, problem.query_planes(), 1};
   else if (launch.grid != HopperGrid::longest_first)
     grid[0] = std::min<std::int64_t>(grid[0], std::max(1, attribute(cudaDevAttrMultiProcessorCount)));
   return planned("attention", launch.function, grid, launch.threads, launch.shared_bytes, arguments);

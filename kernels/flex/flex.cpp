@@ -14,9 +14,11 @@
 
 #include <fmt/format.h>
 
+#include "kernels/common/hopper_tensors.h"
 #include "kernels/flex/flex_arguments.h"
 #include "kernels/flex/nvrtc_headers.h"
 #include "kernels/flex/nvrtc_library.h"
+#include "kernels/hopper_flex/hopper_flex_arguments.h"
 #include "sim/core/units.h"
 #include "sim/masks/block_mask.h"
 #include "sim/programs/kernel_needs.h"
@@ -34,6 +36,7 @@ constexpr std::size_t most_prepared = 16;
 
 /// One problem's launch: the function, and the device memory that its arguments point to.
 struct Prepared {
+  FlexBase base = FlexBase::flash2;
   AttentionProblem problem;  // keeps mask and score change, by whose addresses it is found again
   PlannedLaunch launch;
   device::FlexArguments arguments{};
@@ -112,10 +115,15 @@ void write_cubin(const std::string& identity, const std::string& cubin) {
   std::filesystem::rename(part, path, ignored);
 }
 
+/// wgmma and setmaxnreg exist only in code for sm_90a.
+std::string architecture_of(int compute_major, int compute_minor) {
+  return fmt::format("sm_{}{}{}", compute_major, compute_minor, compute_major == 9 && compute_minor == 0 ? "a" : "");
+}
+
 Result<const void*> kernel_of(const std::string& text, FlexCost& cost) {
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
-  const std::string identity = identity_of(text, fmt::format("sm_{}{}", device->compute_major, device->compute_minor));
+  const std::string identity = identity_of(text, architecture_of(device->compute_major, device->compute_minor));
   auto& kernels = cache().kernels;
   if (const auto found = kernels.find(identity); found != kernels.end()) {
     cost.from_memory = true;
@@ -159,7 +167,7 @@ void set_sizes(device::FlexArguments& a, const AttentionProblem& p) {
 /// Copies a mask's lists. Returns the key tiles of the longest list of a row.
 Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& text, Prepared& prepared) {
   device::FlexArguments& a = prepared.arguments;
-  const TileShape tile = flash2_kernel_tile(problem);
+  const TileShape tile = flex_kernel_tile(prepared.base, problem);
   const std::shared_ptr<const Mask> mask = mask_of(problem);
   const BlockMask blocks = block_mask_of(*mask, problem, mask_block_of(problem, tile));
   const BlockArrays partial = arrays_of(blocks.partial, blocks.cols), full = arrays_of(blocks.full, blocks.cols);
@@ -181,11 +189,32 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& 
   return most * text.tiles_of_block;
 }
 
-Result<Prepared> prepared_now(const AttentionProblem& problem, FlexCost& cost) {
-  Result<FlexText> text = flex_text(problem);
+/// Returns the launch; `tensors` may be empty.
+PlannedLaunch launch_of(const Prepared& prepared, const void* kernel, int threads, std::int64_t shared_bytes,
+                        const DeviceTensors& tensors) {
+  const AttentionProblem& problem = prepared.problem;
+  const TileShape tile = flex_kernel_tile(prepared.base, problem);
+  const std::array<std::int64_t, 3> grid{ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch};
+  device::FlexArguments arguments = prepared.arguments;
+  arguments.q = tensors.q;
+  arguments.k = tensors.k;
+  arguments.v = tensors.v;
+  arguments.o = tensors.o;
+  arguments.lse = tensors.lse;
+  if (prepared.base == FlexBase::flash2) return planned("attention", kernel, grid, threads, shared_bytes, arguments);
+  device::HopperFlexArguments of_hopper{};
+  set_hopper_tensors(of_hopper, problem, tensors, static_cast<int>(tile.block_kv));
+  if (problem.score_change) of_hopper.scale = 1;  // its text scales
+  of_hopper.flex = arguments;
+  return planned("attention", kernel, grid, threads, shared_bytes, of_hopper);
+}
+
+Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, FlexCost& cost) {
+  Result<FlexText> text = flex_text(base, problem);
   if (!text) return text.error();
   const auto start = Clock::now();
   Prepared prepared;
+  prepared.base = base;
   prepared.problem = problem;
   set_sizes(prepared.arguments, problem);
   std::int64_t most_visits = 0;
@@ -206,17 +235,15 @@ Result<Prepared> prepared_now(const AttentionProblem& problem, FlexCost& cost) {
   cost.lists_seconds = seconds_since(start);
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
-  const TileShape tile = flash2_kernel_tile(problem);
-  prepared.launch = planned("attention", *kernel, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch}, 128,
-                            flex_shared_bytes(problem, source, most_visits), prepared.arguments);
+  prepared.launch = launch_of(prepared, *kernel, flex_threads(base), flex_shared_bytes(base, problem, source, most_visits), {});
   return prepared;
 }
 
 /// Finds a prepared problem and moves it to the front; null where there is none.
-Prepared* find_prepared(const AttentionProblem& problem) {
+Prepared* find_prepared(FlexBase base, const AttentionProblem& problem) {
   std::deque<Prepared>& all = cache().prepared;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!(all[i].problem == problem)) continue;
+    if (all[i].base != base || !(all[i].problem == problem)) continue;
     if (i > 0) std::swap(all[0], all[i]);
     return &all.front();
   }
@@ -232,20 +259,20 @@ Result<std::string> compiled_for(const std::string& text, const std::string& arc
 }  // namespace
 
 Result<std::string> compile_flex(const std::string& text, int compute_major, int compute_minor) {
-  return compiled_for(text, fmt::format("sm_{}{}", compute_major, compute_minor));
+  return compiled_for(text, architecture_of(compute_major, compute_minor));
 }
 
 Status check_flex(const std::string& text) {
-  const Result<std::string> nothing = compiled_for(text, "compute_90");
+  const Result<std::string> nothing = compiled_for(text, "compute_90a");
   if (!nothing) return nothing.error();
   return Done{};
 }
 
-Status prepare_flex(const AttentionProblem& problem) {
+Status prepare_flex(FlexBase base, const AttentionProblem& problem) {
   const std::lock_guard lock(cache().mutex);
-  if (find_prepared(problem) != nullptr) return Done{};
+  if (find_prepared(base, problem) != nullptr) return Done{};
   FlexCost cost;
-  Result<Prepared> prepared = prepared_now(problem, cost);
+  Result<Prepared> prepared = prepared_now(base, problem, cost);
   if (!prepared) return prepared.error();
   std::deque<Prepared>& all = cache().prepared;
   if (all.size() >= most_prepared) {
@@ -257,28 +284,21 @@ Status prepare_flex(const AttentionProblem& problem) {
   return Done{};
 }
 
-LaunchPlan plan_flex(const AttentionProblem& problem, const DeviceTensors& tensors) {
+LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors) {
   const std::lock_guard lock(cache().mutex);
-  Prepared* const prepared = find_prepared(problem);
-  if (prepared == nullptr) {
-    const TileShape tile = flash2_kernel_tile(problem);
-    return {planned("attention", nullptr, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch}, 128, 0,
-                    device::FlexArguments{})};
+  if (const Prepared* const prepared = find_prepared(base, problem)) {
+    const PlannedLaunch& known = prepared->launch;
+    return {launch_of(*prepared, known.function, known.threads, known.shared_bytes, tensors)};
   }
-  device::FlexArguments arguments = prepared->arguments;
-  arguments.q = tensors.q;
-  arguments.k = tensors.k;
-  arguments.v = tensors.v;
-  arguments.o = tensors.o;
-  arguments.lse = tensors.lse;
-  PlannedLaunch launch = prepared->launch;
-  std::memcpy(launch.arguments.data(), &arguments, sizeof(arguments));
-  return {launch};
+  Prepared blank;
+  blank.base = base;
+  blank.problem = problem;
+  return {launch_of(blank, nullptr, flex_threads(base), 0, {})};
 }
 
-Status launch_flex(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
-  if (Status ready = prepare_flex(problem); !ready) return ready;
-  return launch(plan_flex(problem, tensors).front(), stream);
+Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
+  if (Status ready = prepare_flex(base, problem); !ready) return ready;
+  return launch(plan_flex(base, problem, tensors).front(), stream);
 }
 
 FlexCost last_flex_cost() {

@@ -1,4 +1,5 @@
-// The flex kernel: attention with a mask and a score change from expressions, compiled for the request at run time.
+// The flex kernels: attention with a mask and a score change from expressions, compiled for the request at run time. flex has
+// flash2's warps; hopper_flex has the roles of the Hopper kernels.
 //
 //   problem ─► flex_text()  ─► NVRTC ─► cubin, kept in memory and in a file ─► loaded kernel ─┐
 //           └► block lists and tables, copied to the device once ────────────────────────────┴─► launch_flex()
@@ -16,23 +17,28 @@
 
 namespace tilescope {
 
+/// The kernel that carries the expressions.
+enum class FlexBase : std::uint8_t { flash2, hopper };
+TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);
+int flex_threads(FlexBase base);  // of a block
+
 /// Runs attention with the problem's mask and score change, after prepare_flex(). Does not wait for the stream.
 /// Equation  O = softmax(f(scale Q K^T) + mask) V; a row that sees no key has O = 0 and L = -inf
 /// Shapes    q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq], all on the device
 /// Types     q,k,v,o fp16 or bf16; lse and all sums fp32
-/// Limits    D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later
-/// Traffic   l2_to_sm = flash2's over the listed blocks, plus lists and tables as FlexTraffic counts them
+/// Limits    D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later, for hopper compute capability 9.0
+/// Traffic   l2_to_sm = flash2's over the listed blocks (hopper: in boxes), plus lists and tables
 /// Errors    those of prepare_flex() and of the device
-/// Source    arXiv:2412.05496; the loop is arXiv:2307.08691, Algorithm 1
-Status launch_flex(const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
+/// Source    arXiv:2412.05496; the loops are arXiv:2307.08691, Algorithm 1, and arXiv:2407.08608, Algorithm 2
+Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream);
 
 /// Compiles the kernel, unless it is cached, and copies lists and tables to the device, unless they are there. Takes about a second
 /// for new expressions, and microseconds for known ones.
 /// Errors  no NVRTC; a text that it does not take; more tables, or more blocks in a row, than the kernel holds; those of the device
-Status prepare_flex(const AttentionProblem& problem);
+Status prepare_flex(FlexBase base, const AttentionProblem& problem);
 
 /// Returns the launch of a prepared problem. Without prepare_flex() it has its grid, threads and shared memory, but no function.
-LaunchPlan plan_flex(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors);
 
 /// What flex compiles for a problem.
 struct FlexText {
@@ -42,12 +48,13 @@ struct FlexText {
   int tiles_of_block = 1;
 };
 /// Errors  a mask that is no expression; a mask block that the tile does not divide; too many tables
-Result<FlexText> flex_text(const AttentionProblem& problem);
+Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem);
 
 /// Returns the bytes of shared memory of a block whose longest list names `most_visits` key tiles.
-std::int64_t flex_shared_bytes(const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits);
+std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source,
+                               std::int64_t most_visits);
 
-/// Compiles a text for a compute capability: a cubin.
+/// Compiles a text for a compute capability, 9.0 with the instructions of sm_90a: a cubin.
 /// Errors  no NVRTC: where it was searched; what NVRTC said
 Result<std::string> compile_flex(const std::string& text, int compute_major, int compute_minor);
 

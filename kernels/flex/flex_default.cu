@@ -1,53 +1,8 @@
 // The builds of flex that its profile describes: without expressions, and with a causal mask. The program compiles its own instead.
+#include "kernels/flex/flex_default.cuh"
 #include "kernels/flex/flex_kernel.cuh"
 
 namespace tilescope::device {
-
-struct NoScore {
-  static constexpr bool present = false, has_reciprocal = false;
-  static constexpr int uniforms = 0, rows = 0, columns = 0;
-  struct Nothing {
-    unsigned value[1];
-  };
-  using ColumnWords = Nothing;
-  using Row = Nothing;
-  using Column = Nothing;
-  static __device__ void set_uniforms(const FlexPlace&, unsigned*) {}
-  static __device__ Row row(const FlexPlace&, int, int, const unsigned*, int) { return {}; }
-  static __device__ Column column(const FlexPlace&, int, int, const unsigned*, int) { return {}; }
-  static __device__ float value(const FlexPlace&, Row, Column, float raw, float) { return raw; }
-};
-
-struct NoMask : NoScore {
-  static __device__ bool value(const FlexPlace&, Row, Column, float, float) { return true; }
-};
-
-/// q >= kv
-struct CausalMask : NoScore {
-  static constexpr bool present = true;
-  struct Row {
-    int keys_seen;
-  };
-  struct Column {
-    int place;
-  };
-  static __device__ __forceinline__ Row row(const FlexPlace&, int q, int first_key, const unsigned*, int) {
-    return {q - first_key};
-  }
-  static __device__ __forceinline__ Column column(const FlexPlace&, int, int place, const unsigned*, int) { return {place}; }
-  static __device__ __forceinline__ bool value(const FlexPlace&, const Row& row, const Column& column, float, float) {
-    return row.keys_seen >= column.place;
-  }
-};
-
-template <bool yes>
-struct MaskOf {
-  using Type = NoMask;
-};
-template <>
-struct MaskOf<true> {
-  using Type = CausalMask;
-};
 
 template <class T, int d, bool causal>
 __global__ void __launch_bounds__(128, 2) flex_kernel(const __grid_constant__ FlexArguments arguments) {

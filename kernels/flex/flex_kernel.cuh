@@ -1,139 +1,40 @@
 // Device code of flex: flash2's warps over the key tiles that block lists name, with changed scores. Compiled at run time by NVRTC.
-//
-//   The text of a request defines FlexScore and FlexMask (sim/masks/kernel_source.h) and follows this file. A part of an expression
-//   is computed where it changes, and no oftener:
-//
-//     the block        uniforms   shared, once a block, by thread 0
-//     the query        rows       shared, once a block, a thread a query row
-//     the key          columns    shared, in the ring beside K and V, a thread a key
-//     the element      registers, on S
-//
-//   Order of the tiles: partial ones first, then full ones. Only partial tiles are masked. Tables are read past the L1, so the
-//   bytes of a request follow from its expressions.
 #pragma once
 
 #include "kernels/flash2/flash2_warp.cuh"
-#include "kernels/flex/flex_arguments.h"
+#include "kernels/flex/flex_parts.cuh"
 
 namespace tilescope::device {
-
-/// What an expression knows of its block.
-struct FlexPlace {
-  const FlexArguments& arguments;
-  int b, h;
-  const std::uint32_t* uniforms;
-};
-
-template <bool on>
-struct Flag {
-  static constexpr bool value = on;
-};
 
 struct NothingRecorded {
   __device__ __forceinline__ void statistics(int, int, float, float) const {}
 };
 
+template <class Element, int dim>
+using Flash2OfFlex = Flash2Shape<Element, dim, 128, dim == 64 ? 128 : 64, 4, 2, 2, false, KeyTileOrder::ascending>;
+
 /// The shape of flash2 with FlexScore and FlexMask.
 template <class Element, int dim, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged>
-struct FlexShape : Flash2Shape<Element, dim, 128, dim == 64 ? 128 : 64, 4, 2, 2, false, KeyTileOrder::ascending> {
-  using Base = Flash2Shape<Element, dim, 128, dim == 64 ? 128 : 64, 4, 2, 2, false, KeyTileOrder::ascending>;
-  using Score = ScoreChange;
-  using Mask = Visible;
-  static constexpr bool rows_may_be_hidden = Score::present || Mask::present;
-  static constexpr bool ragged = is_ragged;  // the last key tile is not whole
-  static constexpr int tiles_of_block = key_tiles_of_block;
-  static constexpr int uniforms = Score::uniforms + Mask::uniforms, rows = Score::rows + Mask::rows;
-  static constexpr int columns = Score::columns + Mask::columns;
-  // Words of shared memory behind flash2's: counts, uniforms, rows, columns, and the first key of each tile to visit.
-  static constexpr int uniforms_at = 4, rows_at = (uniforms_at + uniforms + 3) / 4 * 4, columns_at = rows_at + rows * Base::br;
-  static constexpr int visits_at = columns_at + Base::stages * columns * Base::bc;
-  static constexpr int fixed_bytes = Base::shared_bytes + 4 * visits_at;
-};
-
-/// Loads a list's or a table's word past the L1: so the bytes are the same whatever ran on the SM before.
-__device__ __forceinline__ std::uint32_t load_past_l1(const void* address) {
-  std::uint32_t value;
-  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(value) : "l"(address));
-  return value;
-}
-
-// What generated expressions call, beside cuda_prelude().
-
-/// Returns a table's word; 0 where the element is beyond the end of the queries or keys.
-__device__ __forceinline__ std::uint32_t expr_word(const void* table, int index, bool inside) {
-  return inside ? load_past_l1(static_cast<const std::uint32_t*>(table) + index) : 0u;
-}
-/// Returns floor(a / d), with the magic of d from the host.
-__device__ __forceinline__ int expr_divide_by(int a, unsigned magic, int shift) {
-  const int sign = a >> 31;
-  return static_cast<int>(static_cast<unsigned long long>(static_cast<unsigned>(a ^ sign)) * magic >> shift) ^ sign;
-}
-__device__ __forceinline__ int expr_modulo_by(int a, unsigned magic, int shift, int divisor) {
-  return a - expr_divide_by(a, magic, shift) * divisor;
-}
-__device__ __forceinline__ float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-/// Returns 1 / (1 + 2^x), from which tanh and the sigmoid follow.
-__device__ __forceinline__ float expr_reciprocal_exp2(float x) {
-  return reciprocal(1.f + exp2_fast(x));
-}
-/// Replaces four x by 1 / (1 + 2^x) with one reciprocal for all: the special-function unit, which also has the softmax's
-/// exponentials, is what limits such a kernel. Exponents are cut at 30, where tanh is 1 to the last place, so that the product of
-/// four is finite. NaN stays NaN, for all four: they are scores of one row, which a NaN fills in any case.
-__device__ __forceinline__ void expr_reciprocals_exp2(float (&x)[4]) {
-#pragma unroll
-  for (float& value : x) {
-    float cut;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(cut) : "f"(value), "f"(30.f));
-    value = 1.f + exp2_fast(cut);
-  }
-  const float first = x[0] * x[1], second = x[2] * x[3], of_all = reciprocal(first * second);
-  const float of_first = of_all * second, of_second = of_all * first, x0 = x[0], x2 = x[2];
-  x[0] = of_first * x[1];
-  x[1] = of_first * x0;
-  x[2] = of_second * x[3];
-  x[3] = of_second * x2;
-}
-__device__ __forceinline__ float expr_tanh(float x) {
-  return 1.f - 2.f * expr_reciprocal_exp2(x * (2.f * log2_e));
-}
-// Functions of their own: their code for large arguments, inlined for each score, would take NVRTC minutes.
-__device__ __noinline__ float expr_sin(float x) {
-  return sinf(x);
-}
-__device__ __noinline__ float expr_cos(float x) {
-  return cosf(x);
-}
-__device__ __forceinline__ float expr_sigmoid(float x) {
-  return expr_reciprocal_exp2(-x * log2_e);
-}
+using FlexShape = FlexLayout<Flash2OfFlex<Element, dim>, ScoreChange, Visible, key_tiles_of_block, is_ragged>;
 
 template <class Shape>
 __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   using T = typename Shape::T;
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
-  constexpr bool has_lists = Mask::present;
   constexpr int bc = Shape::bc;
   extern __shared__ __align__(128) char shared[];
   char* const q_tile = shared;
   char* const k_ring = shared + Shape::q_bytes;
   char* const v_ring = k_ring + Shape::stages * Shape::kv_bytes;
   float* const lse_tile = reinterpret_cast<float*>(v_ring + Shape::stages * Shape::kv_bytes);
-  std::uint32_t* const words = reinterpret_cast<std::uint32_t*>(shared + Shape::Base::shared_bytes);
-  int* const visits = reinterpret_cast<int*>(words + Shape::visits_at);
+  std::uint32_t* const words = reinterpret_cast<std::uint32_t*>(shared + Shape::words_at);
 
   const int thread = threadIdx.x, lane = __shfl_sync(0xffffffffu, thread & 31, thread & 31),
             warp = __shfl_sync(0xffffffffu, thread >> 5, 0);
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
-  const auto query_tile = [&] {
-    return static_cast<int>(arguments.last_query_tile_first ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-  };
   const int head = blockIdx.y, batch = blockIdx.z;
-  const int first_row = query_tile() * Shape::br, rows = min(Shape::br, seq_q - first_row);
+  const int first_row = flex_query_tile(arguments) * Shape::br, rows = min(Shape::br, seq_q - first_row);
   const std::int64_t kv_row =
       (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * seq_kv;
   const char* const k_plane = static_cast<const char*>(arguments.k) + kv_row * Shape::row_bytes;
@@ -141,59 +42,9 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   const int warp_row = warp * Shape::rows_per_warp;
   const FlexPlace place{arguments, batch, head, words + Shape::uniforms_at};
 
-  // The lists, as the first key of each tile to visit: partial tiles, then full ones.
-  int tiles, partial_tiles = 0;
-  if constexpr (Shape::uniforms > 0)
-    if (thread == 32) {
-      Score::set_uniforms(place, words + Shape::uniforms_at);
-      Mask::set_uniforms(place, words + Shape::uniforms_at + Score::uniforms);
-    }
-  if constexpr (has_lists) {
-    const std::int64_t list_row = (static_cast<std::int64_t>(batch) * arguments.list_planes_of_batch +
-                                   static_cast<std::int64_t>(head) * arguments.list_planes_of_head) *
-                                      arguments.list_rows +
-                                  query_tile() / arguments.query_tiles_of_block;
-    if (thread == 0) {
-      const std::uint32_t partial = load_past_l1(arguments.partial_count + list_row),
-                          full = load_past_l1(arguments.full_count + list_row);
-      words[0] = partial;
-      words[1] = full;
-    }
-    __syncthreads();
-    const int partial_blocks = words[0], full_blocks = words[1];
-    if (partial_blocks + full_blocks == 0) {
-      uint4* const o = reinterpret_cast<uint4*>(static_cast<char*>(arguments.o) +
-                                                ((static_cast<std::int64_t>(batch) * arguments.heads + head) * seq_q + first_row) *
-                                                    Shape::row_bytes);
-      for (int i = thread; i < rows * Shape::row_chunks; i += Shape::threads) o[i] = make_uint4(0, 0, 0, 0);
-      float* const lse = arguments.lse + (static_cast<std::int64_t>(batch) * arguments.heads + head) * seq_q + first_row;
-      for_block_by_sector<Shape::threads>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
-      return;
-    }
-    // In the order of the visits, of which a descending one takes each list from its end.
-    const auto expand = [&](const std::int32_t* list, int count, int at) {
-      for_each_by_sector<Shape::threads, 4>(list, count, thread, [&](int i) {
-        const int first = static_cast<int>(load_past_l1(list + i)) * Shape::tiles_of_block;
-#pragma unroll
-        for (int t = 0; t < Shape::tiles_of_block; ++t) {
-          const int place = i * Shape::tiles_of_block + t;
-          visits[at + (arguments.keys_descending ? count * Shape::tiles_of_block - 1 - place : place)] = (first + t) * bc;
-        }
-      });
-    };
-    partial_tiles = partial_blocks * Shape::tiles_of_block;
-    tiles = partial_tiles + full_blocks * Shape::tiles_of_block;
-    expand(arguments.partial + list_row * arguments.list_columns, partial_blocks, 0);
-    expand(arguments.full + list_row * arguments.list_columns, full_blocks, partial_tiles);
-    if constexpr (Mask::rows > 0)
-      if (thread < rows && partial_blocks > 0)
-        Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
-  } else {
-    tiles = (seq_kv + bc - 1) / bc;
-    if constexpr (Shape::uniforms > 0) __syncthreads();
-  }
-  if constexpr (Score::rows > 0)
-    if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
+  FlexVisits<Shape> visits{words};
+  if (!visits.read(arguments, place, flex_query_tile(arguments), thread))
+    return write_hidden_rows<Shape>(arguments, place, first_row, thread);
 
   const std::uint32_t full = shared_address(lse_tile + Shape::br), empty = full + Shape::stages * 8;
   if (thread == 0) {
@@ -211,28 +62,9 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   copy_async_commit();
   __syncthreads();  // visits are written, the barriers initialised
 
-  if constexpr (has_lists && Shape::tiles_of_block > 1)
-    if ((seq_kv + bc - 1) / bc % Shape::tiles_of_block != 0) {
-      // The last block of the keys has fewer tiles: those beyond the end are taken out.
-      if (thread == 0) {
-        int kept = 0, partial = 0;
-        for (int j = 0; j < tiles; ++j) {
-          if (visits[j] >= seq_kv) continue;
-          partial += j < partial_tiles;
-          visits[kept++] = visits[j];
-        }
-        words[0] = partial;
-        words[1] = kept;
-      }
-      __syncthreads();
-      partial_tiles = words[0];
-      tiles = words[1];
-    }
-  /// Returns the first key of the j-th tile to visit.
-  const auto key_of = [&](int j) {
-    if constexpr (has_lists) return visits[j];
-    return (arguments.keys_descending ? tiles - 1 - j : j) * bc;
-  };
+  visits.end_at_last_key(arguments, thread);
+  const int tiles = visits.tiles, partial_tiles = visits.partial_tiles;
+  const auto key_of = [&](int j) { return visits.key_of(arguments, j); };
 
   constexpr int copied_rows = bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int key, int j) {
@@ -283,45 +115,7 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   __syncwarp();
 
   const float scale_log2 = Score::present ? log2_e : arguments.scale * log2_e;
-  const int lane_row = first_row + warp_row + lane / 4, lane_column = 2 * (lane & 3);
-  /// Calls visit(n, row, columns) for each pair of accumulators n, n + 1, whose columns are alike for all rows of this lane.
-  const auto for_each_score = [&](auto rule, int key, const std::uint32_t* rows_of, const std::uint32_t* columns_of, auto visit) {
-    using Rule = decltype(rule);
-    typename Rule::Row row[Shape::m_tiles][2];
-#pragma unroll
-    for (int mt = 0; mt < Shape::m_tiles; ++mt)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        row[mt][half] = Rule::row(place, lane_row + mt * 16 + half * 8, key + lane_column,
-                                  rows_of + warp_row + mt * 16 + half * 8 + lane / 4, Shape::br);
-#pragma unroll
-    for (int n = 0; n < bc / 8; n += 2) {
-      typename Rule::Column columns[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int at = n * 8 + i / 2 * 8 + i % 2;
-        columns[i] = Rule::column(place, key + lane_column, at, columns_of + lane_column + at, bc);
-      }
-#pragma unroll
-      for (int mt = 0; mt < Shape::m_tiles; ++mt)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float* const s[4] = {&work.s[mt][n][half * 2], &work.s[mt][n][half * 2 + 1], &work.s[mt][n + 1][half * 2],
-                               &work.s[mt][n + 1][half * 2 + 1]};
-          visit(s, row[mt][half], columns);
-        }
-    }
-  };
-  const auto change = [&](float* const(&s)[4], const auto& row, const auto& columns) {
-    float r[4] = {0.f, 0.f, 0.f, 0.f};
-    if constexpr (Score::has_reciprocal) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) r[i] = Score::exponent(place, row, columns[i], *s[i]);
-      expr_reciprocals_exp2(r);
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) *s[i] = Score::value(place, row, columns[i], *s[i], r[i]);
-  };
+  const auto score_at = [&](int mt, int n, int half, int i) { return &work.s[mt][n][half * 2 + i]; };
 
   auto iterate = [&](auto masked, auto whole, int j) {
     const int stage = j % Shape::stages;
@@ -337,19 +131,18 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
       if constexpr (Shape::columns > 0) read_columns(held, key_of(j + 1), j + 1);
     }
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
-    if constexpr (Score::present) for_each_score(Score(), key_of(j), words + Shape::rows_at, columns_of, change);
+    if constexpr (Score::present)
+      for_each_score<Score, Shape, Shape::m_tiles>(
+          place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + warp_row, columns_of, score_at,
+          [&](float* const(&s)[4], const auto& row, const auto& columns) { change_scores<Score>(place, s, row, columns); });
     bool sees = true;
     if constexpr (decltype(masked)::value) {
       bool some = false;
-      for_each_score(Mask(), key_of(j), words + Shape::rows_at + Score::rows * Shape::br, columns_of + Score::columns * bc,
-                     [&](float* const(&s)[4], const auto& row, const auto& columns) {
-#pragma unroll
-                       for (int i = 0; i < 4; ++i) {
-                         const bool visible = Mask::value(place, row, columns[i], 0.f, 0.f);
-                         some = some || visible;
-                         if (!visible) *s[i] = minus_infinity();
-                       }
-                     });
+      for_each_score<Mask, Shape, Shape::m_tiles>(
+          place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + Score::rows * Shape::br + warp_row,
+          columns_of + Score::columns * bc, score_at, [&](float* const(&s)[4], const auto& row, const auto& columns) {
+            if (mask_scores_of_row<Mask>(place, s, row, columns)) some = true;
+          });
       // A warp none of whose rows sees a key of the tile is done with it. Measured: 6 % less time, but 8 % more at D 64 where the
       // mask has columns in shared memory.
       if constexpr (Mask::columns == 0 || Shape::d == 128) sees = __any_sync(0xffffffffu, some);
@@ -368,7 +161,7 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   };
 
   int j = 0;
-  if constexpr (has_lists)
+  if constexpr (Mask::present)
     for (; j < partial_tiles; ++j) iterate(Flag<true>(), Flag<false>(), j);
   if (Shape::ragged && arguments.keys_descending && j < tiles) iterate(Flag<false>(), Flag<false>(), j++);
   // The last tile in ascending order can be ragged: the last but one must not copy it as if it were whole.

@@ -12,39 +12,74 @@
 
 namespace tilescope {
 
-Result<FlexText> flex_text(const AttentionProblem& problem) {
-  const TileShape tile = flash2_kernel_tile(problem), block = mask_block_of(problem, tile);
+namespace {
+
+constexpr int consumer_groups = 2;  // of hopper_flex
+constexpr std::int64_t stages = 2;
+
+/// What differs between the two texts.
+struct BaseText {
+  std::string_view header, shape, arguments, function;
+  int threads, blocks;  // of a block, and on an SM
+};
+BaseText base_text(FlexBase base) {
+  if (base == FlexBase::flash2) return {"kernels/flex/flex_kernel.cuh", "FlexShape", "FlexArguments", "flex_attention", 128, 2};
+  return {"kernels/hopper_flex/hopper_flex_kernel.cuh",
+          "HopperFlexShape",
+          "HopperFlexArguments",
+          "hopper_flex_attention",
+          128 * (consumer_groups + 1),
+          1};
+}
+
+}  // namespace
+
+TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem) {
+  return base == FlexBase::hopper ? hopper_flex_kernel_tile(problem) : flash2_kernel_tile(problem);
+}
+
+int flex_threads(FlexBase base) {
+  return base_text(base).threads;
+}
+
+Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
+  const std::string_view id = base == FlexBase::hopper ? "hopper_flex" : "flex";
+  const TileShape tile = flex_kernel_tile(base, problem), block = mask_block_of(problem, tile);
   const std::optional<Expression> mask = expression_of_mask(problem);
-  if (problem.has_mask() && !mask) return refuse("kernel flex takes masks that are expressions: use {}", Setting::mask);
+  if (problem.has_mask() && !mask) return refuse("kernel {} takes masks that are expressions: use {}", id, Setting::mask);
   if (mask && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
-    return refuse("{} is {}, and the tile of kernel flex is {}x{}: the block must be a multiple of both lengths",
-                  Setting::mask_block, problem.mask_block, tile.block_q, tile.block_kv);
+    return refuse("{} is {}, and the tile of kernel {} is {}x{}: the block must be a multiple of both lengths", Setting::mask_block,
+                  problem.mask_block, id, tile.block_q, tile.block_kv);
   FlexText text;
   text.source = kernel_source(mask ? &*mask : nullptr, problem.score_change ? &problem.score_change->expression() : nullptr);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
-    return Error{
-        fmt::format("kernel flex reads at most {} tables, not {}: use fewer", device::flex_most_tables, text.source.tables.size())};
+    return Error{fmt::format("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables,
+                             text.source.tables.size())};
   text.ragged = problem.seq_kv % tile.block_kv != 0;
   text.tiles_of_block = mask ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
+  const BaseText of = base_text(base);
   text.text = fmt::format(
-      "{}#include \"kernels/flex/flex_kernel.cuh\"\n"
+      "{}#include \"{}\"\n"
       "namespace tilescope::device {{\n{}"
-      "using FlexBuild = FlexShape<{}, {}, FlexScore, FlexMask, {}, {}>;\n}}\n"
-      "extern \"C\" __global__ void __launch_bounds__(128, 2) flex_kernel(const __grid_constant__ tilescope::device::FlexArguments "
-      "arguments) {{\n  tilescope::device::flex_attention<tilescope::device::FlexBuild>(arguments);\n}}\n",
-      cuda_prelude(), text.source.text(), problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type", problem.head_dim,
-      text.tiles_of_block, text.ragged);
+      "using FlexBuild = {}<{}, {}, FlexScore, FlexMask, {}, {}>;\nstatic_assert(FlexBuild::threads == {});\n}}\n"
+      "extern \"C\" __global__ void __launch_bounds__({}, {}) flex_kernel(const __grid_constant__ tilescope::device::{} arguments) "
+      "{{\n"
+      "  tilescope::device::{}<tilescope::device::FlexBuild>(arguments);\n}}\n",
+      cuda_prelude(), of.header, text.source.text(), of.shape, problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type",
+      problem.head_dim, text.tiles_of_block, text.ragged, of.threads, of.threads, of.blocks, of.arguments, of.function);
   return text;
 }
 
-std::int64_t flex_shared_bytes(const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits) {
-  constexpr std::int64_t stages = 2, counts = 4, barriers = 2 * stages * 8;
-  const TileShape tile = flash2_kernel_tile(problem);
+std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source,
+                               std::int64_t most_visits) {
+  const std::int64_t barriers = (base == FlexBase::hopper ? 2 * consumer_groups + 4 * stages : 2 * stages) * 8;
+  constexpr std::int64_t counts = 4, word_places = 16;
+  const TileShape tile = flex_kernel_tile(base, problem);
   const std::int64_t row_bytes = problem.head_dim * 2;
-  const std::int64_t of_flash2 = (tile.block_q + 2 * stages * tile.block_kv) * row_bytes + tile.block_q * 4 + barriers;
+  const std::int64_t of_base = (tile.block_q + 2 * stages * tile.block_kv) * row_bytes + tile.block_q * 4 + barriers;
   const std::int64_t words = ceil_div(counts + source.uniforms, 4) * 4 + source.rows * tile.block_q +
                              stages * source.columns * tile.block_kv + ceil_div(most_visits, 4) * 4;
-  return of_flash2 + 4 * words;
+  return ceil_div(of_base, word_places) * word_places + 4 * words;
 }
 
 }  // namespace tilescope

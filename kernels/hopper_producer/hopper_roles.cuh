@@ -16,6 +16,7 @@ template <class Base, bool own_output = false>
 struct RolesShape : Base {
   static constexpr int threads = 128 * (Base::groups + 1), stages = Base::stages;
   static constexpr bool has_own_output = own_output;
+  static constexpr int key_arrivals = 1, key_releases = 4 * Base::groups;  // at "full" of a K: the copy; at "empty": the warps
   // Of 65536 registers. setmaxnreg moves them from the producer to the consumers.
   static constexpr int consumer_registers = Base::groups == 3 ? 160 : 232, producer_registers = Base::groups == 3 ? 32 : 40;
   static constexpr int output_bytes = own_output ? Base::q_bytes : 0;
@@ -57,7 +58,7 @@ struct RolesMemory {
     constexpr int consumer_warps = 4 * Shape::groups;
     for (int i = 0; i < Shape::groups; ++i) barrier_start(q_full + 8 * i, 1), barrier_start(q_empty + 8 * i, 4);
     for (int i = 0; i < Shape::stages; ++i) {
-      barrier_start(k_full + 8 * i, 1), barrier_start(k_empty + 8 * i, consumer_warps);
+      barrier_start(k_full + 8 * i, Shape::key_arrivals), barrier_start(k_empty + 8 * i, Shape::key_releases);
       barrier_start(v_full + 8 * i, 1), barrier_start(v_empty + 8 * i, consumer_warps);
     }
   }
@@ -84,8 +85,6 @@ struct Producer {
     }
     if (tile.key_tiles > 0) ++q_round;
   }
-
- private:
   __device__ __forceinline__ void load_queries(const HopperTile<Shape>& tile, int group) {
     const std::uint32_t full = memory.q_full + 8 * group;
     barrier_wait(memory.q_empty + 8 * group, (q_round & 1) ^ 1);

@@ -58,11 +58,11 @@ int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
   return (*kernel)->sum_copies(problem, sm_count);
 }
 
-/// Runs flex with the mask and the score expression of a request; empty: none. Tables are int32, of one dimension, on the host. A
-/// request is prepared once: what is timed afterwards is the launch. Returns null or the error sentence.
-const char* tilescope_run_flex(const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
-                               const char* const* table_names, const int* const* tables, const long long* table_lengths,
-                               void* const* addresses, void* stream) {
+/// Runs flex, or hopper_flex, with the mask and the score expression of a request; empty: none. Tables are int32, of one dimension,
+/// on the host. A request is prepared once: what is timed afterwards is the launch. Returns null or the error sentence.
+const char* tilescope_run_flex(int on_hopper, const long long* sizes, int is_bf16, const char* mask, const char* score,
+                               int table_count, const char* const* table_names, const int* const* tables,
+                               const long long* table_lengths, void* const* addresses, void* stream) {
   using namespace tilescope;
   struct Request {
     std::string key;
@@ -101,7 +101,7 @@ const char* tilescope_run_flex(const long long* sizes, int is_bf16, const char* 
   tensors.v = addresses[2];
   tensors.o = addresses[3];
   tensors.lse = static_cast<float*>(addresses[4]);
-  const Status launched = launch_flex(known->problem, tensors, stream);
+  const Status launched = launch_flex(on_hopper != 0 ? FlexBase::hopper : FlexBase::flash2, known->problem, tensors, stream);
   if (launched) return nullptr;
   sentence = launched.error().sentence.text();
   return sentence.c_str();

@@ -1,7 +1,7 @@
 """Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
-       python3 kernels/lab/draw_shapes.py SEED ladder|flex     shapes for all rungs of the ladder; masks and score changes for flex
+       python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex     shapes for all rungs of the ladder; masks and score changes
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -77,11 +77,11 @@ def draw_mask(rows, keys):
     return "+".join(words)
 
 
-def draw_flex(shapes):
+def draw_flex(kernel, shapes):
     for _ in range(shapes):
         words = draw("flash2").split()
-        words[8] = draw_mask(int(words[4]), int(words[5]))
-        print(" ".join(words).replace("flash2", "flex"))
+        words[0], words[8] = kernel, draw_mask(int(words[4]), int(words[5]))
+        print(" ".join(words))
 
 
 random.seed(int(sys.argv[1]))
@@ -89,9 +89,9 @@ if sys.argv[2:] == ["ladder"]:
     width = 16
     draw_ladder(6)
     sys.exit()
-if sys.argv[2:] == ["flex"]:
+if sys.argv[2:] in (["flex"], ["hopper_flex"]):
     width = 16
-    draw_flex(32)
+    draw_flex(sys.argv[2], 32)
     sys.exit()
 names = sys.argv[2:] or list(forward)
 if names == ["backward"]:

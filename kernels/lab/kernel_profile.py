@@ -52,6 +52,7 @@ LAUNCHES = {
     "hopper_causal": {"attention": "hopper_causal_kernel"},
     "hopper_wgmma_longest": {"attention": "hopper_wgmma_kernel"},
     "flex": {"attention": "flex_kernel"},
+    "hopper_flex": {"attention": "hopper_flex_kernel"},
 }
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/measuring.md and docs/backward.md from kernels/lab/measured/<gpu>-pytorch*.json and
+"""Writes the tables of docs/measuring.md, docs/backward.md and docs/masks.md from kernels/lab/measured/<gpu>-pytorch*.json and
 assets/measured/<gpu>*.json.
 
 Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
@@ -53,6 +53,21 @@ def beside_pytorch(pytorch):
     head = ["d", "N", "mask", "flash2", "PyTorch flash", "PyTorch cuDNN", "standard", "standard_cublas", "PyTorch unfused", "flash2 / flash"]
     note = f"\n\nTFLOP/s on {pytorch['device']}, PyTorch {pytorch['torch']}. Geometric mean of the last column: {mean:.3f}; minimum {min(ratios):.3f}."
     return table(head, rows) + note
+
+
+def flex_beside_pytorch(flex):
+    cases = list(dict.fromkeys(r["case"] for r in flex["rows"]))
+    rows = []
+    for case in cases:
+        of = {r["d"]: r for r in flex["rows"] if r["case"] == case}
+        rows.append([case, *(f"{of[d][name]:.3f}" for d in (64, 128) for name in ("pytorch_ms", "flex_ms", "hopper_flex_ms")),
+                     *(f"{of[d]['hopper_flex_ratio']:.2f}" for d in (64, 128))])
+    ratios = {k: [r[k + "_ratio"] for r in flex["rows"]] for k in ("flex", "hopper_flex")}
+    means = {k: math.exp(sum(map(math.log, v)) / len(v)) for k, v in ratios.items()}
+    head = ["", *(f"{name} d {d}" for d in (64, 128) for name in ("PyTorch", "flex", "hopper_flex")), "faster d 64", "faster d 128"]
+    note = (f"\n\nMilliseconds on {flex['device']}, PyTorch {flex['torch']}. Geometric mean of PyTorch's time over `hopper_flex`'s: "
+            f"{means['hopper_flex']:.3f}, least {min(ratios['hopper_flex']):.3f}; over `flex`'s: {means['flex']:.3f}, least {min(ratios['flex']):.3f}.")
+    return table(head, rows).replace("|---:|", "|---|", 1) + note
 
 
 def shape_of(row):
@@ -147,6 +162,8 @@ def main():
         write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})
     if (root / f"assets/measured/{gpu}-backward.json").exists():
         write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
+    beside = [path for name in ("h200", "h100") if (root / (path := f"kernels/lab/measured/{name}-pytorch-flex.json")).exists()]
+    write("docs/masks.md", {"flex beside PyTorch": "\n\n".join(flex_beside_pytorch(load(path)) for path in beside)})
 
 
 main()

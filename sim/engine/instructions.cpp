@@ -66,15 +66,18 @@ void count_store(Instructions& counts, const Operation& op, DataType type) {
   if (op.tile.cols > 1 && op.tile.tensor->type.value_or(type) != DataType::fp32) add(counts, with_address * pairs, pairs);
 }
 
-void count_arithmetic(Instructions& counts, const Operation& op) {
+void count_arithmetic(Instructions& counts, const Operation& op, const KernelNeeds& needs) {
+  const auto add_each = [&](double elements, const ElementCost& cost) {
+    add(counts, elements * cost.all(), elements * cost.alu, elements * cost.special);
+  };
   const double elements = static_cast<double>(op.rows) * op.cols / lanes;
   const double summed = static_cast<double>(op.rows) * op.inner / lanes;
   const double groups = row_groups(op);
   switch (op.kind) {
     case OpKind::mask:
-      return add(counts, 1.5 * elements, 1.5 * elements);  // one comparison for two rows, one select per element
-    case OpKind::modify:                                   // estimate: one instruction per node of the expression, and ex2
-      return add(counts, elements * op.inner + static_cast<double>(op.exps) / lanes, 0, static_cast<double>(op.exps) / lanes);
+      return add_each(elements, needs.mask_cost);
+    case OpKind::modify:
+      return add_each(elements, needs.score_cost);
     case OpKind::row_max:
       return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles with maxima, the old maximum, the scale
     case OpKind::exp:
@@ -171,7 +174,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   else if (writes_memory(op.kind))
     count_store(counts, op, type);
   else
-    count_arithmetic(counts, op), counts.fp32 = counts.issued - counts.alu - counts.exp;
+    count_arithmetic(counts, op, needs), counts.fp32 = counts.issued - counts.alu - counts.exp;
   const double share = op.share / 8.0;
   counts.issued *= share;
   counts.alu *= share;

@@ -71,7 +71,7 @@ class FaultSearch {
   std::int64_t plane_ = 0;
 };
 
-/// Operations around the exponential unit, as CUDA's own functions have them.
+/// Arithmetic operations, and evaluations of exponentials, logarithms, roots and reciprocals.
 ScoreCost cost_of(ExprOp op) {
   switch (op) {
     case ExprOp::exp:

@@ -13,7 +13,7 @@
 
 namespace tilescope {
 
-/// What one score costs, for the models of work and time: an estimate, as the compiler's own choices are not known here.
+/// The work of one score, as the program's counts have it. element_cost() is what a kernel executes for it.
 struct ScoreCost {
   int operations = 0;  // fp32 and int32 operations of an element, without those that a row or a column needs once
   int exps = 0;        // of the exponential unit: a tanh takes an exponential and a reciprocal

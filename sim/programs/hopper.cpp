@@ -8,6 +8,7 @@
 //   hopper_persistent     blocks stay: the next rows load while the last ones are stored
 //   hopper_causal         the longest rows first
 //   flash3                all of it
+//   hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
 //
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
@@ -17,12 +18,15 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/flex_lists.h"
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/programs.h"
 
@@ -48,6 +52,8 @@ inline constexpr Slot q = declared::q, s = declared::s, p = declared::p, m = dec
 
 /// Every line that a rung can have.
 enum class Line : std::uint8_t {
+  load_counts,
+  load_lists,
   producer,
   load_q,
   producer_loop,
@@ -64,6 +70,7 @@ enum class Line : std::uint8_t {
   weigh_early,
   pass_turn,
   wait_s,
+  modify,
   mask,
   row_max,
   exp,
@@ -86,7 +93,8 @@ constexpr std::size_t line_count = static_cast<std::size_t>(Line::count);
 /// When a rung has a line.
 struct Having {
   bool roles = false, overlap = false, turns = false;  // only with these
-  bool no_roles = false, no_overlap = false;           // only without these
+  bool lists = false;
+  bool no_roles = false, no_overlap = false, no_lists = false;  // only without these
 };
 struct RungLine {
   Line line;
@@ -95,6 +103,14 @@ struct RungLine {
 };
 
 constexpr RungLine rung_lines[] = {
+    {Line::load_counts,
+     {.lists = true},
+     {0, "load the lists' lengths", lists::partial_count, "kv_num_blocks[i], full_kv_num_blocks[i]",
+      "The mask was cut into blocks before the kernel ran. A query tile whose lists are empty loads nothing else."}},
+    {Line::load_lists,
+     {.lists = true},
+     {0, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]",
+      "Empty blocks are in no list: they are neither loaded nor computed. All roles follow the same lists."}},
     {Line::producer,
      {.roles = true},
      {0, "producer: one thread of one warp", Tensor(), "setmaxnreg.dec",
@@ -108,7 +124,11 @@ constexpr RungLine rung_lines[] = {
      {0, "load Qᵢ → shared (TMA)", tensors::q, "Qᵢ: Br × d",
       "One thread asks for the whole tile. The copy engine computes the addresses and swizzles the rows."}},
     {Line::producer_loop,
-     {.roles = true},
+     {.roles = true, .lists = true},
+     {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]",
+      "The producer runs ahead of the consumers as far as the ring has room."}},
+    {Line::producer_loop,
+     {.roles = true, .no_lists = true},
      {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
       "The producer runs ahead of the consumers as far as the ring has room."}},
     {Line::load_k,
@@ -133,7 +153,11 @@ constexpr RungLine rung_lines[] = {
       "Running maximum, running sum and the unscaled output live in registers."}},
     {Line::wait_q, {.roles = true}, {1, "wait full[Q]", tensors::q, "mbarrier.try_wait", "A group waits only for its own rows."}},
     {Line::key_loop,
-     {.roles = true},
+     {.roles = true, .lists = true},
+     {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]",
+      "Partial tiles come first. The others need no mask."}},
+    {Line::key_loop,
+     {.roles = true, .no_lists = true},
      {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
       "The tile at the diagonal comes first, so only the first tiles need a mask."}},
     {Line::key_loop,
@@ -161,10 +185,11 @@ constexpr RungLine rung_lines[] = {
       "Four warps compute 64 rows together. Both factors come straight from shared memory: no ldmatrix."}},
     {Line::wait_v_early,
      {.roles = true, .overlap = true},
-     {2, "wait full[V] of tile j + 1", tensors::v, "mbarrier.try_wait", "The tile before this one: the order is from the last."}},
+     {2, "wait full[V] of the tile before", tensors::v, "mbarrier.try_wait",
+      "The tile that this group computed in the last iteration."}},
     {Line::weigh_early,
      {.roles = true, .overlap = true},
-     {2, "issue O = O + P V of tile j + 1", tensors::o, "O = O + P·V",
+     {2, "issue O = O + P V of the tile before", tensors::o, "O = O + P·V",
       "The second product of the tile before runs while the softmax of this one is computed."}},
     {Line::pass_turn,
      {.turns = true},
@@ -173,8 +198,16 @@ constexpr RungLine rung_lines[] = {
      {.roles = true},
      {2, "wait S → empty[K]", tensors::s, "wgmma.wait_group",
       "The scores are in registers, so this group no longer needs Kⱼ and says so."}},
+    {Line::modify,
+     {.lists = true},
+     {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)",
+      "Applied to every element, of full and of partial tiles. It changes numbers, not bytes."}},
     {Line::mask,
-     {.roles = true},
+     {.lists = true},
+     {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)",
+      "Only in partial tiles, and after the change of scores."}},
+    {Line::mask,
+     {.roles = true, .no_lists = true},
      {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
       "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."}},
     {Line::mask,
@@ -205,7 +238,7 @@ constexpr RungLine rung_lines[] = {
      {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
     {Line::wait_o_early,
      {.roles = true, .overlap = true},
-     {2, "wait O → empty[V] of tile j + 1", tensors::o, "wgmma.wait_group",
+     {2, "wait O → empty[V] of the tile before", tensors::o, "wgmma.wait_group",
       "By now the product is over: it had the whole softmax to run under."}},
     {Line::rescale, {.roles = true}, {2, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
     {Line::rescale,
@@ -231,7 +264,7 @@ constexpr RungLine rung_lines[] = {
     {Line::keep_max, {.no_roles = true}, {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
     {Line::last_weigh,
      {.roles = true, .overlap = true},
-     {1, "wait full[V]; issue O = O + P V₀", tensors::o, "O = O + P·V", "The last product has no softmax to hide."}},
+     {1, "wait full[V]; issue the last O = O + P V", tensors::o, "O = O + P·V", "The last product has no softmax to hide."}},
     {Line::last_wait,
      {.roles = true, .overlap = true},
      {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The sums of O are complete."}},
@@ -257,6 +290,8 @@ bool has(const HopperRung& rung, const Having& having) {
   if (having.no_roles && rung.producer) return false;
   if (having.overlap && !rung.overlap) return false;
   if (having.no_overlap && rung.overlap) return false;
+  if (having.lists && !rung.lists) return false;
+  if (having.no_lists && rung.lists) return false;
   return !having.turns || rung.ping_pong;
 }
 
@@ -287,22 +322,26 @@ const RungListing& listing_of(HopperRungId id) {
   return all[static_cast<std::size_t>(id)];
 }
 
-Schema declared() {
+Schema declared(bool has_lists) {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, m, l},
-          {q, k, v},
-          {o, lse},
-          {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha, strips::o,
-           strips::lse}};
+  Schema schema = {{q, k, v, s, p, o, lse, m, l},
+                   {q, k, v},
+                   {o, lse},
+                   {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha,
+                    strips::o, strips::lse}};
+  if (has_lists) add_lists(schema);
+  return schema;
 }
 
 class Hopper final : public TileProgram {
  public:
   Hopper(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, from_the_last(tile), declared()),
+      : TileProgram(problem, in_order_of(id, tile), declared(has_lists(id, problem))),
         rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
         lines_(listing_of(id)),
         plan_(problem, tile_, schema()) {
+    if (has_lists(id, problem)) lists_.emplace(plan_.grid, tile_);
+    if (problem.score_change) cost_ = problem.score_change->cost();
     LaunchSpec launch;
     launch.name = "attention";
     launch.grid_x = plan_.grid.query_tiles;
@@ -314,6 +353,7 @@ class Hopper final : public TileProgram {
     launch.longest_first = rung_.longest_first && problem.causal;
     launch.persistent = rung_.persistent;
     launch.draws = rung_.longest_first;
+    launch.last_rows_first = lists_ && lists_->last_rows_first();
     launches_.push_back(launch);
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
@@ -322,9 +362,9 @@ class Hopper final : public TileProgram {
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
-    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    const std::vector<KeyTile> visits = plan_.grid.visits(plane, i);
+    const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, plane, i) : plan_.grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(strips::q, tiles::k, tiles::v));
     out.whole_rows = static_cast<std::int32_t>(rung_.producer ? strip_rows_ : tile_.block_q);
@@ -333,13 +373,16 @@ class Hopper final : public TileProgram {
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(tensors::q) || problem_.mask) return std::nullopt;
-    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    if (!plan_.rows_are_whole(tensors::q) || (problem_.mask && !lists_)) return std::nullopt;
+    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
 
+  std::shared_ptr<const TableValues> tables() const override { return lists_ ? lists_->values() : nullptr; }
+
   std::optional<ClosedForm> closed_form() const override {
+    if (rung_.lists) return closed_form_of_lists();
     if (!head_rows_are_whole(problem_) || !planes_are_alike(problem_)) return std::nullopt;
     const VisitSums sums = visit_sums(problem_, tile_);
     const std::int64_t planes = problem_.query_planes();
@@ -365,9 +408,37 @@ class Hopper final : public TileProgram {
   }
 
  private:
-  static ProgramTile from_the_last(ProgramTile tile) {
-    tile.key_order = KeyOrder::descending;
+  static bool has_lists(HopperRungId id, const AttentionProblem& problem) {
+    return hopper_rungs()[static_cast<std::size_t>(id)].lists && problem.has_mask();
+  }
+  /// Returns the tile with the order of the rung's kernel: from the last key, or that of the lists.
+  static ProgramTile in_order_of(HopperRungId id, ProgramTile tile) {
+    if (!hopper_rungs()[static_cast<std::size_t>(id)].lists) tile.key_order = KeyOrder::descending;
     return tile;
+  }
+  std::int64_t query_tile_of(std::int64_t block) const {
+    return launches_.front().in_order_of_rows(block) % plan_.grid.query_tiles;
+  }
+
+  std::optional<ClosedForm> closed_form_of_lists() const {
+    if (!head_rows_are_whole(problem_)) return std::nullopt;
+    const FlexSums sums = flex_sums(problem_, tile_, *plan_.grid.mask, box_rows_, tile_.block_kv);
+    const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
+    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc");
+    ClosedForm form;
+    form.terms = {
+        {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes),
+         formula_for(problem_, "B·Hq·64·⌈Nq/64⌉·d·e", "B·Hq·d·e·(rows of tiles that see a key, in boxes)")},
+        {tensors::k, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
+        {tensors::v, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
+        {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
+    };
+    if (lists_) add_list_terms(form, sums);
+    form.flops = 4 * problem_.head_dim * sums.rows_keys;
+    form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
+    form.order = "Θ(N²d²/M)";
+    return form;
   }
 
   /// Returns the rows of each group, without groups that have none.
@@ -430,10 +501,12 @@ class Hopper final : public TileProgram {
 
     void emit_roles() const {
       b.tokens_by_hand();
+      if (program.lists_) load_lists();
       if (!visits.empty())
         for_each_strip([&](std::size_t s) {
           b.group(0);
           b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
+          after_lists();
           b.signals(full(strips::q, static_cast<std::int64_t>(s)));
         });
       for_each_strip([&](std::size_t s) {
@@ -453,6 +526,32 @@ class Hopper final : public TileProgram {
         if (rung().overlap && !visits.empty()) last_product(s);
         end();
       });
+    }
+
+    /// Loads the two lengths, then the lists that are not empty.
+    void load_lists() const {
+      const FlexLists::OfTile own = program.lists_->of(program.plan_.grid, plane, q_tile);
+      b.group(0);
+      const auto load = [&](Line line, Slot list, std::int64_t entries) {
+        b.mask_list(own.plane, own.row, entries);
+        b.load_after(at(line), list, -1);
+        b.signals(full(list, 0));
+      };
+      load(Line::load_counts, lists::partial_count_tile, 1);
+      load(Line::load_counts, lists::full_count_tile, 1);
+      const auto load_entries = [&](Slot list, std::int64_t entries) {
+        if (entries == 0) return;
+        load(Line::load_lists, list, entries);
+        b.waits(full(lists::full_count_tile, 0), 1);
+      };
+      load_entries(lists::partial_tile, own.partial);
+      load_entries(lists::full_tile, own.full);
+    }
+    /// Makes the latest operation wait for the lists.
+    void after_lists() const {
+      if (!program.lists_) return;
+      const FlexLists::OfTile own = program.lists_->of(program.plan_.grid, plane, q_tile);
+      b.waits(full(own.full > 0 ? lists::full_tile : own.partial > 0 ? lists::partial_tile : lists::full_count_tile, 0), 1);
     }
 
     void load_into_ring(Line line, Slot slot) const {
@@ -486,6 +585,7 @@ class Hopper final : public TileProgram {
     }
     void end() const {
       b.divide(at(Line::finish), strips::o, strips::l);
+      if (visits.empty()) after_lists();  // before the lengths arrive, nobody knows that the lists are empty
       b.log_sum_exp(at(Line::finish), strips::lse, strips::m, strips::l);
       b.store(at(Line::store), strips::o);
       b.store(at(Line::store), strips::lse);
@@ -496,7 +596,9 @@ class Hopper final : public TileProgram {
     void product_with_values(Line line) const { b.matmul(at(line), strips::o, strips::p, tiles::v, {.accumulate = true}); }
     void softmax(std::size_t s, const KeyTile& tile) const {
       const TileGrid& grid = program.plan_.grid;
-      if (tile.partial && grid.mask->tile(plane, strips[s], grid.keys(tile.index)) != TileVisibility::full)
+      if (program.problem_.score_change) b.modify(at(Line::modify), strips::s, program.cost_.operations, program.cost_.exps);
+      // A kernel that follows lists masks the whole of a partial tile.
+      if (tile.partial && (program.lists_ || grid.mask->tile(plane, strips[s], grid.keys(tile.index)) != TileVisibility::full))
         b.mask(at(Line::mask), strips::s);
       b.row_max(at(Line::row_max), strips::m_new, strips::m, strips::s);
       // By now Q has been read. The last of these signals lets the next rows of a persistent block in.
@@ -600,13 +702,18 @@ class Hopper final : public TileProgram {
   const HopperRung& rung_;
   const RungListing& lines_;
   BlockPlan plan_;
+  std::optional<FlexLists> lists_;
+  ScoreCost cost_;
   std::int64_t strip_rows_ = 1, box_rows_ = 1;  // box_rows_: of Q, those of one group also where one thread loads for all
 };
 
 template <HopperRungId id>
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
-  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken); !status) return status.error();
+  const ScoreChanges scores = rung.lists ? ScoreChanges::taken : ScoreChanges::refused;
+  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken, scores); !status) return status.error();
+  if (rung.lists)
+    if (Status status = check_mask_block(problem, tile); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Hopper>(id, problem, tile, gpu));
 }
 
@@ -617,12 +724,13 @@ ProgramInfo info() {
   info.id = rung.id;
   info.title = rung.title;
   info.family = "attention";
-  info.source = "arXiv:2407.08608, Algorithms 1 and 2";
+  info.source = rung.lists ? "arXiv:2412.05496; arXiv:2407.08608, Algorithm 2" : "arXiv:2407.08608, Algorithms 1 and 2";
   info.summary = rung.summary;
   info.listing = listing_of(id).lines;
   info.default_tile = hopper_tile<id>;
   info.make = make<id>;
   info.label = rung.title;
+  info.has_lists = rung.lists;
   return info;
 }
 
@@ -651,6 +759,9 @@ ProgramInfo hopper_causal_program() {
 }
 ProgramInfo flash3_program() {
   return info<HopperRungId::flash3>();
+}
+ProgramInfo hopper_flex_program() {
+  return info<HopperRungId::flex>();
 }
 
 }  // namespace tilescope

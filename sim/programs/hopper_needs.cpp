@@ -62,6 +62,12 @@ constexpr std::array rungs = {
                .ping_pong = true,
                .persistent = true,
                .longest_first = true},
+    HopperRung{.id = "hopper_flex",
+               .title = "FlexAttention on Hopper",
+               .summary = "Over flex: a producer, and two groups that take turns, follow the lists of key blocks.",
+               .overlap = true,
+               .ping_pong = true,
+               .lists = true},
 };
 
 const HopperRung& rung_of(HopperRungId id) {
@@ -124,11 +130,13 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const std::int64_t stage_bytes = 2 * (tile.block_kv * row_bytes + barriers_of_buffer * barrier_bytes);
   const std::int64_t own_output = rung.persistent ? tile.block_q * row_bytes : 0;  // otherwise O leaves over Q
   constexpr std::int64_t statistic_bytes = 4, ticket_bytes = 40;
+  constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
   const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
-                             (rung.longest_first ? ticket_bytes : 0);
+                             (rung.longest_first ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
   const auto both = static_cast<double>(fixed + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed + needs.stages * stage_bytes;
+  if (rung.lists) set_element_costs(needs, problem);
   return needs;
 }
 

@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flash3 };
+enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flash3, flex };
 
 /// One rung. A group has four warps and 64 query rows.
 struct HopperRung {
@@ -21,6 +21,7 @@ struct HopperRung {
   bool ping_pong = false;          // groups take turns to issue products
   bool persistent = false;         // blocks stay for all tiles
   bool longest_first = false;      // with a mask, the longest rows first
+  bool lists = false;              // block lists of any mask, in their order, and a score change
 };
 std::span<const HopperRung> hopper_rungs();
 inline constexpr int hopper_most_groups = 3;

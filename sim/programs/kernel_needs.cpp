@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
@@ -101,6 +103,9 @@ TileShape flash1_kernel_tile(const AttentionProblem&) {
 TileShape flash2_kernel_tile(const AttentionProblem& problem) {
   return problem.head_dim <= 64 ? TileShape{128, 128} : TileShape{128, 64};
 }
+TileShape hopper_flex_kernel_tile(const AttentionProblem&) {
+  return {128, 128};
+}
 TileShape row_kernel_tile(const AttentionProblem&) {
   return {1, 128};
 }
@@ -182,6 +187,14 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   return needs;
 }
 
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem) {
+  if (problem.score_change) needs.score_cost = element_cost(problem.score_change->expression());
+  if (const std::optional<Expression> mask = expression_of_mask(problem)) {
+    needs.mask_cost = element_cost(*mask);
+    ++needs.mask_cost.alu;  // the selection of -inf
+  }
+}
+
 KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
   AttentionProblem of_build = problem;
@@ -190,6 +203,7 @@ KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile,
   const TileShape own = flash2_kernel_tile(problem);
   if (TileShape(tile) == own) needs.registers_per_thread = kernel_profile("flex").build("attention", of_build).registers;
   needs.shared_bytes += count_bytes;
+  set_element_costs(needs, problem);
   return needs;
 }
 

@@ -24,6 +24,8 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of flex's launch: flash2's, as its own profile has them.
+/// Sets what the problem's score change and mask expression cost an element.
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem);
 KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a softmax whose rows pass through registers: softmax_safe or softmax_online.
 KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem);
@@ -41,6 +43,7 @@ bool ends_inside_turn(std::int64_t elements);
 TileShape scores_kernel_tile(const AttentionProblem& problem);
 TileShape flash1_kernel_tile(const AttentionProblem& problem);
 TileShape flash2_kernel_tile(const AttentionProblem& problem);
+TileShape hopper_flex_kernel_tile(const AttentionProblem& problem);
 TileShape row_kernel_tile(const AttentionProblem& problem);
 
 // Default tiles: the kernel's own, halved until it fits the GPU.

@@ -80,6 +80,7 @@ std::span<const ProgramInfo> program_table() {
       hopper_persistent_program(),
       hopper_causal_program(),
       flash3_program(),
+      hopper_flex_program(),
       standard_backward_program(),
       flash1_backward_program(),
       flash2_backward_program(),

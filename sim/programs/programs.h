@@ -20,6 +20,7 @@ ProgramInfo hopper_ping_pong_program();
 ProgramInfo hopper_persistent_program();
 ProgramInfo hopper_causal_program();
 ProgramInfo flash3_program();
+ProgramInfo hopper_flex_program();
 ProgramInfo standard_backward_program();
 ProgramInfo flash1_backward_program();
 ProgramInfo flash2_backward_program();

@@ -179,6 +179,7 @@ class Standard final : public TileProgram {
         {"output", grid.query_tiles, problem.heads, problem.batch, output_needs(problem, tile, gpu),
          LineId(Line::query_tiles).number, LineId(Line::store_o).number},
     };
+    if (problem.score_change) launches_[scores_launch].needs.score_cost = element_cost(problem.score_change->expression());
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {

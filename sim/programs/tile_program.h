@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/masks/element_cost.h"
 #include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
@@ -52,10 +53,12 @@ struct KernelNeeds {
   ProductInstruction instruction = ProductInstruction::mma_sync;
   /// Share of a warp's instructions that wait for the previous one, from the stall counts that the compiler encoded.
   double waiting = 0;
-  std::vector<WarpGroup> groups;  // empty: one group of all warps
-  bool boxes = false;             // one thread asks TMA for a tile's boxes; otherwise all warps copy it
-  int setup_instructions = 0;     // per warp before its first load: they compute the block's coordinates
-  int setup_trips = 0;            // part of them: divisions, which take as long as a round trip to shared memory
+  std::vector<WarpGroup> groups;     // empty: one group of all warps
+  bool boxes = false;                // one thread asks TMA for a tile's boxes; otherwise all warps copy it
+  int setup_instructions = 0;        // per warp before its first load: they compute the block's coordinates
+  int setup_trips = 0;               // part of them: divisions, which take as long as a round trip to shared memory
+  ElementCost score_cost;            // of a score change
+  ElementCost mask_cost{0, 1.5, 0};  // of a masked element: one comparison for two rows, one select
   bool operator==(const KernelNeeds&) const = default;
 };
 
@@ -185,6 +188,7 @@ struct ProgramInfo {
   Pass pass = Pass::forward;
   std::string_view forward = {};  // of a backward program: the forward program that it differentiates
   std::string_view label = {};    // short title of a row without a button
+  bool has_lists = false;         // follows the lists of a mask's blocks, and takes a score change
 };
 
 std::span<const ProgramInfo> program_table();

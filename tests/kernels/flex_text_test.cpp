@@ -93,9 +93,11 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
     CAPTURE(choice.presets.front());
     const Status settled = settle_masks(choice, problem);
     REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
-    const Result<FlexText> text = flex_text(problem);
+    const FlexBase base = random() % 2 == 0 ? FlexBase::flash2 : FlexBase::hopper;
+    CAPTURE(static_cast<int>(base));
+    const Result<FlexText> text = flex_text(base, problem);
     REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
-    CHECK(flex_shared_bytes(problem, text->source, 4) < 227 * 1024);
+    CHECK(flex_shared_bytes(base, problem, text->source, 4) < 227 * 1024);
     if (!compiled[number] || lacks_nvrtc) continue;
     const Status taken = check_flex(text->text);
     if (!taken && taken.error().kind == Error::Kind::machine_lacks &&
@@ -111,14 +113,16 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
 TEST_CASE("flex: the text of a causal mask becomes machine code") {
   AttentionProblem problem = small(64);
   problem.causal = true;
-  const Result<FlexText> text = flex_text(problem);
-  REQUIRE(text);
-  const Result<std::string> cubin = compile_flex(text->text, 9, 0);
-  if (cubin) {
-    CHECK(cubin->starts_with("\177ELF"));
-  } else {
-    CHECK(cubin.error().kind == Error::Kind::machine_lacks);
-    CHECK(cubin.error().sentence.text().find("does not take") == std::string::npos);
+  for (const FlexBase base : {FlexBase::flash2, FlexBase::hopper}) {
+    const Result<FlexText> text = flex_text(base, problem);
+    REQUIRE(text);
+    const Result<std::string> cubin = compile_flex(text->text, 9, 0);
+    if (cubin) {
+      CHECK(cubin->starts_with("\177ELF"));
+    } else {
+      CHECK(cubin.error().kind == Error::Kind::machine_lacks);
+      CHECK(cubin.error().sentence.text().find("does not take") == std::string::npos);
+    }
   }
 }
 
@@ -126,11 +130,11 @@ TEST_CASE("flex: a mask that is no expression and a block that the tile does not
   AttentionProblem problem = small(64);
   problem.causal = true;
   problem.mask_block = 96;
-  const Result<FlexText> wrong_block = flex_text(problem);
+  const Result<FlexText> wrong_block = flex_text(FlexBase::flash2, problem);
   REQUIRE_FALSE(wrong_block);
   CHECK(wrong_block.error().sentence.text().find("96") != std::string::npos);
   problem.causal = false;
   problem.mask_block = 0;
   problem.mask = std::make_shared<const MatrixMask>(256, 256, std::vector<bool>(256 * 256, true));
-  CHECK_FALSE(flex_text(problem));
+  CHECK_FALSE(flex_text(FlexBase::flash2, problem));
 }

@@ -101,7 +101,8 @@ TEST_CASE("masks: a mistake is one line that names the flag and the column") {
   CHECK(refusal({"--mask", "q >= kv", "--algorithm", "matmul_tiled"}).find("matmul_tiled has no mask") != std::string::npos);
   CHECK(refusal({"--mask", "q >= kv", "--mask-block", "24"}).find("--mask-block is 24, and the tile is 16x16") !=
         std::string::npos);
-  CHECK(refusal({"--mask-block", "32", "--algorithm", "flash2"}) == "--mask-block is the block of flex's lists: flash2 has none");
+  CHECK(refusal({"--mask-block", "32", "--algorithm", "flash2"}) ==
+        "--mask-block is the block of the lists of flex and hopper_flex: flash2 has none");
   CHECK(refusal({"--mask-block", "0"}).find("--mask-block") != std::string::npos);
 }
 

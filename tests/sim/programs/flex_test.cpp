@@ -1,4 +1,4 @@
-// flex under random masks, lists and score expressions: operations, bytes, order and values.
+// flex and hopper_flex under random masks, lists and score expressions: operations, bytes, order and values.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -88,8 +88,10 @@ Drawn random_problem(std::mt19937_64& random) {
   return drawn;
 }
 
-std::unique_ptr<TileProgram> flex(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu = toy_gpu()) {
-  auto program = (*find_program("flex"))->make(problem, tile, gpu);
+constexpr std::string_view both[] = {"flex", "hopper_flex"};
+
+std::unique_ptr<TileProgram> flex(const AttentionProblem& problem, const ProgramTile& tile, std::string_view id = "flex") {
+  auto program = (*find_program(id))->make(problem, tile, toy_gpu());
   REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
   return std::move(*program);
 }
@@ -117,10 +119,12 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < 200; ++round) {
+    const std::string_view id = both[round % 2];
+    CAPTURE(id);
     const Drawn drawn = random_problem(random);
     CAPTURE(drawn.text);
-    const auto program = flex(drawn.problem, drawn.tile);
+    const auto program = flex(drawn.problem, drawn.tile, id);
     BlockChecker checker(*program);
     BlockOperations block;
     for (std::int64_t n = 0; n < program->launches()[0].blocks(); ++n) {
@@ -141,7 +145,7 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
     REQUIRE(form);
     CHECK(form->flops == checker.matmul_flops);
     CHECK(form->exps == checker.exps);
-    const auto run = simulated("flex", p, drawn.tile, round % 2 == 0 ? toy_gpu() : h200_gpu());
+    const auto run = simulated(id, p, drawn.tile, round / 2 % 2 == 0 ? toy_gpu() : h200_gpu());
     std::int64_t loaded = 0, stored = 0;
     for (const ClosedFormTerm& term : form->terms) {
       CAPTURE(to_string(term.tensor));
@@ -160,10 +164,12 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 100; ++round) {
+    const std::string_view id = both[round % 2];
+    CAPTURE(id);
     const Drawn drawn = random_problem(random);
     CAPTURE(drawn.text);
-    const auto program = flex(drawn.problem, drawn.tile);
+    const auto program = flex(drawn.problem, drawn.tile, id);
     InputSource inputs;
     inputs.seed = static_cast<std::uint64_t>(round + 1);
     for (std::int64_t plane = 0; plane < drawn.problem.query_planes(); ++plane)
@@ -188,26 +194,30 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
 TEST_CASE("flex: a row that sees no key has O = 0 and L = -inf, in empty, partial and unlisted tiles") {
   AttentionProblem problem = {.heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 40, .head_dim = 16};
   problem.mask = mask_from(problem, "q % 5 != 2 && q < 24 && kv >= q");
-  const auto program = flex(problem, ProgramTile(8, 8));
-  const auto o = run_plane(*program, {}, 1, tensors::o), l = run_plane(*program, {}, 1, tensors::lse);
-  REQUIRE(o);
-  REQUIRE(l);
-  for (int q = 0; q < 40; ++q) {
-    const bool sees = q % 5 != 2 && q < 24;
-    CHECK(std::isinf(l->at(q, 0)) == !sees);
-    double sum = 0;
-    for (int c = 0; c < 16; ++c) sum += std::abs(o->at(q, c));
-    CHECK((sum > 0) == sees);
+  for (const std::string_view id : both) {
+    const auto program = flex(problem, ProgramTile(8, 8), id);
+    const auto o = run_plane(*program, {}, 1, tensors::o), l = run_plane(*program, {}, 1, tensors::lse);
+    REQUIRE(o);
+    REQUIRE(l);
+    for (int q = 0; q < 40; ++q) {
+      const bool sees = q % 5 != 2 && q < 24;
+      CHECK(std::isinf(l->at(q, 0)) == !sees);
+      double sum = 0;
+      for (int c = 0; c < 16; ++c) sum += std::abs(o->at(q, c));
+      CHECK((sum > 0) == sees);
+    }
   }
 }
 
 TEST_CASE("flex: a block visits its partial tiles first and its full ones after, each up or down") {
   AttentionProblem problem = {.heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
   problem.mask = mask_from(problem, "q >= kv && q - kv < 40");
-  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending}) {
+  for (const auto& [id, order] : {std::pair{both[0], KeyOrder::ascending}, std::pair{both[0], KeyOrder::descending},
+                                  std::pair{both[1], KeyOrder::ascending}, std::pair{both[1], KeyOrder::descending}}) {
     ProgramTile tile(8, 8);
     tile.key_order = order;
-    const auto program = flex(problem, tile);
+    CAPTURE(id);
+    const auto program = flex(problem, tile, id);
     BlockOperations block;
     const auto blocks = blocks_of(*program, 0, {Axis::query, 0, 56, 64});  // keys 17 to 63
     REQUIRE(blocks.size() == 1);
@@ -216,7 +226,7 @@ TEST_CASE("flex: a block visits its partial tiles first and its full ones after,
     std::vector<bool> masked;
     for (const Operation& op : block.operations) {
       if (op.kind == OpKind::load && op.dst == tiles::k) visited.push_back(op.kv_tile), masked.push_back(false);
-      if (op.kind == OpKind::mask) masked.back() = true;
+      if (op.kind == OpKind::mask) masked[static_cast<std::size_t>(op.iteration)] = true;
     }
     const std::vector<std::int32_t> up = {2, 7, 3, 4, 5, 6}, down = {7, 2, 6, 5, 4, 3};
     CHECK(visited == (order == KeyOrder::ascending ? up : down));
@@ -278,6 +288,36 @@ TEST_CASE("flex: the tables of a mask for each head are read from its own plane,
                                       [](Tensor t) { return to_string(t) == "kv_num_blocks"; });
   CHECK(run->ledger.total(counts, Link::l2_to_sm).value == 2 * 4 * 4 * 32);
   CHECK(run->ledger.total(counts, Link::hbm_read).value == 4 * 2 * 4);  // heads x rows of 128 x int32
+}
+
+TEST_CASE("flex: hopper_flex without a mask moves what hopper_ping_pong moves, in whole boxes") {
+  const AttentionProblem problem = {.heads = 2, .kv_heads = 1, .seq_q = 256, .seq_kv = 200, .head_dim = 128};
+  const auto a = simulated("hopper_ping_pong", problem, ProgramTile(128, 128), h200_gpu()),
+             b = simulated("hopper_flex", problem, ProgramTile(128, 128), h200_gpu());
+  for (const Link link : {Link::l2_to_sm, Link::sm_to_l2}) CHECK(a->ledger.total(link) == b->ledger.total(link));
+  CHECK(b->ledger.total(tensors::k, Link::l2_to_sm).value == 2 * 2 * 256 * 128 * 2);
+}
+
+TEST_CASE("flex: the producer of hopper_flex waits for the lists, and a block without keys for their lengths alone") {
+  AttentionProblem problem = {.heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  problem.mask = mask_from(problem, "q >= 32 && q >= kv");
+  const auto program = flex(problem, ProgramTile(16, 16), "hopper_flex");
+  const auto run = simulated("hopper_flex", problem, ProgramTile(16, 16), toy_gpu());
+  CHECK(run->cycles.value > 0);
+  for (const auto& [first, loads] : {std::pair{0, 2}, std::pair{32, 4}}) {
+    BlockOperations block;
+    const auto blocks = blocks_of(*program, 0, {Axis::query, 0, first, first + 16});
+    REQUIRE(blocks.size() == 1);
+    program->emit_block(0, blocks.front(), block);
+    std::int16_t token = -1;
+    std::int64_t lists = 0;
+    for (const Operation& op : block.operations) {
+      if (op.kind == OpKind::load && op.tile.tensor.means(Meaning::table)) token = op.signal_token, ++lists;
+      if (op.kind == OpKind::load && op.dst.has_strips()) CHECK(op.wait_token == token);
+      if (op.kind == OpKind::divide && block.iterations == 0) CHECK(op.wait_token == token);
+    }
+    CHECK(lists == (block.iterations == 0 ? 2 : block.iterations == 1 ? 3 : loads));
+  }
 }
 
 TEST_CASE("flex: what it cannot take is answered with a sentence") {

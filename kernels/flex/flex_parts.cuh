@@ -1,0 +1,281 @@
+// What the flex kernels share: the functions that generated expressions call, the words of shared memory behind a kernel's tiles,
+// the lists of key tiles, and the walk over a lane's scores.
+//
+//   The text of a request defines FlexScore and FlexMask (sim/masks/kernel_source.h) and follows the kernel's file. A part of an
+//   expression is computed where it changes, and no oftener:
+//
+//     the block        uniforms   shared, once a block, by one thread
+//     the query        rows       shared, once a block, a thread a query row
+//     the key          columns    shared, in the ring beside K and V
+//     the element      registers, on S
+//
+//   Order of the tiles: partial ones first, then full ones. Only partial tiles are masked. Tables are read past the L1, so the
+//   bytes of a request follow from its expressions.
+#pragma once
+
+#include "kernels/common/warp_tiles.cuh"
+#include "kernels/flex/flex_arguments.h"
+
+namespace tilescope::device {
+
+/// What an expression knows of its block.
+struct FlexPlace {
+  const FlexArguments& arguments;
+  int b, h;
+  const std::uint32_t* uniforms;
+};
+
+template <bool on>
+struct Flag {
+  static constexpr bool value = on;
+};
+
+/// A kernel's shape with FlexScore and FlexMask, and the words of shared memory behind its tiles: counts, uniforms, rows, columns,
+/// and the first key of each tile to visit.
+template <class Kernel, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged>
+struct FlexLayout : Kernel {
+  using Score = ScoreChange;
+  using Mask = Visible;
+  static constexpr bool rows_may_be_hidden = Score::present || Mask::present;
+  static constexpr bool ragged = is_ragged;  // the last key tile is not whole
+  static constexpr int tiles_of_block = key_tiles_of_block;
+  static constexpr int uniforms = Score::uniforms + Mask::uniforms, rows = Score::rows + Mask::rows;
+  static constexpr int columns = Score::columns + Mask::columns;
+  static constexpr int words_at = (Kernel::shared_bytes + 15) / 16 * 16;
+  static constexpr int uniforms_at = 4, rows_at = (uniforms_at + uniforms + 3) / 4 * 4, columns_at = rows_at + rows * Kernel::br;
+  static constexpr int visits_at = columns_at + Kernel::stages * columns * Kernel::bc;
+};
+
+/// Loads a list's or a table's word past the L1: so the bytes are the same whatever ran on the SM before.
+__device__ __forceinline__ std::uint32_t load_past_l1(const void* address) {
+  std::uint32_t value;
+  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(value) : "l"(address));
+  return value;
+}
+
+// What generated expressions call, beside cuda_prelude().
+
+/// Returns a table's word; 0 where the element is beyond the end of the queries or keys.
+__device__ __forceinline__ std::uint32_t expr_word(const void* table, int index, bool inside) {
+  return inside ? load_past_l1(static_cast<const std::uint32_t*>(table) + index) : 0u;
+}
+/// Returns floor(a / d), with the magic of d from the host.
+__device__ __forceinline__ int expr_divide_by(int a, unsigned magic, int shift) {
+  const int sign = a >> 31;
+  return static_cast<int>(static_cast<unsigned long long>(static_cast<unsigned>(a ^ sign)) * magic >> shift) ^ sign;
+}
+__device__ __forceinline__ int expr_modulo_by(int a, unsigned magic, int shift, int divisor) {
+  return a - expr_divide_by(a, magic, shift) * divisor;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// Returns 1 / (1 + 2^x), from which tanh and the sigmoid follow.
+__device__ __forceinline__ float expr_reciprocal_exp2(float x) {
+  return reciprocal(1.f + exp2_fast(x));
+}
+/// Replaces four x by 1 / (1 + 2^x) with one reciprocal for all: the special-function unit, which also has the softmax's
+/// exponentials, is what limits such a kernel. Exponents are cut at 30, where tanh is 1 to the last place, so that the product of
+/// four is finite. NaN stays NaN, for all four: they are scores of one row, which a NaN fills in any case.
+__device__ __forceinline__ void expr_reciprocals_exp2(float (&x)[4]) {
+#pragma unroll
+  for (float& value : x) {
+    float cut;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(cut) : "f"(value), "f"(30.f));
+    value = 1.f + exp2_fast(cut);
+  }
+  const float first = x[0] * x[1], second = x[2] * x[3], of_all = reciprocal(first * second);
+  const float of_first = of_all * second, of_second = of_all * first, x0 = x[0], x2 = x[2];
+  x[0] = of_first * x[1];
+  x[1] = of_first * x0;
+  x[2] = of_second * x[3];
+  x[3] = of_second * x2;
+}
+__device__ __forceinline__ float expr_tanh(float x) {
+  return 1.f - 2.f * expr_reciprocal_exp2(x * (2.f * log2_e));
+}
+// Functions of their own: their code for large arguments, inlined for each score, would take NVRTC minutes.
+__device__ __noinline__ float expr_sin(float x) {
+  return sinf(x);
+}
+__device__ __noinline__ float expr_cos(float x) {
+  return cosf(x);
+}
+__device__ __forceinline__ float expr_sigmoid(float x) {
+  return expr_reciprocal_exp2(-x * log2_e);
+}
+
+/// Returns the block's query tile: from the last one down where later tiles visit more.
+__device__ __forceinline__ int flex_query_tile(const FlexArguments& arguments) {
+  return static_cast<int>(arguments.last_query_tile_first ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+}
+
+/// The key tiles that a block visits.
+template <class Shape>
+struct FlexVisits {
+  using Score = typename Shape::Score;
+  using Mask = typename Shape::Mask;
+  static constexpr bool has_lists = Mask::present;
+
+  std::uint32_t* words;
+  int tiles, partial_tiles = 0;
+
+  __device__ __forceinline__ int* keys() const { return reinterpret_cast<int*>(words + Shape::visits_at); }
+
+  /// Computes the block's uniforms and the rows of its queries, and writes the first key of each tile to visit. All threads call
+  /// it. Returns false where the lists are empty. A __syncthreads must follow.
+  __device__ __forceinline__ bool read(const FlexArguments& arguments, const FlexPlace& place, int query_tile, int thread) {
+    const int first_row = query_tile * Shape::br, rows = min(Shape::br, arguments.seq_q - first_row);
+    if constexpr (Shape::uniforms > 0)
+      if (thread == 32) {
+        Score::set_uniforms(place, words + Shape::uniforms_at);
+        Mask::set_uniforms(place, words + Shape::uniforms_at + Score::uniforms);
+      }
+    if constexpr (has_lists) {
+      const std::int64_t list_row = (static_cast<std::int64_t>(place.b) * arguments.list_planes_of_batch +
+                                     static_cast<std::int64_t>(place.h) * arguments.list_planes_of_head) *
+                                        arguments.list_rows +
+                                    query_tile / arguments.query_tiles_of_block;
+      if (thread == 0) {
+        const std::uint32_t partial = load_past_l1(arguments.partial_count + list_row),
+                            full = load_past_l1(arguments.full_count + list_row);
+        words[0] = partial;
+        words[1] = full;
+      }
+      __syncthreads();
+      const int partial_blocks = words[0], full_blocks = words[1];
+      if (partial_blocks + full_blocks == 0) return false;
+      partial_tiles = partial_blocks * Shape::tiles_of_block;
+      tiles = partial_tiles + full_blocks * Shape::tiles_of_block;
+      expand(arguments, arguments.partial + list_row * arguments.list_columns, partial_blocks, 0, thread);
+      expand(arguments, arguments.full + list_row * arguments.list_columns, full_blocks, partial_tiles, thread);
+      if constexpr (Mask::rows > 0)
+        if (thread < rows && partial_blocks > 0)
+          Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
+    } else {
+      tiles = (arguments.seq_kv + Shape::bc - 1) / Shape::bc;
+      if constexpr (Shape::uniforms > 0) __syncthreads();
+    }
+    if constexpr (Score::rows > 0)
+      if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
+    return true;
+  }
+
+  /// Takes out the tiles beyond the last key, where its block has fewer. Synchronises the block if it does.
+  __device__ __forceinline__ void end_at_last_key(const FlexArguments& arguments, int thread) {
+    if constexpr (has_lists && Shape::tiles_of_block > 1)
+      if ((arguments.seq_kv + Shape::bc - 1) / Shape::bc % Shape::tiles_of_block != 0) {
+        if (thread == 0) {
+          int kept = 0, partial = 0;
+          for (int j = 0; j < tiles; ++j) {
+            if (keys()[j] >= arguments.seq_kv) continue;
+            partial += j < partial_tiles;
+            keys()[kept++] = keys()[j];
+          }
+          words[0] = partial;
+          words[1] = kept;
+        }
+        __syncthreads();
+        partial_tiles = words[0];
+        tiles = words[1];
+      }
+  }
+
+  /// Returns the first key of the j-th tile to visit.
+  __device__ __forceinline__ int key_of(const FlexArguments& arguments, int j) const {
+    if constexpr (has_lists) return keys()[j];
+    return (arguments.keys_descending ? tiles - 1 - j : j) * Shape::bc;
+  }
+
+ private:
+  /// Writes a list's tiles in the order of the visits, of which a descending one takes the list from its end.
+  __device__ __forceinline__ void expand(const FlexArguments& arguments, const std::int32_t* list, int count, int at,
+                                         int thread) const {
+    for_each_by_sector<Shape::threads, 4>(list, count, thread, [&](int i) {
+      const int first = static_cast<int>(load_past_l1(list + i)) * Shape::tiles_of_block;
+#pragma unroll
+      for (int t = 0; t < Shape::tiles_of_block; ++t) {
+        const int place = i * Shape::tiles_of_block + t;
+        keys()[at + (arguments.keys_descending ? count * Shape::tiles_of_block - 1 - place : place)] = (first + t) * Shape::bc;
+      }
+    });
+  }
+};
+
+/// Writes O = 0 and L = -inf to the rows of a query tile that sees no key.
+template <class Shape>
+__device__ __forceinline__ void write_hidden_rows(const FlexArguments& arguments, const FlexPlace& place, int first_row,
+                                                  int thread) {
+  const int rows = min(Shape::br, arguments.seq_q - first_row);
+  const std::int64_t row = (static_cast<std::int64_t>(place.b) * arguments.heads + place.h) * arguments.seq_q + first_row;
+  constexpr int row_bytes = Shape::d * 2;
+  uint4* const o = reinterpret_cast<uint4*>(static_cast<char*>(arguments.o) + row * row_bytes);
+  for (int i = thread; i < rows * (row_bytes / 16); i += Shape::threads) o[i] = make_uint4(0, 0, 0, 0);
+  float* const lse = arguments.lse + row;
+  for_block_by_sector<Shape::threads>(lse, rows, thread, [&](int i) { lse[i] = minus_infinity(); });
+}
+
+/// The scores that a lane holds: `row_tiles` times 16 rows, of which it has two, and in them two of every eight keys.
+/// Calls visit(s, row, columns) for each four of them, s[i] being the score at columns[i]. `score(tile, n, half, i)` returns one.
+template <class Rule, class Shape, int row_tiles, class ScoreAt, class Visit>
+__device__ __forceinline__ void for_each_score(const FlexPlace& place, int lane, int first_row, int first_key,
+                                               const std::uint32_t* rows_of, const std::uint32_t* columns_of, ScoreAt score,
+                                               Visit visit) {
+  const int lane_column = 2 * (lane & 3);
+  typename Rule::Row row[row_tiles][2];
+#pragma unroll
+  for (int tile = 0; tile < row_tiles; ++tile)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      row[tile][half] = Rule::row(place, first_row + lane / 4 + tile * 16 + half * 8, first_key + lane_column,
+                                  rows_of + tile * 16 + half * 8 + lane / 4, Shape::br);
+#pragma unroll
+  for (int n = 0; n < Shape::bc / 8; n += 2) {
+    typename Rule::Column columns[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int at = n * 8 + i / 2 * 8 + i % 2;
+      columns[i] = Rule::column(place, first_key + lane_column, at, columns_of + lane_column + at, Shape::bc);
+    }
+#pragma unroll
+    for (int tile = 0; tile < row_tiles; ++tile)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float* const s[4] = {score(tile, n, half, 0), score(tile, n, half, 1), score(tile, n + 1, half, 0),
+                             score(tile, n + 1, half, 1)};
+        visit(s, row[tile][half], columns);
+      }
+  }
+}
+
+/// Replaces four scores of a row by their changed values.
+template <class Score>
+__device__ __forceinline__ void change_scores(const FlexPlace& place, float* const (&s)[4], const typename Score::Row& row,
+                                              const typename Score::Column (&columns)[4]) {
+  float r[4] = {0.f, 0.f, 0.f, 0.f};
+  if constexpr (Score::has_reciprocal) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) r[i] = Score::exponent(place, row, columns[i], *s[i]);
+    expr_reciprocals_exp2(r);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) *s[i] = Score::value(place, row, columns[i], *s[i], r[i]);
+}
+
+/// Hides four scores of a row where the mask says so. Returns whether it shows one.
+template <class Mask>
+__device__ __forceinline__ bool mask_scores_of_row(const FlexPlace& place, float* const (&s)[4], const typename Mask::Row& row,
+                                                   const typename Mask::Column (&columns)[4]) {
+  bool some = false;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const bool visible = Mask::value(place, row, columns[i], 0.f, 0.f);
+    some = some || visible;
+    if (!visible) *s[i] = minus_infinity();
+  }
+  return some;
+}
+
+}  // namespace tilescope::device

@@ -1,0 +1,22 @@
+// The builds of hopper_flex that its profile describes: without expressions, and with a causal mask.
+#include "kernels/flex/flex_default.cuh"
+#include "kernels/hopper_flex/hopper_flex_kernel.cuh"
+
+namespace tilescope::device {
+
+template <class T, int d, bool causal>
+__global__ void __launch_bounds__(HopperFlexBase<T, d>::threads, 1)
+    hopper_flex_kernel(const __grid_constant__ HopperFlexArguments arguments) {
+  hopper_flex_attention<HopperFlexShape<T, d, NoScore, typename MaskOf<causal>::Type, 1, false>>(arguments);
+}
+
+template __global__ void hopper_flex_kernel<half_type, 64, false>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<half_type, 64, true>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<half_type, 128, false>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<half_type, 128, true>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<bfloat_type, 64, false>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<bfloat_type, 64, true>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<bfloat_type, 128, false>(const __grid_constant__ HopperFlexArguments);
+template __global__ void hopper_flex_kernel<bfloat_type, 128, true>(const __grid_constant__ HopperFlexArguments);
+
+}  // namespace tilescope::device

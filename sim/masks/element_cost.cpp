@@ -1,0 +1,62 @@
+// Adds up instructions, node by node.
+#include "sim/masks/element_cost.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Returns the cost of a node by itself. Its operands may be constants of the kernel.
+ElementCost cost_of(const Expression& expression, const ExprNode& node) {
+  const auto is_constant = [&](int operand) {
+    return (expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])].dependence &
+            (depends_on_q | depends_on_kv | depends_on_score)) == 0;
+  };
+  switch (node.op) {
+    case ExprOp::exp:
+      return {5.62, 1.44, 1.00};
+    case ExprOp::exp2:
+      return {1.78, 1.73, 1.00};
+    case ExprOp::log:
+      return {14.62, 11.42, 0};
+    case ExprOp::tanh:
+      return {5.87, 1.41, 1.25};  // four scores share a reciprocal
+    case ExprOp::sigmoid:
+      return {3.87, 1.41, 1.25};
+    case ExprOp::sqrt:
+      return {4.33, 4.79, 1.01};
+    case ExprOp::divide:
+      return is_constant(1) ? ElementCost{1, 0, 0} : ElementCost{4.91, 4.84, 1.01};
+    case ExprOp::sin:
+    case ExprOp::cos:
+      return {16, 8, 0};  // estimate: they are functions of their own
+    case ExprOp::floor_divide:
+    case ExprOp::modulo:
+      return {node.op == ExprOp::modulo ? 2.0 : 1.0, 3, 0};  // by a constant: a multiplication, a shift and two for the sign
+    case ExprOp::add:
+    case ExprOp::subtract:
+    case ExprOp::multiply:
+    case ExprOp::negate:
+      return {node.type == ValueType::real ? 1.0 : 0.0, 0, 0};
+    case ExprOp::to_real:
+      return {1, 0, 0};  // a row's number plus a constant of the register, as float
+    default:
+      return {0, 1, 0};
+  }
+}
+
+}  // namespace
+
+ElementCost element_cost(const Expression& expression) {
+  ElementCost sum;
+  for (const ExprNode& node : expression.nodes) {
+    const bool of_both = (node.dependence & depends_on_q) != 0 && (node.dependence & depends_on_kv) != 0;
+    if (node.operands == 0 || (!of_both && (node.dependence & depends_on_score) == 0)) continue;
+    const ElementCost one = cost_of(expression, node);
+    sum.fp32 += one.fp32;
+    sum.alu += one.alu;
+    sum.special += one.special;
+  }
+  return sum;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,21 @@
+// What an expression costs the flex kernels for each score, in instructions by pipe.
+#pragma once
+
+#include "sim/masks/expression.h"
+
+namespace tilescope {
+
+/// Instructions of one element. fp32: the FMA pipes. alu: comparisons, logic, selection. special: exponentials, reciprocals, roots.
+struct ElementCost {
+  double fp32 = 0, alu = 0, special = 0;
+  double all() const { return fp32 + alu + special; }
+  bool operator==(const ElementCost&) const = default;
+};
+
+/// Sums the parts of an expression that the kernels compute for each element: those that change with the query and the key, or with
+/// the score. The rest is computed once a block, a row or a key (sim/masks/kernel_source.h).
+/// Source  functions: kernels/lab/measured/h100-flex-functions-2026-11-25.txt, counted in the machine code; other operations: one
+///         instruction each, and none for an int that is linear in q and kv, which is a constant of the register
+ElementCost element_cost(const Expression& expression);
+
+}  // namespace tilescope
