@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "app/model/program_shape.h"
@@ -10,21 +11,19 @@
 
 namespace tilescope {
 
-/// How fast bytes cross the links of the whole chip, as the timeline's curves have it: a transfer crosses before it ends.
+/// How fast bytes cross the links of the whole chip. A transfer is booked at a moment, and crosses before or after it.
 struct LinkRates {
   double bin_width = 0;
-  std::vector<std::vector<double>> hbm;  // bytes in each bin, both ways, by tensor
-  std::vector<std::vector<double>> l2;   // to the SMs, and from them
+  std::vector<std::array<double, most_tensors>> hbm;  // bytes in each bin, both ways
+  std::vector<std::vector<double>> l2;                // to the SMs, and from them
 
   /// Return bytes per cycle in the bin of `cycle`.
-  double hbm_at(Tensor tensor, double cycle) const { return rate(hbm[tensor.index()], cycle); }
-  double l2_at(double cycle) const { return rate(l2[0], cycle) + rate(l2[1], cycle); }
+  double hbm_at(Tensor tensor, double cycle) const { return is_known(cycle) ? hbm[bin_of(cycle)][tensor.index()] / bin_width : 0; }
+  double l2_at(double cycle) const { return is_known(cycle) ? (l2[0][bin_of(cycle)] + l2[1][bin_of(cycle)]) / bin_width : 0; }
 
  private:
-  double rate(const std::vector<double>& bytes, double cycle) const {
-    if (bytes.empty() || bin_width <= 0 || cycle <= 0) return 0;
-    return bytes[std::min(static_cast<std::size_t>(cycle / bin_width), bytes.size() - 1)] / bin_width;
-  }
+  bool is_known(double cycle) const { return !hbm.empty() && bin_width > 0 && cycle > 0; }
+  std::size_t bin_of(double cycle) const { return std::min(static_cast<std::size_t>(cycle / bin_width), hbm.size() - 1); }
 };
 LinkRates make_link_rates(const Simulation& simulation);
 

@@ -1,6 +1,7 @@
 // link_bytes_by_bin(): bytes over links in equal bins of time, none of them above what the links can carry.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace tilescope {
 /// equal. A `most` of 0 leaves the bins as they are.
 std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most);
 
-/// Returns the same by tensor instead, by index: all `links` of a tensor together.
-std::vector<std::vector<double>> tensor_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most);
+/// Returns the HBM bytes of each bin by tensor, both ways. A read is booked when it ends, so it crosses before; a write is booked
+/// when the L2 evicts it, and crosses when HBM gets to it, after the reads. Sums stay equal; the first and the last bin can be
+/// above `most`.
+std::vector<std::array<double, most_tensors>> hbm_bytes_by_bin(const TimeBins& bins, double most);
 
 }  // namespace tilescope

@@ -41,6 +41,13 @@ void draw_name(ImDrawList* list, ImFont* font, float size, const Rect& rect, ImU
                 shown.data() + shown.size());
 }
 
+float last_of_group(const TimelineLayout& layout, std::size_t group) {
+  float last = layout.plot.min.y;
+  for (const TimelineRow& row : layout.rows)
+    if (row.group == group) last = std::max(last, row.rect.max.y);
+  return last;
+}
+
 }  // namespace
 
 float lane_name_size(const ImFont* font, float lane_height) {
@@ -76,9 +83,14 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
                 view.playback.race ? Align::right : Align::left);
       named_from -= text_width(theme.ui_small, row_name(row, state)) * size / theme.ui_small->FontSize + 6 * theme.scale;
     }
-    if (view.playback.race && first_of_group && !view.workspace->by_sm)
-      draw_name(list, theme.ui_small, theme.ui_small->FontSize, {label.min, {named_from, label.max.y}}, theme.text,
+    if (view.playback.race && first_of_group && !view.workspace->by_sm) {
+      // Where the rows scroll, the name stays in sight.
+      const float hidden = std::max(0.0F, layout.plot.min.y - label.min.y), last = last_of_group(layout, row.group) - label.max.y;
+      const float lower = std::min(hidden, std::max(0.0F, last));
+      draw_name(list, theme.ui_small, theme.ui_small->FontSize,
+                {{label.min.x, label.min.y + lower}, {named_from, label.max.y + lower}}, theme.text,
                 translated(simulation.info->title), Align::left);
+    }
     if (row.kind == TimelineRow::Kind::unit || size == 0 || view.playback.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
     const std::string ceiling =

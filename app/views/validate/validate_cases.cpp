@@ -156,7 +156,7 @@ void draw_validate_verdicts(const View& view, float row_height) {
   const ValidationState& validation = *view.measured.validation;
   const VerdictCounts counts = case_verdicts(validation);
   std::vector<std::pair<std::string, ImU32>> parts = {
-      {say(tr("cases: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
+      {say(tr("all figures: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
   const auto add = [&](Verdict verdict, const std::string& text) {
     const VerdictStyle style = style_of(theme, verdict);
     parts.emplace_back(marked(style.mark, text), counts[verdict] > 0 ? style.color : theme.text_faint);
