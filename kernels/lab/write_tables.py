@@ -60,7 +60,7 @@ def flex_beside_pytorch(flex):
     rows = []
     for case in cases:
         of = {r["d"]: r for r in flex["rows"] if r["case"] == case}
-        rows.append([case, *(f"{of[d][name]:.3f}" for d in (64, 128) for name in ("pytorch_ms", "flex_ms", "hopper_flex_ms")),
+        rows.append([f"`{case}`", *(f"{of[d][name]:.3f}" for d in (64, 128) for name in ("pytorch_ms", "flex_ms", "hopper_flex_ms")),
                      *(f"{of[d]['hopper_flex_ratio']:.2f}" for d in (64, 128))])
     ratios = {k: [r[k + "_ratio"] for r in flex["rows"]] for k in ("flex", "hopper_flex")}
     means = {k: math.exp(sum(map(math.log, v)) / len(v)) for k, v in ratios.items()}
