@@ -75,7 +75,7 @@ Session::State::State(Start start)
   workspace.theme = start.theme;
   workspace.language = std::move(start.language);
   workspace.center = start.center;
-  if (start.swept) studies.take(std::move(start.swept), start.sweep_quantity);
+  if (start.swept) studies.take(*start.swept, start.sweep_quantity);
   if (clock) ticked_at = clock();
   if (start.deck != nullptr) {
     lecture.take(*start.deck, std::move(start.deck_path));

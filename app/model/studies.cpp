@@ -361,12 +361,12 @@ void Studies::choose_usual() {
   choice_.quantity = SweepQuantity::hbm;
 }
 
-void Studies::take(std::shared_ptr<const SweepResult> done, SweepQuantity quantity) {
+void Studies::take(const SweepResult& done, SweepQuantity quantity) {
   choice_is_users_ = true;
   choice_.quantity = quantity;
-  choice_.axis = done->request.axis;
-  choice_.algorithms = done->request.algorithms;
-  sweep_ = std::make_shared<Growing<SweepResult>>(*done);
+  choice_.axis = done.request.axis;
+  choice_.algorithms = done.request.algorithms;
+  sweep_ = std::make_shared<Growing<SweepResult>>(done);
   given_ = true;
 }
 

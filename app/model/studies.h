@@ -106,7 +106,7 @@ class Studies {
   /// Back to the usual sweep of what is shown.
   void choose_usual();
   /// A sweep that was done before, so that it is not done again.
-  void take(std::shared_ptr<const SweepResult> done, SweepQuantity quantity);
+  void take(const SweepResult& done, SweepQuantity quantity);
   StudyView view() const;
 
  private:

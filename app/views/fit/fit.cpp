@@ -336,8 +336,9 @@ void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, 
   const float height = std::min((rect.height() - gap) * 0.5F, 2.1F * line + width * 1.1F);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const FitMap& map = maps.maps[order[i]];
-    const ImVec2 min = {rect.min.x + static_cast<float>(i % columns) * (width + gap),
-                        rect.min.y + static_cast<float>(i / columns) * (height + gap)};
+    const std::size_t row = i / columns, column = i % columns;
+    const ImVec2 min = {rect.min.x + static_cast<float>(column) * (width + gap),
+                        rect.min.y + static_cast<float>(row) * (height + gap)};
     const Rect box = {min, {min.x + width, min.y + height}};
     ImGui::PushID(&map);
     if (hit_area("map", box)) panel_state<FitState>("fit").map = order[i];
@@ -384,7 +385,8 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImVec2 room = ImGui::GetContentRegionAvail();
   room.y = std::max(room.y, least_map_height(theme, map));
-  const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(maps.maps.size() / 2));
+  const std::size_t columns = maps.maps.size() / 2;
+  const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(columns));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
   draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
   study_message(view, "tile");

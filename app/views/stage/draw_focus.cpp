@@ -234,7 +234,7 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   context.flush();
   const std::string letter(to_string(box.slot));
   const bool numbered = (valid || arriving) && !box.folded;
-  const std::string name =
+  std::string name =
       first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
   const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))})
                                        : format_exact_bytes(Bytes(box.bytes));

@@ -94,7 +94,7 @@ struct ReadMessage {
 /// The bar's items from left to right; each is placed at `x_`.
 class Bar {
  public:
-  Bar(const Rect& rect, const View& view, Commands& commands) : rect_(rect), view_(view), theme_(*view.theme), commands_(commands) {
+  Bar(const Rect& rect, const View& view) : rect_(rect), view_(view), theme_(*view.theme) {
     x_ = rect.min.x + std::round(18 * theme_.scale);
   }
 
@@ -177,7 +177,6 @@ class Bar {
   Rect rect_, last_{};
   const View& view_;
   const Theme& theme_;
-  Commands& commands_;
   float x_;
 };
 
@@ -415,7 +414,7 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
                              &Detail::inputs, &Detail::algorithms})
     if (width_with(view, detail) > room) detail.*part = false;
 
-  Bar bar(rect, view, commands);
+  Bar bar(rect, view);
   if (detail.title) {
     bar.caption("TileScope", theme.heading, theme.text);
     bar.skip(10);
