@@ -42,7 +42,7 @@ constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
                               Short{"wait empty[K]; load Kⱼ → full[K]", "load Kⱼ → full[K]"},
                               Short{"wait empty[V]; load Vⱼ → full[V]", "load Vⱼ → full[V]"},
                               Short{"wait O → empty[V]", "wait O → free V"},
-                              Short{"wait full[V] of the tile before", "wait full[V], before"},
+                              Short{"wait full[V] of the tile before", "wait V, before"},
                               Short{"issue O = O + P V of the tile before", "O += P V, before"},
                               Short{"wait O → empty[V] of the tile before", "wait O, before"},
                               Short{"wait full[V]; issue the last O = O + P V", "issue last O += P V"}};
