@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -244,7 +245,7 @@ Prepared* find_prepared(FlexBase base, const AttentionProblem& problem) {
   std::deque<Prepared>& all = cache().prepared;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].base != base || !(all[i].problem == problem)) continue;
-    if (i > 0) std::swap(all[0], all[i]);
+    std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return &all.front();
   }
   return nullptr;

@@ -122,6 +122,7 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
     const bool more = decltype(whole)::value || j + 1 < tiles;
     float offset[Shape::m_tiles][2];
     ColumnsHeld held;
+    if constexpr (Shape::ragged) held = {};  // keys past the end
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
     multiply_transposed<T, Shape::row_bytes>(work.s, work.places, shared_address(own_rows),
                                              shared_address(k_ring) + stage * Shape::kv_bytes);
@@ -131,10 +132,13 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
       if constexpr (Shape::columns > 0) read_columns(held, key_of(j + 1), j + 1);
     }
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
+    constexpr bool all_visible = !decltype(masked)::value && (decltype(whole)::value || !Shape::ragged);
     if constexpr (Score::present)
-      for_each_score<Score, Shape, Shape::m_tiles>(
-          place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + warp_row, columns_of, score_at,
-          [&](float* const(&s)[4], const auto& row, const auto& columns) { change_scores<Score>(place, s, row, columns); });
+      for_each_score<Score, Shape, Shape::m_tiles>(place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + warp_row,
+                                                   columns_of, score_at,
+                                                   [&](float* const(&s)[4], const auto& row, const auto& columns) {
+                                                     change_scores<Score, all_visible>(place, s, row, columns);
+                                                   });
     bool sees = true;
     if constexpr (decltype(masked)::value) {
       bool some = false;

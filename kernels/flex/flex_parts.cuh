@@ -77,8 +77,8 @@ __device__ __forceinline__ float expr_reciprocal_exp2(float x) {
   return reciprocal(1.f + exp2_fast(x));
 }
 /// Replaces four x by 1 / (1 + 2^x) with one reciprocal for all: the special-function unit, which also has the softmax's
-/// exponentials, is what limits such a kernel. Exponents are cut at 30, where tanh is 1 to the last place, so that the product of
-/// four is finite. NaN stays NaN, for all four: they are scores of one row, which a NaN fills in any case.
+/// exponentials, is what limits such a kernel. Exponents are cut at 30, where tanh is 1 to the last digit, so that the product of
+/// four is finite. A NaN spreads to all four: the scores must all be visible, so that it fills their row in any case.
 __device__ __forceinline__ void expr_reciprocals_exp2(float (&x)[4]) {
 #pragma unroll
   for (float& value : x) {
@@ -250,15 +250,20 @@ __device__ __forceinline__ void for_each_score(const FlexPlace& place, int lane,
   }
 }
 
-/// Replaces four scores of a row by their changed values.
-template <class Score>
+/// Replaces four scores of a row by their changed values. `all_visible`: none of them is hidden, so they may share a NaN.
+template <class Score, bool all_visible>
 __device__ __forceinline__ void change_scores(const FlexPlace& place, float* const (&s)[4], const typename Score::Row& row,
                                               const typename Score::Column (&columns)[4]) {
   float r[4] = {0.f, 0.f, 0.f, 0.f};
   if constexpr (Score::has_reciprocal) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) r[i] = Score::exponent(place, row, columns[i], *s[i]);
-    expr_reciprocals_exp2(r);
+    if constexpr (all_visible) {
+      expr_reciprocals_exp2(r);
+    } else {
+#pragma unroll
+      for (float& x : r) x = expr_reciprocal_exp2(x);
+    }
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) *s[i] = Score::value(place, row, columns[i], *s[i], r[i]);

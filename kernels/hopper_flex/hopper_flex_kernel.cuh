@@ -1,10 +1,8 @@
 // Device code of hopper_flex: the roles of the Hopper kernels over the key tiles that block lists name, with changed scores.
 // Compiled at run time by NVRTC.
 //
-//     producer    a warp: copies by TMA from its first lane; all lanes compute the values that change with the key
-//     consumers   two groups of 64 query rows that take turns: S ─► score change ─► mask ─► softmax, under the second product of
-//     the
-//                 tile before
+//     producer    a warp: copies by TMA from its first lane; all lanes compute what changes with the key alone
+//     consumers   two groups of 64 query rows: S ─► score change ─► mask ─► softmax, under the second product of the tile before
 //
 //   A consumer has 232 registers, so that no expression of the presets spills. d 64 with tiles of 64 keys, no turns and two blocks
 //   an SM was as fast without a mask, and 4 % faster with a causal one (H100, B 1, H 32, N 8192): not worth a second loop.
@@ -34,11 +32,11 @@ struct FlexProducer : Producer<Shape> {
   using Mask = typename Shape::Mask;
   static constexpr int keys_of_lane = Shape::bc / 32;
 
-  __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& place,
+  __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& block,
                                               const FlexVisits<Shape>& visits, int lane) {
     for (int j = 0; j < visits.tiles; ++j) {
-      const int key = visits.key_of(place.arguments, j);
-      if constexpr (Shape::columns > 0) write_columns(place, visits, key, j, lane);
+      const int key = visits.key_of(block.arguments, j);
+      if constexpr (Shape::columns > 0) write_columns(block, visits, key, j, lane);
       if (lane == 0) {
         if (j == 0) this->load_queries(tile, 0);
         this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
@@ -50,16 +48,16 @@ struct FlexProducer : Producer<Shape> {
   }
 
  private:
-  __device__ __forceinline__ void write_columns(const FlexPlace& place, const FlexVisits<Shape>& visits, int key, int j, int lane) {
-    typename Score::ColumnWords score[keys_of_lane];
-    typename Mask::ColumnWords mask[keys_of_lane];
+  __device__ __forceinline__ void write_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane) {
+    typename Score::ColumnWords score[keys_of_lane]{};  // zero past the end
+    typename Mask::ColumnWords mask[keys_of_lane]{};
 #pragma unroll
     for (int i = 0; i < keys_of_lane; ++i) {
       const int kv = key + lane + 32 * i;
-      if (Shape::ragged && kv >= place.arguments.seq_kv) continue;
-      if constexpr (Score::columns > 0) Score::read_columns(place, kv, score[i]);
+      if (Shape::ragged && kv >= block.arguments.seq_kv) continue;
+      if constexpr (Score::columns > 0) Score::read_columns(block, kv, score[i]);
       if constexpr (Mask::columns > 0)
-        if (j < visits.partial_tiles) Mask::read_columns(place, kv, mask[i]);
+        if (j < visits.partial_tiles) Mask::read_columns(block, kv, mask[i]);
     }
     const int stage = this->place.stage;
     barrier_wait(this->memory.k_empty + 8 * stage, this->place.parity ^ 1);
@@ -81,12 +79,12 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
   using Base = Consumer<Shape, PingPong<Shape::groups>>;
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
-  const FlexPlace& place;
+  const FlexPlace& block;
   const FlexVisits<Shape>& visits;
 
   __device__ __forceinline__ FlexConsumer(const HopperFlexArguments& arguments, const RolesMemory<Shape>& memory,
-                                          const FlexPlace& place_of_block, const FlexVisits<Shape>& visits_of_block, int group)
-      : Base(arguments, memory, group), place(place_of_block), visits(visits_of_block) {}
+                                          const FlexPlace& own_block, const FlexVisits<Shape>& visits_of_block, int group)
+      : Base(arguments, memory, group), block(own_block), visits(visits_of_block) {}
 
   __device__ __forceinline__ void visit(const HopperTile<Shape>& tile) {
     this->work.clear();
@@ -118,25 +116,35 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
   /// Changes and masks the scores of the j-th tile. K is given back as soon as nobody reads its columns any more.
   __device__ __forceinline__ void finish_scores(const HopperTile<Shape>& tile, int j) {
     const std::uint32_t* const columns_of = visits.words + Shape::columns_at + this->k_place.stage * Shape::columns * Shape::bc;
-    const int row = this->group * 64 + this->warp * 16, key = visits.key_of(place.arguments, j);
+    const int row = this->group * 64 + this->warp * 16, key = visits.key_of(block.arguments, j);
     const auto score_at = [&](int, int n, int half, int i) { return &this->work.s[n * 4 + half * 2 + i]; };
     if constexpr (Shape::columns == 0)
       this->scores_done();
     else
       pin(this->work.s);
-    if constexpr (Score::present)
-      for_each_score<Score, Shape, 1>(
-          place, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + row, columns_of, score_at,
-          [&](float* const(&s)[4], const auto& of_row, const auto& columns) { change_scores<Score>(place, s, of_row, columns); });
+    const auto change = [&](auto all_visible) {
+      for_each_score<Score, Shape, 1>(block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + row, columns_of,
+                                      score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
+                                        change_scores<Score, decltype(all_visible)::value>(block, s, of_row, columns);
+                                      });
+    };
+    if constexpr (Score::present && Score::has_reciprocal && (Mask::present || Shape::ragged)) {
+      if (j < visits.partial_tiles || (Shape::ragged && block.arguments.seq_kv - key < Shape::bc))
+        change(Flag<false>());
+      else
+        change(Flag<true>());
+    } else if constexpr (Score::present) {
+      change(Flag<true>());
+    }
     if constexpr (Mask::present)
       if (j < visits.partial_tiles)
         for_each_score<Mask, Shape, 1>(
-            place, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + Score::rows * Shape::br + row,
+            block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + Score::rows * Shape::br + row,
             columns_of + Score::columns * Shape::bc, score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-              mask_scores_of_row<Mask>(place, s, of_row, columns);
+              mask_scores_of_row<Mask>(block, s, of_row, columns);
             });
     if constexpr (Shape::ragged)
-      if (const int keys = place.arguments.seq_kv - key; keys < Shape::bc) this->work.mask(keys, this->lane);
+      if (const int keys = block.arguments.seq_kv - key; keys < Shape::bc) this->work.mask(keys, this->lane);
     if constexpr (Shape::columns > 0) {
       barrier_arrive(this->memory.k_empty + 8 * this->k_place.stage);
       this->k_place.next();
@@ -152,20 +160,20 @@ __device__ __forceinline__ void hopper_flex_attention(const HopperFlexArguments&
   const FlexArguments& flex = arguments.flex;
   std::uint32_t* const words = reinterpret_cast<std::uint32_t*>(shared + Shape::words_at);
   const int head = blockIdx.y, batch = blockIdx.z;
-  const FlexPlace place{flex, batch, head, words + Shape::uniforms_at};
+  const FlexPlace block{flex, batch, head, words + Shape::uniforms_at};
   const HopperTile<Shape> tile(arguments, flex_query_tile(flex), batch * arguments.heads + head);
   FlexVisits<Shape> visits{words};
-  if (!visits.read(flex, place, flex_query_tile(flex), thread))
-    return write_hidden_rows<Shape>(flex, place, tile.first_row, thread);
+  if (!visits.read(flex, block, flex_query_tile(flex), thread))
+    return write_hidden_rows<Shape>(flex, block, tile.first_row, thread);
   const RolesMemory<Shape> memory(shared_address(shared));
   memory.prepare();
   visits.end_at_last_key(flex, thread);
   if (group == Shape::groups) {
     give_registers<Shape::producer_registers>();
-    if (thread < 128 * Shape::groups + 32) FlexProducer<Shape>{arguments, memory}.load_visits(tile, place, visits, lane);
+    if (thread < 128 * Shape::groups + 32) FlexProducer<Shape>{arguments, memory}.load_visits(tile, block, visits, lane);
   } else {
     take_registers<Shape::consumer_registers>();
-    FlexConsumer<Shape> consumer(arguments, memory, place, visits, group);
+    FlexConsumer<Shape> consumer(arguments, memory, block, visits, group);
     consumer.visit(tile);
     consumer.store(tile);
     stores_have_read();

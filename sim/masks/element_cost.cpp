@@ -1,15 +1,42 @@
 // Adds up instructions, node by node.
 #include "sim/masks/element_cost.h"
 
+#include <vector>
+
 namespace tilescope {
 
 namespace {
 
+bool is_of_block(const ExprNode& node) {
+  return (node.dependence & (depends_on_q | depends_on_kv | depends_on_score)) == 0;
+}
+
+/// Returns for each node whether it is an int of the form a q + b kv + c.
+std::vector<bool> linear_nodes(const Expression& expression) {
+  std::vector<bool> linear;
+  for (const ExprNode& node : expression.nodes) {
+    const auto is_linear = [&](int operand) {
+      return linear[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])];
+    };
+    const auto of_block = [&](int operand) {
+      return is_of_block(expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])]);
+    };
+    bool is = node.type == ValueType::integer && (node.op == ExprOp::name || is_of_block(node));
+    if (node.type == ValueType::integer && node.op == ExprOp::negate) is = is_linear(0);
+    if (node.type == ValueType::integer && (node.op == ExprOp::add || node.op == ExprOp::subtract))
+      is = is_linear(0) && is_linear(1);
+    if (node.type == ValueType::integer && node.op == ExprOp::multiply)
+      is = is_linear(0) && is_linear(1) && (of_block(0) || of_block(1));
+    linear.push_back(is);
+  }
+  return linear;
+}
+
 /// Returns the cost of a node by itself. Its operands may be constants of the kernel.
-ElementCost cost_of(const Expression& expression, const ExprNode& node) {
+ElementCost cost_of(const Expression& expression, const ExprNode& node, bool linear) {
+  if (linear) return {};
   const auto is_constant = [&](int operand) {
-    return (expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])].dependence &
-            (depends_on_q | depends_on_kv | depends_on_score)) == 0;
+    return is_of_block(expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])]);
   };
   switch (node.op) {
     case ExprOp::exp:
@@ -31,12 +58,14 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node) {
       return {16, 8, 0};  // estimate: they are functions of their own
     case ExprOp::floor_divide:
     case ExprOp::modulo:
+      if (!is_constant(1)) return {12, 10, 2};               // estimate: a division of ints
       return {node.op == ExprOp::modulo ? 2.0 : 1.0, 3, 0};  // by a constant: a multiplication, a shift and two for the sign
+    case ExprOp::multiply:
+      return {1, 0, 0};
     case ExprOp::add:
     case ExprOp::subtract:
-    case ExprOp::multiply:
     case ExprOp::negate:
-      return {node.type == ValueType::real ? 1.0 : 0.0, 0, 0};
+      return node.type == ValueType::real ? ElementCost{1, 0, 0} : ElementCost{0, 1, 0};
     case ExprOp::to_real:
       return {1, 0, 0};  // a row's number plus a constant of the register, as float
     default:
@@ -48,10 +77,12 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node) {
 
 ElementCost element_cost(const Expression& expression) {
   ElementCost sum;
-  for (const ExprNode& node : expression.nodes) {
+  const std::vector<bool> linear = linear_nodes(expression);
+  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
+    const ExprNode& node = expression.nodes[n];
     const bool of_both = (node.dependence & depends_on_q) != 0 && (node.dependence & depends_on_kv) != 0;
     if (node.operands == 0 || (!of_both && (node.dependence & depends_on_score) == 0)) continue;
-    const ElementCost one = cost_of(expression, node);
+    const ElementCost one = cost_of(expression, node, linear[n]);
     sum.fp32 += one.fp32;
     sum.alu += one.alu;
     sum.special += one.special;

@@ -279,9 +279,9 @@ void TileArithmetic::modify(const Operation& op, Matrix& dst) {
     problem_.score_change->apply(op.tile.plane, op.tile.row + r, op.tile.col, row);
     for (std::size_t c = 0; c < cols && fault_.empty(); ++c) {
       const std::int64_t key = op.tile.col + static_cast<std::int64_t>(c);
-      if (row[c] == row[c] || before[c] != before[c] || !mask_->visible(op.tile.plane, op.tile.row + r, key)) continue;
-      fault_ = fmt::format("the score expression makes NaN of {} at b {}, h {}, q {}, kv {}", before[c],
-                           op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, key);
+      if (row[c] < -minus_infinity || !std::isfinite(before[c]) || !mask_->visible(op.tile.plane, op.tile.row + r, key)) continue;
+      fault_ = fmt::format("the score expression makes {} of {} at b {}, h {}, q {}, kv {}", row[c] == row[c] ? "infinity" : "NaN",
+                           before[c], op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, key);
     }
   }
 }

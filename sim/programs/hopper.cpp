@@ -13,14 +13,16 @@
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
 //
-//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      Wᵢ: Bc times the tiles that tile i
-//   visits
+//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
+//   Wᵢ: Bc times the tiles that query tile i visits
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
@@ -112,7 +114,11 @@ constexpr RungLine rung_lines[] = {
      {0, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]",
       "Empty blocks are in no list: they are neither loaded nor computed. All roles follow the same lists."}},
     {Line::producer,
-     {.roles = true},
+     {.roles = true, .lists = true},
+     {0, "producer: one warp", Tensor(), "setmaxnreg.dec",
+      "Its first thread asks for the copies. All its threads compute what changes with the key alone."}},
+    {Line::producer,
+     {.roles = true, .no_lists = true},
      {0, "producer: one thread of one warp", Tensor(), "setmaxnreg.dec",
       "The producer needs few registers. It gives the others to the groups that compute."}},
     {Line::load_q,
@@ -394,8 +400,7 @@ class Hopper final : public TileProgram {
     const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
     ClosedForm form;
     form.terms = {
-        {tensors::q, Link::l2_to_sm, Bytes(planes * box_rows * row_bytes),
-         formula_for(problem_, "B·Hq·64·⌈Nq/64⌉·d·e", "B·Hq·d·e·(rows of tiles that see a key, in boxes)")},
+        {tensors::q, Link::l2_to_sm, Bytes(planes * box_rows * row_bytes), query_formula()},
         {tensors::k, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
         {tensors::v, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
         {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
@@ -408,6 +413,12 @@ class Hopper final : public TileProgram {
   }
 
  private:
+  /// The rows of Q in whole boxes, one a group.
+  std::string query_formula() const {
+    const std::string seen = fmt::format("B·Hq·d·e·(rows of tiles that see a key, in boxes of {})", box_rows_);
+    if (tile_.block_q % box_rows_ != 0) return seen;
+    return formula_for(problem_, fmt::format("B·Hq·{0}·⌈Nq/{0}⌉·d·e", box_rows_), seen);
+  }
   static bool has_lists(HopperRungId id, const AttentionProblem& problem) {
     return hopper_rungs()[static_cast<std::size_t>(id)].lists && problem.has_mask();
   }
@@ -427,8 +438,7 @@ class Hopper final : public TileProgram {
     const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc");
     ClosedForm form;
     form.terms = {
-        {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes),
-         formula_for(problem_, "B·Hq·64·⌈Nq/64⌉·d·e", "B·Hq·d·e·(rows of tiles that see a key, in boxes)")},
+        {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes), query_formula()},
         {tensors::k, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
         {tensors::v, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
         {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},

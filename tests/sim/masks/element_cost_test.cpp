@@ -55,6 +55,10 @@ TEST_CASE("element cost: what changes with the query or the key alone costs an e
   CHECK(cost_of_mask("q >= kv") == ElementCost{0, 1, 0});
   CHECK(cost_of_mask("q >= kv && q - kv < 9 && h == 0") == ElementCost{0, 4, 0});
   CHECK(cost_of_mask("q // 7 == kv // 7") == ElementCost{0, 1, 0});
+  CHECK(cost_of_mask("q * (h + 2) - 3 * kv + B < 9") == ElementCost{0, 1, 0});
+  CHECK(cost_of_mask("q * kv < 9") == ElementCost{1, 1, 0});  // not linear
+  CHECK(cost_of_mask("(q - kv) % 4 == 0") == ElementCost{2, 4, 0});
+  CHECK(cost_of_mask("(q - kv) % (q + 1) == 0").fp32 > 10);
 }
 
 }  // namespace tilescope

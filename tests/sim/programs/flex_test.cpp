@@ -347,6 +347,11 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   CHECK(made.error().sentence.text().find("the score expression makes NaN of ") != std::string::npos);
   // The block that runs first has the last 16 queries, and visits its partial tile before the full one that holds key 3.
   CHECK(made.error().sentence.text().find("at b 0, h 0, q 48, kv 3") != std::string::npos);
+  AttentionProblem endless = problem;
+  endless.score_change = score_from(problem, "kv == 3 ? inf : score");
+  const auto never = run_plane(*flex(endless, ProgramTile(16, 16), "hopper_flex"), {}, 0, tensors::o);
+  REQUIRE_FALSE(never);
+  CHECK(never.error().sentence.text().find("the score expression makes infinity of ") != std::string::npos);
 }
 
 }  // namespace tilescope
