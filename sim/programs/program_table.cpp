@@ -153,13 +153,21 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
 
 Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu) {
   const KernelNeeds& needs = launch.needs;
-  if (const std::string why = why_block_does_not_fit(needs, gpu); !why.empty())
-    return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", program.tile().block_q, program.tile().block_kv,
-                  program.problem().head_dim, why, Setting::block_q, Setting::block_kv);
-
   // A rate of 0 of mma.sync is a resource that takes no time; of wgmma it is one that is not there.
   if (needs.has_products && needs.instruction == ProductInstruction::wgmma && gpu.product_flops_per_cycle(needs.instruction) <= 0)
-    return refuse("the products of {} use wgmma (sm_90), which {} does not have: use an H100 or an H200", launch.name, gpu.id);
+    return refuse(
+        "the products of {} use wgmma (sm_90), which {} does not have: use a GPU whose sm.wgmma_flops_per_cycle is above 0, as of "
+        "h100",
+        launch.name, gpu.id);
+  const ProgramTile& tile = program.tile();
+  if (const std::string why = why_block_does_not_fit(needs, gpu); !why.empty()) {
+    if (tile.stages > 1)
+      return refuse("tile {}x{} with {} buffers at head_dim {} {}: use fewer {}, or a smaller {} or {}", tile.block_q,
+                    tile.block_kv, tile.stages, program.problem().head_dim, why, Setting::stages, Setting::block_q,
+                    Setting::block_kv);
+    return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", tile.block_q, tile.block_kv, program.problem().head_dim,
+                  why, Setting::block_q, Setting::block_kv);
+  }
 
   const auto fits = [](double available, std::int64_t each) {
     return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;

@@ -198,7 +198,9 @@ TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
   program->set_product_instruction(ProductInstruction::wgmma);
   const auto run = run_program(request, info, program);
   REQUIRE_FALSE(run);
-  CHECK(run.error().sentence == "the products of launch use wgmma (sm_90), which toy does not have: use an H100 or an H200");
+  CHECK(run.error().sentence ==
+        "the products of launch use wgmma (sm_90), which toy does not have: use a GPU whose "
+        "sm.wgmma_flops_per_cycle is above 0, as of h100");
 }
 
 TEST_CASE("timing: fp32 products use the FP32 pipes") {
