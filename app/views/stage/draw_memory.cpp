@@ -309,9 +309,18 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   }
 }
 
+/// Returns the tensor's name; where that is too long, the name that its tile has on chip.
+std::string name_that_fits(const StageContext& context, const TensorBox& box) {
+  std::string name(to_string(box.tensor));
+  if (text_width(context.theme.ui_small, name) <= box.label.width()) return name;
+  for (const Slot tile : context.simulation().program->schema().tiles)
+    if (tile.tensor() == box.tensor) return std::string(to_string(tile));
+  return name;
+}
+
 void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxHistory& cells) {
   const Theme& theme = context.theme;
-  std::string label(to_string(box.tensor));
+  std::string label = name_that_fits(context, box);
   const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});
   if (!context.alone && text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
   if (box.here) {
