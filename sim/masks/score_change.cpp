@@ -135,7 +135,10 @@ ScoreCost ScoreChange::cost() const {
     const bool queries = (node.dependence & depends_on_q) != 0, keys = (node.dependence & depends_on_kv) != 0;
     const bool of_element = (node.dependence & depends_on_score) != 0 || (queries && keys);
     if (!of_element || node.operands == 0) continue;
-    const ScoreCost one = cost_of(node.op);
+    const auto divisor_depends = [&] { return expression_.nodes[static_cast<std::size_t>(node.args[1])].dependence; };
+    const bool by_constant =
+        node.op == ExprOp::divide && (divisor_depends() & (depends_on_q | depends_on_kv | depends_on_score)) == 0;
+    const ScoreCost one = by_constant ? ScoreCost{1, 0} : cost_of(node.op);  // a multiplication
     cost.operations += one.operations;
     cost.exps += one.exps;
   }
