@@ -28,6 +28,8 @@ struct ChangedSetting {
   std::string operator()(const SetKeyOrder&) const { return "key_order"; }
   std::string operator()(const SetInputs&) const { return "seed"; }
   std::string operator()(const SetMatrix&) const { return "inputs"; }
+  std::string operator()(const SetMasking&) const { return "mask"; }  // presets and the score change too
+  std::string operator()(const SetMaskTable&) const { return "table"; }
   std::string operator()(const OpenCase&) const { return "everything"; }
   std::string operator()(const OpenState&) const { return "everything"; }
   template <class Other>

@@ -158,6 +158,10 @@ TEST_CASE("lesson: a task frees its controls only, and is reached by a simulatio
   room.opened.after(SetProblem{wider, "head_dim"});
   CHECK(room.opened.view().requested->request.problem == before);
   CHECK(room.opened.view().workspace->message->notice == Notice::lesson_holds);
+  MaskChoice window;
+  window.presets = {"sliding_window:window=8"};
+  room.opened.after(SetMasking{window});
+  CHECK(room.opened.view().requested->request.masking.empty());
   room.opened.after(SetAlgorithm{"standard"});
   CHECK(room.opened.view().requested->request.algorithm == "flash2");
   const SessionView after = room.opened.after(SetProblem{longer, "seq"});
