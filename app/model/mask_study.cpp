@@ -48,6 +48,7 @@ Result<std::shared_ptr<const MaskPicture>> make_mask_picture(const MaskChoice& c
                                                              const std::function<bool()>& go_on) {
   auto picture = std::make_shared<MaskPicture>();
   if (const Status good = check(problem); !good) return good.error();
+  if (const Status good = check(tile); !good) return good.error();
   picture->masked = problem.has_mask();
   if (problem.mask == nullptr) {
     MaskScope scope;

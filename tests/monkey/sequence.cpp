@@ -89,6 +89,11 @@ std::string broken_at_rest(const SessionView& view) {
   if (lane.timeline == nullptr) return "a timeline comes in the end";
   if (view.workspace->message) return {};
   SimulationRequest asked = view.requested->request;
+  // The backward pass of an algorithm is a program of its own: flash2 becomes flash2_backward, whose only pass is that one.
+  if (const auto program = find_program(asked.algorithm, asked.problem.pass)) {
+    asked.algorithm = (*program)->id;
+    asked.problem.pass = (*program)->pass;
+  }
   // A race of the baseline shows it in the first lane.
   const auto of_asked = std::find_if(view.lanes.begin(), view.lanes.end(),
                                      [&](const Lane& each) { return each.simulation->request.algorithm == asked.algorithm; });
