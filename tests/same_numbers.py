@@ -19,7 +19,7 @@ def programs(binary):
     error = subprocess.run([binary, "simulate", "--algorithm", "?"], capture_output=True, text=True).stderr
     listed = re.search(r"there (?:are|is) (.*)", error) or re.search(r": (.*)", error)
     names = re.findall(r"\b[a-z][a-z0-9_]+\b", listed.group(1))
-    known = [n for n in names if re.match(r"(standard|flash|flex|softmax|matmul)", n)]
+    known = [n for n in names if re.match(r"(standard|flash|flex|hopper|softmax|matmul)", n)]
     if not known:
         sys.exit(f"{binary} names no program in: {error}")
     return sorted(set(known))

@@ -114,8 +114,12 @@ void take_inputs(const WindowState& base, const CommandLine& line, InputSource& 
 
 }  // namespace
 
+bool changes_attention(const CommandLine& line) {
+  return !line.masks.empty() || !line.presets.empty() || line.score;
+}
+
 bool has_mask_flags(const CommandLine& line) {
-  return !line.masks.empty() || !line.presets.empty() || line.score || line.mask_block;
+  return changes_attention(line) || line.mask_block;
 }
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
@@ -123,7 +127,7 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   if (!line.algorithm_given) {
     for (const ProgramInfo& row : program_table())
       if (!row.button.empty()) ids.emplace_back(row.id);
-    if (!line.masks.empty() || !line.presets.empty() || line.score) ids.emplace_back("flex");
+    if (changes_attention(line)) ids.emplace_back("flex");
     return ids;
   }
   std::string_view rest = line.algorithm;

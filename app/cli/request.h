@@ -19,7 +19,9 @@ struct Request {
 ///         refuses, matrices that contradict each other or the flags. simulate() checks what needs the tile program.
 Result<Request> make_request(const CommandLine& line);
 
-/// Whether a flag asks for a mask, a change of scores or a block of their lists.
+/// Whether a flag asks for a mask or a change of scores.
+bool changes_attention(const CommandLine& line);
+/// The same, or for a block of their lists.
 bool has_mask_flags(const CommandLine& line);
 
 /// Reads --open and --deck: the same command line on top of the state that they lead to.

@@ -177,7 +177,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   auto algorithms = algorithms_of(line);
   if (!algorithms) return algorithms.error();
   // flex and hopper_flex take every mask and change of scores.
-  const bool for_a_mask = !line.algorithm_given && (!line.masks.empty() || !line.presets.empty() || line.score);
+  const bool for_a_mask = !line.algorithm_given && changes_attention(line);
   if (for_a_mask) *algorithms = {"flex"};
   CommandLine one = line;
   one.algorithm = algorithms->front();

@@ -39,7 +39,8 @@ constexpr std::size_t most_prepared = 16;
 struct Prepared {
   FlexBase base = FlexBase::flash2;
   AttentionProblem problem;  // keeps mask and score change, by whose addresses it is found again
-  PlannedLaunch launch;
+  const void* kernel = nullptr;
+  std::int64_t shared_bytes = 0;
   device::FlexArguments arguments{};
   std::vector<DeviceMemory> memory;
 };
@@ -191,23 +192,25 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& 
 }
 
 /// Returns the launch; `tensors` may be empty.
-PlannedLaunch launch_of(const Prepared& prepared, const void* kernel, int threads, std::int64_t shared_bytes,
-                        const DeviceTensors& tensors) {
+PlannedLaunch launch_of(const Prepared& prepared, const DeviceTensors& tensors) {
   const AttentionProblem& problem = prepared.problem;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
-  const std::array<std::int64_t, 3> grid{ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch};
+  const auto launch = [&](const auto& arguments) {
+    return planned("attention", prepared.kernel, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch},
+                   flex_threads(prepared.base), prepared.shared_bytes, arguments);
+  };
   device::FlexArguments arguments = prepared.arguments;
   arguments.q = tensors.q;
   arguments.k = tensors.k;
   arguments.v = tensors.v;
   arguments.o = tensors.o;
   arguments.lse = tensors.lse;
-  if (prepared.base == FlexBase::flash2) return planned("attention", kernel, grid, threads, shared_bytes, arguments);
+  if (prepared.base == FlexBase::flash2) return launch(arguments);
   device::HopperFlexArguments of_hopper{};
   set_hopper_tensors(of_hopper, problem, tensors, static_cast<int>(tile.block_kv));
   if (problem.score_change) of_hopper.scale = 1;  // its text scales
   of_hopper.flex = arguments;
-  return planned("attention", kernel, grid, threads, shared_bytes, of_hopper);
+  return launch(of_hopper);
 }
 
 Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, FlexCost& cost) {
@@ -236,7 +239,8 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   cost.lists_seconds = seconds_since(start);
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
-  prepared.launch = launch_of(prepared, *kernel, flex_threads(base), flex_shared_bytes(base, problem, source, most_visits), {});
+  prepared.kernel = *kernel;
+  prepared.shared_bytes = flex_shared_bytes(base, problem, source, most_visits);
   return prepared;
 }
 
@@ -287,14 +291,11 @@ Status prepare_flex(FlexBase base, const AttentionProblem& problem) {
 
 LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors) {
   const std::lock_guard lock(cache().mutex);
-  if (const Prepared* const prepared = find_prepared(base, problem)) {
-    const PlannedLaunch& known = prepared->launch;
-    return {launch_of(*prepared, known.function, known.threads, known.shared_bytes, tensors)};
-  }
+  if (const Prepared* const prepared = find_prepared(base, problem)) return {launch_of(*prepared, tensors)};
   Prepared blank;
   blank.base = base;
   blank.problem = problem;
-  return {launch_of(blank, nullptr, flex_threads(base), 0, {})};
+  return {launch_of(blank, {})};
 }
 
 Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {

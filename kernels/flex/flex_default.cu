@@ -9,13 +9,6 @@ __global__ void __launch_bounds__(128, 2) flex_kernel(const __grid_constant__ Fl
   flex_attention<FlexShape<T, d, NoScore, typename MaskOf<causal>::Type, d / 64, false>>(arguments);
 }
 
-template __global__ void flex_kernel<half_type, 64, false>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<half_type, 64, true>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<half_type, 128, false>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<half_type, 128, true>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<bfloat_type, 64, false>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<bfloat_type, 64, true>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<bfloat_type, 128, false>(const __grid_constant__ FlexArguments);
-template __global__ void flex_kernel<bfloat_type, 128, true>(const __grid_constant__ FlexArguments);
+TILESCOPE_FLEX_BUILDS(flex_kernel, FlexArguments);
 
 }  // namespace tilescope::device

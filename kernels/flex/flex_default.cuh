@@ -51,4 +51,15 @@ struct MaskOf<true> {
   using Type = CausalMask;
 };
 
+// Every build of a kernel template <class T, int d, bool causal>.
+#define TILESCOPE_FLEX_BUILDS(kernel, Arguments)                                               \
+  template __global__ void kernel<half_type, 64, false>(const __grid_constant__ Arguments);    \
+  template __global__ void kernel<half_type, 64, true>(const __grid_constant__ Arguments);     \
+  template __global__ void kernel<half_type, 128, false>(const __grid_constant__ Arguments);   \
+  template __global__ void kernel<half_type, 128, true>(const __grid_constant__ Arguments);    \
+  template __global__ void kernel<bfloat_type, 64, false>(const __grid_constant__ Arguments);  \
+  template __global__ void kernel<bfloat_type, 64, true>(const __grid_constant__ Arguments);   \
+  template __global__ void kernel<bfloat_type, 128, false>(const __grid_constant__ Arguments); \
+  template __global__ void kernel<bfloat_type, 128, true>(const __grid_constant__ Arguments)
+
 }  // namespace tilescope::device

@@ -10,13 +10,6 @@ __global__ void __launch_bounds__(HopperFlexBase<T, d>::threads, 1)
   hopper_flex_attention<HopperFlexShape<T, d, NoScore, typename MaskOf<causal>::Type, 1, false>>(arguments);
 }
 
-template __global__ void hopper_flex_kernel<half_type, 64, false>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<half_type, 64, true>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<half_type, 128, false>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<half_type, 128, true>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<bfloat_type, 64, false>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<bfloat_type, 64, true>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<bfloat_type, 128, false>(const __grid_constant__ HopperFlexArguments);
-template __global__ void hopper_flex_kernel<bfloat_type, 128, true>(const __grid_constant__ HopperFlexArguments);
+TILESCOPE_FLEX_BUILDS(hopper_flex_kernel, HopperFlexArguments);
 
 }  // namespace tilescope::device

@@ -11,33 +11,37 @@ bool is_of_block(const ExprNode& node) {
   return (node.dependence & (depends_on_q | depends_on_kv | depends_on_score)) == 0;
 }
 
+const ExprNode& operand_of(const Expression& expression, const ExprNode& node, std::size_t operand) {
+  return expression.nodes[static_cast<std::size_t>(node.args[operand])];
+}
+
 /// Returns for each node whether it is an int of the form a q + b kv + c.
 std::vector<bool> linear_nodes(const Expression& expression) {
   std::vector<bool> linear;
-  for (const ExprNode& node : expression.nodes) {
-    const auto is_linear = [&](int operand) {
-      return linear[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])];
+  const auto is_linear = [&](const ExprNode& node) {
+    const auto both = [&] {
+      return linear[static_cast<std::size_t>(node.args[0])] && linear[static_cast<std::size_t>(node.args[1])];
     };
-    const auto of_block = [&](int operand) {
-      return is_of_block(expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])]);
-    };
-    bool is = node.type == ValueType::integer && (node.op == ExprOp::name || is_of_block(node));
-    if (node.type == ValueType::integer && node.op == ExprOp::negate) is = is_linear(0);
-    if (node.type == ValueType::integer && (node.op == ExprOp::add || node.op == ExprOp::subtract))
-      is = is_linear(0) && is_linear(1);
-    if (node.type == ValueType::integer && node.op == ExprOp::multiply)
-      is = is_linear(0) && is_linear(1) && (of_block(0) || of_block(1));
-    linear.push_back(is);
-  }
+    if (node.type != ValueType::integer) return false;
+    switch (node.op) {
+      case ExprOp::negate:
+        return bool{linear[static_cast<std::size_t>(node.args[0])]};
+      case ExprOp::add:
+      case ExprOp::subtract:
+        return both();
+      case ExprOp::multiply:
+        return both() && (is_of_block(operand_of(expression, node, 0)) || is_of_block(operand_of(expression, node, 1)));
+      default:
+        return node.op == ExprOp::name || is_of_block(node);
+    }
+  };
+  for (const ExprNode& node : expression.nodes) linear.push_back(is_linear(node));
   return linear;
 }
 
 /// Returns the cost of a node by itself. Its operands may be constants of the kernel.
 ElementCost cost_of(const Expression& expression, const ExprNode& node, bool linear) {
   if (linear) return {};
-  const auto is_constant = [&](int operand) {
-    return is_of_block(expression.nodes[static_cast<std::size_t>(node.args[static_cast<std::size_t>(operand)])]);
-  };
   switch (node.op) {
     case ExprOp::exp:
       return {5.62, 1.44, 1.00};
@@ -52,13 +56,13 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
     case ExprOp::sqrt:
       return {4.33, 4.79, 1.01};
     case ExprOp::divide:
-      return is_constant(1) ? ElementCost{1, 0, 0} : ElementCost{4.91, 4.84, 1.01};
+      return divides_by_constant(expression, node) ? ElementCost{1, 0, 0} : ElementCost{4.91, 4.84, 1.01};
     case ExprOp::sin:
     case ExprOp::cos:
       return {16, 8, 0};  // estimate: they are functions of their own
     case ExprOp::floor_divide:
     case ExprOp::modulo:
-      if (!is_constant(1)) return {12, 10, 2};               // estimate: a division of ints
+      if (!is_of_block(operand_of(expression, node, 1))) return {12, 10, 2};  // estimate: a division of ints
       return {node.op == ExprOp::modulo ? 2.0 : 1.0, 3, 0};  // by a constant: a multiplication, a shift and two for the sign
     case ExprOp::multiply:
       return {1, 0, 0};
@@ -75,13 +79,21 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
 
 }  // namespace
 
+bool is_of_element(const ExprNode& node) {
+  const bool of_both = (node.dependence & depends_on_q) != 0 && (node.dependence & depends_on_kv) != 0;
+  return node.operands > 0 && (of_both || (node.dependence & depends_on_score) != 0);
+}
+
+bool divides_by_constant(const Expression& expression, const ExprNode& node) {
+  return node.op == ExprOp::divide && is_of_block(operand_of(expression, node, 1));
+}
+
 ElementCost element_cost(const Expression& expression) {
   ElementCost sum;
   const std::vector<bool> linear = linear_nodes(expression);
   for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
     const ExprNode& node = expression.nodes[n];
-    const bool of_both = (node.dependence & depends_on_q) != 0 && (node.dependence & depends_on_kv) != 0;
-    if (node.operands == 0 || (!of_both && (node.dependence & depends_on_score) == 0)) continue;
+    if (!is_of_element(node)) continue;
     const ElementCost one = cost_of(expression, node, linear[n]);
     sum.fp32 += one.fp32;
     sum.alu += one.alu;

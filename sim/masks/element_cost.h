@@ -12,6 +12,11 @@ struct ElementCost {
   bool operator==(const ElementCost&) const = default;
 };
 
+/// Returns whether the kernels compute a node for each element: it changes with the query and the key, or with the score.
+bool is_of_element(const ExprNode& node);
+/// Returns whether a node divides floats by what is the same for the whole block: the kernels then multiply.
+bool divides_by_constant(const Expression& expression, const ExprNode& node);
+
 /// Sums the parts of an expression that the kernels compute for each element: those that change with the query and the key, or with
 /// the score. The rest is computed once a block, a row or a key (sim/masks/kernel_source.h).
 /// Source  functions: kernels/lab/measured/h100-flex-functions-2026-11-25.txt, counted in the machine code; other operations: one

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.h"
+#include "sim/masks/element_cost.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/interval_analysis.h"
 
@@ -132,13 +133,8 @@ Status ScoreChange::fits(const AttentionProblem& problem) const {
 ScoreCost ScoreChange::cost() const {
   ScoreCost cost;
   for (const ExprNode& node : expression_.nodes) {
-    const bool queries = (node.dependence & depends_on_q) != 0, keys = (node.dependence & depends_on_kv) != 0;
-    const bool of_element = (node.dependence & depends_on_score) != 0 || (queries && keys);
-    if (!of_element || node.operands == 0) continue;
-    const auto divisor_depends = [&] { return expression_.nodes[static_cast<std::size_t>(node.args[1])].dependence; };
-    const bool by_constant =
-        node.op == ExprOp::divide && (divisor_depends() & (depends_on_q | depends_on_kv | depends_on_score)) == 0;
-    const ScoreCost one = by_constant ? ScoreCost{1, 0} : cost_of(node.op);  // a multiplication
+    if (!is_of_element(node)) continue;
+    const ScoreCost one = divides_by_constant(expression_, node) ? ScoreCost{1, 0} : cost_of(node.op);
     cost.operations += one.operations;
     cost.exps += one.exps;
   }

@@ -118,9 +118,10 @@ class Flex final : public TileProgram {
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
     b.queries(i, rows);
-    const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, plane, i) : grid.visits(plane, i);
+    const FlexLists::OfTile own = lists_ ? lists_->of(grid, plane, i) : FlexLists::OfTile();
+    const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    const std::int32_t listed = lists_ ? load_lists(b, plane, i) : -1;
+    const std::int32_t listed = lists_ ? load_lists(b, own) : -1;
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
@@ -150,8 +151,7 @@ class Flex final : public TileProgram {
 
  private:
   /// Returns the last load of a list: what the first tile's address waits for.
-  std::int32_t load_lists(BlockBuilder& b, std::int64_t plane, std::int64_t i) const {
-    const FlexLists::OfTile own = lists_->of(plan_.grid, plane, i);
+  std::int32_t load_lists(BlockBuilder& b, const FlexLists::OfTile& own) const {
     b.mask_list(own.plane, own.row, 1);
     b.load(Line::load_counts, lists::partial_count_tile);
     std::int32_t latest = b.load(Line::load_counts, lists::full_count_tile);
@@ -161,8 +161,8 @@ class Flex final : public TileProgram {
       b.mask_list(own.plane, own.row, entries);
       latest = b.load_after(Line::load_lists, list, counted);
     };
-    load_entries(lists::partial_tile, own.partial);
-    load_entries(lists::full_tile, own.full);
+    load_entries(lists::partial_tile, std::ssize(own.partial));
+    load_entries(lists::full_tile, std::ssize(own.full));
     return latest;
   }
 

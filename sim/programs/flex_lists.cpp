@@ -44,25 +44,22 @@ void add_lists(Schema& schema) {
 FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile)
     : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {}
 
-std::vector<KeyTile> FlexLists::visits(const TileGrid& grid, std::int64_t plane, std::int64_t i) const {
+FlexLists::OfTile FlexLists::of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const {
+  const std::int64_t list_plane = mask_->list_plane(plane), row = i * grid.tile.block_q / mask_->block.block_q;
+  return {list_plane, row, mask_->partial.row(list_plane, row), mask_->full.row(list_plane, row)};
+}
+
+std::vector<KeyTile> FlexLists::visits(const TileGrid& grid, const OfTile& own) const {
   std::vector<KeyTile> visits;
-  const std::int64_t row = i * grid.tile.block_q / mask_->block.block_q,
-                     tiles_of_block = mask_->block.block_kv / grid.tile.block_kv;
+  const std::int64_t tiles_of_block = mask_->block.block_kv / grid.tile.block_kv;
   for (const bool partial : {true, false}) {
     const auto first = static_cast<std::ptrdiff_t>(visits.size());
-    for (const std::int32_t block : (partial ? mask_->partial : mask_->full).row(mask_->list_plane(plane), row))
+    for (const std::int32_t block : partial ? own.partial : own.full)
       for (std::int64_t j = block * tiles_of_block; j < std::min((block + 1) * tiles_of_block, grid.key_tiles); ++j)
         visits.push_back({j, partial});
     if (grid.key_order == KeyOrder::descending) std::reverse(visits.begin() + first, visits.end());
   }
   return visits;
-}
-
-FlexLists::OfTile FlexLists::of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const {
-  OfTile found{mask_->list_plane(plane), i * grid.tile.block_q / mask_->block.block_q};
-  found.partial = static_cast<std::int64_t>(mask_->partial.row(found.plane, found.row).size());
-  found.full = static_cast<std::int64_t>(mask_->full.row(found.plane, found.row).size());
-  return found;
 }
 
 std::shared_ptr<const TableValues> FlexLists::values() const {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "sim/masks/block_mask.h"
@@ -50,14 +50,14 @@ class FlexLists {
  public:
   FlexLists(const TileGrid& grid, const ProgramTile& tile);
 
-  /// Returns the key tiles of the blocks that the lists of query tile `i` name, whether or not a tile inside a partial block is
-  /// itself empty.
-  std::vector<KeyTile> visits(const TileGrid& grid, std::int64_t plane, std::int64_t i) const;
-  /// The lists of a query tile: their plane and row of blocks, and their entries.
+  /// The lists of a query tile: their plane and row of blocks, and the blocks.
   struct OfTile {
-    std::int64_t plane = 0, row = 0, partial = 0, full = 0;
+    std::int64_t plane = 0, row = 0;
+    std::span<const std::int32_t> partial, full;
   };
   OfTile of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const;
+  /// Returns the key tiles of the listed blocks, whether or not a tile inside a partial block is itself empty.
+  std::vector<KeyTile> visits(const TileGrid& grid, const OfTile& own) const;
   /// Returns whether later query tiles visit more, so that the last one comes first.
   bool last_rows_first() const { return later_rows_see_more(*mask_); }
   std::shared_ptr<const TableValues> values() const;

@@ -370,12 +370,13 @@ class Hopper final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, plane, i) : plan_.grid.visits(plane, i);
+    const FlexLists::OfTile own = lists_ ? lists_->of(plan_.grid, plane, i) : FlexLists::OfTile();
+    const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, own) : plan_.grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(strips::q, tiles::k, tiles::v));
     out.whole_rows = static_cast<std::int32_t>(rung_.producer ? strip_rows_ : tile_.block_q);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages}.emit();
+    Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages, own}.emit();
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
@@ -388,26 +389,22 @@ class Hopper final : public TileProgram {
   std::shared_ptr<const TableValues> tables() const override { return lists_ ? lists_->values() : nullptr; }
 
   std::optional<ClosedForm> closed_form() const override {
-    if (rung_.lists) return closed_form_of_lists();
-    if (!head_rows_are_whole(problem_) || !planes_are_alike(problem_)) return std::nullopt;
-    const VisitSums sums = visit_sums(problem_, tile_);
-    const std::int64_t planes = problem_.query_planes();
+    if (!head_rows_are_whole(problem_) || (!rung_.lists && !planes_are_alike(problem_))) return std::nullopt;
+    const FlexSums sums = rung_.lists ? flex_sums(problem_, tile_, *plan_.grid.mask, box_rows_, tile_.block_kv) : sums_of_visits();
     const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
-    // TMA moves whole boxes: the zeros past the last row of a tile cross the link too.
-    const auto in_boxes = [&](std::int64_t rows) { return ceil_div(rows, box_rows_) * box_rows_; };
-    const std::int64_t box_rows = sums.rows / tile_.block_q * in_boxes(tile_.block_q) + in_boxes(sums.rows % tile_.block_q);
-    const std::int64_t box_keys = sums.pairs * tile_.block_kv;
-    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
+    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e",
+                                       rung_.lists ? "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc" : "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
     ClosedForm form;
     form.terms = {
-        {tensors::q, Link::l2_to_sm, Bytes(planes * box_rows * row_bytes), query_formula()},
-        {tensors::k, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
-        {tensors::v, Link::l2_to_sm, Bytes(planes * box_keys * row_bytes), kv},
-        {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
+        {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes), query_formula()},
+        {tensors::k, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
+        {tensors::v, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
+        {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
     };
-    form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
-    form.exps = planes * (sums.rows_keys + sums.rows_pairs);
+    if (lists_) add_list_terms(form, sums);
+    form.flops = 4 * problem_.head_dim * sums.rows_keys;
+    form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
     form.order = "Θ(N²d²/M)";
     return form;
   }
@@ -431,24 +428,18 @@ class Hopper final : public TileProgram {
     return launches_.front().in_order_of_rows(block) % plan_.grid.query_tiles;
   }
 
-  std::optional<ClosedForm> closed_form_of_lists() const {
-    if (!head_rows_are_whole(problem_)) return std::nullopt;
-    const FlexSums sums = flex_sums(problem_, tile_, *plan_.grid.mask, box_rows_, tile_.block_kv);
-    const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
-    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e", "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc");
-    ClosedForm form;
-    form.terms = {
-        {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes), query_formula()},
-        {tensors::k, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
-        {tensors::v, Link::l2_to_sm, Bytes(sums.keys * row_bytes), kv},
-        {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
-        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
-    };
-    if (lists_) add_list_terms(form, sums);
-    form.flops = 4 * problem_.head_dim * sums.rows_keys;
-    form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
-    form.order = "Θ(N²d²/M)";
-    return form;
+  /// Returns the sums of a rung that visits what its mask shows, tile by tile.
+  FlexSums sums_of_visits() const {
+    const VisitSums of_plane = visit_sums(problem_, tile_);
+    const std::int64_t planes = problem_.query_planes();
+    // TMA moves whole boxes: the zeros past the last row of a tile cross the link too.
+    const auto in_boxes = [&](std::int64_t rows) { return ceil_div(rows, box_rows_) * box_rows_; };
+    FlexSums sums;
+    sums.box_rows = planes * (of_plane.rows / tile_.block_q * in_boxes(tile_.block_q) + in_boxes(of_plane.rows % tile_.block_q));
+    sums.keys = planes * of_plane.pairs * tile_.block_kv;
+    sums.rows_keys = planes * of_plane.rows_keys;
+    sums.rows_tiles = planes * of_plane.rows_pairs;
+    return sums;
   }
 
   /// Returns the rows of each group, without groups that have none.
@@ -481,6 +472,7 @@ class Hopper final : public TileProgram {
     const std::vector<KeyTile>& visits;
     std::vector<TileRange> strips;
     std::int64_t stages;
+    FlexLists::OfTile own;  // the lists; none without lists_
 
     const HopperRung& rung() const { return program.rung_; }
     LineId at(Line line) const { return program.lines_[line]; }
@@ -540,7 +532,6 @@ class Hopper final : public TileProgram {
 
     /// Loads the two lengths, then the lists that are not empty.
     void load_lists() const {
-      const FlexLists::OfTile own = program.lists_->of(program.plan_.grid, plane, q_tile);
       b.group(0);
       const auto load = [&](Line line, Slot list, std::int64_t entries) {
         b.mask_list(own.plane, own.row, entries);
@@ -554,14 +545,14 @@ class Hopper final : public TileProgram {
         load(Line::load_lists, list, entries);
         b.waits(full(lists::full_count_tile, 0), 1);
       };
-      load_entries(lists::partial_tile, own.partial);
-      load_entries(lists::full_tile, own.full);
+      load_entries(lists::partial_tile, std::ssize(own.partial));
+      load_entries(lists::full_tile, std::ssize(own.full));
     }
     /// Makes the latest operation wait for the lists.
     void after_lists() const {
       if (!program.lists_) return;
-      const FlexLists::OfTile own = program.lists_->of(program.plan_.grid, plane, q_tile);
-      b.waits(full(own.full > 0 ? lists::full_tile : own.partial > 0 ? lists::partial_tile : lists::full_count_tile, 0), 1);
+      const Slot last = !own.full.empty() ? lists::full_tile : !own.partial.empty() ? lists::partial_tile : lists::full_count_tile;
+      b.waits(full(last, 0), 1);
     }
 
     void load_into_ring(Line line, Slot slot) const {

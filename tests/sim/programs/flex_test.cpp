@@ -119,7 +119,7 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 240; ++round) {
     const std::string_view id = both[round % 2];
     CAPTURE(id);
     const Drawn drawn = random_problem(random);
@@ -164,7 +164,7 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 120; ++round) {
     const std::string_view id = both[round % 2];
     CAPTURE(id);
     const Drawn drawn = random_problem(random);
