@@ -232,6 +232,13 @@ int deterministic_copies(const AttentionProblem& p, int sm_count) {
   return static_cast<int>(gradient_sum_copies(p, flash2_backward_kernel_tile(p), sm_count));
 }
 
+/// The needs without expressions, as for flex.
+std::vector<LaunchNeeds> flex_backward_needs(const AttentionProblem& p) {
+  return {row_needs(two_pass_id, "row dots", p),
+          compiled("gradients", kernel_profile("flex_backward").build("gradients", p),
+                   flex_shared_bytes(FlexBase::backward, p, {}, 0), 2, static_cast<int>(p.head_dim / 64))};
+}
+
 constexpr KernelInfo rows[] = {
     {.id = "matmul_naive",
      .summary = "S = QK^T, each row of Q with a K of its own.",
@@ -496,6 +503,19 @@ constexpr KernelInfo rows[] = {
      .plane_traffic = hopper_traffic,
      .plan = plan_flex_on<FlexBase::hopper>,
      .prepare = prepare_flex_on<FlexBase::hopper>},
+    {.id = "flex_backward",
+     .summary = "Over the two passes: the lists of flex by row and by column, and the derivative of its score expression.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .takes_masks = true,
+     .tile = flash2_backward_kernel_tile,
+     .needs = flex_backward_needs,
+     .plane_traffic = two_pass_traffic,
+     .key_plane_traffic = flash2_backward_key_traffic,
+     .plan = plan_flex_on<FlexBase::backward>,
+     .prepare = prepare_flex_on<FlexBase::backward>,
+     .pass = Pass::backward,
+     .forward = "flex"},
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {

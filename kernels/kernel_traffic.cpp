@@ -105,24 +105,26 @@ KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {box_bytes, output_bytes(p) + p.seq_q * statistic};
 }
 
-std::optional<KernelTraffic> flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
+/// Returns whether an expression of the problem reads a table, whose traffic depends on what it reads.
+bool reads_tables(const AttentionProblem& p) {
+  if (p.score_change && !p.score_change->expression().tables.empty()) return true;
+  const auto* own = dynamic_cast<const ExpressionMask*>(p.mask.get());
+  return own != nullptr && !own->expression().tables.empty();
+}
+
+/// Returns the bytes of the sectors of one list; `width`: the most entries of a list.
+std::int64_t list_bytes(const BlockLists& lists, std::int64_t plane, std::int64_t row, std::int64_t width) {
+  const std::int64_t first = (plane * lists.rows + row) * width * 4;
+  const std::int64_t end = first + static_cast<std::int64_t>(lists.row(plane, row).size()) * 4;
+  return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+}
+
+KernelTraffic flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
   const TileShape tile = kernel.tile(p);
   KernelTraffic sum;
   const std::int64_t planes = p.query_planes();
   sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic);
-  if (p.score_change && !p.score_change->expression().tables.empty()) return std::nullopt;
-  if (!p.has_mask()) {
-    sum.l2_to_sm_bytes = planes * kernel.plane_traffic(p, tile).l2_to_sm_bytes;
-    return sum;
-  }
-  if (const auto* own = dynamic_cast<const ExpressionMask*>(p.mask.get()); own != nullptr && !own->expression().tables.empty())
-    return std::nullopt;
   const BlockMask blocks = block_mask_of(*mask_of(p), p, mask_block_of(p, tile));
-  const auto list_bytes = [&](const BlockLists& lists, std::int64_t plane, std::int64_t row) {
-    const std::int64_t first = (plane * blocks.rows + row) * blocks.cols * 4;
-    const std::int64_t end = first + static_cast<std::int64_t>(lists.row(plane, row).size()) * 4;
-    return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
-  };
   // TMA moves whole boxes.
   const std::int64_t query_box = kernel.is_hopper ? hopper_query_box : 1, key_box = kernel.is_hopper ? tile.block_kv : 1;
   for (std::int64_t plane = 0; plane < planes; ++plane)
@@ -133,9 +135,49 @@ std::optional<KernelTraffic> flex_traffic(const KernelInfo& kernel, const Attent
       for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
         for (const std::int32_t block : lists->row(of, row))
           keys += ceil_div(std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv), key_box) * key_box;
-        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row));
+        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row, blocks.cols));
       }
       if (keys > 0) sum.l2_to_sm_bytes += (ceil_div(rows, query_box) * query_box + query_tiles * 2 * keys) * bytes_of_row(p);
+    }
+  return sum;
+}
+
+/// The traffic of flex_backward with a mask: D, then the blocks that own keys, then those that own queries.
+KernelTraffic flex_backward_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
+  const TileShape tile = kernel.tile(p);
+  const std::int64_t planes = p.query_planes(), kv_planes = p.batch * p.kv_heads, group = p.heads / p.kv_heads;
+  KernelTraffic sum;
+  sum.l2_to_sm_bytes = planes * 2 * output_bytes(p);
+  sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic) + kv_planes * 2 * p.seq_kv * bytes_of_row(p);
+  const BlockMask blocks = block_mask_of(*mask_of(p), p, mask_block_of(p, tile));
+  const auto rows_of = [&](std::int64_t row) { return std::min(blocks.block.block_q, p.seq_q - row * blocks.block.block_q); };
+  const auto keys_of = [&](std::int64_t col) { return std::min(blocks.block.block_kv, p.seq_kv - col * blocks.block.block_kv); };
+  const std::int64_t row_bytes = 2 * (bytes_of_row(p) + statistic);  // Q and dO, L and D
+  const BlockLists by_column[] = {transposed(blocks.partial, blocks.cols), transposed(blocks.full, blocks.cols)};
+  for (std::int64_t kv_plane = 0; kv_plane < kv_planes; ++kv_plane)
+    for (std::int64_t col = 0; col < blocks.cols; ++col) {
+      const std::int64_t key_tiles = ceil_div(keys_of(col), tile.block_kv);
+      bool seen = false;
+      for (std::int64_t member = 0; member < group; ++member) {
+        const std::int64_t of = blocks.list_plane(kv_plane / p.kv_heads * p.heads + kv_plane % p.kv_heads * group + member);
+        for (const BlockLists& lists : by_column) {
+          std::int64_t rows = 0;
+          for (const std::int32_t block : lists.row(of, col)) rows += rows_of(block);
+          sum.l2_to_sm_bytes += key_tiles * (sector_size + list_bytes(lists, of, col, blocks.rows) + rows * row_bytes);
+          seen = seen || rows > 0;
+        }
+      }
+      if (seen) sum.l2_to_sm_bytes += 2 * keys_of(col) * bytes_of_row(p);
+    }
+  for (std::int64_t plane = 0; plane < planes; ++plane)
+    for (std::int64_t row = 0; row < blocks.rows; ++row) {
+      const std::int64_t of = blocks.list_plane(plane), query_tiles = ceil_div(rows_of(row), tile.block_q);
+      std::int64_t keys = 0;
+      for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
+        for (const std::int32_t block : lists->row(of, row)) keys += keys_of(block);
+        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row, blocks.cols));
+      }
+      if (keys > 0) sum.l2_to_sm_bytes += rows_of(row) * row_bytes + query_tiles * 2 * keys * bytes_of_row(p);
     }
   return sum;
 }
@@ -174,8 +216,9 @@ KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileS
 }
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
-  if (kernel.takes_masks) return flex_traffic(kernel, p);
-  if (kernel.plane_traffic == nullptr) return std::nullopt;
+  if (kernel.plane_traffic == nullptr || reads_tables(p)) return std::nullopt;
+  if (kernel.takes_masks && p.has_mask())
+    return kernel.pass == Pass::backward ? flex_backward_traffic(kernel, p) : flex_traffic(kernel, p);
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
   const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};
   const std::int64_t planes = p.query_planes(), key_planes = p.batch * p.kv_heads;

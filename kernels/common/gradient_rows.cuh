@@ -8,28 +8,10 @@
 //        column                0 1 8 9   2 3 10 11   4 5 12 13   6  7 14 15
 #pragma once
 
+#include "kernels/common/gradient_arguments.h"
 #include "kernels/common/gradient_tiles.cuh"
 
 namespace tilescope::device {
-
-struct GradientArguments {
-  const void* q;
-  const void* k;
-  const void* v;
-  const void* o;
-  const void* d_o;
-  const float* lse;
-  float* delta;
-  float* dq_acc;
-  void* dq;
-  void* dk;
-  void* dv;
-  int seq_q, seq_kv;
-  int heads, kv_heads;
-  float scale;
-  int copies;     // of dQ_acc
-  int run_tiles;  // key tiles that one block of the gradient launch handles
-};
 
 inline constexpr int row_threads = 128;
 

@@ -64,8 +64,58 @@ __device__ __forceinline__ int block_x() {
   return static_cast<int>(x);
 }
 
+/// Loads two neighbouring floats of shared memory.
+__device__ __forceinline__ float2 load_two(std::uint32_t address) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+  return x;
+}
+
+/// What a block that owns keys makes of the scores of a pair of tiles: P, with the shape's mask. A block with expressions has a
+/// type of its own in its place.
+template <class Shape>
+struct MaskedPair {
+  bool masked;
+  int keys;      // of the tile, that exist
+  int diagonal;  // keys before it are seen by every query of the tile
+
+  /// Starts what the next query tile needs beside its copies.
+  __device__ __forceinline__ void start_next() const {}
+  /// Replaces S^T of 32 keys x 32 queries by P^T, rounds P^T to a left operand, and sets dP^T to -D. `stats`: L and -D of the
+  /// lane's first query.
+  __device__ __forceinline__ void weigh(float (&s)[2][4][4], float (&dp)[2][4][4], std::uint32_t (&p_left)[2][2][4], int first_key,
+                                        int first_query, std::uint32_t stats, float scale, int lane) const {
+    if (masked) {
+      const int key = first_key + lane / 4, query = first_query + 2 * (lane & 3);
+#pragma unroll
+      for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+        for (int t = 0; t < 4; ++t)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int own_key = key + mt * 16 + (i / 2) * 8, own_query = query + t * 8 + (i & 1);
+            if (own_key >= keys || (Shape::causal && own_key > own_query + diagonal)) s[mt][t][i] = minus_infinity();
+          }
+    }
+    const float scale_log2 = scale * log2_e;
+#pragma unroll
+    for (int t = 0; t < 4; ++t) {
+      const float2 offset = load_two(stats + t * 32), minus_d = load_two(stats + (Shape::br + t * 8) * 4);
+#pragma unroll
+      for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          s[mt][t][i] = exp2_fast(s[mt][t][i] * scale_log2 - (i & 1 ? offset.y : offset.x));
+          dp[mt][t][i] = i & 1 ? minus_d.y : minus_d.x;
+        }
+    }
+    pack_left<typename Shape::T>(p_left, s);
+  }
+};
+
 template <class Shape>
 class KeyBlock {
+ protected:
   using T = typename Shape::T;
   static constexpr int row_bytes = Shape::row_bytes, pair_row_bytes = Shape::pair_row_bytes, br = Shape::br, bc = Shape::bc;
 
@@ -98,12 +148,8 @@ class KeyBlock {
   __device__ __forceinline__ void run(const Tile& tile, const Sums& sums) {
     const int first_key = tile() * bc, keys = min(bc, a_.seq_kv - first_key);
     const QueryVisits<Shape> visits(a_, first_key);
-    constexpr int kv_rows = bc / Shape::warps;
-    const std::int64_t kv_plane = key_plane(a_), from = (kv_plane * a_.seq_kv + first_key + warp_ * kv_rows) * row_bytes;
-    const std::uint32_t to = base_ + warp_ * kv_rows * row_bytes;
-    copy_rows<row_bytes, kv_rows, false>(to, static_cast<const char*>(a_.k) + from, keys - warp_ * kv_rows, lane_);
-    copy_rows<row_bytes, kv_rows, false>(to + Shape::kv_bytes, static_cast<const char*>(a_.v) + from, keys - warp_ * kv_rows,
-                                         lane_);
+    const std::int64_t kv_plane = key_plane(a_);
+    copy_keys(kv_plane, first_key, keys);
     clear(dk_);
     clear(dv_);
     next_tile_ = visits.first_tile;
@@ -116,13 +162,13 @@ class KeyBlock {
       if (++next_tile_ == visits.tiles) next_tile_ = visits.first_tile, next_row_ += a_.seq_q;
       const int diagonal = first_row + a_.seq_kv - a_.seq_q - first_key;  // keys before it are seen by every query of the tile
       const bool masked = keys < bc || (Shape::causal && diagonal < bc - 1);
-      iterate(step_ + 1 < end, masked, keys, diagonal);
+      iterate(step_ + 1 < end, MaskedPair<Shape>{masked, keys, diagonal});
       if constexpr (Shape::adds_d_q) add_d_q(sums(), row, min(br, a_.seq_q - first_row));
     }
     store(tile() * bc);
   }
 
- private:
+ protected:
   __device__ __forceinline__ std::uint32_t barrier(int i) const {
     return base_ + Shape::barrier_start + i * 8;
   }
@@ -160,6 +206,16 @@ class KeyBlock {
     return base_ + Shape::stats_start + (step & 1) * 2 * br * 4;
   }
 
+  /// Starts the copies of the block's K and V.
+  __device__ __forceinline__ void copy_keys(std::int64_t kv_plane, int first_key, int keys) const {
+    constexpr int kv_rows = bc / Shape::warps;
+    const std::int64_t from = (kv_plane * a_.seq_kv + first_key + warp_ * kv_rows) * row_bytes;
+    const std::uint32_t to = base_ + warp_ * kv_rows * row_bytes;
+    copy_rows<row_bytes, kv_rows, false>(to, static_cast<const char*>(a_.k) + from, keys - warp_ * kv_rows, lane_);
+    copy_rows<row_bytes, kv_rows, false>(to + Shape::kv_bytes, static_cast<const char*>(a_.v) + from, keys - warp_ * kv_rows,
+                                         lane_);
+  }
+
   /// Starts the copies of the query tile of a step; L and D go through registers, past the L1.
   __device__ __forceinline__ void start_copy(int step) {
     const int first_row = next_tile_ * br, rows = min(br, a_.seq_q - first_row);
@@ -190,14 +246,9 @@ class KeyBlock {
     barrier_arrive(full(step & 1));
   }
 
-  __device__ __forceinline__ float2 stat(std::uint32_t address) const {
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
-    return x;
-  }
-
   /// Makes S, P, dP and dS of a query tile and adds to dK and dV.
-  __device__ __forceinline__ void iterate(bool more, bool masked, int keys, int diagonal) {
+  template <class Pair>
+  __device__ __forceinline__ void iterate(bool more, const Pair& pair) {
     const int step = step_;
     const std::uint32_t own_k = base_ + key_warp_ * 32 * row_bytes, own_v = own_k + Shape::kv_bytes;
     barrier_wait(full(step & 1), (step >> 1) & 1);
@@ -210,32 +261,11 @@ class KeyBlock {
       std::uint32_t p_left[2][2][4], ds_left[2][2][4];
       clear(s);
       add_product_transposed<T, row_bytes, Shape::ahead>(s, places_, own_k, q);
-      if (slice == 0 && more) start_copy(step + 1);
-      if (masked) {
-        const int key = key_warp_ * 32 + lane_ / 4, query = first_query + 2 * (lane_ & 3);
-#pragma unroll
-        for (int mt = 0; mt < 2; ++mt)
-#pragma unroll
-          for (int t = 0; t < 4; ++t)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const int own_key = key + mt * 16 + (i / 2) * 8, own_query = query + t * 8 + (i & 1);
-              if (own_key >= keys || (Shape::causal && own_key > own_query + diagonal)) s[mt][t][i] = minus_infinity();
-            }
+      if (slice == 0 && more) {
+        start_copy(step + 1);
+        pair.start_next();
       }
-      const float scale_log2 = a_.scale * log2_e;
-#pragma unroll
-      for (int t = 0; t < 4; ++t) {
-        const float2 offset = stat(own_stats + t * 32), minus_d = stat(own_stats + (br + t * 8) * 4);
-#pragma unroll
-        for (int mt = 0; mt < 2; ++mt)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            s[mt][t][i] = exp2_fast(s[mt][t][i] * scale_log2 - (i & 1 ? offset.y : offset.x));
-            dp[mt][t][i] = i & 1 ? minus_d.y : minus_d.x;
-          }
-      }
-      pack_left<T>(p_left, s);
+      pair.weigh(s, dp, p_left, key_warp_ * 32, first_query, own_stats, a_.scale, lane_);
       const std::uint32_t own_pair = key_warp_ * 32 * pair_row_bytes;
       if (slice == 0) wait_until_read();
       if constexpr (Shape::splits == 2) store_left<pair_row_bytes>(p_tile() + own_pair, p_left, first_query / 8, lane_);

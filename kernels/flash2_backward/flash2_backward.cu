@@ -1,6 +1,6 @@
 // flash2_backward: FlashAttention-2 backward with mma.sync. The device code is in kernels/common/key_gradients.cuh and
 // gradient_rows.cuh.
-#include "kernels/common/gradient_plan.cuh"
+#include "kernels/common/gradient_plan.h"
 
 namespace tilescope {
 

@@ -1,5 +1,5 @@
 // flash2_backward_deterministic: flash2_backward with additions in a fixed order.
-#include "kernels/common/gradient_plan.cuh"
+#include "kernels/common/gradient_plan.h"
 
 namespace tilescope {
 

@@ -1,5 +1,5 @@
 // flash2_backward_two_pass: the gradients of flash2 without additions in memory.
-#include "kernels/common/gradient_plan.cuh"
+#include "kernels/common/gradient_plan.h"
 
 namespace tilescope {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/common/gradient_variants.h"
-#include "kernels/flash2_backward_two_pass/query_gradients.cuh"
+#include "kernels/common/query_gradients.cuh"
 
 namespace tilescope::device {
 

@@ -1,4 +1,4 @@
-// Prepares and launches flex: compiled kernels by text, and lists and tables on the device by problem.
+// Prepares and launches the flex kernels: compiled kernels by text, and lists and tables on the device by problem.
 #include "kernels/flex/flex.h"
 
 #include <unistd.h>
@@ -15,10 +15,12 @@
 
 #include <fmt/format.h>
 
+#include "kernels/common/gradient_plan.h"
 #include "kernels/common/hopper_tensors.h"
 #include "kernels/flex/flex_arguments.h"
 #include "kernels/flex/nvrtc_headers.h"
 #include "kernels/flex/nvrtc_library.h"
+#include "kernels/flex_backward/flex_backward_arguments.h"
 #include "kernels/hopper_flex/hopper_flex_arguments.h"
 #include "sim/core/units.h"
 #include "sim/masks/block_mask.h"
@@ -35,13 +37,13 @@ double seconds_since(Clock::time_point start) {
 
 constexpr std::size_t most_prepared = 16;
 
-/// One problem's launch: the function, and the device memory that its arguments point to.
+/// One problem's compiled launch: the function, and the device memory that its arguments point to.
 struct Prepared {
   FlexBase base = FlexBase::flash2;
   AttentionProblem problem;  // keeps mask and score change, by whose addresses it is found again
   const void* kernel = nullptr;
   std::int64_t shared_bytes = 0;
-  device::FlexArguments arguments{};
+  device::FlexBackwardArguments arguments{};  // of a forward kernel: its flex part
   std::vector<DeviceMemory> memory;
 };
 
@@ -166,51 +168,93 @@ void set_sizes(device::FlexArguments& a, const AttentionProblem& p) {
   a.scale = static_cast<float>(p.scale());
 }
 
-/// Copies a mask's lists. Returns the key tiles of the longest list of a row.
-Result<std::int64_t> set_lists(const AttentionProblem& problem, const FlexText& text, Prepared& prepared) {
-  device::FlexArguments& a = prepared.arguments;
+/// The device addresses of one kind of lists, by row or by column.
+struct ListAddresses {
+  const std::int32_t *partial_count, *partial, *full_count, *full;
+};
+Result<ListAddresses> copied_lists(const BlockArrays& partial, const BlockArrays& full, std::vector<DeviceMemory>& memory) {
+  ListAddresses made{};
+  const std::vector<std::int32_t>* from[] = {&partial.counts, &partial.indices, &full.counts, &full.indices};
+  const std::int32_t** to[] = {&made.partial_count, &made.partial, &made.full_count, &made.full};
+  for (int i = 0; i < 4; ++i) {
+    const Result<const void*> address = copied(*from[i], memory);
+    if (!address) return address.error();
+    *to[i] = static_cast<const std::int32_t*>(*address);
+  }
+  return made;
+}
+
+/// Returns the blocks of the longest list of a row.
+std::int64_t longest_list(const BlockArrays& partial, const BlockArrays& full) {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < partial.counts.size(); ++i) most = std::max<std::int64_t>(most, partial.counts[i] + full.counts[i]);
+  return most;
+}
+
+/// Copies a mask's lists. Returns the tiles of the longest list of a row.
+Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepared) {
+  device::FlexArguments& a = prepared.arguments.flex;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
   const std::shared_ptr<const Mask> mask = mask_of(problem);
   const BlockMask blocks = block_mask_of(*mask, problem, mask_block_of(problem, tile));
   const BlockArrays partial = arrays_of(blocks.partial, blocks.cols), full = arrays_of(blocks.full, blocks.cols);
-  const std::vector<std::int32_t>* from[] = {&partial.counts, &partial.indices, &full.counts, &full.indices};
-  const std::int32_t** to[] = {&a.partial_count, &a.partial, &a.full_count, &a.full};
-  for (int i = 0; i < 4; ++i) {
-    const Result<const void*> address = copied(*from[i], prepared.memory);
-    if (!address) return address.error();
-    *to[i] = static_cast<const std::int32_t*>(*address);
-  }
+  const Result<ListAddresses> rows = copied_lists(partial, full, prepared.memory);
+  if (!rows) return rows.error();
+  a.partial_count = rows->partial_count;
+  a.partial = rows->partial;
+  a.full_count = rows->full_count;
+  a.full = rows->full;
   a.list_rows = static_cast<int>(blocks.rows);
   a.list_columns = static_cast<int>(blocks.cols);
   a.list_planes_of_batch = blocks.mask_batch > 1 ? static_cast<int>(blocks.mask_heads) : 0;
   a.list_planes_of_head = blocks.mask_heads > 1 ? 1 : 0;
   a.query_tiles_of_block = static_cast<int>(blocks.block.block_q / tile.block_q);
   a.last_query_tile_first = later_rows_see_more(blocks) ? 1 : 0;
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < partial.counts.size(); ++i) most = std::max<std::int64_t>(most, partial.counts[i] + full.counts[i]);
-  return most * text.tiles_of_block;
+  const std::int64_t key_tiles_of_block = blocks.block.block_kv / tile.block_kv;
+  const std::int64_t most = longest_list(partial, full) * key_tiles_of_block;
+  if (prepared.base != FlexBase::backward) return most;
+  const BlockArrays by_column = arrays_of(transposed(blocks.partial, blocks.cols), blocks.rows),
+                    full_by_column = arrays_of(transposed(blocks.full, blocks.cols), blocks.rows);
+  const Result<ListAddresses> columns = copied_lists(by_column, full_by_column, prepared.memory);
+  if (!columns) return columns.error();
+  prepared.arguments.query_partial_count = columns->partial_count;
+  prepared.arguments.query_partial = columns->partial;
+  prepared.arguments.query_full_count = columns->full_count;
+  prepared.arguments.query_full = columns->full;
+  prepared.arguments.key_tiles_of_block = static_cast<int>(key_tiles_of_block);
+  return std::max(most, longest_list(by_column, full_by_column) * a.query_tiles_of_block);
 }
 
-/// Returns the launch; `tensors` may be empty.
-PlannedLaunch launch_of(const Prepared& prepared, const DeviceTensors& tensors) {
+/// Returns the launches; `tensors` may be empty.
+LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
   const AttentionProblem& problem = prepared.problem;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
-  const auto launch = [&](const auto& arguments) {
-    return planned("attention", prepared.kernel, {ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch},
-                   flex_threads(prepared.base), prepared.shared_bytes, arguments);
+  const auto launch = [&](std::string_view name, std::array<std::int64_t, 3> grid, const auto& arguments) {
+    return planned(name, prepared.kernel, grid, flex_threads(prepared.base, problem), prepared.shared_bytes, arguments);
   };
-  device::FlexArguments arguments = prepared.arguments;
+  if (prepared.base == FlexBase::backward) {
+    AttentionProblem plain = problem;
+    plain.mask = nullptr;
+    plain.score_change = nullptr;
+    LaunchPlan plan = plan_flash2_backward_two_pass(plain, tensors);  // its first launch makes D
+    device::FlexBackwardArguments arguments = prepared.arguments;
+    arguments.gradients = gradient_arguments(problem, tensors);
+    plan.back() = launch("gradients", plan.back().grid, arguments);
+    return plan;
+  }
+  const std::array<std::int64_t, 3> grid{ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch};
+  device::FlexArguments arguments = prepared.arguments.flex;
   arguments.q = tensors.q;
   arguments.k = tensors.k;
   arguments.v = tensors.v;
   arguments.o = tensors.o;
   arguments.lse = tensors.lse;
-  if (prepared.base == FlexBase::flash2) return launch(arguments);
+  if (prepared.base == FlexBase::flash2) return {launch("attention", grid, arguments)};
   device::HopperFlexArguments of_hopper{};
   set_hopper_tensors(of_hopper, problem, tensors, static_cast<int>(tile.block_kv));
   if (problem.score_change) of_hopper.scale = 1;  // its text scales
   of_hopper.flex = arguments;
-  return launch(of_hopper);
+  return {launch("attention", grid, of_hopper)};
 }
 
 Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, FlexCost& cost) {
@@ -220,10 +264,13 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   Prepared prepared;
   prepared.base = base;
   prepared.problem = problem;
-  set_sizes(prepared.arguments, problem);
-  std::int64_t most_visits = 0;
+  set_sizes(prepared.arguments.flex, problem);
+  const TileShape tile = flex_kernel_tile(base, problem);
+  // Only the backward kernel keeps its visits where there is no mask.
+  std::int64_t most_visits =
+      base == FlexBase::backward ? std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv)) : 0;
   if (problem.has_mask()) {
-    const Result<std::int64_t> most = set_lists(problem, *text, prepared);
+    const Result<std::int64_t> most = set_lists(problem, prepared);
     if (!most) return most.error();
     most_visits = *most;
   }
@@ -233,9 +280,9 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
     const Result<const void*> address =
         table.type == ValueType::real ? copied(table.reals, prepared.memory) : copied(table.integers, prepared.memory);
     if (!address) return address.error();
-    prepared.arguments.tables[i] = *address;
+    prepared.arguments.flex.tables[i] = *address;
   }
-  std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.scalars);
+  std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.flex.scalars);
   cost.lists_seconds = seconds_since(start);
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
@@ -291,16 +338,18 @@ Status prepare_flex(FlexBase base, const AttentionProblem& problem) {
 
 LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors) {
   const std::lock_guard lock(cache().mutex);
-  if (const Prepared* const prepared = find_prepared(base, problem)) return {launch_of(*prepared, tensors)};
+  if (const Prepared* const prepared = find_prepared(base, problem)) return launches_of(*prepared, tensors);
   Prepared blank;
   blank.base = base;
   blank.problem = problem;
-  return {launch_of(blank, {})};
+  return launches_of(blank, {});
 }
 
 Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors, StreamHandle stream) {
   if (Status ready = prepare_flex(base, problem); !ready) return ready;
-  return launch(plan_flex(base, problem, tensors).front(), stream);
+  for (const PlannedLaunch& planned : plan_flex(base, problem, tensors))
+    if (Status launched = launch(planned, stream); !launched) return launched;
+  return Done{};
 }
 
 FlexCost last_flex_cost() {

@@ -1,5 +1,6 @@
 // The flex kernels: attention with a mask and a score change from expressions, compiled for the request at run time. flex has
-// flash2's warps; hopper_flex has the roles of the Hopper kernels.
+// flash2's warps; hopper_flex has the roles of the Hopper kernels; flex_backward has the two kinds of block of
+// flash2_backward_two_pass.
 //
 //   problem ─► flex_text()  ─► NVRTC ─► cubin, kept in memory and in a file ─► loaded kernel ─┐
 //           └► block lists and tables, copied to the device once ────────────────────────────┴─► launch_flex()
@@ -18,14 +19,15 @@
 namespace tilescope {
 
 /// The kernel that carries the expressions.
-enum class FlexBase : std::uint8_t { flash2, hopper };
+enum class FlexBase : std::uint8_t { flash2, hopper, backward };
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);
-int flex_threads(FlexBase base);  // of a block
+int flex_threads(FlexBase base, const AttentionProblem& problem);  // of a block
 
-/// Runs attention with the problem's mask and score change, after prepare_flex(). Does not wait for the stream.
+/// Runs attention with the problem's mask and score change, or its gradients, after prepare_flex(). Does not wait for the stream.
 /// Equation  O = softmax(f(scale Q K^T) + mask) V; a row that sees no key has O = 0 and L = -inf
-/// Shapes    q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq], all on the device
-/// Types     q,k,v,o fp16 or bf16; lse and all sums fp32
+///           backward: dS = P∘(dO V^T - D)∘f', and dQ, dK, dV as for flash2_backward
+/// Shapes    q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq], all on the device; gradients as what they are gradients of
+/// Types     q,k,v,o and their gradients fp16 or bf16; lse, D and all sums fp32
 /// Limits    D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later, for hopper compute capability 9.0
 /// Traffic   l2_to_sm = flash2's over the listed blocks (hopper: in boxes), plus lists and tables
 /// Errors    those of prepare_flex() and of the device
@@ -37,7 +39,8 @@ Status launch_flex(FlexBase base, const AttentionProblem& problem, const DeviceT
 /// Errors  no NVRTC; a text that it does not take; more tables, or more blocks in a row, than the kernel holds; those of the device
 Status prepare_flex(FlexBase base, const AttentionProblem& problem);
 
-/// Returns the launch of a prepared problem. Without prepare_flex() it has its grid, threads and shared memory, but no function.
+/// Returns the launches of a prepared problem. Without prepare_flex() they have grids, threads and shared memory, but the one that
+/// is compiled has no function.
 LaunchPlan plan_flex(FlexBase base, const AttentionProblem& problem, const DeviceTensors& tensors);
 
 /// What flex compiles for a problem.

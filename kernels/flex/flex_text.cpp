@@ -1,4 +1,6 @@
 // Writes the translation unit of a request.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kernels/flex/flex.h"
@@ -8,6 +10,7 @@
 #include "sim/masks/cuda_source.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/programs/backward_needs.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
@@ -17,33 +20,57 @@ namespace {
 constexpr int consumer_groups = 2;  // of hopper_flex
 constexpr std::int64_t stages = 2;
 
-/// What differs between the two texts.
+/// What differs between the texts.
 struct BaseText {
-  std::string_view header, shape, arguments, function;
+  std::string_view id, header, shape, arguments, function;
   int threads, blocks;  // of a block, and on an SM
 };
-BaseText base_text(FlexBase base) {
-  if (base == FlexBase::flash2) return {"kernels/flex/flex_kernel.cuh", "FlexShape", "FlexArguments", "flex_attention", 128, 2};
-  return {"kernels/hopper_flex/hopper_flex_kernel.cuh",
-          "HopperFlexShape",
-          "HopperFlexArguments",
-          "hopper_flex_attention",
-          128 * (consumer_groups + 1),
-          1};
+BaseText base_text(FlexBase base, const AttentionProblem& problem) {
+  switch (base) {
+    case FlexBase::flash2:
+      break;
+    case FlexBase::hopper:
+      return {"hopper_flex",
+              "kernels/hopper_flex/hopper_flex_kernel.cuh",
+              "HopperFlexShape",
+              "HopperFlexArguments",
+              "hopper_flex_attention",
+              128 * (consumer_groups + 1),
+              1};
+    case FlexBase::backward:
+      return {"flex_backward",
+              "kernels/flex_backward/flex_backward_kernel.cuh",
+              "FlexBackwardShape",
+              "FlexBackwardArguments",
+              "flex_backward",
+              problem.head_dim == 64 ? 128 : 256,
+              problem.head_dim == 64 ? 2 : 1};
+  }
+  return {"flex", "kernels/flex/flex_kernel.cuh", "FlexShape", "FlexArguments", "flex_attention", 128, 2};
+}
+
+/// The parameters of the shape behind the type and the head dimension.
+std::string shape_parameters(FlexBase base, const FlexText& text, const TileShape& tile, const TileShape& block) {
+  if (base == FlexBase::backward)
+    return fmt::format("FlexScore, FlexMask, FlexSlope, {}, {}", block.block_q / tile.block_q, block.block_kv / tile.block_kv);
+  return fmt::format("FlexScore, FlexMask, {}, {}", text.tiles_of_block, text.ragged);
 }
 
 }  // namespace
 
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem) {
-  return base == FlexBase::hopper ? hopper_flex_kernel_tile(problem) : flash2_kernel_tile(problem);
+  return base == FlexBase::hopper     ? hopper_flex_kernel_tile(problem)
+         : base == FlexBase::backward ? flash2_backward_kernel_tile(problem)
+                                      : flash2_kernel_tile(problem);
 }
 
-int flex_threads(FlexBase base) {
-  return base_text(base).threads;
+int flex_threads(FlexBase base, const AttentionProblem& problem) {
+  return base_text(base, problem).threads;
 }
 
 Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
-  const std::string_view id = base == FlexBase::hopper ? "hopper_flex" : "flex";
+  const BaseText of = base_text(base, problem);
+  const std::string_view id = of.id;
   const TileShape tile = flex_kernel_tile(base, problem), block = mask_block_of(problem, tile);
   const std::optional<Expression> mask = expression_of_mask(problem);
   if (problem.has_mask() && !mask) return refuse("kernel {} takes masks that are expressions: use {}", id, Setting::mask);
@@ -51,22 +78,25 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
     return refuse("{} is {}, and the tile of kernel {} is {}x{}: the block must be a multiple of both lengths", Setting::mask_block,
                   problem.mask_block, id, tile.block_q, tile.block_kv);
   FlexText text;
-  text.source = kernel_source(mask ? &*mask : nullptr, problem.score_change ? &problem.score_change->expression() : nullptr);
+  const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
+  text.source = base == FlexBase::backward ? backward_kernel_source(mask ? &*mask : nullptr, score,
+                                                                    score != nullptr ? problem.score_change->slope() : nullptr)
+                                           : kernel_source(mask ? &*mask : nullptr, score);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
     return Error{fmt::format("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables,
                              text.source.tables.size())};
   text.ragged = problem.seq_kv % tile.block_kv != 0;
   text.tiles_of_block = mask ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
-  const BaseText of = base_text(base);
   text.text = fmt::format(
       "{}#include \"{}\"\n"
       "namespace tilescope::device {{\n{}"
-      "using FlexBuild = {}<{}, {}, FlexScore, FlexMask, {}, {}>;\nstatic_assert(FlexBuild::threads == {});\n}}\n"
+      "using FlexBuild = {}<{}, {}, {}>;\nstatic_assert(FlexBuild::threads == {});\n}}\n"
       "extern \"C\" __global__ void __launch_bounds__({}, {}) flex_kernel(const __grid_constant__ tilescope::device::{} arguments) "
       "{{\n"
       "  tilescope::device::{}<tilescope::device::FlexBuild>(arguments);\n}}\n",
       cuda_prelude(), of.header, text.source.text(), of.shape, problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type",
-      problem.head_dim, text.tiles_of_block, text.ragged, of.threads, of.threads, of.blocks, of.arguments, of.function);
+      problem.head_dim, shape_parameters(base, text, tile, mask ? block : tile), of.threads, of.threads, of.blocks, of.arguments,
+      of.function);
   return text;
 }
 
@@ -76,6 +106,17 @@ std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, c
   constexpr std::int64_t counts = 4, word_places = 16;
   const TileShape tile = flex_kernel_tile(base, problem);
   const std::int64_t row_bytes = problem.head_dim * 2;
+  if (base == FlexBase::backward) {
+    // The tiles are those of a block that owns keys, which are more bytes. Then what a block keeps, its ring, and its visits.
+    const std::int64_t pairs = problem.head_dim / 64, tiles_bytes = (2 * tile.block_kv + 4 * tile.block_q) * row_bytes +
+                                                                    pairs * tile.block_q * tile.block_kv * 2 +
+                                                                    4 * tile.block_q * 4 + 14 * 8;
+    const std::int64_t of_keys = source.columns * tile.block_kv + stages * source.rows * tile.block_q;
+    const std::int64_t of_queries = source.rows * tile.block_q + stages * source.columns * tile.block_kv;
+    const std::int64_t words =
+        ceil_div(counts + source.uniforms, 4) * 4 + std::max(of_keys, of_queries) + ceil_div(most_visits, 4) * 4;
+    return ceil_div(tiles_bytes, word_places) * word_places + 4 * words;
+  }
   const std::int64_t of_base = (tile.block_q + 2 * stages * tile.block_kv) * row_bytes + tile.block_q * 4 + barriers;
   const std::int64_t words = ceil_div(counts + source.uniforms, 4) * 4 + source.rows * tile.block_q +
                              stages * source.columns * tile.block_kv + ceil_div(most_visits, 4) * 4;

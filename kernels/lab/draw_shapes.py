@@ -1,7 +1,7 @@
 """Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
-       python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex     shapes for all rungs of the ladder; masks and score changes
+       python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex|flex_masks_backward     shapes for all rungs of the ladder; masks and score changes
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -12,12 +12,12 @@ import sys
 forward = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "softmax_safe": 4, "softmax_online": 4, "softmax_fused": 4,
            "matmul_naive": 4, "matmul_tiled": 4}
 backward = {"standard_backward": 6, "flash1_backward": 6, "flash2_backward": 9, "flash2_backward_two_pass": 6,
-            "flash2_backward_deterministic": 6}
+            "flash2_backward_deterministic": 6, "flex_backward": 6}
 longest = {"flash2": 40000, "standard": 12000, "standard_cublas": 12000, "flash1": 6000, "matmul_naive": 2500,
            "standard_backward": 10000, "flash1_backward": 3000}
 most_work = {"flash1": 2**38, "matmul_naive": 2**34, "flash1_backward": 2**36}  # multiply-adds of one product
-longest.update({kernel: 16000 for kernel in backward if "flash2" in kernel})
-most_work.update({kernel: 2**41 for kernel in backward if "flash2" in kernel})
+longest.update({kernel: 16000 for kernel in backward if "flash2" in kernel or "flex" in kernel})
+most_work.update({kernel: 2**41 for kernel in backward if "flash2" in kernel or "flex" in kernel})
 attention = {"flash2", "standard", "standard_cublas", "flash1", *backward}
 keeps_matrix = {*forward, "standard_backward"} - {"flash2", "flash1"}
 
@@ -79,7 +79,7 @@ def draw_mask(rows, keys):
 
 def draw_flex(kernel, shapes):
     for _ in range(shapes):
-        words = draw("flash2").split()
+        words = draw("flash2_backward" if kernel in backward else "flash2").split()
         words[0], words[8] = kernel, draw_mask(int(words[4]), int(words[5]))
         print(" ".join(words))
 
@@ -92,6 +92,10 @@ if sys.argv[2:] == ["ladder"]:
 if sys.argv[2:] in (["flex"], ["hopper_flex"]):
     width = 16
     draw_flex(sys.argv[2], 32)
+    sys.exit()
+if sys.argv[2:] == ["flex_masks_backward"]:
+    width = 16
+    draw_flex("flex_backward", 26)
     sys.exit()
 names = sys.argv[2:] or list(forward)
 if names == ["backward"]:

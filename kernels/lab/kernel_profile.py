@@ -53,6 +53,7 @@ LAUNCHES = {
     "hopper_wgmma_longest": {"attention": "hopper_wgmma_kernel"},
     "flex": {"attention": "flex_kernel"},
     "hopper_flex": {"attention": "hopper_flex_kernel"},
+    "flex_backward": {"gradients": "flex_backward_kernel"},
 }
 
 

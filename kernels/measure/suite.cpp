@@ -553,6 +553,20 @@ flash2_backward_deterministic   2  42  21   8022   8022  64  bf16  full    judge
 flash2_backward_deterministic   3  22  22   2432   7296 128  bf16  causal  judge
 flash2_backward_deterministic   3   4   2  10777   5388 128  bf16  full    judge
 flash2_backward_deterministic   5  16   4    733    733  64  fp16  causal  judge
+flex_backward                   1   1   1    128    128  64  fp16  full    build
+flex_backward                   1   8   8   1024   1024  64  fp16  full    build
+flex_backward                   2   8   8   1024   1024 128  fp16  causal  build
+flex_backward                   1   4   4   1000   1000  64  fp16  causal  build
+flex_backward                   1  16  16   4096   4096 128  fp16  full    build
+flex_backward                   1  16  16   4096   4096  64  bf16  causal  build
+flex_backward                   1  32   8   2048   2048 128  fp16  full    build
+flex_backward                   1  16   2   1500   3000  64  bf16  causal  build
+flex_backward                   6   1   1   2496   2496 128  fp16  full    judge
+flex_backward                   2   8   2    297    297 128  fp16  full    judge
+flex_backward                   1   4   2   2494   2494  64  fp16  full    judge
+flex_backward                   2  40  20  13760  13760 128  fp16  causal  judge
+flex_backward                   3  26  26   3039   3039 128  fp16  full    judge
+flex_backward                   2   2   2    969    969  64  bf16  full    judge
 )";
 
 /// Reads "full", "causal", or presets joined by '+'.

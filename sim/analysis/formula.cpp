@@ -41,6 +41,8 @@ class FormulaWriter {
         return mask();
       case OpKind::modify:
         return fmt::format("{} = f({}) = {}", entry(o.dst), format_value(element(o.dst)), format_value(result()));
+      case OpKind::slope:
+        return fmt::format("{} = f′({}) = {}", entry(o.dst), format_value(element(o.src[0])), format_value(result()));
       case OpKind::row_max:
         return row_max();
       case OpKind::exp:

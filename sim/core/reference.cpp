@@ -56,7 +56,13 @@ ReferenceRow AttentionReference::row_of_scores(std::int64_t query, std::span<con
 }
 
 void AttentionReference::finish(ReferenceRow& row, std::int64_t query, std::size_t visible, const std::vector<bool>* seen) const {
-  if (problem_.score_change) problem_.score_change->apply(plane_, query, 0, std::span(row.scores).first(visible));
+  if (problem_.score_change) {
+    if (problem_.score_change->slope() != nullptr) {
+      row.slopes = row.scores;
+      problem_.score_change->apply_slope(plane_, query, 0, std::span(row.slopes).first(visible));
+    }
+    problem_.score_change->apply(plane_, query, 0, std::span(row.scores).first(visible));
+  }
   std::fill(row.scores.begin() + static_cast<std::ptrdiff_t>(visible), row.scores.end(), -HUGE_VAL);
   if (masked_ && problem_.mask)
     for (std::size_t j = 0; j < visible; ++j)

@@ -13,6 +13,7 @@ namespace tilescope {
 struct ReferenceRow {
   std::vector<double> scores;  // -inf where the mask hides the key
   std::vector<double> probabilities;
+  std::vector<double> slopes;   // the derivative of the score change at each score; empty where it is 1
   std::vector<double> output;   // empty without V
   double maximum = 0, sum = 0;  // row maximum, and the row sum of e^(score - maximum)
   double log_sum_exp = 0;       // -inf if no key is visible

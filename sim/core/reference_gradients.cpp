@@ -35,7 +35,7 @@ ReferenceGradients reference_gradients(const AttentionProblem& p, std::span<cons
     for (std::size_t c = 0; c < keys; ++c) {
       const double weight = row.probabilities[c];
       if (weight == 0) continue;
-      const double d_s = weight * (made.d_p[r * keys + c] - row_dot);
+      const double d_s = weight * (made.d_p[r * keys + c] - row_dot) * (row.slopes.empty() ? 1.0 : row.slopes[c]);
       made.d_s[r * keys + c] = d_s;
       for (std::size_t t = 0; t < dim; ++t) {
         made.d_q[r * dim + t] += scale * d_s * k[c * dim + t];

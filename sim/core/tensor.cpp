@@ -25,7 +25,8 @@ struct Extent {
   std::int64_t length = 1, tile = 1;
 };
 
-Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& tile) {
+/// `of_row`: of a tensor's rows. A tile of a block list is one row with all its entries.
+Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& tile, bool of_row) {
   switch (axis) {
     case Axis::one:
       return {};
@@ -36,10 +37,11 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
     case Axis::head:
       return {problem.head_dim, problem.head_dim};
     case Axis::query_block:
-      return {ceil_div(problem.seq_q, mask_block_of(problem, tile).block_q), 1};
     case Axis::key_block: {
-      const std::int64_t blocks = ceil_div(problem.seq_kv, mask_block_of(problem, tile).block_kv);
-      return {blocks, blocks};
+      const TileShape block = mask_block_of(problem, tile);
+      const std::int64_t blocks =
+          axis == Axis::query_block ? ceil_div(problem.seq_q, block.block_q) : ceil_div(problem.seq_kv, block.block_kv);
+      return {blocks, of_row ? 1 : blocks};
     }
   }
   return {};
@@ -56,7 +58,7 @@ std::int64_t planes_of(Planes planes, const AttentionProblem& problem) {
 
 TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
   const DataType type = tensor->type.value_or(problem.dtype);
-  const Extent rows = extent_of(tensor->rows, problem, tile), cols = extent_of(tensor->cols, problem, tile);
+  const Extent rows = extent_of(tensor->rows, problem, tile, true), cols = extent_of(tensor->cols, problem, tile, false);
   TensorLayout layout;
   layout.planes = planes_of(tensor->planes, problem);
   layout.rows = rows.length;

@@ -47,7 +47,7 @@ struct TensorSpec {
 };
 
 /// The most tensors that a program can declare.
-inline constexpr int most_tensors = 24;
+inline constexpr int most_tensors = 28;
 
 /// A handle to the declaration of a tensor, which must outlive it. Empty by default.
 class Tensor {

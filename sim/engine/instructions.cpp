@@ -78,6 +78,8 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
       return add_each(elements, needs.mask_cost);
     case OpKind::modify:
       return add_each(elements, needs.score_cost);
+    case OpKind::slope:
+      return add_each(elements, needs.slope_cost);
     case OpKind::row_max:
       return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles with maxima, the old maximum, the scale
     case OpKind::exp:

@@ -1,6 +1,7 @@
 // Adds up instructions, node by node.
 #include "sim/masks/element_cost.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tilescope {
@@ -77,6 +78,21 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
   }
 }
 
+/// Sums the marked nodes.
+ElementCost cost_of_nodes(const Expression& expression, const std::vector<bool>& counted) {
+  ElementCost sum;
+  const std::vector<bool> linear = linear_nodes(expression);
+  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
+    const ExprNode& node = expression.nodes[n];
+    if (!counted[n] || !is_of_element(node)) continue;
+    const ElementCost one = cost_of(expression, node, linear[n]);
+    sum.fp32 += one.fp32;
+    sum.alu += one.alu;
+    sum.special += one.special;
+  }
+  return sum;
+}
+
 }  // namespace
 
 bool is_of_element(const ExprNode& node) {
@@ -89,17 +105,22 @@ bool divides_by_constant(const Expression& expression, const ExprNode& node) {
 }
 
 ElementCost element_cost(const Expression& expression) {
-  ElementCost sum;
-  const std::vector<bool> linear = linear_nodes(expression);
-  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
-    const ExprNode& node = expression.nodes[n];
-    if (!is_of_element(node)) continue;
-    const ElementCost one = cost_of(expression, node, linear[n]);
-    sum.fp32 += one.fp32;
-    sum.alu += one.alu;
-    sum.special += one.special;
-  }
-  return sum;
+  return cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true));
+}
+
+std::vector<bool> nodes_beyond(const Expression& slope, const Expression& expression) {
+  std::vector<bool> needed(slope.nodes.size(), false);
+  needed.back() = true;
+  for (std::size_t n = slope.nodes.size(); n-- > 0;)
+    for (std::size_t a = 0; needed[n] && a < slope.nodes[n].operands; ++a)
+      needed[static_cast<std::size_t>(slope.nodes[n].args[a])] = true;
+  // The derivative's nodes follow those of the expression.
+  std::fill_n(needed.begin(), expression.nodes.size(), false);
+  return needed;
+}
+
+ElementCost slope_cost(const Expression& slope, const Expression& expression) {
+  return cost_of_nodes(slope, nodes_beyond(slope, expression));
 }
 
 }  // namespace tilescope

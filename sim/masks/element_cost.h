@@ -1,6 +1,8 @@
 // What an expression costs the flex kernels for each score, in instructions by pipe.
 #pragma once
 
+#include <vector>
+
 #include "sim/masks/expression.h"
 
 namespace tilescope {
@@ -22,5 +24,11 @@ bool divides_by_constant(const Expression& expression, const ExprNode& node);
 /// Source  functions: kernels/lab/measured/h100-flex-functions-2026-11-25.txt, counted in the machine code; other operations: one
 ///         instruction each, and none for an int that is linear in q and kv, which is a constant of the register
 ElementCost element_cost(const Expression& expression);
+
+/// Returns for each node of `slope`, the derivative of `expression`, whether its value needs the node and `expression` does not
+/// have it.
+std::vector<bool> nodes_beyond(const Expression& slope, const Expression& expression);
+/// Returns what the derivative costs beside the expression itself: common parts are computed once.
+ElementCost slope_cost(const Expression& slope, const Expression& expression);
 
 }  // namespace tilescope

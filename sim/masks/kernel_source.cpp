@@ -66,12 +66,26 @@ std::string to_word(ValueType type, const std::string& value) {
   return type == ValueType::real ? fmt::format("__float_as_uint({})", value) : fmt::format("(unsigned){}", value);
 }
 
-/// The scalars and tables that both expressions share.
+/// The structs of the text. The uniforms of each lie behind those of the ones before it.
+enum class KernelStruct : std::uint8_t { score, mask, slope };
+std::string_view name_of(KernelStruct made) {
+  static constexpr std::string_view names[] = {"FlexScore", "FlexMask", "FlexSlope"};
+  return names[static_cast<std::size_t>(made)];
+}
+std::string_view uniforms_before(KernelStruct made) {
+  static constexpr std::string_view sums[] = {"", "FlexScore::uniforms + ", "FlexScore::uniforms + FlexMask::uniforms + "};
+  return sums[static_cast<std::size_t>(made)];
+}
+
+/// The scalars and tables that all expressions share.
 class Captured {
  public:
   explicit Captured(KernelSource& source) : source_(source) {}
 
   std::string scalar(std::uint32_t bits, ValueType type) {
+    // The compiler computes the common parts of both structs once if they read the same scalar.
+    for (std::size_t i = 0; i < shared_; ++i)
+      if (source_.scalars[i] == bits) return from_word(type, fmt::format("x.arguments.scalars[{}]", i));
     if (source_.scalars.size() >= most_scalars) return from_word(type, fmt::format("{}u", bits));
     source_.scalars.push_back(bits);
     return from_word(type, fmt::format("x.arguments.scalars[{}]", source_.scalars.size() - 1));
@@ -85,16 +99,20 @@ class Captured {
     source_.tables.push_back(wanted);
     return source_.tables.size() - 1;
   }
+  /// Lets what follows use the scalars so far again.
+  void share() { shared_ = source_.scalars.size(); }
   KernelSource& source() { return source_; }
 
  private:
   KernelSource& source_;
+  std::size_t shared_ = 0;
 };
 
 /// Writes one expression.
 class Writer {
  public:
-  Writer(const Expression& expression, bool is_mask, Captured& captured) : e_(expression), is_mask_(is_mask), captured_(captured) {
+  Writer(const Expression& expression, KernelStruct made, Captured& captured)
+      : e_(expression), made_(made), is_mask_(made == KernelStruct::mask), captured_(captured) {
     for (const ExprNode& node : e_.nodes) {
       const auto any = [&](const auto& of) {
         for (std::size_t a = 0; a < node.operands; ++a)
@@ -177,6 +195,7 @@ class Writer {
   }
 
   const Expression& e_;
+  KernelStruct made_;
   bool is_mask_;
   Captured& captured_;
   std::vector<KernelLevel> levels_;
@@ -303,8 +322,7 @@ std::string Writer::kept(Node n) {
   const int word = found != words.end() ? found->second : static_cast<int>(words.size());
   words[n] = word;
   if (level(n) == KernelLevel::uniform)
-    return from_word(node(n).type, fmt::format("x.uniforms[{}]",
-                                               is_mask_ ? fmt::format("FlexScore::uniforms + {}", word) : fmt::format("{}", word)));
+    return from_word(node(n).type, fmt::format("x.uniforms[{}{}]", uniforms_before(made_), word));
   return from_word(node(n).type, fmt::format("words[{} * stride]", word));
 }
 
@@ -523,7 +541,7 @@ std::vector<KernelSourceLine> Writer::write() {
   std::vector<KernelSourceLine> text;
   const auto add = [&](std::string line) { text.push_back({std::move(line), 0}); };
   const auto add_all = [&](const std::vector<KernelSourceLine>& lines) { text.insert(text.end(), lines.begin(), lines.end()); };
-  add(fmt::format("struct {} {{", is_mask_ ? "FlexMask" : "FlexScore"));
+  add(fmt::format("struct {} {{", name_of(made_)));
   add(fmt::format("  static constexpr bool present = true, has_reciprocal = {};", !exponent_.empty()));
   add(fmt::format("  static constexpr int uniforms = {}, rows = {}, columns = {};", uniform_words_.size(), row_words_.size(),
                   column_words_.size()));
@@ -590,9 +608,10 @@ std::vector<KernelSourceLine> Writer::write() {
   return text;
 }
 
-std::vector<KernelSourceLine> nothing(bool is_mask) {
+std::vector<KernelSourceLine> nothing(KernelStruct made) {
+  const bool is_mask = made == KernelStruct::mask;
   std::vector<KernelSourceLine> lines;
-  lines.push_back({fmt::format("struct {} {{", is_mask ? "FlexMask" : "FlexScore"), 0});
+  lines.push_back({fmt::format("struct {} {{", name_of(made)), 0});
   for (const char* line : {
            "  static constexpr bool present = false, has_reciprocal = false;",
            "  static constexpr int uniforms = 0, rows = 0, columns = 0;",
@@ -641,17 +660,35 @@ std::int32_t divide_by_magic(std::int32_t a, const DivisionMagic& magic) {
   return static_cast<std::int32_t>(std::uint64_t{static_cast<std::uint32_t>(a ^ sign)} * magic.magic >> magic.shift) ^ sign;
 }
 
+namespace {
+
+std::vector<KernelSourceLine> written(KernelStruct made, const Expression* expression, Captured& captured) {
+  return expression != nullptr ? Writer(*expression, made, captured).write() : nothing(made);
+}
+
+}  // namespace
+
 KernelSource kernel_source(const Expression* mask, const Expression* score) {
   KernelSource source;
   Captured captured(source);
-  source.score = score != nullptr ? Writer(*score, false, captured).write() : nothing(false);
-  source.mask = mask != nullptr ? Writer(*mask, true, captured).write() : nothing(true);
+  source.score = written(KernelStruct::score, score, captured);
+  source.mask = written(KernelStruct::mask, mask, captured);
+  return source;
+}
+
+KernelSource backward_kernel_source(const Expression* mask, const Expression* score, const Expression* slope) {
+  KernelSource source;
+  Captured captured(source);
+  source.score = written(KernelStruct::score, score, captured);
+  source.mask = written(KernelStruct::mask, mask, captured);
+  captured.share();
+  source.slope = written(KernelStruct::slope, slope, captured);
   return source;
 }
 
 std::string KernelSource::text() const {
   std::string text;
-  for (const auto* lines : {&score, &mask})
+  for (const auto* lines : {&score, &mask, &slope})
     for (const KernelSourceLine& line : *lines) text += line.text + '\n';
   return text;
 }

@@ -1,4 +1,5 @@
-// KernelSource: a mask and a score change as the two structs that the flex kernel calls, FlexMask and FlexScore.
+// KernelSource: a mask and a score change as the structs that the flex kernels call, FlexMask and FlexScore; for a backward pass
+// also FlexSlope, the derivative of the score change by the score.
 //
 //   A part of an expression is computed where it changes, and no oftener:
 //
@@ -38,10 +39,10 @@ struct KernelSourceLine {
 };
 
 struct KernelSource {
-  std::vector<KernelSourceLine> mask, score;  // the structs, line by line
-  std::vector<std::uint32_t> scalars;         // FlexArguments::scalars
-  TableList tables;                           // FlexArguments::tables
-  std::vector<KernelTableRead> reads;         // in the order of their loads
+  std::vector<KernelSourceLine> mask, score, slope;  // the structs, line by line; slope: of a backward pass
+  std::vector<std::uint32_t> scalars;                // FlexArguments::scalars
+  TableList tables;                                  // FlexArguments::tables
+  std::vector<KernelTableRead> reads;                // in the order of their loads
   // 32-bit words of shared memory: a block's, a query row's, and a key's in each buffer of the ring.
   int uniforms = 0, rows = 0, columns = 0;
 
@@ -52,6 +53,9 @@ struct KernelSource {
 /// Plans and writes both expressions; null where there is none.
 /// Leaves out  checks of indices: they are clamped, and the host has looked at every element before
 KernelSource kernel_source(const Expression* mask, const Expression* score);
+
+/// Does the same for a backward pass. `slope`: the derivative of the score change by the score; null where it is 1.
+KernelSource backward_kernel_source(const Expression* mask, const Expression* score, const Expression* slope);
 
 /// Division by a positive constant as a multiplication: floor(a / d) = ((a ^ s) * magic >> shift) ^ s with s = a >> 31.
 struct DivisionMagic {

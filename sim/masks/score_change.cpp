@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.h"
+#include "sim/masks/derivative.h"
 #include "sim/masks/element_cost.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/interval_analysis.h"
@@ -98,6 +99,19 @@ ScoreCost cost_of(ExprOp op) {
   }
 }
 
+/// Sums the work of the marked nodes.
+ScoreCost work_of_nodes(const Expression& expression, const std::vector<bool>& counted) {
+  ScoreCost cost;
+  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
+    const ExprNode& node = expression.nodes[n];
+    if (!counted[n] || !is_of_element(node)) continue;
+    const ScoreCost one = divides_by_constant(expression, node) ? ScoreCost{1, 0} : cost_of(node.op);
+    cost.operations += one.operations;
+    cost.exps += one.exps;
+  }
+  return cost;
+}
+
 template <class Real>
 void apply_to(const Expression& expression, std::int64_t plane, std::int64_t query, std::int64_t first_key,
               std::span<Real> scores) {
@@ -111,7 +125,11 @@ void apply_to(const Expression& expression, std::int64_t plane, std::int64_t que
 
 }  // namespace
 
-ScoreChange::ScoreChange(Expression expression) : expression_(std::move(expression)) {}
+ScoreChange::ScoreChange(Expression expression) : expression_(std::move(expression)) {
+  Expression slope = derivative_by_score(expression_);
+  const bool is_one = slope.dependence() == 0 && ExpressionEvaluator<double>(slope)({}).real == 1;
+  if (!is_one) slope_ = std::move(slope);
+}
 
 Result<std::shared_ptr<const ScoreChange>> ScoreChange::make(Expression expression, const Mask* mask) {
   const std::shared_ptr<ScoreChange> change(new ScoreChange(std::move(expression)));
@@ -131,14 +149,11 @@ Status ScoreChange::fits(const AttentionProblem& problem) const {
 }
 
 ScoreCost ScoreChange::cost() const {
-  ScoreCost cost;
-  for (const ExprNode& node : expression_.nodes) {
-    if (!is_of_element(node)) continue;
-    const ScoreCost one = divides_by_constant(expression_, node) ? ScoreCost{1, 0} : cost_of(node.op);
-    cost.operations += one.operations;
-    cost.exps += one.exps;
-  }
-  return cost;
+  return work_of_nodes(expression_, std::vector<bool>(expression_.nodes.size(), true));
+}
+
+ScoreCost ScoreChange::slope_cost() const {
+  return slope_ ? work_of_nodes(*slope_, nodes_beyond(*slope_, expression_)) : ScoreCost();
 }
 
 void ScoreChange::apply(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<float> scores) const {
@@ -146,6 +161,13 @@ void ScoreChange::apply(std::int64_t plane, std::int64_t query, std::int64_t fir
 }
 void ScoreChange::apply(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<double> scores) const {
   apply_to(expression_, plane, query, first_key, scores);
+}
+
+void ScoreChange::apply_slope(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<float> scores) const {
+  apply_to(*slope_, plane, query, first_key, scores);
+}
+void ScoreChange::apply_slope(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<double> scores) const {
+  apply_to(*slope_, plane, query, first_key, scores);
 }
 
 }  // namespace tilescope

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +27,10 @@ class ScoreChange {
 
   const Expression& expression() const { return expression_; }
   ScoreCost cost() const;
+  /// Returns the derivative by the score; null where it is 1 for every score, so that a backward pass has nothing to multiply.
+  const Expression* slope() const { return slope_ ? &*slope_ : nullptr; }
+  /// Returns the further work of the derivative, whose common parts with the change itself are computed once.
+  ScoreCost slope_cost() const;
   /// Errors  a change that was made for other sizes: both sizes
   Status fits(const AttentionProblem& problem) const;
 
@@ -34,11 +38,15 @@ class ScoreChange {
   /// Types  float32, as in a kernel, or float64, as in the reference
   void apply(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<float> scores) const;
   void apply(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<double> scores) const;
+  /// Replaces the scores by the derivative at each. Needs slope().
+  void apply_slope(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<float> scores) const;
+  void apply_slope(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<double> scores) const;
 
  private:
   explicit ScoreChange(Expression expression);
 
   Expression expression_;
+  std::optional<Expression> slope_;
 };
 
 }  // namespace tilescope

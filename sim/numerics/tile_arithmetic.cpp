@@ -105,6 +105,7 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::add:
     case OpKind::subtract_rows:
     case OpKind::multiply:
+    case OpKind::slope:
     case OpKind::copy:
     case OpKind::store:
     case OpKind::reduce_add:
@@ -161,6 +162,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
       return column_fault(op, src, {1});
     case OpKind::add:
     case OpKind::multiply:
+    case OpKind::slope:
     case OpKind::copy:
       return same_shape_fault(op, op.src[0], *src[0]);
     case OpKind::exp_rows:
@@ -198,6 +200,9 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
       return;
     case OpKind::modify:
       modify(op, dst);
+      return;
+    case OpKind::slope:
+      slope(op, *src[0], dst);
       return;
     case OpKind::copy:
       dst.values = src[0]->values;
@@ -283,6 +288,21 @@ void TileArithmetic::modify(const Operation& op, Matrix& dst) {
       fault_ = fmt::format("the score expression makes {} of {} at b {}, h {}, q {}, kv {}", row[c] == row[c] ? "infinity" : "NaN",
                            before[c], op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, key);
     }
+  }
+}
+
+void TileArithmetic::slope(const Operation& op, const Matrix& of, Matrix& dst) {
+  const auto cols = static_cast<std::size_t>(op.cols);
+  dst.values = of.values;
+  if (!problem_.score_change || problem_.score_change->slope() == nullptr) {
+    std::fill(dst.values.begin(), dst.values.end(), 1.0F);
+    return;
+  }
+  for (int r = 0; r < op.rows; ++r) {
+    const std::span<float> row(row_of(dst, r), cols);
+    problem_.score_change->apply_slope(op.tile.plane, op.tile.row + r, op.tile.col, row);
+    for (std::size_t c = 0; c < cols; ++c)
+      if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + static_cast<std::int64_t>(c))) row[c] = 0;
   }
 }
 

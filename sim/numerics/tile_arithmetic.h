@@ -36,6 +36,7 @@ class TileArithmetic {
   void multiply(const Operation& operation, const Matrix& a, const Matrix& b, Matrix& dst);
   void mask(const Operation& operation, Matrix& dst) const;
   void modify(const Operation& operation, Matrix& dst);
+  void slope(const Operation& operation, const Matrix& of, Matrix& dst);
   /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
   const float* rounded(Slot slot, const Matrix& m);
 

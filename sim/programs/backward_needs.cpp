@@ -122,8 +122,10 @@ KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& p
   return key_block_needs(id, problem, tile, gpu);
 }
 
-KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  KernelNeeds needs = key_block_needs("flash2_backward_two_pass", problem, tile, gpu);
+namespace {
+
+KernelNeeds both_kinds_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  KernelNeeds needs = key_block_needs(id, problem, tile, gpu);
   // A block that owns queries keeps Q and dO and streams K and V; its dS stays in registers.
   const std::int64_t row = row_bytes(problem);
   const auto of_queries = [&](std::int64_t stages) {
@@ -132,8 +134,24 @@ KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& t
   ProgramTile one_stage = tile;
   one_stage.stages = 1;
   if (tile.stages == 0 && static_cast<double>(of_queries(needs.stages)) > gpu.sm_shared_bytes_per_block && needs.stages == 2)
-    needs = key_block_needs("flash2_backward_two_pass", problem, one_stage, gpu);
+    needs = key_block_needs(id, problem, one_stage, gpu);
   needs.shared_bytes = std::max(needs.shared_bytes, of_queries(needs.stages));
+  return needs;
+}
+
+}  // namespace
+
+KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return both_kinds_needs("flash2_backward_two_pass", problem, tile, gpu);
+}
+
+KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; lists and expressions come on top
+  AttentionProblem of_build = problem;
+  of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
+  KernelNeeds needs = both_kinds_needs("flex_backward", of_build, tile, gpu);
+  needs.shared_bytes += count_bytes;
+  set_element_costs(needs, problem);
   return needs;
 }
 
@@ -212,6 +230,11 @@ TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& g
 
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   return shrink(wished_tile(problem, gpu), [&](const TileShape& tile) { return fits(two_pass_needs(problem, tile, gpu), gpu); });
+}
+
+TileShape flex_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return shrink(wished_tile(problem, gpu),
+                [&](const TileShape& tile) { return fits(flex_backward_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -17,6 +17,8 @@ KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& p
                                   const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
+/// The same of flex_backward: with the lengths of lists, and the cost of its expressions.
+KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a block that handles a head. Without an L2 the tile is the paper's. Its eight pieces are Θ(M) in the paper; here only
 /// K, V and Q count.
 KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
@@ -40,6 +42,7 @@ std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShap
 
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu);
+TileShape flex_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 /// Returns the default tile. On a GPU without an L2 it is the paper's: Bc = ⌈M/4d⌉, Br = min(Bc, d), as in the forward pass.
 /// Source  arXiv:2205.14135, Algorithm 4, line 2
 TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);

@@ -86,28 +86,75 @@ inline std::uint32_t key_block_slots(const KernelNeeds& needs, bool all_need_d_s
   return slots;
 }
 
+/// What happens to the scores of a pair of tiles before the softmax, and to their gradient after it: nothing.
+struct PlainScores {
+  /// The operation that the loads of a tile wait for; -1: none.
+  std::int32_t after() const { return -1; }
+  void change(BlockBuilder&) const {}          // S
+  void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
+};
+
 /// The listing lines of emit_key_gradients().
 struct KeyGradientLines {
   LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
 };
 /// Emits what one query tile adds to dK and dV of a block; P is recomputed from L. `with_d_s` emits further uses of dS before dK.
-template <class WithGradient>
-void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float scale, bool masked, const WithGradient& with_d_s) {
-  b.load(lines.load_q, tiles::q_ring);
-  b.load(lines.load_stats, tiles::lse);
-  b.load(lines.load_stats, tiles::row_dot);
+template <class WithGradient, class Scores = PlainScores>
+void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float scale, bool masked, const WithGradient& with_d_s,
+                        const Scores& change = {}) {
+  b.load(lines.load_q, tiles::q_ring, change.after());
+  b.load(lines.load_stats, tiles::lse, change.after());
+  b.load(lines.load_stats, tiles::row_dot, change.after());
   b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = scale});
+  change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
   b.copy(lines.exp, tiles::p_kept, tiles::p);
-  b.load(lines.load_d_o, tiles::d_o_ring);
+  b.load(lines.load_d_o, tiles::d_o_ring, change.after());
   b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
   b.matmul(lines.d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, {.transpose = true});
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
+  change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
   with_d_s();
   b.matmul(lines.d_k, tiles::d_k, tiles::d_s, tiles::q_ring, {.accumulate = true, .factor = scale, .transpose_left = true});
+}
+
+/// The listing lines of emit_query_gradients().
+struct QueryGradientLines {
+  LineId load_k, scores, mask, exp, load_v, d_p, subtract, d_s, d_q;
+};
+/// Emits what one key tile adds to dQ of a block that owns queries.
+template <class Scores = PlainScores>
+void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, float scale, bool masked, const Scores& change = {}) {
+  b.load(lines.load_k, tiles::k, change.after());
+  b.matmul(lines.scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = scale});
+  change.change(b);
+  if (masked) b.mask(lines.mask, tiles::s);
+  b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
+  b.load(lines.load_v, tiles::v, change.after());
+  b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v, {.transpose = true});
+  b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
+  b.multiply(lines.d_s, tiles::d_p, tiles::p);
+  change.chain_gradient(b);
+  b.copy(lines.d_s, tiles::d_s, tiles::d_p);
+  b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, {.accumulate = true, .factor = scale});
+}
+
+/// The tile that a block of a launch of both kinds owns: along an axis, on a plane of that axis.
+struct GradientWork {
+  Axis axis = Axis::key;
+  std::int64_t plane = 0, tile = 0;
+};
+/// Returns the work of a block of such a launch. For each key head the blocks that own keys come first, then those that own rows of
+/// its query heads, as in FlexAttention's kernel.
+inline GradientWork gradient_work(const TileGrid& grid, std::int64_t block) {
+  const std::int64_t each = grid.key_tiles + group_of(grid.problem) * grid.query_tiles;
+  const std::int64_t kv_plane = block / each, x = block % each;
+  if (x < grid.key_tiles) return {Axis::key, kv_plane, x};
+  const std::int64_t n = x - grid.key_tiles;
+  return {Axis::query, first_query_plane(grid.problem, kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
 }
 
 }  // namespace tilescope

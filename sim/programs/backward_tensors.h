@@ -57,6 +57,8 @@ inline constexpr TileSpec d_q_part{.name = "dSK", .tensor = tensors::d_q_acc, .i
 inline constexpr TileSpec d_q_acc{.name = "dQ_acc", .tensor = tensors::d_q_acc, .index = 29};
 inline constexpr TileSpec d_o_o{.name = "dO∘O", .tensor = tensors::d_o, .index = 30, .part = TilePart::of_tile};
 inline constexpr TileSpec p_kept{.name = "P", .tensor = tensors::p, .index = 31};
+/// The derivative of a score change at the scores of a tile pair.
+inline constexpr TileSpec slope{.name = "f′", .tensor = tensors::d_s, .index = 40, .part = TilePart::factor};
 }  // namespace declared
 
 inline constexpr Slot q_ring = declared::q_ring;
@@ -76,6 +78,7 @@ inline constexpr Slot d_q_part = declared::d_q_part;
 inline constexpr Slot d_q_acc = declared::d_q_acc;
 inline constexpr Slot d_o_o = declared::d_o_o;
 inline constexpr Slot p_kept = declared::p_kept;
+inline constexpr Slot slope = declared::slope;
 
 }  // namespace tiles
 

@@ -39,7 +39,8 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
 }
 
 TileRef BlockBuilder::rectangle(Tensor tensor) const {
-  const auto range = [&](Axis axis) -> std::pair<std::int32_t, std::int32_t> {
+  // A list is a row of blocks; its entries are blocks of the other axis.
+  const auto range = [&](Axis axis, bool of_row) -> std::pair<std::int32_t, std::int32_t> {
     switch (axis) {
       case Axis::query:
         return {row_, rows_};
@@ -48,16 +49,15 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
       case Axis::head:
         return {0, plan_.head_dim};
       case Axis::query_block:
-        return {mask_row_, 1};
       case Axis::key_block:
-        return {0, mask_entries_};
+        return of_row ? std::pair{mask_row_, 1} : std::pair{0, mask_entries_};
       case Axis::one:
         break;
     }
     return {0, 1};
   };
-  const auto [row, rows] = range(tensor->rows);
-  const auto [col, cols] = range(tensor->cols);
+  const auto [row, rows] = range(tensor->rows, true);
+  const auto [col, cols] = range(tensor->cols, false);
   const std::int32_t plane = tensor->planes == Planes::key ? kv_plane_ : tensor->planes == Planes::mask ? mask_plane_ : plane_;
   return {tensor, plane, row, rows, col, cols};
 }
@@ -76,7 +76,7 @@ void BlockBuilder::mask_list(std::int64_t plane, std::int64_t row, std::int64_t 
   mask_row_ = static_cast<std::int32_t>(row);
   mask_entries_ = static_cast<std::int32_t>(count);
   for (Slot slot : plan_.tiles)
-    if (slot.tensor()->rows == Axis::query_block) put(slot);
+    if (slot.tensor()->rows == Axis::query_block || slot.tensor()->rows == Axis::key_block) put(slot);
 }
 
 void BlockBuilder::queries(std::int64_t q_tile, TileRange rows) {
@@ -236,6 +236,14 @@ void BlockBuilder::modify(LineId line, Slot dst, std::int64_t operations, std::i
   op.flops = elements(dst) * operations;
   op.exps = elements(dst) * exps;
   operands(op, {}, true);
+}
+
+void BlockBuilder::slope(LineId line, Slot dst, Slot of, std::int64_t operations, std::int64_t exps) {
+  Operation& op = next(OpKind::slope, line, dst);
+  op.inner = static_cast<std::int32_t>(operations);
+  op.flops = elements(dst) * operations;
+  op.exps = elements(dst) * exps;
+  operands(op, {of}, false);
 }
 
 void BlockBuilder::row_max(LineId line, Slot dst, Slot old, Slot of) {

@@ -28,9 +28,9 @@
 
 namespace tilescope {
 
-/// Returns the bit of a slot in BlockOperations::shared_slots.
+/// Returns the bit of a slot in BlockOperations::shared_slots; 0 for a slot that is never in shared memory.
 constexpr std::uint32_t slot_bit(Slot slot) {
-  return std::uint32_t{1} << slot.index();
+  return slot.index() < most_shared_slots ? std::uint32_t{1} << slot.index() : 0;
 }
 template <class... Slots>
 constexpr std::uint32_t slot_bits(const Slots&... slots) {
@@ -140,6 +140,8 @@ class BlockBuilder {
   void mask(LineId line, Slot dst);
   /// Emits the score change, with its operations and exponentials per element.
   void modify(LineId line, Slot dst, std::int64_t operations, std::int64_t exps);
+  /// Emits the derivative of the score change at the scores `of`, in the same way.
+  void slope(LineId line, Slot dst, Slot of, std::int64_t operations, std::int64_t exps);
   void row_max(LineId line, Slot dst, Slot old, Slot of);  // max(old, rowmax of)
   void exp(LineId line, Slot dst, Slot of, Slot minus);
   void exp_rows(LineId line, Slot dst, Slot of, Slot minus);

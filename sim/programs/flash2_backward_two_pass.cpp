@@ -140,7 +140,7 @@ class TwoPass final : public TileProgram {
       b.queries(i, grid.queries(i));
       return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
     }
-    const Work work = work_of(block);
+    const GradientWork work = gradient_work(plan_.grid, block);
     if (work.axis == Axis::key)
       emit_keys(block, work, out);
     else
@@ -149,8 +149,8 @@ class TwoPass final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    Work work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
-    if (launch == gradient_launch) work = work_of(block);
+    GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
       std::optional<BlockPlace> place = place_of_keys(plan_, work.plane, work.tile, true);
@@ -168,22 +168,7 @@ class TwoPass final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// The tile that a block of the mixed launch owns: along an axis, on a plane of that axis.
-  struct Work {
-    Axis axis = Axis::key;
-    std::int64_t plane = 0, tile = 0;
-  };
-  /// Returns the work of a block. For each key head the blocks that own keys come first, then those that own rows of its query
-  /// heads, as in FlexAttention's kernel.
-  Work work_of(std::int64_t block) const {
-    const TileGrid& grid = plan_.grid;
-    const std::int64_t each = launches_[gradient_launch].grid_x, kv_plane = block / each, x = block % each;
-    if (x < grid.key_tiles) return {Axis::key, kv_plane, x};
-    const std::int64_t n = x - grid.key_tiles;
-    return {Axis::query, first_query_plane(problem_, kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
-  }
-
-  void emit_keys(std::int64_t block, const Work& work, BlockOperations& out) const {
+  void emit_keys(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
     const KernelNeeds& needs = launches_[gradient_launch].needs;
     const std::vector<GroupVisit> visits = group_visits(grid, work.plane, work.tile);
@@ -215,7 +200,7 @@ class TwoPass final : public TileProgram {
     b.store(Line::store_keys, tiles::d_v);
   }
 
-  void emit_queries(std::int64_t block, const Work& work, BlockOperations& out) const {
+  void emit_queries(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
     const KernelNeeds& needs = launches_[gradient_launch].needs;
     const TileRange rows = grid.queries(work.tile);
@@ -234,16 +219,10 @@ class TwoPass final : public TileProgram {
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
-          b.load(Line::load_k_again, tiles::k);
-          b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-          if (tile.partial) b.mask(Line::mask_again, tiles::s);
-          b.exp(Line::exp_again, tiles::p, tiles::s, tiles::lse);
-          b.load(Line::load_v_again, tiles::v);
-          b.matmul(Line::d_p_again, tiles::d_p, tiles::d_o, tiles::v, {.transpose = true});
-          b.subtract_rows(Line::subtract_again, tiles::d_p, tiles::row_dot);
-          b.multiply(Line::d_s_again, tiles::d_p, tiles::p);
-          b.copy(Line::d_s_again, tiles::d_s, tiles::d_p);
-          b.matmul(Line::d_q, tiles::d_q, tiles::d_s, tiles::k, {.accumulate = true, .factor = plan_.scale});
+          emit_query_gradients(b,
+                               {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
+                                Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
+                               plan_.scale, tile.partial);
         });
     b.store(Line::store_queries, tiles::d_q);
   }

@@ -2,6 +2,7 @@
 #include "sim/programs/flex_lists.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
@@ -13,13 +14,15 @@ namespace {
 /// The lists as a kernel reads them.
 class ListValues final : public TableValues {
  public:
-  explicit ListValues(std::shared_ptr<const BlockMask> mask) : mask_(std::move(mask)) {}
+  ListValues(std::shared_ptr<const BlockMask> mask, std::shared_ptr<const BlockMask> transposed)
+      : mask_(std::move(mask)), transposed_(std::move(transposed)) {}
 
   Matrix tile(const TileRef& tile) const override {
-    const bool partial = tile.tensor == lists::partial || tile.tensor == lists::partial_count;
-    const std::span<const std::int32_t> list = (partial ? mask_->partial : mask_->full).row(tile.plane, tile.row);
+    const BlockMask& of = tile.tensor->rows == Axis::key_block ? *transposed_ : *mask_;
+    const bool partial = std::ranges::find(partial_tensors, tile.tensor) != std::end(partial_tensors);
+    const std::span<const std::int32_t> list = (partial ? of.partial : of.full).row(tile.plane, tile.row);
     Matrix values(tile.rows, tile.cols);
-    if (tile.tensor == lists::partial_count || tile.tensor == lists::full_count)
+    if (tile.tensor->cols == Axis::one)
       values.values[0] = static_cast<float>(list.size());
     else
       for (std::size_t i = 0; i < values.values.size() && i < list.size(); ++i) values.values[i] = static_cast<float>(list[i]);
@@ -27,43 +30,73 @@ class ListValues final : public TableValues {
   }
 
  private:
-  std::shared_ptr<const BlockMask> mask_;
+  static constexpr Tensor partial_tensors[] = {lists::partial_count, lists::partial, lists::query_partial_count,
+                                               lists::query_partial};
+  std::shared_ptr<const BlockMask> mask_, transposed_;
 };
+
+/// Returns the tiles of the listed blocks, of which there are `count` in all.
+std::vector<KeyTile> tiles_of(const FlexLists::OfTile& own, std::int64_t tiles_of_block, std::int64_t count, KeyOrder order) {
+  std::vector<KeyTile> visits;
+  for (const bool partial : {true, false}) {
+    const auto first = static_cast<std::ptrdiff_t>(visits.size());
+    for (const std::int32_t block : partial ? own.partial : own.full)
+      for (std::int64_t j = block * tiles_of_block; j < std::min((block + 1) * tiles_of_block, count); ++j)
+        visits.push_back({j, partial});
+    if (order == KeyOrder::descending) std::reverse(visits.begin() + first, visits.end());
+  }
+  return visits;
+}
 
 }  // namespace
 
-void add_lists(Schema& schema) {
-  for (const Tensor list : {lists::partial_count, lists::partial, lists::full_count, lists::full}) {
+void add_lists(Schema& schema, ListsBy by) {
+  const auto add = [&](Tensor list, Slot tile) {
     schema.tensors.push_back(list);
     schema.inputs.push_back(list);
-  }
-  for (const Slot tile : {lists::partial_count_tile, lists::partial_tile, lists::full_count_tile, lists::full_tile})
     schema.tiles.push_back(tile);
+  };
+  add(lists::partial_count, lists::partial_count_tile);
+  add(lists::partial, lists::partial_tile);
+  add(lists::full_count, lists::full_count_tile);
+  add(lists::full, lists::full_tile);
+  if (by == ListsBy::row) return;
+  add(lists::query_partial_count, lists::query_partial_count_tile);
+  add(lists::query_partial, lists::query_partial_tile);
+  add(lists::query_full_count, lists::query_full_count_tile);
+  add(lists::query_full, lists::query_full_tile);
 }
 
-FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile)
-    : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {}
+FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by)
+    : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {
+  if (by == ListsBy::row) return;
+  BlockMask turned = *mask_;
+  turned.partial = transposed(mask_->partial, mask_->cols);
+  turned.full = transposed(mask_->full, mask_->cols);
+  std::swap(turned.rows, turned.cols);
+  transposed_ = std::make_shared<const BlockMask>(std::move(turned));
+}
 
 FlexLists::OfTile FlexLists::of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const {
   const std::int64_t list_plane = mask_->list_plane(plane), row = i * grid.tile.block_q / mask_->block.block_q;
   return {list_plane, row, mask_->partial.row(list_plane, row), mask_->full.row(list_plane, row)};
 }
 
+FlexLists::OfTile FlexLists::of_keys(const TileGrid& grid, std::int64_t plane, std::int64_t j) const {
+  const std::int64_t list_plane = mask_->list_plane(plane), row = j * grid.tile.block_kv / mask_->block.block_kv;
+  return {list_plane, row, transposed_->partial.row(list_plane, row), transposed_->full.row(list_plane, row)};
+}
+
 std::vector<KeyTile> FlexLists::visits(const TileGrid& grid, const OfTile& own) const {
-  std::vector<KeyTile> visits;
-  const std::int64_t tiles_of_block = mask_->block.block_kv / grid.tile.block_kv;
-  for (const bool partial : {true, false}) {
-    const auto first = static_cast<std::ptrdiff_t>(visits.size());
-    for (const std::int32_t block : partial ? own.partial : own.full)
-      for (std::int64_t j = block * tiles_of_block; j < std::min((block + 1) * tiles_of_block, grid.key_tiles); ++j)
-        visits.push_back({j, partial});
-    if (grid.key_order == KeyOrder::descending) std::reverse(visits.begin() + first, visits.end());
-  }
-  return visits;
+  return tiles_of(own, mask_->block.block_kv / grid.tile.block_kv, grid.key_tiles, grid.key_order);
+}
+
+std::vector<KeyTile> FlexLists::query_visits(const TileGrid& grid, const OfTile& own) const {
+  return tiles_of(own, mask_->block.block_q / grid.tile.block_q, grid.query_tiles, grid.key_order);
 }
 
 std::shared_ptr<const TableValues> FlexLists::values() const {
-  return std::make_shared<const ListValues>(mask_);
+  return std::make_shared<const ListValues>(mask_, transposed_);
 }
 
 FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask& mask, std::int64_t query_box,
@@ -77,6 +110,14 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
   const MaskPlanes by = mask.planes();
   const std::int64_t batches = by.by_batch ? p.batch : 1, heads = by.by_head ? p.heads : 1;
   FlexSums sums;
+  // A plane's statistics start at one of eight positions in a sector. Counts the planes by list and position.
+  constexpr std::int64_t places = sector_size / 4;
+  std::vector<std::array<std::int64_t, places>> planes_at(static_cast<std::size_t>(batches * heads));
+  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane) {
+    const std::int64_t list = (by.by_batch ? plane / p.heads * heads : 0) + (by.by_head ? plane % p.heads : 0);
+    ++planes_at[static_cast<std::size_t>(list)][static_cast<std::size_t>(plane * p.seq_q % places)];
+  }
+  std::int64_t pair_statistics = 0, own_statistics = 0;
   for (std::int64_t list = 0; list < batches * heads; ++list)
     for (std::int64_t row = 0; row * block.block_q < p.seq_q; ++row) {
       const std::int64_t plane = list / heads * p.heads + list % heads;
@@ -101,8 +142,17 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
       sums.partial_bytes += list_bytes(entries[1]);
       if (keys == 0) continue;
       sums.rows += queries.count;
-      for (std::int64_t first = 0; first < queries.count; first += tile.block_q)
-        sums.box_rows += in_boxes(std::min(tile.block_q, queries.count - first), query_box);
+      for (std::int64_t first = 0; first < queries.count; first += tile.block_q) {
+        const std::int64_t own = std::min(tile.block_q, queries.count - first), start = queries.first + first;
+        sums.box_rows += in_boxes(own, query_box);
+        for (std::int64_t place = 0; place < places; ++place) {
+          const std::int64_t sectors = ceil_div(place + start + own, places) - (place + start) / places;
+          const std::int64_t bytes =
+              planes_at[static_cast<std::size_t>(list)][static_cast<std::size_t>(place)] * sectors * sector_size;
+          pair_statistics += bytes * tiles;
+          own_statistics += bytes;
+        }
+      }
       sums.keys += query_tiles * box_keys;
       sums.rows_keys += queries.count * keys;
       sums.rows_tiles += queries.count * tiles;
@@ -111,6 +161,8 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
   for (std::int64_t* sum : {&sums.rows, &sums.box_rows, &sums.keys, &sums.rows_keys, &sums.rows_tiles, &sums.partial_bytes,
                             &sums.full_bytes, &sums.count_bytes})
     *sum *= copies;
+  sums.pair_statistic_bytes = pair_statistics;
+  sums.own_statistic_bytes = own_statistics;
   return sums;
 }
 
@@ -119,6 +171,48 @@ void add_list_terms(ClosedForm& form, const FlexSums& sums) {
     form.terms.push_back({tensor, Link::l2_to_sm, Bytes(sums.count_bytes), "B·Hq·⌈Nq/Br⌉·32"});
   form.terms.push_back({lists::partial, Link::l2_to_sm, Bytes(sums.partial_bytes), "B·Hq·Σᵢ 4·partial blocks, in sectors"});
   form.terms.push_back({lists::full, Link::l2_to_sm, Bytes(sums.full_bytes), "B·Hq·Σᵢ 4·full blocks, in sectors"});
+}
+
+FlexKeySums flex_key_sums(const AttentionProblem& p, const TileShape& tile, const Mask& mask) {
+  const TileShape block = p.has_mask() ? mask_block_of(p, tile) : tile;
+  const std::int64_t rows = ceil_div(p.seq_q, block.block_q), cols = ceil_div(p.seq_kv, block.block_kv);
+  const std::int64_t group = p.heads / p.kv_heads;
+  const MaskPlanes by = mask.planes();
+  const std::int64_t mask_heads = by.by_head ? p.heads : 1;
+  FlexKeySums sums;
+  for (std::int64_t kv_plane = 0; kv_plane < p.batch * p.kv_heads; ++kv_plane)
+    for (std::int64_t col = 0; col < cols; ++col) {
+      const TileRange keys{col * block.block_kv, std::min(block.block_kv, p.seq_kv - col * block.block_kv)};
+      const std::int64_t key_tiles = ceil_div(keys.count, tile.block_kv);
+      bool seen = false;
+      for (std::int64_t member = 0; member < group; ++member) {
+        const std::int64_t plane = kv_plane / p.kv_heads * p.heads + kv_plane % p.kv_heads * group + member;
+        const std::int64_t list = (by.by_batch ? plane / p.heads * mask_heads : 0) + (by.by_head ? plane % p.heads : 0);
+        std::int64_t entries[2] = {};  // full blocks, partial ones
+        for (std::int64_t row = 0; row < rows; ++row) {
+          const TileRange queries{row * block.block_q, std::min(block.block_q, p.seq_q - row * block.block_q)};
+          const TileVisibility sees = mask.tile(plane, queries, keys);
+          if (sees != TileVisibility::empty) ++entries[sees == TileVisibility::full ? 0 : 1];
+        }
+        const auto list_bytes = [&](std::int64_t count) {
+          const std::int64_t first = (list * cols + col) * rows * 4, end = first + count * 4;
+          return count == 0 ? 0 : key_tiles * (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+        };
+        sums.count_bytes += key_tiles * sector_size;
+        sums.full_bytes += list_bytes(entries[0]);
+        sums.partial_bytes += list_bytes(entries[1]);
+        seen = seen || entries[0] + entries[1] > 0;
+      }
+      if (seen) sums.seen_keys += keys.count;
+    }
+  return sums;
+}
+
+void add_list_terms(ClosedForm& form, const FlexKeySums& sums) {
+  for (const Tensor tensor : {lists::query_partial_count, lists::query_full_count})
+    form.terms.push_back({tensor, Link::l2_to_sm, Bytes(sums.count_bytes), "B·Hq·⌈Nk/Bc⌉·32"});
+  form.terms.push_back({lists::query_partial, Link::l2_to_sm, Bytes(sums.partial_bytes), "B·Hq·Σⱼ 4·partial blocks, in sectors"});
+  form.terms.push_back({lists::query_full, Link::l2_to_sm, Bytes(sums.full_bytes), "B·Hq·Σⱼ 4·full blocks, in sectors"});
 }
 
 Status check_mask_block(const AttentionProblem& problem, const ProgramTile& tile) {

@@ -1,4 +1,4 @@
-// The block lists of a mask, as the programs flex and hopper_flex load and follow them.
+// The block lists of a mask, as the programs flex, hopper_flex and flex_backward load and follow them.
 //
 //   A list is a count, in a sector of its own, and four bytes a block. Partial blocks come first, then full ones.
 #pragma once
@@ -17,53 +17,75 @@ namespace tilescope {
 
 namespace lists {
 
-/// PyTorch's BlockMask; int32, which has the size of fp32.
-constexpr TensorSpec declare(std::string_view name, std::uint8_t index, Axis cols) {
+/// PyTorch's BlockMask; int32, which has the size of fp32. `rows`: the axis whose blocks have a list each.
+constexpr TensorSpec declare(std::string_view name, std::uint8_t index, Axis rows, Axis cols) {
   return {.name = name,
           .meaning = Meaning::table,
           .index = index,
           .planes = Planes::mask,
-          .rows = Axis::query_block,
+          .rows = rows,
           .cols = cols,
           .type = DataType::fp32};
 }
-inline constexpr TensorSpec partial_count_spec = declare("kv_num_blocks", 9, Axis::one);
-inline constexpr TensorSpec partial_spec = declare("kv_indices", 10, Axis::key_block);
-inline constexpr TensorSpec full_count_spec = declare("full_kv_num_blocks", 11, Axis::one);
-inline constexpr TensorSpec full_spec = declare("full_kv_indices", 12, Axis::key_block);
+inline constexpr TensorSpec partial_count_spec = declare("kv_num_blocks", 17, Axis::query_block, Axis::one);
+inline constexpr TensorSpec partial_spec = declare("kv_indices", 18, Axis::query_block, Axis::key_block);
+inline constexpr TensorSpec full_count_spec = declare("full_kv_num_blocks", 19, Axis::query_block, Axis::one);
+inline constexpr TensorSpec full_spec = declare("full_kv_indices", 20, Axis::query_block, Axis::key_block);
 inline constexpr Tensor partial_count = partial_count_spec, partial = partial_spec, full_count = full_count_spec, full = full_spec;
 
-inline constexpr TileSpec partial_count_tile_spec{.name = "#p", .tensor = partial_count_spec, .index = 17};
-inline constexpr TileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = 18};
-inline constexpr TileSpec full_count_tile_spec{.name = "#f", .tensor = full_count_spec, .index = 19};
-inline constexpr TileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = 20};
+inline constexpr TileSpec partial_count_tile_spec{.name = "#p", .tensor = partial_count_spec, .index = 32};
+inline constexpr TileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = 33};
+inline constexpr TileSpec full_count_tile_spec{.name = "#f", .tensor = full_count_spec, .index = 34};
+inline constexpr TileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = 35};
 inline constexpr Slot partial_count_tile = partial_count_tile_spec, partial_tile = partial_tile_spec;
 inline constexpr Slot full_count_tile = full_count_tile_spec, full_tile = full_tile_spec;
 
+/// The same lists by column, which a backward pass follows: the query blocks that see a key block.
+inline constexpr TensorSpec query_partial_count_spec = declare("q_num_blocks", 21, Axis::key_block, Axis::one);
+inline constexpr TensorSpec query_partial_spec = declare("q_indices", 22, Axis::key_block, Axis::query_block);
+inline constexpr TensorSpec query_full_count_spec = declare("full_q_num_blocks", 23, Axis::key_block, Axis::one);
+inline constexpr TensorSpec query_full_spec = declare("full_q_indices", 24, Axis::key_block, Axis::query_block);
+inline constexpr Tensor query_partial_count = query_partial_count_spec, query_partial = query_partial_spec;
+inline constexpr Tensor query_full_count = query_full_count_spec, query_full = query_full_spec;
+
+inline constexpr TileSpec query_partial_count_tile_spec{.name = "#p", .tensor = query_partial_count_spec, .index = 36};
+inline constexpr TileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = 37};
+inline constexpr TileSpec query_full_count_tile_spec{.name = "#f", .tensor = query_full_count_spec, .index = 38};
+inline constexpr TileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = 39};
+inline constexpr Slot query_partial_count_tile = query_partial_count_tile_spec, query_partial_tile = query_partial_tile_spec;
+inline constexpr Slot query_full_count_tile = query_full_count_tile_spec, query_full_tile = query_full_tile_spec;
+
 }  // namespace lists
 
-/// Adds the lists' tensors and tiles to the schema of a program.
-void add_lists(Schema& schema);
+enum class ListsBy : std::uint8_t { row, both };
+/// Adds the lists' tensors and tiles to the schema of a program, by row or by row and by column.
+void add_lists(Schema& schema, ListsBy by = ListsBy::row);
 
 /// The blocks that a mask leaves.
 class FlexLists {
  public:
-  FlexLists(const TileGrid& grid, const ProgramTile& tile);
+  FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by = ListsBy::row);
 
-  /// The lists of a query tile: their plane and row of blocks, and the blocks.
+  /// The lists of a tile: their plane and row of blocks, and the blocks.
   struct OfTile {
     std::int64_t plane = 0, row = 0;
     std::span<const std::int32_t> partial, full;
   };
+  /// Returns the lists of query tile `i` of a plane.
   OfTile of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const;
+  /// Returns the lists of key tile `j` for the queries of a query plane. Needs ListsBy::both.
+  OfTile of_keys(const TileGrid& grid, std::int64_t plane, std::int64_t j) const;
   /// Returns the key tiles of the listed blocks, whether or not a tile inside a partial block is itself empty.
   std::vector<KeyTile> visits(const TileGrid& grid, const OfTile& own) const;
+  /// Returns the query tiles of the listed blocks of a key tile.
+  std::vector<KeyTile> query_visits(const TileGrid& grid, const OfTile& own) const;
   /// Returns whether later query tiles visit more, so that the last one comes first.
   bool last_rows_first() const { return later_rows_see_more(*mask_); }
   std::shared_ptr<const TableValues> values() const;
 
  private:
   std::shared_ptr<const BlockMask> mask_;
+  std::shared_ptr<const BlockMask> transposed_;  // rows are key blocks; null unless asked for
 };
 
 /// What the blocks of a launch move and compute, worked out from the mask, tile by tile, and not from its lists. Sums over all
@@ -73,12 +95,23 @@ struct FlexSums {
   std::int64_t keys = 0;                // of the listed blocks, for each query tile, in whole boxes
   std::int64_t rows_keys = 0, rows_tiles = 0;
   std::int64_t partial_bytes = 0, full_bytes = 0, count_bytes = 0;  // of lists; count_bytes: of either count
+  std::int64_t pair_statistic_bytes = 0, own_statistic_bytes = 0;   // one fp32 number a row, in sectors: once for each listed key
+                                                                    // tile, and once for each query tile that sees a key
 };
 /// `query_box` and `key_box`: rows of a box; 1 where rows are copied one by one.
 FlexSums flex_sums(const AttentionProblem& problem, const TileShape& tile, const Mask& mask, std::int64_t query_box,
                    std::int64_t key_box);
 /// Appends the terms of the lists.
 void add_list_terms(ClosedForm& form, const FlexSums& sums);
+
+/// What the blocks that own keys move, worked out in the same way: one for each key tile, which reads the lists of every query head
+/// of its group.
+struct FlexKeySums {
+  std::int64_t seen_keys = 0;  // of key tiles that some query of the group sees
+  std::int64_t partial_bytes = 0, full_bytes = 0, count_bytes = 0;
+};
+FlexKeySums flex_key_sums(const AttentionProblem& problem, const TileShape& tile, const Mask& mask);
+void add_list_terms(ClosedForm& form, const FlexKeySums& sums);
 
 /// Checks a mask block against the tile.
 /// Errors  a block that the tile does not divide

@@ -188,7 +188,11 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
 }
 
 void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem) {
-  if (problem.score_change) needs.score_cost = element_cost(problem.score_change->expression());
+  if (problem.score_change) {
+    needs.score_cost = element_cost(problem.score_change->expression());
+    if (const Expression* const slope = problem.score_change->slope())
+      needs.slope_cost = slope_cost(*slope, problem.score_change->expression());
+  }
   if (const std::optional<Expression> mask = expression_of_mask(problem)) {
     needs.mask_cost = element_cost(*mask);
     ++needs.mask_cost.alu;  // the selection of -inf

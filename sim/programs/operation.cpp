@@ -9,9 +9,9 @@ namespace tilescope {
 
 std::string_view to_string(OpKind kind) {
   constexpr std::array<std::string_view, op_kind_count> names = {
-      "load",     "store",         "fill",     "matmul",     "mask",   "row_max", "exp",
-      "exp_rows", "row_sum",       "rescale",  "divide",     "add",    "merge",   "log_sum_exp",
-      "copy",     "subtract_rows", "multiply", "reduce_add", "modify", "barrier", "wait"};
+      "load",     "store",      "fill",   "matmul", "mask",    "row_max",     "exp",  "exp_rows",
+      "row_sum",  "rescale",    "divide", "add",    "merge",   "log_sum_exp", "copy", "subtract_rows",
+      "multiply", "reduce_add", "modify", "slope",  "barrier", "wait"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -38,12 +38,12 @@ bool Schema::writes(Tensor tensor) const {
 }
 
 std::string Schema::fault() const {
-  std::uint32_t used = 0;
+  std::uint64_t used = 0;
   for (Tensor tensor : tensors) {
     if (!tensor || tensor.index() >= most_tensors)
       return fmt::format("tensor {} has an index beyond {}", to_string(tensor), most_tensors);
     if ((used >> tensor.index() & 1U) != 0) return fmt::format("tensor {} has the index of another one", to_string(tensor));
-    used |= 1U << tensor.index();
+    used |= std::uint64_t{1} << tensor.index();
   }
   const auto is_declared = [&](Tensor tensor) { return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end(); };
   for (const std::vector<Tensor>* list : {&inputs, &outputs})
@@ -54,14 +54,14 @@ std::string Schema::fault() const {
     if (slot == Slot::none || slot.index() < 1 || slot.index() >= most_slots)
       return fmt::format("tile {} has an index outside 1 to {}", to_string(slot), most_slots - 1);
     if ((used >> slot.index() & 1U) != 0) return fmt::format("tile {} has the index of another one", to_string(slot));
-    used |= 1U << slot.index();
+    used |= std::uint64_t{1} << slot.index();
     if (!is_declared(slot.tensor())) return fmt::format("tile {} is a piece of a tensor that is not declared", to_string(slot));
   }
   return {};
 }
 
 bool is_shared(const BlockOperations& block, Slot slot) {
-  return (block.shared_slots >> slot.index() & 1U) != 0;
+  return slot.index() < most_shared_slots && (block.shared_slots >> slot.index() & 1U) != 0;
 }
 
 std::string_view to_string(Unit unit) {
@@ -87,6 +87,7 @@ Unit unit_of(const Operation& operation) {
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
+    case OpKind::slope:
     case OpKind::row_max:
     case OpKind::row_sum:
     case OpKind::rescale:

@@ -37,10 +37,11 @@ enum class OpKind : std::uint8_t {
   multiply,       // dst = dst * src0, element by element
   reduce_add,     // tile <- tile + src0, in HBM, through the L2    asynchronous
   modify,         // dst = the problem's score change, applied to dst
+  slope,          // dst = the derivative of the score change at src0; 0 where the key is not visible to the query
   barrier,        // __syncthreads() of the block
   wait,           // waits for its token, then signals the other: an mbarrier, a named barrier, the end of a product
 };
-inline constexpr int op_kind_count = 21;
+inline constexpr int op_kind_count = 22;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
@@ -67,14 +68,15 @@ enum class TilePart : std::uint8_t {
 struct TileSpec {
   std::string_view name;   // "m′"
   Tensor tensor;           // gives the tile its coordinates and its colour
-  std::uint8_t index = 0;  // unique among the tiles of a program, 1 to most_slots - 1
+  std::uint8_t index = 0;  // unique among the tiles of a program, 1 to most_slots - 1; below most_shared_slots if in shared memory
   TilePart part = TilePart::whole;
   bool ring = false;    // has one buffer per stage of the key loop
   bool strips = false;  // has one buffer per strip of the block's rows: each warp group keeps its own
 };
 
 /// The most on-chip tiles of a program, plus one for Slot::none.
-inline constexpr int most_slots = 32;
+inline constexpr int most_slots = 48;
+inline constexpr int most_shared_slots = 32;
 
 /// A handle to the declaration of an on-chip tile, which must outlive it. A tile in shared memory can be a ring of buffers.
 class Slot {
@@ -143,7 +145,7 @@ struct Operation {
   bool transpose_left = false;  // matmul: src0 is used transposed
   bool accumulate = false;      // matmul: adds to dst
   bool asynchronous = false;    // matmul: its group goes on once it is issued, and its token is signalled when it ends
-  // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify, the operations per element.
+  // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
   std::int32_t rows = 0, cols = 0, inner = 0;
   float value = 0;         // fill: the value; matmul: the scale factor
   TileRef tile;            // load and store: the tile that moves; others: the position of dst in its logical matrix

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,11 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
     forward_tile.forward.reset();
     ProgramTile backward_tile = tile;
     backward_tile.forward.reset();
+    // Both passes read the same lists.
+    if (const TileShape of_forward = mask_block_of(half, forward_tile), of_backward = mask_block_of(half, backward_tile);
+        forward().has_lists && half.has_mask() && !(of_forward == of_backward))
+      half.mask_block =
+          std::lcm(std::lcm(of_forward.block_q, of_forward.block_kv), std::lcm(of_backward.block_q, of_backward.block_kv));
     auto first = forward().make(half, forward_tile, gpu);
     if (!first) return first.error();
     auto second = backward().make(half, backward_tile, gpu);
@@ -53,14 +59,15 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
 
 /// In the order of the backward rows of the table.
 std::span<const ProgramInfo> both_table() {
-  static const std::array<ProgramInfo, 5> table = {
+  static const std::array<ProgramInfo, 6> table = {
       both_program<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
       both_program<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
       both_program<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
       both_program<flash2_program, flash2_backward_two_pass_program>("flash2_backward_two_pass",
                                                                      "FlashAttention-2, both passes, backward in two"),
       both_program<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
-                                                                          "FlashAttention-2, both passes, deterministic")};
+                                                                          "FlashAttention-2, both passes, deterministic"),
+      both_program<flex_program, flex_backward_program>("flex", "FlexAttention, both passes")};
   return table;
 }
 
@@ -86,6 +93,7 @@ std::span<const ProgramInfo> program_table() {
       flash2_backward_program(),
       flash2_backward_two_pass_program(),
       flash2_backward_deterministic_program(),
+      flex_backward_program(),
       softmax_safe_program(),
       softmax_online_program(),
       softmax_fused_program(),

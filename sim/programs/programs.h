@@ -26,6 +26,7 @@ ProgramInfo flash1_backward_program();
 ProgramInfo flash2_backward_program();
 ProgramInfo flash2_backward_two_pass_program();
 ProgramInfo flash2_backward_deterministic_program();
+ProgramInfo flex_backward_program();
 ProgramInfo softmax_safe_program();
 ProgramInfo softmax_online_program();
 ProgramInfo softmax_fused_program();
@@ -55,9 +56,9 @@ Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMas
 /// Does the same for a backward program. It takes a mask, and `problem.pass` may be forward or backward.
 template <class Program>
 Result<std::unique_ptr<TileProgram>> make_backward(std::string_view id, AttentionProblem problem, const ProgramTile& tile,
-                                                   const GpuSpec& gpu) {
+                                                   const GpuSpec& gpu, ScoreChanges scores = ScoreChanges::refused) {
   if (problem.pass == Pass::backward) problem.pass = Pass::forward;
-  if (Status status = check_request(id, problem, tile, CausalMask::taken); !status) return status.error();
+  if (Status status = check_request(id, problem, tile, CausalMask::taken, scores); !status) return status.error();
   problem.pass = Pass::backward;
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
 }

@@ -58,6 +58,7 @@ struct KernelNeeds {
   int setup_instructions = 0;        // per warp before its first load: they compute the block's coordinates
   int setup_trips = 0;               // part of them: divisions, which take as long as a round trip to shared memory
   ElementCost score_cost;            // of a score change
+  ElementCost slope_cost;            // of its derivative, beside it
   ElementCost mask_cost{0, 1.5, 0};  // of a masked element: one comparison for two rows, one select
   bool operator==(const KernelNeeds&) const = default;
 };

@@ -19,6 +19,8 @@
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
+#include "sim/masks/expression_mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/tile_program.h"
 
 using namespace tilescope;
@@ -77,6 +79,32 @@ AttentionProblem random_problem(std::mt19937_64& engine, const KernelInfo& kerne
   return p;
 }
 
+/// Gives a problem a mask and a score change out of a few of each kind: per head, per batch element, ragged, with rows that see
+/// nothing, with scores whose derivative is 1, a function, or 0.
+std::string draw_expressions(std::mt19937_64& engine, AttentionProblem& p) {
+  constexpr const char* masks[] = {
+      "q >= kv && q - kv < 70 + 30 * h", "(q - kv) % 3 == 0",   "q // 90 == kv // 90", "kv > q + 20 * b",
+      "q % 5 != 2 && q >= kv",           "((q ^ kv) & 64) == 0"};
+  constexpr const char* scores[] = {"score + exp2(-8.0 * (h + 1) / H) * (kv - q)", "2 * tanh(score / 2)",
+                                    "score * sigmoid(score) + 0.125 * (q % 7 - kv % 5)", "where(kv % 7 == 3, -inf, 0.5 * score)",
+                                    "where(q >= kv, score * score / 4, score)"};
+  std::string text;
+  if (engine() % 4 != 0) {
+    const std::string mask = masks[engine() % std::size(masks)];
+    p.causal = false;
+    if (auto parsed = parse_mask_expression(mask, sizes_of(p), {}))
+      if (auto made = ExpressionMask::make(std::move(*parsed))) p.mask = *made;
+    text += fmt::format(" mask '{}'", mask);
+  }
+  if (engine() % 4 != 0) {
+    const std::string score = scores[engine() % std::size(scores)];
+    if (auto parsed = parse_score_expression(score, sizes_of(p), {}))
+      if (auto made = ScoreChange::make(std::move(*parsed), p.mask.get())) p.score_change = *made;
+    text += fmt::format(" score '{}'", score);
+  }
+  return text;
+}
+
 bool check_all(const Options& options) {
   bool all = true;
   for (const KernelInfo& kernel : kernel_table()) {
@@ -90,11 +118,12 @@ bool check_all(const Options& options) {
     double worst = 0;
     int held = 0;
     for (int i = 0; i < options.shapes; ++i) {
-      const AttentionProblem problem = random_problem(engine, kernel, options.tiny);
+      AttentionProblem problem = random_problem(engine, kernel, options.tiny);
+      const std::string expressions = kernel.takes_masks ? draw_expressions(engine, problem) : std::string();
       const Result<KernelCheck> check =
           options.probed ? check_probed_kernel(kernel, problem, engine()) : check_kernel(kernel, problem, engine());
       if (!check) {
-        fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check.error().sentence.text());
+        fmt::print("{:16} {}{}: {}\n", kernel.id, text_of(problem), expressions, check.error().sentence.text());
         all = false;
         break;
       }
@@ -102,7 +131,7 @@ bool check_all(const Options& options) {
       if (check->holds)
         ++held;
       else
-        fmt::print("{:16} {}: {}\n", kernel.id, text_of(problem), check->sentence);
+        fmt::print("{:16} {}{}: {}\n", kernel.id, text_of(problem), expressions, check->sentence);
     }
     all = all && held == options.shapes;
     fmt::print("{:16} {} of {} shapes agree with float64{}; worst error {:.3f} of its bound\n", kernel.id, held, options.shapes,

@@ -63,6 +63,8 @@ TableList tables_for(const AttentionProblem& p) {
           filled("k_rope", {p.batch, h, nk, 16}, real)};
 }
 
+constexpr FlexBase bases[] = {FlexBase::flash2, FlexBase::hopper, FlexBase::backward};
+
 std::string parameters_of(std::string_view name) {
   if (name.starts_with("natten")) return ":width=16,height=16,kernel=7";
   if (name == "sta") return ":width=16,height=16,kernel=8,tile=8";
@@ -93,7 +95,7 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
     CAPTURE(choice.presets.front());
     const Status settled = settle_masks(choice, problem);
     REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
-    const FlexBase base = random() % 2 == 0 ? FlexBase::flash2 : FlexBase::hopper;
+    const FlexBase base = bases[random() % std::size(bases)];
     CAPTURE(static_cast<int>(base));
     const Result<FlexText> text = flex_text(base, problem);
     REQUIRE_MESSAGE(text, (text ? std::string() : text.error().sentence.text()));
@@ -113,7 +115,7 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
 TEST_CASE("flex: the text of a causal mask becomes machine code") {
   AttentionProblem problem = small(64);
   problem.causal = true;
-  for (const FlexBase base : {FlexBase::flash2, FlexBase::hopper}) {
+  for (const FlexBase base : bases) {
     const Result<FlexText> text = flex_text(base, problem);
     REQUIRE(text);
     const Result<std::string> cubin = compile_flex(text->text, 9, 0);

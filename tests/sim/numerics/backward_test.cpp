@@ -9,6 +9,7 @@
 
 #include "sim/core/element.h"
 #include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/reference_gradients.h"
@@ -19,8 +20,9 @@ using namespace tilescope;
 
 namespace {
 
-constexpr std::string_view backward[] = {"standard_backward", "flash1_backward", "flash2_backward", "flash2_backward_two_pass",
-                                         "flash2_backward_deterministic"};
+constexpr std::string_view backward[] = {
+    "standard_backward", "flash1_backward", "flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic",
+    "flex_backward"};
 
 std::unique_ptr<TileProgram> program_for(std::string_view id, const AttentionProblem& problem, const TileShape& tile,
                                          Pass pass = Pass::backward) {
@@ -62,7 +64,9 @@ struct Exact {
           score += q[static_cast<std::size_t>(r) * d + t] * k[static_cast<std::size_t>(c) * d + t];
           value += d_o[static_cast<std::size_t>(r) * d + t] * v[static_cast<std::size_t>(c) * d + t];
         }
-        const double weight = std::exp(score / std::sqrt(static_cast<double>(d)));
+        double changed[] = {score / std::sqrt(static_cast<double>(d))};
+        if (problem.score_change) problem.score_change->apply(0, r, c, changed);
+        const double weight = std::exp(changed[0]);
         total += weight;
         weighted += weight * value;
       }
@@ -112,6 +116,18 @@ TEST_CASE("reference gradients: equal finite differences of the loss, masked and
   for (std::size_t i = 0; i < visible.size(); ++i) visible[i] = random() % 3 != 0;
   problem.mask = std::make_shared<MatrixMask>(9, 7, visible);
   agrees_with_differences(problem);
+}
+
+TEST_CASE("reference gradients: equal finite differences with changed scores") {
+  AttentionProblem problem = {.seq_q = 7, .seq_kv = 9, .head_dim = 5, .dtype = DataType::fp32};
+  for (const char* text : {"2 * tanh(score / 2)", "score + 0.125 * (q - kv)", "score * sigmoid(score)",
+                           "where(q >= kv, 3 * score, -score)", "log(exp(score) + 1) / (kv + 1)"}) {
+    CAPTURE(text);
+    auto expression = parse_score_expression(text, sizes_of(problem), {});
+    REQUIRE(expression);
+    problem.score_change = *ScoreChange::make(std::move(*expression), nullptr);
+    agrees_with_differences(problem);
+  }
 }
 
 TEST_CASE("reference gradients: D is the row sum of dO times O, so a backward pass needs no row of dP") {
@@ -255,10 +271,10 @@ TEST_CASE("both passes: gradients agree with the reference when O and L are thos
     const AttentionProblem problem = {
         .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .dtype = type, .causal = true};
     for (const std::string_view id :
-         {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic"}) {
+         {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flex"}) {
       CAPTURE(id);
       const auto program = program_for(id, problem, {16, 8}, Pass::both);
-      CHECK(program->schema().fault().empty());
+      CHECK(program->schema().fault() == "");
       const double bound = type == DataType::fp32 ? 1e-5 : 2e-3;
       for (const Tensor tensor : {tensors::o, tensors::d_q, tensors::d_k, tensors::d_v}) {
         CAPTURE(to_string(tensor));

@@ -141,10 +141,20 @@ std::string BlockChecker::check_place(const Operation& op) const {
                        t.cols, t.plane);
   if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
   if (t.tensor.means(Meaning::table)) {
-    // A list of the mask: one row of blocks, of the plane that the block's own reads, and the row that holds its queries.
-    if (t.plane != mask_plane_of(program_.problem(), block_->domain.plane)) return "its list is of another plane";
-    const std::int64_t block_q = mask_block_of(program_.problem(), program_.tile()).block_q;
-    if (t.rows != 1 || t.row != block_->domain.first / block_q) return "its list is of other queries";
+    // A list of the mask: one row of blocks, of a plane that the block's own reads, and the row that holds its queries or its keys.
+    const AttentionProblem& p = program_.problem();
+    const Domain& own = block_->domain;
+    const std::int64_t group = own.axis == Axis::key ? p.heads / p.kv_heads : 1;
+    const std::int64_t first =
+        own.axis == Axis::key ? own.plane / p.kv_heads * p.heads + own.plane % p.kv_heads * group : own.plane;
+    bool reads_plane = false;
+    for (std::int64_t plane = first; plane < first + group; ++plane)
+      reads_plane = reads_plane || t.plane == mask_plane_of(p, plane);
+    if (!reads_plane) return "its list is of another plane";
+    if (t.tensor->rows != (own.axis == Axis::key ? Axis::key_block : Axis::query_block)) return "its list is of the other axis";
+    const TileShape edge = mask_block_of(p, program_.tile());
+    if (t.rows != 1 || t.row != own.first / (own.axis == Axis::key ? edge.block_kv : edge.block_q))
+      return "its list is of other rows";
     return {};
   }
   const bool keys_side = t.tensor->rows == Axis::key;
@@ -320,6 +330,11 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       fits = is(op.dst, op.rows, op.cols);
       ex = flops * program_.problem().score_change->cost().exps;
       flops *= program_.problem().score_change->cost().operations;
+      break;
+    case OpKind::slope:
+      fits = is(op.src[0], op.rows, op.cols);
+      ex = flops * program_.problem().score_change->slope_cost().exps;
+      flops *= program_.problem().score_change->slope_cost().operations;
       break;
     case OpKind::mask:
       fits = is(op.dst, op.rows, op.cols);

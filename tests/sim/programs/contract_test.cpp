@@ -49,7 +49,7 @@ int expected_additions(const AttentionProblem& p, const TileShape& tile, Tensor 
 /// How often each score is worked out.
 int expected_scores(const ProgramInfo& info) {
   if (info.id == "standard_backward") return 0;  // it reads P
-  return info.id == "flash2_backward_two_pass" ? 2 : 1;
+  return info.id == "flash2_backward_two_pass" || info.id == "flex_backward" ? 2 : 1;
 }
 
 /// Runs every block through the checker and holds the sums against the closed form and the definition.
@@ -136,8 +136,9 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
     for (std::size_t n = 0; n < info.listing.size(); ++n) {
       // What no causal problem has: a change of scores, and a matrix as a mask. flex_test.cpp and standard_test.cpp have them.
       const std::string_view text = info.listing[n].text;
-      const bool heading = text.starts_with("for ") || text.starts_with("S = f(S") || text.starts_with("load mask") ||
-                           text == "S = S + mask" || text.starts_with("producer:") || text.starts_with("consumer groups:");
+      const bool heading = text.starts_with("for ") || text.starts_with("S = f(S") || text.starts_with("f′") ||
+                           text.ends_with("f′") || text.starts_with("load mask") || text == "S = S + mask" ||
+                           text.starts_with("producer:") || text.starts_with("consumer groups:");
       CHECK_MESSAGE(lines.contains(static_cast<int>(n) + 1) == !heading, info.id, " line ", n + 1, ": ", info.listing[n].text);
     }
   }
@@ -208,8 +209,8 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
   }
   // Ids that links, scripts and recordings name: none of them may go.
   for (const char* id : {"standard", "flash1", "flash2", "flex", "standard_backward", "flash1_backward", "flash2_backward",
-                         "flash2_backward_two_pass", "flash2_backward_deterministic", "softmax_safe", "softmax_online",
-                         "softmax_fused", "matmul_naive", "matmul_tiled"})
+                         "flash2_backward_two_pass", "flash2_backward_deterministic", "flex_backward", "softmax_safe",
+                         "softmax_online", "softmax_fused", "matmul_naive", "matmul_tiled"})
     CHECK_MESSAGE(ids.contains(id), id);
 }
 

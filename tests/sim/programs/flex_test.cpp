@@ -1,4 +1,4 @@
-// flex and hopper_flex under random masks, lists and score expressions: operations, bytes, order and values.
+// flex, hopper_flex and flex_backward under random masks, lists and score expressions: operations, bytes, order and values.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -13,7 +13,7 @@
 #include "sim/masks/score_change.h"
 #include "sim/numerics/producers.h"
 #include "sim/numerics/tile_machine.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "tests/sim/masks/random_expression.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/test_gpus.h"
@@ -89,6 +89,7 @@ Drawn random_problem(std::mt19937_64& random) {
 }
 
 constexpr std::string_view both[] = {"flex", "hopper_flex"};
+constexpr std::string_view all[] = {"flex", "hopper_flex", "flex_backward"};
 
 std::unique_ptr<TileProgram> flex(const AttentionProblem& problem, const ProgramTile& tile, std::string_view id = "flex") {
   auto program = (*find_program(id))->make(problem, tile, toy_gpu());
@@ -119,33 +120,35 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 240; ++round) {
-    const std::string_view id = both[round % 2];
+  for (int round = 0; round < 360; ++round) {
+    const std::string_view id = all[round % 3];
+    const int times_a_score = id == "flex_backward" ? 2 : 1;  // in a block that owns keys, and in one that owns queries
     CAPTURE(id);
     const Drawn drawn = random_problem(random);
     CAPTURE(drawn.text);
     const auto program = flex(drawn.problem, drawn.tile, id);
     BlockChecker checker(*program);
     BlockOperations block;
-    for (std::int64_t n = 0; n < program->launches()[0].blocks(); ++n) {
-      program->emit_block(0, n, block);
-      const std::string wrong = checker.check_block(block);
-      REQUIRE_MESSAGE(wrong.empty(), wrong);
-    }
+    for (std::size_t launch = 0; launch < program->launches().size(); ++launch)
+      for (std::int64_t n = 0; n < program->launches()[launch].blocks(); ++n) {
+        program->emit_block(static_cast<int>(launch), n, block);
+        const std::string wrong = checker.check_block(block);
+        REQUIRE_MESSAGE(wrong.empty(), wrong);
+      }
     const AttentionProblem& p = drawn.problem;
     std::int64_t wrong = 0;
     for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
       for (std::int64_t q = 0; q < p.seq_q; ++q)
         for (std::int64_t kv = 0; kv < p.seq_kv; ++kv) {
           const int times = checker.scored(plane, q, kv);
-          wrong += p.mask->visible(plane, q, kv) ? times != 1 : times > 1;
+          wrong += p.mask->visible(plane, q, kv) ? times != times_a_score : times > times_a_score;
         }
     CHECK(wrong == 0);
     const auto form = program->closed_form();
     REQUIRE(form);
     CHECK(form->flops == checker.matmul_flops);
     CHECK(form->exps == checker.exps);
-    const auto run = simulated(id, p, drawn.tile, round / 2 % 2 == 0 ? toy_gpu() : h200_gpu());
+    const auto run = simulated(id, p, drawn.tile, round / 3 % 2 == 0 ? toy_gpu() : h200_gpu());
     std::int64_t loaded = 0, stored = 0;
     for (const ClosedFormTerm& term : form->terms) {
       CAPTURE(to_string(term.tensor));
@@ -188,6 +191,41 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
         }
         CHECK(apart <= 4 * allowed(drawn.problem.dtype) * std::max(1.0, size));
       }
+  }
+}
+
+TEST_CASE(
+    "flex: gradients agree with float64 for random masks and score expressions, in every type, alone and after a forward pass") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 60; ++round) {
+    const Drawn drawn = random_problem(random);
+    CAPTURE(drawn.text);
+    const Pass pass = round % 2 == 0 ? Pass::backward : Pass::both;
+    AttentionProblem asked = drawn.problem;
+    asked.pass = pass;
+    auto made_program = (*find_program("flex", pass))->make(asked, drawn.tile, toy_gpu());
+    REQUIRE_MESSAGE(made_program, (made_program ? std::string() : made_program.error().sentence.text()));
+    const TileProgram& program = **made_program;
+    InputSource inputs;
+    inputs.seed = static_cast<std::uint64_t>(round + 1);
+    for (const Tensor tensor : {tensors::d_q, tensors::d_k, tensors::d_v}) {
+      CAPTURE(to_string(tensor));
+      const std::int64_t planes = tensor == tensors::d_q ? asked.query_planes() : asked.batch * asked.kv_heads;
+      for (std::int64_t plane = 0; plane < planes; ++plane) {
+        const auto made = run_plane(program, inputs, plane, tensor);
+        REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
+        const Matrix expected = reference_plane(program, inputs, plane, tensor);
+        double size = 0, apart = 0;
+        for (std::size_t i = 0; i < expected.values.size(); ++i) {
+          REQUIRE(std::isfinite(made->values[i]));
+          apart = std::max(apart, static_cast<double>(std::abs(made->values[i] - expected.values[i])));
+          size = std::max(size, static_cast<double>(std::abs(expected.values[i])));
+        }
+        CHECK(apart <= 4 * allowed(asked.dtype) * std::max(1.0, size));
+      }
+    }
   }
 }
 

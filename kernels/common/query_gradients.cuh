@@ -26,13 +26,57 @@ struct QueryShape {
   static_assert(parts * br * sum_pitch * 4 <= stats_start);
 };
 
+/// What a block that owns queries makes of the scores of a pair of tiles; see MaskedPair of the blocks that own keys.
+template <class Shape>
+struct MaskedQueryPair {
+  bool masked;
+  int keys, diagonal;
+
+  /// Returns the first key of the j-th tile.
+  __device__ __forceinline__ int key_of(int j) const { return j * Shape::bc; }
+  __device__ __forceinline__ void start_next() const {}
+  /// Replaces S of 32 queries x 32 keys by P, and sets dP to -D. `stats`: L of the tile's queries, then -D.
+  __device__ __forceinline__ void weigh(float (&s)[2][4][4], float (&dp)[2][4][4], int first_query, int first_key,
+                                        const float* stats, float scale, int lane) const {
+    if (masked) {
+      const int query = first_query + lane / 4, key = first_key + 2 * (lane & 3);
+#pragma unroll
+      for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+        for (int t = 0; t < 4; ++t)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int own_key = key + t * 8 + (i & 1), own_query = query + mt * 16 + (i / 2) * 8;
+            if (own_key >= keys || (Shape::causal && own_key > own_query + diagonal)) s[mt][t][i] = minus_infinity();
+          }
+    }
+    const float scale_log2 = scale * log2_e;
+#pragma unroll
+    for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int own = first_query + mt * 16 + half * 8 + lane / 4;
+        const float offset = stats[own], minus_d = stats[Shape::br + own];
+#pragma unroll
+        for (int t = 0; t < 4; ++t)
+#pragma unroll
+          for (int i = half * 2; i < half * 2 + 2; ++i) {
+            s[mt][t][i] = exp2_fast(s[mt][t][i] * scale_log2 - offset);
+            dp[mt][t][i] = minus_d;
+          }
+      }
+  }
+};
+
 template <class Shape>
 class QueryBlock {
+ protected:
   using T = typename Shape::T;
   static constexpr int row_bytes = Shape::row_bytes, br = Shape::br, bc = Shape::bc;
 
  public:
-  __device__ __forceinline__ QueryBlock(const GradientArguments& arguments, char* shared)
+  /// `arrivals`: those of a thread at a full buffer, its copies and what a derived block adds.
+  __device__ __forceinline__ QueryBlock(const GradientArguments& arguments, char* shared, int arrivals = 1)
       : a_(arguments),
         shared_(shared),
         base_(shared_address(shared)),
@@ -43,7 +87,10 @@ class QueryBlock {
         places_(lane_) {
     if (threadIdx.x == 0) {
 #pragma unroll
-      for (int i = 0; i < 2 * Shape::stages; ++i) barrier_start(full(i), Shape::threads);
+      for (int i = 0; i < Shape::stages; ++i) {
+        barrier_start(full(i), arrivals * Shape::threads);
+        barrier_start(empty(i), Shape::threads);
+      }
     }
     __syncthreads();
   }
@@ -58,27 +105,19 @@ class QueryBlock {
     const int count = (seen + bc - 1) / bc;
     for (auto& columns : sum_) clear(columns);
     if (count > 0) {
-      constexpr int own = br / Shape::warps;
-      const std::int64_t from = (row + warp_ * own) * row_bytes;
-      copy_rows<row_bytes, own, false>(base_ + warp_ * own * row_bytes, static_cast<const char*>(a_.q) + from, rows - warp_ * own,
-                                       lane_);
-      copy_rows<row_bytes, own, false>(base_ + Shape::q_bytes + warp_ * own * row_bytes, static_cast<const char*>(a_.d_o) + from,
-                                       rows - warp_ * own, lane_);
-      load_stats(row, rows);
-      k_plane_ = static_cast<const char*>(a_.k) + kv_plane * a_.seq_kv * row_bytes;
-      v_plane_ = static_cast<const char*>(a_.v) + kv_plane * a_.seq_kv * row_bytes;
-      start_copy(0);
+      start_rows(kv_plane, row, rows);
+      start_copy(0, 0);
       __syncthreads();
     }
     for (int j = 0; j < count; ++j) {
       const int keys = a_.seq_kv - j * bc, diagonal = first_row + offset - j * bc;
       const bool masked = keys < bc || (Shape::causal && diagonal < bc - 1);
-      iterate(j, j + 1 < count, masked, keys, diagonal);
+      iterate(j, j + 1 < count, MaskedQueryPair<Shape>{masked, keys, diagonal});
     }
     store(row, rows);
   }
 
- private:
+ protected:
   __device__ __forceinline__ std::uint32_t full(int stage) const {
     return base_ + Shape::barrier_start + stage * 8;
   }
@@ -104,19 +143,34 @@ class QueryBlock {
     stats()[br + i] = -delta;
   }
 
-  __device__ __forceinline__ void start_copy(int j) {
+  /// Starts the copies of the block's Q and dO, and loads L and D.
+  __device__ __forceinline__ void start_rows(std::int64_t kv_plane, std::int64_t row, int rows) {
+    constexpr int own = br / Shape::warps;
+    const std::int64_t from = (row + warp_ * own) * row_bytes;
+    copy_rows<row_bytes, own, false>(base_ + warp_ * own * row_bytes, static_cast<const char*>(a_.q) + from, rows - warp_ * own,
+                                     lane_);
+    copy_rows<row_bytes, own, false>(base_ + Shape::q_bytes + warp_ * own * row_bytes, static_cast<const char*>(a_.d_o) + from,
+                                     rows - warp_ * own, lane_);
+    load_stats(row, rows);
+    k_plane_ = static_cast<const char*>(a_.k) + kv_plane * a_.seq_kv * row_bytes;
+    v_plane_ = static_cast<const char*>(a_.v) + kv_plane * a_.seq_kv * row_bytes;
+  }
+
+  /// Starts the copies of the j-th key tile.
+  __device__ __forceinline__ void start_copy(int j, int first_key) {
     barrier_wait(empty(j & 1), ((j >> 1) & 1) ^ 1);
     constexpr int own = bc / Shape::warps;
-    const std::int64_t from = static_cast<std::int64_t>(j * bc + warp_ * own) * row_bytes;
-    const int keys = a_.seq_kv - j * bc - warp_ * own;
+    const std::int64_t from = static_cast<std::int64_t>(first_key + warp_ * own) * row_bytes;
+    const int keys = a_.seq_kv - first_key - warp_ * own;
     copy_rows<row_bytes, own, false>(k_tile(j) + warp_ * own * row_bytes, k_plane_ + from, keys, lane_);
     copy_rows<row_bytes, own, false>(v_tile(j) + warp_ * own * row_bytes, v_plane_ + from, keys, lane_);
     barrier_arrive_after_copies(full(j & 1));
   }
 
-  __device__ __forceinline__ void iterate(int j, bool more, bool masked, int keys, int diagonal) {
+  /// Adds to dQ what the j-th key tile gives.
+  template <class Pair>
+  __device__ __forceinline__ void iterate(int j, bool more, const Pair& pair) {
     const std::uint32_t q = base_ + query_warp_ * 32 * row_bytes, d_o = q + Shape::q_bytes;
-    const float scale_log2 = a_.scale * log2_e;
     barrier_wait(full(j & 1), (j >> 1) & 1);
 #pragma unroll
     for (int slice = 0; slice < Shape::slices; ++slice) {
@@ -125,33 +179,11 @@ class QueryBlock {
       float s[2][4][4], dp[2][4][4];
       clear(s);
       add_product_transposed<T, row_bytes, 1>(s, places_, q, k);
-      if (slice == 0 && more) start_copy(j + 1);
-      if (masked) {
-        const int query = query_warp_ * 32 + lane_ / 4, key = first_key + 2 * (lane_ & 3);
-#pragma unroll
-        for (int mt = 0; mt < 2; ++mt)
-#pragma unroll
-          for (int t = 0; t < 4; ++t)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const int own_key = key + t * 8 + (i & 1), own_query = query + mt * 16 + (i / 2) * 8;
-              if (own_key >= keys || (Shape::causal && own_key > own_query + diagonal)) s[mt][t][i] = minus_infinity();
-            }
+      if (slice == 0 && more) {
+        start_copy(j + 1, pair.key_of(j + 1));
+        pair.start_next();
       }
-#pragma unroll
-      for (int mt = 0; mt < 2; ++mt)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int own = query_warp_ * 32 + mt * 16 + half * 8 + lane_ / 4;
-          const float offset = stats()[own], minus_d = stats()[br + own];
-#pragma unroll
-          for (int t = 0; t < 4; ++t)
-#pragma unroll
-            for (int i = half * 2; i < half * 2 + 2; ++i) {
-              s[mt][t][i] = exp2_fast(s[mt][t][i] * scale_log2 - offset);
-              dp[mt][t][i] = minus_d;
-            }
-        }
+      pair.weigh(s, dp, query_warp_ * 32, first_key, stats(), a_.scale, lane_);
       add_product_transposed<T, row_bytes, 0>(dp, places_, d_o, v);
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)

@@ -1,7 +1,7 @@
 // Plans the launches of a backward kernel on the tensors of a problem.
 #pragma once
 
-#include "kernels/common/gradient_rows.cuh"
+#include "kernels/common/gradient_arguments.h"
 #include "kernels/common/gradient_variants.h"
 #include "kernels/planned_launch.h"
 
