@@ -58,9 +58,10 @@ int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
   return (*kernel)->sum_copies(problem, sm_count);
 }
 
-/// Runs flex, or hopper_flex, with the mask and the score expression of a request; empty: none. Tables are int32, of one dimension,
-/// on the host. A request is prepared once: what is timed afterwards is the launch. Returns null or the error sentence.
-const char* tilescope_run_flex(int on_hopper, const long long* sizes, int is_bf16, const char* mask, const char* score,
+/// Runs flex (base 0), hopper_flex (1) or flex_backward (2) with the mask and the score expression of a request; empty: none. Tables
+/// are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses: q, k, v,
+/// o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
+const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, const char* mask, const char* score,
                                int table_count, const char* const* table_names, const int* const* tables,
                                const long long* table_lengths, void* const* addresses, void* stream) {
   using namespace tilescope;
@@ -101,7 +102,15 @@ const char* tilescope_run_flex(int on_hopper, const long long* sizes, int is_bf1
   tensors.v = addresses[2];
   tensors.o = addresses[3];
   tensors.lse = static_cast<float*>(addresses[4]);
-  const Status launched = launch_flex(on_hopper != 0 ? FlexBase::hopper : FlexBase::flash2, known->problem, tensors, stream);
+  if (base == 2) {
+    tensors.d_o = addresses[5];
+    tensors.dq = addresses[6];
+    tensors.dk = addresses[7];
+    tensors.dv = addresses[8];
+    tensors.delta = static_cast<float*>(addresses[9]);
+  }
+  constexpr FlexBase bases[] = {FlexBase::flash2, FlexBase::hopper, FlexBase::backward};
+  const Status launched = launch_flex(bases[base], known->problem, tensors, stream);
   if (launched) return nullptr;
   sentence = launched.error().sentence.text();
   return sentence.c_str();

@@ -1,7 +1,7 @@
 """Compares flex and hopper_flex with PyTorch's compiled FlexAttention in one run on one GPU: forward ms and ratios of eleven masks and
-score changes.
+score changes. With --backward flex_backward with the gradients of PyTorch's, for seven of them.
 
-Usage: python3 kernels/lab/beside_flex.py LIBRARY [OUT.json]
+Usage: python3 kernels/lab/beside_flex.py LIBRARY [OUT.json] [--backward]
 LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch 2.5 or later with CUDA, and Triton for its timer.
 B 2, H 16, N 8192, head dimensions 64 and 128, fp16. Documents have 700 tokens, windows 1024 keys; soft-capping is exact on both sides.
 PyTorch runs before and after both, and its faster run counts. Also: flex against flash2 where the mask is causal.
@@ -45,13 +45,17 @@ CASES = {
 }
 
 
-def run(kernel, q, k, v, o, lse, mask, score):
-    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, q.shape[-1])
-    addresses = (ctypes.c_void_p * 5)(*(t.data_ptr() for t in (q, k, v, o, lse)))
+BACKWARD = ("full", "causal", "window1024", "document", "alibi", "softcap", "causal alibi")
+
+
+def run(kernel, tensors, mask, score):
+    """`tensors`: q, k, v, o, lse; for flex_backward also d_o, dq, dk, dv, delta."""
+    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, tensors[0].shape[-1])
+    addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     names, tables = (ctypes.c_char_p * 1)(b"doc"), (ctypes.c_void_p * 1)(doc_on_host.data_ptr())
     lengths = (ctypes.c_longlong * 1)(N)
-    error = library.tilescope_run_flex(KERNELS.index(kernel), sizes, 0, mask.encode(), score.encode(), 1, names, tables, lengths, addresses, stream)
+    error = library.tilescope_run_flex(("flex", "hopper_flex", "flex_backward").index(kernel), sizes, 0, mask.encode(), score.encode(), 1, names, tables, lengths, addresses, stream)
     if error:
         raise RuntimeError(error.decode())
 
@@ -82,9 +86,9 @@ def measure(dim, name, mask, score):
     row = dict(case=name, d=dim)
     for kernel in KERNELS:
         o.fill_(float("nan"))
-        run(kernel, q, k, v, o, lse, mask[0], score[0])
+        run(kernel, (q, k, v, o, lse), mask[0], score[0])
         row[kernel + "_error"] = ((o.float() - expected.float()).norm() / expected.float().norm()).item()
-        row[kernel + "_ms"] = milliseconds(lambda: run(kernel, q, k, v, o, lse, mask[0], score[0]))
+        row[kernel + "_ms"] = milliseconds(lambda: run(kernel, (q, k, v, o, lse), mask[0], score[0]))
     row["pytorch_ms"] = min(first, milliseconds(theirs))
     for kernel in KERNELS:
         row[kernel + "_ratio"] = row["pytorch_ms"] / row[kernel + "_ms"]
@@ -93,10 +97,54 @@ def measure(dim, name, mask, score):
     return row
 
 
+def measure_backward(dim, name, mask, score):
+    q, k, v = (torch.randn(B, H, N, dim, device="cuda", dtype=torch.float16, requires_grad=True) for _ in range(3))
+    d_o = torch.randn(B, H, N, dim, device="cuda", dtype=torch.float16)
+    blocks = create_block_mask(mask[1], None, None, N, N, device="cuda") if mask[1] else None
+    o, lse = compiled(q, k, v, score_mod=score[1], block_mask=blocks, return_lse=True)
+
+    def theirs():
+        return torch.autograd.grad(o, (q, k, v), d_o, retain_graph=True)
+
+    expected = theirs()
+    first = milliseconds(theirs)
+    made = [torch.full_like(t, float("nan")) for t in (q, k, v)]
+    delta, kept_o, kept_lse = torch.empty(B, H, N, device="cuda"), o.detach().contiguous(), lse.detach().float().contiguous()
+    tensors = (q.detach(), k.detach(), v.detach(), kept_o, kept_lse, d_o, *made, delta)
+    run("flex_backward", tensors, mask[0], score[0])
+    row = dict(case=name, d=dim)
+    row["error"] = max(((a.float() - b.float()).norm() / b.float().norm()).item() for a, b in zip(made, expected))
+    row["flex_backward_ms"] = milliseconds(lambda: run("flex_backward", tensors, mask[0], score[0]))
+    row["pytorch_ms"] = min(first, milliseconds(theirs))
+    row["ratio"] = row["pytorch_ms"] / row["flex_backward_ms"]
+    return row
+
+
 doc_on_host = doc.cpu()
 
 
+def main_backward(out):
+    rows = []
+    for dim in (64, 128):
+        for name in BACKWARD:
+            rows.append(measure_backward(dim, name, *CASES[name]))
+            print("{case:18} d {d:3}  PyTorch {pytorch_ms:.4f} ms  flex_backward {flex_backward_ms:.4f} ms, {ratio:.3f}, "
+                  "error {error:.1e}".format(**rows[-1]), flush=True)
+            ratios = [r["ratio"] for r in rows]
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            if out:  # what there is so far
+                with open(out, "w") as file:
+                    json.dump(dict(device=torch.cuda.get_device_name(), torch=torch.__version__, cuda=torch.version.cuda,
+                                   geometric_mean=mean, rows=rows), file, indent=1)
+    print(f"geometric mean of flex_backward over PyTorch's: {mean:.3f} over {len(rows)} cases, least {min(ratios):.3f}")
+    if any(r["error"] > 4e-3 for r in rows):
+        sys.exit("flex_backward differs from PyTorch")
+
+
 def main():
+    if "--backward" in sys.argv:
+        sys.argv.remove("--backward")
+        return main_backward(sys.argv[2] if len(sys.argv) > 2 else None)
     rows = []
     for dim in (64, 128):
         for name, (mask, score) in CASES.items():

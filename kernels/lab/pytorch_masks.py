@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch's FlexAttention makes of our presets and of random expressions: tests/sim/masks/pytorch_flex.txt.
+"""Writes what PyTorch's FlexAttention makes of our presets and of random expressions: tests/sim/masks/pytorch_flex.txt; with
+--gradients its gradients: tests/sim/masks/pytorch_flex_gradients.txt.
 
-Usage: pytorch_masks.py OUT.txt        needs PyTorch; a GPU is used where there is one
+Usage: pytorch_masks.py OUT.txt [--gradients]        needs PyTorch; a GPU is used where there is one
 The masks are written here a second time, as functions of tensors, from the papers and attention-gym: they do not come from the
 text in sim/masks/presets.cpp, which the test parses. A line of the file is one of
   mask NAME N NK B H        then a line for each b, h, query tile of 128: b h row | partial key tiles | full key tiles
   values KIND TEXT          then a line for each row kept: h q L | O (16 numbers); float32, N = NK = 160, H 4, HKV 2, d 16
+  gradients KIND TEXT       then lines of some rows: dQ h q | 16 numbers; dK and dV with a head of keys and a key. dO is the fourth input
 Tables and inputs follow formulas that tests/sim/masks/pytorch_fixture_test.cpp repeats.
 """
 import datetime
@@ -177,12 +179,12 @@ def inputs():
         c = torch.arange(D).view(1, 1, 1, D)
         h = torch.arange(heads).view(1, heads, 1, 1)
         return (((i * 31 + c * 17 + h * 7 + which * 13 + i * c) % 64 - 32).float() / 32).to(DEVICE)
-    return tensor(0, HEADS), tensor(1, KV_HEADS), tensor(2, KV_HEADS)
+    return tensor(0, HEADS), tensor(1, KV_HEADS), tensor(2, KV_HEADS), tensor(3, HEADS)
 
 
 def write_values(out, kind, text, score, mask, heads=(0, 3)):
     torch._dynamo.reset()  # its guards ignore captured variables, so it would reuse a compiled expression of the same form
-    q, k, v = inputs()
+    q, k, v, _ = inputs()
     blocks = create_block_mask(mask, None, HEADS, N, N, device=DEVICE) if mask else None
     o, lse = flex_attention(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=True, return_lse=True)
     out.write(f"values {kind} {text}\n")
@@ -192,7 +194,22 @@ def write_values(out, kind, text, score, mask, heads=(0, 3)):
             out.write(f"{h} {row} {lse[0, h, row].item():.7g} | {numbers}\n")
 
 
-def write_presets(out):
+def write_gradients(out, kind, text, score, mask, heads=(0, 3)):
+    torch._dynamo.reset()
+    q, k, v, d_o = inputs()
+    for tensor in (q, k, v):
+        tensor.requires_grad_(True)
+    blocks = create_block_mask(mask, None, HEADS, N, N, device=DEVICE) if mask else None
+    o = flex_attention(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=True)
+    gradients = torch.autograd.grad(o, (q, k, v), d_o)
+    out.write(f"gradients {kind} {text}\n")
+    for name, gradient in zip(("dQ", "dK", "dV"), gradients):
+        for h in sorted({h if name == "dQ" else h * KV_HEADS // HEADS for h in heads}):
+            for row in ROWS[1:3]:
+                out.write(f"{name} {h} {row} | " + " ".join(f"{x:.6g}" for x in gradient[0, h, row].tolist()) + "\n")
+
+
+def write_presets(out, write):
     bias = torch.tensor([((i * 37) % 64 - 32) / 16 for i in range(2 * N - 1)], device=DEVICE)
 
     def sandwich(score, b, h, q, kv):
@@ -209,7 +226,7 @@ def write_presets(out):
         ("activation:offset=1", lambda s, b, h, q, kv: torch.log(torch.sigmoid(s) + 1)),
     ]
     for name, score in scores:
-        write_values(out, "preset", name, score, None)
+        write(out, "preset", name, score, None)
 
 
 class Random:
@@ -257,27 +274,33 @@ class Random:
                 (f"({tc} ? {ta} : {tb})", lambda e: torch.where(c(e), a(e) * 1.0, b(e) * 1.0))][pick - 2]
 
 
-def write_random(out):
-    for seed in range(100):
+def write_random(out, write, count):
+    for seed in range(count):
         text, evaluate = Random(seed).condition(2)
-        write_values(out, "mask", text, None, lambda b, h, q, kv, f=evaluate: f({"q": q, "kv": kv, "h": h}), heads=(seed % HEADS,))
-    for seed in range(100, 200):
+        write(out, "mask", text, None, lambda b, h, q, kv, f=evaluate: f({"q": q, "kv": kv, "h": h}), heads=(seed % HEADS,))
+    for seed in range(100, 100 + count):
         text, evaluate = Random(seed).score(3)
         change = lambda s, b, h, q, kv, f=evaluate: f({"score": s, "q": q, "kv": kv, "h": h}) + s * 0.0
-        write_values(out, "score", text, change, None, heads=(seed % HEADS,))
+        write(out, "score", text, change, None, heads=(seed % HEADS,))
 
 
 def main():
+    gradients = "--gradients" in sys.argv
+    if gradients:
+        sys.argv.remove("--gradients")
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     torch.backends.cuda.matmul.allow_tf32 = False
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
     with open(sys.argv[1], "w") as out:
         out.write(f"# PyTorch {torch.__version__} on {device}, {datetime.date.today()}: kernels/lab/pytorch_masks.py\n")
+        if gradients:
+            write_presets(out, write_gradients)
+            return write_random(out, write_gradients, 40)
         write_masks(out, 2048, preset_masks(2048))
         write_masks(out, 1024, canvas_masks())
-        write_presets(out)
-        write_random(out)
+        write_presets(out, write_values)
+        write_random(out, write_values, 100)
 
 
 main()
