@@ -30,8 +30,7 @@ struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   static constexpr int query_tiles_of_block = query_tiles, key_tiles_of_block = key_tiles;
   static constexpr int uniforms = Score::uniforms + Mask::uniforms + Slope::uniforms, rows = Score::rows + Mask::rows + Slope::rows;
   static constexpr int columns = Score::columns + Mask::columns + Slope::columns;
-  static constexpr int tiles_bytes =
-      Keys::shared_bytes > Queries::shared_bytes ? Keys::shared_bytes : Queries::shared_bytes;
+  static constexpr int tiles_bytes = Keys::shared_bytes > Queries::shared_bytes ? Keys::shared_bytes : Queries::shared_bytes;
   static constexpr int wordsat = (tiles_bytes + 15) / 16 * 16;
   static constexpr int uniforms_at = 4, kept_at = (uniforms_at + uniforms + 3) / 4 * 4;
   // The kept values of a block, then its ring of two buffers, then its visits.
@@ -140,8 +139,8 @@ struct ListedTiles {
   }
 };
 
-/// Keeps numbers in shared memory, so that no register holds them through the loop: the tiles to visit, the partial ones among them,
-/// and the first query of a block that owns queries. All threads call it; ends with a barrier.
+/// Keeps numbers in shared memory, so that no register holds them through the loop: the tiles to visit, the partial ones among
+/// them, and the first query of a block that owns queries. All threads call it; ends with a barrier.
 template <class Shape>
 __device__ __forceinline__ void keep(int tiles, int partial_tiles, int first_query) {
   __syncthreads();  // all threads have read the lengths that these replace
@@ -266,8 +265,7 @@ struct FlexKeyPair {
       const int at = i * 8;
       score_columns[i] = Score::column(place, lane_key, at, columns + at, Shape::bc);
       mask_columns[i] = Mask::column(place, lane_key, at, columns + Score::columns * Shape::bc + at, Shape::bc);
-      slope_columns[i] =
-          Slope::column(place, lane_key, at, columns + (Score::columns + Mask::columns) * Shape::bc + at, Shape::bc);
+      slope_columns[i] = Slope::column(place, lane_key, at, columns + (Score::columns + Mask::columns) * Shape::bc + at, Shape::bc);
     }
 #pragma unroll
     for (int t = 0; t < 4; ++t) {
@@ -276,15 +274,14 @@ struct FlexKeyPair {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int at = t * 8 + i, query = first_query + lane_query + at;
-        const auto exists = [&](int key) {
-          return query < place.arguments.seq_q && lane_key + key * 8 < place.arguments.seq_kv;
-        };
+        const auto exists = [&](int key) { return query < place.arguments.seq_q && lane_key + key * 8 < place.arguments.seq_kv; };
         float* const four[4] = {&s[0][t][i], &s[0][t][2 + i], &s[1][t][i], &s[1][t][2 + i]};
-        weigh_four<Shape, all_visible>(place, four, p[i], masked, exists, i == 0 ? offset.x : offset.y, scale,
-                          Score::row(place, query, lane_key, rows + at, Shape::br),
-                          Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
-                          Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br),
-                          score_columns, mask_columns, slope_columns);
+        weigh_four<Shape, all_visible>(
+            place, four, p[i], masked, exists, i == 0 ? offset.x : offset.y, scale,
+            Score::row(place, query, lane_key, rows + at, Shape::br),
+            Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
+            Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br), score_columns,
+            mask_columns, slope_columns);
       }
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
@@ -419,7 +416,7 @@ struct FlexQueryPair {
         mask_columns[i] = Mask::column(place, lane_key, at, columns + Score::columns * Shape::bc + at, Shape::bc);
         slope_columns[i] =
             Slope::column(place, lane_key, at, columns + (Score::columns + Mask::columns) * Shape::bc + at, Shape::bc);
-        }
+      }
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
 #pragma unroll
@@ -428,13 +425,15 @@ struct FlexQueryPair {
           const auto exists = [&](int i) {
             return query < place.arguments.seq_q && lane_key + t * 8 + i / 2 * 8 + i % 2 < place.arguments.seq_kv;
           };
-          float* const four[4] = {&s[mt][t][half * 2], &s[mt][t][half * 2 + 1], &s[mt][t + 1][half * 2], &s[mt][t + 1][half * 2 + 1]};
+          float* const four[4] = {&s[mt][t][half * 2], &s[mt][t][half * 2 + 1], &s[mt][t + 1][half * 2],
+                                  &s[mt][t + 1][half * 2 + 1]};
           float p[4];
-          weigh_four<Shape, all_visible>(place, four, p, masked, exists, stats[lane_query + at], scale,
-                            Score::row(place, query, lane_key, rows + at, Shape::br),
-                            Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
-                            Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br),
-                            score_columns, mask_columns, slope_columns);
+          weigh_four<Shape, all_visible>(
+              place, four, p, masked, exists, stats[lane_query + at], scale,
+              Score::row(place, query, lane_key, rows + at, Shape::br),
+              Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
+              Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br), score_columns,
+              mask_columns, slope_columns);
         }
     }
   }
@@ -462,8 +461,8 @@ class FlexQueryBlock : public QueryBlock<typename Shape::Queries> {
     if constexpr (Shape::Mask::present)
       listed.template read<Shape::threads, Shape::key_tiles_of_block, Shape::bc>(
           words, flex.partial_count, flex.full_count, flex.partial, flex.full,
-          list_plane(flex, own.batch, own.head) * flex.list_rows + own.first_row / br / flex.query_tiles_of_block, flex.list_columns,
-          flex.seq_kv, thread);
+          list_plane(flex, own.batch, own.head) * flex.list_rows + own.first_row / br / flex.query_tiles_of_block,
+          flex.list_columns, flex.seq_kv, thread);
     else
       listed.template all<Shape::threads, Shape::bc>(flex.seq_kv, thread);
     for (auto& columns : this->sum_) clear(columns);

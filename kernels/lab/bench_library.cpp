@@ -58,12 +58,12 @@ int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
   return (*kernel)->sum_copies(problem, sm_count);
 }
 
-/// Runs flex (base 0), hopper_flex (1) or flex_backward (2) with the mask and the score expression of a request; empty: none. Tables
-/// are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses: q, k, v,
-/// o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
-const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, const char* mask, const char* score,
-                               int table_count, const char* const* table_names, const int* const* tables,
-                               const long long* table_lengths, void* const* addresses, void* stream) {
+/// Runs flex (base 0), hopper_flex (1) or flex_backward (2) with the mask and the score expression of a request; empty: none.
+/// Tables are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses:
+/// q, k, v, o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
+const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
+                               const char* const* table_names, const int* const* tables, const long long* table_lengths,
+                               void* const* addresses, void* stream) {
   using namespace tilescope;
   struct Request {
     std::string key;

@@ -70,6 +70,19 @@ def flex_beside_pytorch(flex):
     return table(head, rows).replace("|---:|", "|---|", 1) + note
 
 
+def flex_backward_beside_pytorch(flex):
+    """Returns a row for each mask or score change."""
+    rows = []
+    for case in dict.fromkeys(r["case"] for r in flex["rows"]):
+        of = {r["d"]: r for r in flex["rows"] if r["case"] == case}
+        rows.append([f"`{case}`", *(f"{of[d][name]:.3f}" for d in (64, 128) for name in ("pytorch_ms", "flex_backward_ms")),
+                     *(f"{of[d]['ratio']:.2f}" for d in (64, 128))])
+    head = ["", *(f"{name} d {d}" for d in (64, 128) for name in ("PyTorch", "flex_backward")), "faster d 64", "faster d 128"]
+    note = (f"\n\nMilliseconds on {flex['device']}, PyTorch {flex['torch']}. Geometric mean of PyTorch's time over `flex_backward`'s: "
+            f"{flex['geometric_mean']:.3f}, least {min(r['ratio'] for r in flex['rows']):.3f}.")
+    return table(head, rows).replace("|---:|", "|---|", 1) + note
+
+
 def shape_of(row):
     return [row["d"], row["n"], "causal" if row["causal"] else ""]
 
@@ -162,6 +175,7 @@ def main():
         write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})
     if (root / f"assets/measured/{gpu}-backward.json").exists():
         write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
+    write("docs/backward.md", {"flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json"))})
     beside = [path for name in ("h200", "h100") if (root / (path := f"kernels/lab/measured/{name}-pytorch-flex.json")).exists()]
     write("docs/masks.md", {"flex beside PyTorch": "\n\n".join(flex_beside_pytorch(load(path)) for path in beside)})
 

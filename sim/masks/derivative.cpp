@@ -67,6 +67,13 @@ class Derivative {
     return add(ExprOp::logical_or, ValueType::boolean, {better, add(ExprOp::not_equal, ValueType::boolean, {b, b})});
   }
 
+  /// The derivative of min or max: that of the operand which it gives, and half of each where they are equal, as PyTorch has it.
+  std::int32_t of_extreme(ExprOp comparison, std::int32_t a, std::int32_t b, std::int32_t da, std::int32_t db) {
+    if (da == zero && db == zero) return zero;
+    const std::int32_t one = chosen(is_given(comparison, a, b), da, db);
+    return chosen(add(ExprOp::equal, ValueType::boolean, {a, b}), multiply(sum(da, db), constant(0.5)), one);
+  }
+
   /// The derivative of node `self`, whose operands' derivatives are known.
   std::int32_t rule(const ExprNode& node, std::int32_t self) {
     if (node.type != ValueType::real) return zero;
@@ -84,9 +91,9 @@ class Derivative {
         return sum(da == zero ? zero : real(ExprOp::divide, {da, b}),
                    db == zero ? zero : negated(real(ExprOp::divide, {multiply(a, db), multiply(b, b)})));
       case ExprOp::minimum:
-        return chosen(is_given(ExprOp::less, a, b), da, db);
+        return of_extreme(ExprOp::less, a, b, da, db);
       case ExprOp::maximum:
-        return chosen(is_given(ExprOp::greater, a, b), da, db);
+        return of_extreme(ExprOp::greater, a, b, da, db);
       case ExprOp::select:
         return chosen(a, db, of_[static_cast<std::size_t>(node.args[2])]);
       default:
@@ -97,7 +104,8 @@ class Derivative {
       case ExprOp::negate:
         return negated(da);
       case ExprOp::absolute:
-        return chosen(add(ExprOp::less, ValueType::boolean, {a, constant(0)}), negated(da), da);
+        return chosen(add(ExprOp::equal, ValueType::boolean, {a, constant(0)}), zero,
+                      chosen(add(ExprOp::less, ValueType::boolean, {a, constant(0)}), negated(da), da));
       case ExprOp::exp:
         return multiply(da, self);
       case ExprOp::exp2:

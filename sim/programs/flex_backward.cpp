@@ -1,5 +1,6 @@
-// flex_backward: the gradients of flex. The two kinds of block of flash2_backward_two_pass, over the tiles that a mask's lists name:
-// those that own keys follow the lists by column. The gradient of a changed score is multiplied by the derivative of the change.
+// flex_backward: the gradients of flex. The two kinds of block of flash2_backward_two_pass, over the tiles that a mask's lists
+// name: those that own keys follow the lists by column. The gradient of a changed score is multiplied by the derivative of the
+// change.
 //
 //   l2_to_sm = those of flash2_backward_two_pass over the tiles of the listed blocks, plus lists: by column for every key tile and
 //              query head, by row for every query tile
@@ -102,7 +103,8 @@ constexpr ListingLine listing[] = {
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
     {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block."},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers, so nothing is added in memory."},
-    {1, "load the lists' lengths", lists::partial_count, "kv_num_blocks[i], full_kv_num_blocks[i]", "The lists of the forward pass."},
+    {1, "load the lists' lengths", lists::partial_count, "kv_num_blocks[i], full_kv_num_blocks[i]",
+     "The lists of the forward pass."},
     {1, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]", "As in the forward pass."},
     {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Stays on chip, as in the forward pass."},
     {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Stays on chip."},
@@ -174,10 +176,10 @@ class FlexBackward final : public TileProgram {
                          LineId(Line::key_tiles).number,
                          LineId(Line::store_queries).number};
     gradients.mixed = true;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch,
-                  row_dot_needs("flash2_backward_two_pass", problem, tile), LineId(Line::rows).number,
-                  LineId(Line::store_row_dot).number},
-                 gradients};
+    launches_ = {
+        {"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs("flash2_backward_two_pass", problem, tile),
+         LineId(Line::rows).number, LineId(Line::store_row_dot).number},
+        gradients};
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -275,10 +277,11 @@ class FlexBackward final : public TileProgram {
         b.queries(tile.index, grid.queries(tile.index));
         b.iteration(n, n % needs.stages);
         ++n;
-        emit_key_gradients(b,
-                           {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v,
-                            Line::d_p, Line::subtract, Line::d_s, Line::d_k},
-                           plan_.scale, tile.partial, [] {}, change);
+        emit_key_gradients(
+            b,
+            {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
+             Line::subtract, Line::d_s, Line::d_k},
+            plan_.scale, tile.partial, [] {}, change);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -339,7 +342,8 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   const Bytes kv((by_key.seen_keys + by_row.keys) * row), gradient(kv_planes * p.seq_kv * row);
   const std::string visits = formula_for(p, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·tiles of the listed blocks");
   const std::string rows = formula_for(p, "Nq", "(rows of tiles that see a key)");
-  const std::string keys = formula_for(p, "B·Hkv·Nk·d·e + B·Hq·d·e·⌈Nq/Br⌉·Nk", "B·d·e·(keys of tiles that are seen + Hq·Σᵢ keys of the listed blocks)");
+  const std::string keys =
+      formula_for(p, "B·Hkv·Nk·d·e + B·Hq·d·e·⌈Nq/Br⌉·Nk", "B·d·e·(keys of tiles that are seen + Hq·Σᵢ keys of the listed blocks)");
   ClosedForm form;
   const auto add = [&](Tensor tensor, Link link, Bytes bytes, std::string formula) {
     form.terms.push_back({tensor, link, bytes, std::move(formula)});
@@ -360,7 +364,8 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   add(tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e");
   add(tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
   add(tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
-  const ScoreCost cost = p.score_change ? p.score_change->cost() : ScoreCost(), slope = p.score_change ? p.score_change->slope_cost() : ScoreCost();
+  const ScoreCost cost = p.score_change ? p.score_change->cost() : ScoreCost(),
+                  slope = p.score_change ? p.score_change->slope_cost() : ScoreCost();
   form.flops = 14 * p.head_dim * by_row.rows_keys;
   form.exps = 2 * by_row.rows_keys * (1 + cost.exps + slope.exps);
   form.order = "Θ(N²d²/M)";

@@ -133,7 +133,8 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass) {
     const ProgramInfo& both = both_table()[backward_rows++];
     if (info.id == id || info.forward == id) return pass == Pass::both ? &both : &info;
   }
-  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1 or flash2", id, Setting::pass, Setting::algorithm);
+  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1, flash2 or flex", id, Setting::pass,
+                Setting::algorithm);
 }
 
 Status check(const ProgramTile& tile) {

@@ -69,7 +69,10 @@ TEST_CASE("derivative: the rules of each operation") {
   CHECK(slope("sin(score) + cos(score)", 1) == doctest::Approx(std::cos(1.0) - std::sin(1.0)));
   CHECK(slope("min(score, 2) + max(3 * score, 0)", 1) == 4);
   CHECK(slope("min(score, 2) + max(3 * score, 0)", 5) == 3);
+  CHECK(slope("max(score, 2)", 2) == 0.5);  // equal operands have half each
+  CHECK(slope("min(score, 3 * score)", 0) == 2);
   CHECK(slope("abs(score)", -2) == -1);
+  CHECK(slope("abs(score)", 0) == 0);
   CHECK(slope("floor(score) + int(score)", 1.5) == 0);
   CHECK(slope("kv > q ? -inf : score", 1, {0, 0, 1, 2}) == 0);
   CHECK(slope("kv > q ? -inf : score", 1, {0, 0, 2, 1}) == 1);

@@ -1,18 +1,21 @@
 // Masks and score changes against PyTorch's FlexAttention: block lists, O and L that kernels/lab/pytorch_masks.py wrote on a GPU.
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "sim/core/reference.h"
+#include "sim/core/reference_gradients.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/presets.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/tile_machine.h"
-#include "sim/programs/attention_tensors.h"
+#include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
 
@@ -98,12 +101,68 @@ std::shared_ptr<const Matrix> input(std::int64_t which, std::int64_t head) {
   return std::make_shared<const Matrix>(std::move(made));
 }
 
-std::vector<std::string> fixture() {
-  std::ifstream file(TILESCOPE_SOURCE_DIR "/tests/sim/masks/pytorch_flex.txt");
+std::vector<std::string> fixture(const std::string& name = "pytorch_flex.txt") {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/tests/sim/masks/" + name);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
-  REQUIRE(lines.size() > 1000);
+  REQUIRE(lines.size() > 600);
   return lines;
+}
+
+constexpr std::int64_t small_heads = 4, small_kv_heads = 2;
+
+/// The problem of a line "KIND TEXT": a preset, a mask or a score change at the small size.
+AttentionProblem problem_of(std::istringstream& in) {
+  AttentionProblem problem = {
+      .heads = small_heads, .kv_heads = small_kv_heads, .seq_q = small, .seq_kv = small, .head_dim = 16, .dtype = DataType::fp32};
+  std::string kind, text;
+  in >> kind;
+  std::getline(in, text);
+  text.erase(0, 1);
+  if (kind == "preset") {
+    const auto preset = preset_text(text);
+    REQUIRE_MESSAGE(preset, text);
+    text = preset->score;
+  }
+  if (kind == "mask") {
+    problem.mask = mask_from(problem, text, {});
+  } else {
+    auto expression = parse_score_expression(text, sizes_of(problem), small_tables());
+    REQUIRE_MESSAGE(expression, text);
+    const auto change = ScoreChange::make(std::move(*expression), nullptr);
+    REQUIRE_MESSAGE(change, text);
+    problem.score_change = *change;
+  }
+  return problem;
+}
+
+/// dQ of a head by flex_backward.
+Matrix d_q_of(const AttentionProblem& problem, std::int64_t head) {
+  InputSource inputs;
+  inputs.q = input(0, head), inputs.k = input(1, head / 2), inputs.v = input(2, head / 2), inputs.d_o = input(3, head);
+  const auto program = (*find_program("flex_backward"))->make(problem, ProgramTile(32, 32), toy_gpu());
+  REQUIRE(program);
+  const auto made = run_plane(**program, inputs, head, tensors::d_q);
+  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
+  return *made;
+}
+
+/// dK or dV of a key head by the float64 reference. The tile machine takes one matrix for all heads, and here each has its own.
+Matrix reference_of(const AttentionProblem& problem, std::int64_t kv_head, Tensor tensor) {
+  Matrix sum(static_cast<int>(small), 16);
+  constexpr std::int64_t group = small_heads / small_kv_heads;
+  const auto k = input(1, kv_head), v = input(2, kv_head);
+  for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const auto q = input(0, head), d_o = input(3, head);
+    const AttentionReference forward(problem, head, AttentionReference::Masked::yes, k->values, v->values);
+    const ReferenceGradients all =
+        reference_gradients(problem, q->values, k->values, v->values, d_o->values, [&](std::int64_t query) {
+          return forward.row_of_query(query, std::span(q->values).subspan(static_cast<std::size_t>(query) * 16, 16), small);
+        });
+    const std::vector<double>& of = tensor == tensors::d_k ? all.d_k : all.d_v;
+    for (std::size_t i = 0; i < of.size(); ++i) sum.values[i] += static_cast<float>(of[i]);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -146,9 +205,7 @@ TEST_CASE("pytorch: the block lists of every preset equal those of create_block_
 }
 
 TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and 200 random expressions") {
-  const AttentionProblem sizes = {
-      .heads = 4, .kv_heads = 2, .seq_q = small, .seq_kv = small, .head_dim = 16, .dtype = DataType::fp32};
-  AttentionProblem problem = sizes;
+  AttentionProblem problem;
   int expressions = 0;
   std::int64_t made_for = -1;
   Matrix o, lse;
@@ -158,25 +215,7 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
     in >> word;
     if (word == "mask" || word == "#" || (expressions == 0 && word != "values")) continue;
     if (word == "values") {
-      std::string kind, text;
-      in >> kind;
-      std::getline(in, text);
-      text.erase(0, 1);
-      problem = sizes;
-      if (kind == "preset") {
-        const auto preset = preset_text(text);
-        REQUIRE_MESSAGE(preset, text);
-        text = preset->score;
-      }
-      if (kind == "mask") {
-        problem.mask = mask_from(problem, text, {});
-      } else {
-        auto expression = parse_score_expression(text, sizes_of(problem), small_tables());
-        REQUIRE_MESSAGE(expression, text);
-        const auto change = ScoreChange::make(std::move(*expression), nullptr);
-        REQUIRE_MESSAGE(change, text);
-        problem.score_change = *change;
-      }
+      problem = problem_of(in);
       ++expressions;
       made_for = -1;
       continue;
@@ -210,6 +249,40 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
     }
   }
   CHECK(expressions == 206);
+}
+
+TEST_CASE(
+    "pytorch: dQ of flex_backward, dK and dV of the reference equal FlexAttention's, for score presets and 80 random expressions") {
+  AttentionProblem problem;
+  int expressions = 0;
+  std::map<std::pair<std::string, std::int64_t>, Matrix> made;  // by gradient and head
+  for (const std::string& line : fixture("pytorch_flex_gradients.txt")) {
+    std::istringstream in(line);
+    std::string word, bar;
+    in >> word;
+    if (word == "#") continue;
+    if (word == "gradients") {
+      problem = problem_of(in);
+      ++expressions;
+      made.clear();
+      continue;
+    }
+    CAPTURE(expressions);
+    CAPTURE(line);
+    std::int64_t head = 0, row = 0;
+    in >> head >> row >> bar;
+    const Tensor tensor = word == "dQ" ? tensors::d_q : word == "dK" ? tensors::d_k : tensors::d_v;
+    if (!made.contains({word, head}))
+      made[{word, head}] = word == "dQ" ? d_q_of(problem, head) : reference_of(problem, head, tensor);
+    const Matrix& ours = made.at({word, head});
+    for (std::int64_t c = 0; c < 16; ++c) {
+      double number = 0;
+      in >> number;
+      const double own = ours.values[static_cast<std::size_t>(row * 16 + c)];
+      CHECK(std::abs(own - number) <= 5e-5 * std::max(1.0, std::abs(number)));
+    }
+  }
+  CHECK(expressions == 86);
 }
 
 }  // namespace tilescope

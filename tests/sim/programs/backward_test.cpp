@@ -80,7 +80,7 @@ TEST_CASE("pass: a backward pass of an algorithm is the first backward program o
       const auto found = find_program(none, pass);
       REQUIRE_FALSE(found);
       CHECK(found.error().sentence ==
-            std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1 or flash2");
+            std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1, flash2 or flex");
     }
   CHECK_FALSE(find_program("flash9", Pass::backward));
 }
