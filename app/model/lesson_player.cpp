@@ -260,6 +260,7 @@ void LessonPlayer::ask_task() {
                             problem_ = made.error();
                             return;
                           }
+                          problem_.reset();
                           task_ = *made;
                           if (made->reached) reached_.insert_or_assign(page, *made);
                         };

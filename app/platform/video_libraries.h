@@ -32,7 +32,7 @@ namespace tilescope {
 // clang-format on
 
 struct VideoLibraries {
-#define TILESCOPE_MEMBER(name) decltype(&::name) name = nullptr;
+#define TILESCOPE_MEMBER(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses): a declaration
   TILESCOPE_AVUTIL(TILESCOPE_MEMBER)
   TILESCOPE_AVCODEC(TILESCOPE_MEMBER)
   TILESCOPE_AVFORMAT(TILESCOPE_MEMBER)

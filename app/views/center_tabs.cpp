@@ -18,7 +18,7 @@ namespace tilescope {
 
 namespace {
 
-/// "Bottleneck: HBM bandwidth (78 % busy). Without it: 1.6× faster, then limited by the FP32 units", shortened to fit.
+/// "Bottleneck: HBM bandwidth (78 % busy). Without this limit: 1.6× faster, then limited by the FP32 units", shortened to fit.
 void draw_bound(const Rect& rect, const View& view) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
@@ -30,8 +30,9 @@ void draw_bound(const Rect& rect, const View& view) {
   const std::string now = (run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy))) + idle;
   std::vector<std::string> texts = {now, alone + idle, alone};
   if (limit != nullptr) {
-    const std::string without = limit->decides() ? say(tr(". Without it: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
-                                                 : ". " + next_limit_text(*limit);
+    const std::string without = limit->decides()
+                                    ? say(tr(". Without this limit: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
+                                    : ". " + next_limit_text(*limit);
     texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
   }
   // In a race the line is of one of the two.
@@ -57,7 +58,7 @@ void draw_bound(const Rect& rect, const View& view) {
       add_line(body, say(tr("Tensor pipes: {} occupied, {} useful. Other instructions take the rest."), format_percent(tensor),
                          format_percent(products)));
     if (limit != nullptr) {
-      add_line(body, say(tr("Without it, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
+      add_line(body, say(tr("Without this limit, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
       add_line(body, next_limit_text(*limit) + ".");
     }
     item_tooltip(theme, tr("Bottleneck"), body);

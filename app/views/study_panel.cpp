@@ -167,23 +167,23 @@ std::string next_limit_text(const NextLimit& limit) {
     return say(tr("Without {} alone: {}"), bound_name(limit.without), limit.change() < 0 ? faster : std::string(tr("no faster")));
   switch (limit.outcome.bound) {
     case Bound::tensor:
-      return say(tr("Without it: {}, then limited by the tensor cores"), faster);
+      return say(tr("Without this limit: {}, then limited by the tensor cores"), faster);
     case Bound::exp:
-      return say(tr("Without it: {}, then limited by the exponential unit"), faster);
+      return say(tr("Without this limit: {}, then limited by the exponential unit"), faster);
     case Bound::fp32:
-      return say(tr("Without it: {}, then limited by the FP32 units"), faster);
+      return say(tr("Without this limit: {}, then limited by the FP32 units"), faster);
     case Bound::l2:
-      return say(tr("Without it: {}, then limited by L2 bandwidth"), faster);
+      return say(tr("Without this limit: {}, then limited by L2 bandwidth"), faster);
     case Bound::hbm:
-      return say(tr("Without it: {}, then limited by HBM bandwidth"), faster);
+      return say(tr("Without this limit: {}, then limited by HBM bandwidth"), faster);
     case Bound::smem:
-      return say(tr("Without it: {}, then limited by shared memory"), faster);
+      return say(tr("Without this limit: {}, then limited by shared memory"), faster);
     case Bound::latency:
       break;
   }
   // Latency was lifted and still no resource is busy for half of the time.
-  if (limit.without == Bound::latency) return say(tr("Without it: {}, then no single limit"), faster);
-  return say(tr("Without it: {}, then limited by latency"), faster);
+  if (limit.without == Bound::latency) return say(tr("Without this limit: {}, then no single limit"), faster);
+  return say(tr("Without this limit: {}, then limited by latency"), faster);
 }
 
 }  // namespace tilescope

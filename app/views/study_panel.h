@@ -45,7 +45,7 @@ std::string bound_text(Bound bound, const SmUse& sms);
 std::string idle_text(Bound bound, const SmUse& sms);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
-/// Returns "Without it: 20× faster, then limited by the FP32 units".
+/// Returns "Without this limit: 20× faster, then limited by the FP32 units".
 std::string next_limit_text(const NextLimit& limit);
 /// Returns "Bottleneck: HBM bandwidth", or what is only the busiest where lifting it saves little. `limit` may be null.
 std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit);

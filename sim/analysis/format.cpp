@@ -77,7 +77,7 @@ std::string format_exact_bytes(Bytes bytes) {
 }
 
 std::string format_capacity(Bytes bytes) {
-  if (bytes.value == 0) return "none";
+  if (bytes.value == 0) return "0 B";
   constexpr double kibi = 1024;
   constexpr std::array<Step, 5> steps = {
       {{1, "B"}, {kibi, "KiB"}, {kibi * kibi, "MiB"}, {kibi * kibi * kibi, "GiB"}, {kibi * kibi * kibi * kibi, "TiB"}}};

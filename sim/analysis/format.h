@@ -18,7 +18,7 @@ inline constexpr std::string_view minus_sign = "\u2212";
 std::string format_bytes(Bytes bytes);
 /// Formats traffic to the byte: "18 432 000 B".
 std::string format_exact_bytes(Bytes bytes);
-/// Formats capacity in binary units: "64 KiB", "1.5 MiB", "140 GiB"; 0 is "none".
+/// Formats capacity in binary units: "64 KiB", "1.5 MiB", "140 GiB"; 0 is "0 B".
 std::string format_capacity(Bytes bytes);
 /// Formats bandwidth in decimal GB/s, whatever its size: "4 800 GB/s", "0.064 GB/s".
 std::string format_bandwidth(double bytes_per_second);

@@ -157,4 +157,10 @@ inline GradientWork gradient_work(const TileGrid& grid, std::int64_t block) {
   return {Axis::query, first_query_plane(grid.problem, kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
 }
 
+/// Returns the slice that a block of such a launch owns.
+inline Domain gradient_domain(const TileGrid& grid, std::int64_t block) {
+  const GradientWork work = gradient_work(grid, block);
+  return BlockPlan::along(work.axis, work.plane, work.axis == Axis::key ? grid.keys(work.tile) : grid.queries(work.tile));
+}
+
 }  // namespace tilescope

@@ -65,6 +65,16 @@ class BothPasses final : public TileProgram {
     return launch < forward_launches_ ? forward_->place_of(launch, block) : backward_->place_of(launch - forward_launches_, block);
   }
 
+  std::optional<Domain> domain_of(int launch, std::int64_t block) const override {
+    return launch < forward_launches_ ? forward_->domain_of(launch, block)
+                                      : backward_->domain_of(launch - forward_launches_, block);
+  }
+  /// A backward program has the tables of its forward program too.
+  std::shared_ptr<const TableValues> tables() const override {
+    const std::shared_ptr<const TableValues> of_backward = backward_->tables();
+    return of_backward ? of_backward : forward_->tables();
+  }
+
   std::optional<ClosedForm> closed_form() const override {
     std::optional<ClosedForm> form = forward_->closed_form();
     const std::optional<ClosedForm> second = backward_->closed_form();

@@ -165,6 +165,11 @@ class TwoPass final : public TileProgram {
     return place;
   }
 
+  std::optional<Domain> domain_of(int launch, std::int64_t block) const override {
+    if (launch == gradient_launch) return gradient_domain(plan_.grid, block);
+    return TileProgram::domain_of(launch, block);
+  }
+
   std::optional<ClosedForm> closed_form() const override;
 
  private:

@@ -217,6 +217,11 @@ class FlexBackward final : public TileProgram {
 
   std::shared_ptr<const TableValues> tables() const override { return lists_ ? lists_->values() : nullptr; }
 
+  std::optional<Domain> domain_of(int launch, std::int64_t block) const override {
+    if (launch == gradient_launch) return gradient_domain(plan_.grid, block);
+    return TileProgram::domain_of(launch, block);
+  }
+
   std::optional<ClosedForm> closed_form() const override;
 
  private:

@@ -156,6 +156,11 @@ class TileProgram {
     static_cast<void>(launch), static_cast<void>(block);
     return std::nullopt;
   }
+  /// Returns the slice that a block owns, without emitting it; nullopt if it is not known.
+  virtual std::optional<Domain> domain_of(int launch, std::int64_t block) const {
+    const std::optional<BlockPlace> place = place_of(launch, block);
+    return place ? std::optional(place->domain) : std::nullopt;
+  }
   /// Returns the values of the inputs that are tables; null if there are none.
   virtual std::shared_ptr<const TableValues> tables() const { return nullptr; }
   /// Returns the closed form, which is exact to the sector and independent of emit_block(); nullopt if tiles are not whole sectors.

@@ -193,14 +193,14 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 std::string block_name(const StageContext& context, int launch, std::int64_t block) {
   const AttentionProblem& problem = context.problem();
   const BlockMap& map = context.cache.facts->maps[static_cast<std::size_t>(launch)];
-  // Blocks of two kinds are not in line; their places say what each owns.
-  const auto place = map.known() ? std::nullopt : context.simulation().program->place_of(launch, block);
-  if (!map.known() && !place) return fill_in(tr("block {}"), {std::to_string(block)});
+  // Blocks of two kinds are not in line.
+  const auto domain = map.known() ? std::nullopt : context.simulation().program->domain_of(launch, block);
+  if (!map.known() && !domain) return fill_in(tr("block {}"), {std::to_string(block)});
   const LaunchSpec& spec = context.simulation().program->launches()[static_cast<std::size_t>(launch)];
   const TileShape& shape = context.simulation().program->tile();
-  const bool keys = (place ? place->domain.axis : spec.axis) == Axis::key;
-  const std::int64_t plane = place ? place->domain.plane : map.plane(block), heads = keys ? problem.kv_heads : problem.heads;
-  const std::int64_t first_row = place ? place->domain.first : map.first_row(block);
+  const bool keys = (domain ? domain->axis : spec.axis) == Axis::key;
+  const std::int64_t plane = domain ? domain->plane : map.plane(block), heads = keys ? problem.kv_heads : problem.heads;
+  const std::int64_t first_row = domain ? domain->first : map.first_row(block);
   std::string name = fill_in(tr("head {}"), {std::to_string(plane % heads)});
   if (problem.batch > 1) name = fill_in(tr("batch {}"), {std::to_string(plane / heads)}) + ", " + name;
   const std::int64_t rows = keys ? shape.block_kv : shape.block_q;

@@ -21,7 +21,7 @@ NextLimit limit_that_saves(double part) {
 TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest resource") {
   const NextLimit large = limit_that_saves(0.6), little = limit_that_saves(0.019);
   CHECK(bottleneck_text(Bound::hbm, {}, &large) == "Bottleneck: HBM bandwidth");
-  CHECK(next_limit_text(large) == "Without it: 2.5× faster, then limited by the tensor cores");
+  CHECK(next_limit_text(large) == "Without this limit: 2.5× faster, then limited by the tensor cores");
   CHECK(bottleneck_text(Bound::hbm, {}, &little) == "No single bottleneck, busiest: HBM bandwidth");
   CHECK(next_limit_text(little) == "Without HBM bandwidth alone: 1.02× faster");
   const NextLimit slower = limit_that_saves(-0.05);
