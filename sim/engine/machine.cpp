@@ -80,6 +80,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
     positions_.add(*made);
     if ((shapes_size_ += made->size()) > most_shapes_size) {
       shapes_.clear();  // running blocks keep theirs alive
+      repetitions_.clear();
       shapes_size_ = made->size();
     }
     block.shared = shapes_[place->shape] = std::move(made);
@@ -514,6 +515,9 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   shapes_.clear();
   shapes_size_ = 0;
   binade_end_ = 0;
+  plan_at_ = plan_wait_ = 0;
+  clear_upcoming();
+  repetitions_.clear();
   // In a persistent kernel the groups of a block do not end together, so its next block has a place of its own.
   const std::size_t groups = builder_.group_count(), places = spec.persistent ? 2 : 1;
   stride_ = spec.persistent && !spec.draws ? std::min<std::int64_t>(blocks_, std::int64_t{blocks_per_sm} * gpu_.sm_count) : 0;
@@ -521,7 +525,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
     sm.slots.resize(static_cast<std::size_t>(blocks_per_sm) * places * builder_.group_count());
     sm.issue_order.reset(sm.slots.size());
     sm.products.clear();
-    sm.stretch = -1;
+    sm.stretch = sm.period = -1;
     sm.blocks = 0;
     sm.occupied_cycles = 0;
     for (std::size_t slot = 0; slot < sm.slots.size(); ++slot) {
@@ -550,7 +554,17 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
   for (std::size_t sm = 0; sm < sms_.size(); ++sm) order_.set(sm, run_ahead(static_cast<int>(sm)));
 }
 
-void Machine::go_on_with_event() {
+int Machine::go_on_with_events(int most) {
+  int done = 1;
+  if (is_upcoming_next())
+    done = go_on_in_periods(most);
+  else
+    go_on_with_sm();
+  if (next_event() >= plan_at_) plan_loads();
+  return done;
+}
+
+void Machine::go_on_with_sm() {
   const double time = order_.time();
   const std::size_t number = order_.sm();
   const auto sm = static_cast<int>(number);
@@ -590,9 +604,10 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
                                    double share) {
   begin_launch(launch, blocks_per_sm, start, 0, program_.launches()[static_cast<std::size_t>(launch)].blocks());
   auto last_call = std::chrono::steady_clock::now();
-  for (int events = 1; next_event() != never; ++events) {
-    go_on_with_event();
-    if (events % events_between_looks != 0) continue;
+  for (int left = events_between_looks; next_event() != never;) {
+    left -= go_on_with_events(left);
+    if (left > 0) continue;
+    left = events_between_looks;
     if (next_event() > give_up_after_) return Error{"the simulation was cancelled", Error::Kind::cancelled};
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();

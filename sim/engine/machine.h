@@ -58,8 +58,9 @@ class Machine {
   /// Begins a launch with its blocks [first, first + count).
   void begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count);
   /// Returns the time of the next event; infinite if none is left.
-  double next_event() const { return order_.time(); }
-  void go_on_with_event();
+  double next_event() const { return is_upcoming_next() ? upcoming_[next_upcoming_].time : order_.time(); }
+  /// Processes the next event, or the next few of at most `most`. Returns how many.
+  int go_on_with_events(int most = 1);
   /// Returns when the last block ended.
   /// Errors  blocks that wait forever
   Result<double> end_launch() const;
@@ -71,6 +72,8 @@ class Machine {
 
   /// Counts the loads after which an SM replayed a recorded stretch.
   std::int64_t replayed_loads() const { return replayed_; }
+  /// Counts those of SMs in a period.
+  std::int64_t loads_in_periods() const { return in_periods_; }
 
  private:
   static constexpr double never = IssueOrder::never;
@@ -126,9 +129,29 @@ class Machine {
     std::int32_t stretch = -1;
     double since = 0;
     bool is_behind = false;
+    // The period that the SM is in since load `first_step` of it; -1: none. Meanwhile only the next_load counters of its blocks
+    // are current, whose sum was `first_load` then.
+    std::int32_t period = -1;
+    std::uint32_t first_step = 0;
+    std::int64_t first_load = 0;
     // Blocks on the SM, since when it has had any, and how long it had some before.
     int blocks = 0;
     double occupied_since = 0, occupied_cycles = 0;
+  };
+  /// The next occurrence of a load of an SM that is in a period.
+  struct UpcomingLoad {
+    double time = 0;
+    const Period::Step* step = nullptr;
+    Resident* block = nullptr;  // null: there is none any more
+    std::uint16_t sm = 0;
+    bool is_last_step = false;     // after its last occurrence the SM leaves the period
+    std::uint32_t times_left = 0;  // occurrences after this one
+    bool comes_before(const UpcomingLoad& other) const { return time < other.time || (time == other.time && sm < other.sm); }
+  };
+  /// A run [begin, end) of positions that equal those `step` entries later, which waited for moments `waited` later.
+  struct Repetition {
+    const OperationStream::Position* positions = nullptr;
+    std::uint32_t step = 0, waited = 0, begin = 0, end = 0;
   };
   void start_block(int sm, Resident& block, double time, WaitCause cause);
   /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
@@ -277,13 +300,51 @@ class Machine {
   double go_on(int sm, double time);
   /// Does the same by replaying stretch `number`.
   double accept(Sm& sm, std::int32_t number, double time);
+  /// Moves the blocks' counters to the end of a stretch, `times` times.
+  static void advance(Sm& sm, const Stretch& stretch, std::uint32_t times = 1) {
+    for (std::size_t i = 0; i < sm.slots.size(); ++i) {
+      sm.slots[i].next_compute += times * stretch.operations_of[i];
+      sm.slots[i].next_signal += times * stretch.signals_of[i];
+    }
+  }
+  void record_stretch(const Stretch& stretch, double time);
   /// Processes the load at `time` and replays the successor of the SM's stretch. Returns false, with the load still to be done, if
   /// there is no successor that fits.
   bool replay(int sm, double time, double& next);
+  /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
+  double land_in_stretch(int sm, Resident& block, std::int32_t number, double time, double landed);
   /// Brings an SM that is behind to the end of its stretch.
   void catch_up(int sm);
   /// Forgets all stretches: from `time` on, doubles have another resolution.
   void begin_binade(double time);
+  /// Processes the next event of an SM that is not in a period.
+  void go_on_with_sm();
+  // SMs in periods: periods.cpp.
+  bool is_upcoming_next() const {
+    const UpcomingLoad& next = upcoming_[next_upcoming_];
+    return next.time < order_.time() || (next.time == order_.time() && next.sm < order_.sm());
+  }
+  /// Processes upcoming loads, at most `most`, while they come next. Returns how many.
+  int go_on_in_periods(int most);
+  /// Fills in what depends on the class of a step's load.
+  void complete_step(Period::Step& step, std::uint32_t op_class);
+  /// Goes to the next upcoming load that still exists.
+  void go_to_next_upcoming();
+  /// Moves load `at`, the last of the ring, to its place. Returns whether it was elsewhere.
+  bool sort_in(std::size_t at);
+  void drop(UpcomingLoad& load);
+  void clear_upcoming();
+  /// Lets SMs enter periods.
+  void plan_loads();
+  /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
+  bool enter_period(std::size_t sm, double cycles);
+  /// Returns how many more times all positions from the present one repeat after one `period`.
+  double repetitions(const Resident& block, const Period::Advance& advance);
+  std::uint32_t repeats_until(const std::vector<OperationStream::Position>& positions, std::uint32_t from, std::uint32_t step,
+                              std::uint32_t waited);
+  /// Brings an SM from its period to the end of the stretch that it is in.
+  void leave_period(std::size_t sm);
+  void leave_all_periods(double time);
   double part_done() const;  // of the running launch, 0..1
 
   const TileProgram& program_;
@@ -315,10 +376,16 @@ class Machine {
   Stretch recorded_;
   double recorded_from_ = 0;
   std::array<const double*, most_stretch_slots> signals_at_start_{};
-  std::int64_t replayed_ = 0;
+  std::int64_t replayed_ = 0, in_periods_ = 0;
   bool is_recording_ = false, is_kept_ = false;
   // Loads that looked for a stretch, those that found one, and loads left that do not look.
   int looked_for_ = 0, found_ = 0, resting_ = 0;
+  // The loads of SMs in periods: a ring in order of time that begins at `next_upcoming_`, with `live_upcoming_` loads and with
+  // gaps. Without loads it is one that never comes.
+  std::vector<UpcomingLoad> upcoming_ = std::vector<UpcomingLoad>(1, UpcomingLoad{.time = never}), entering_;
+  std::size_t next_upcoming_ = 0, live_upcoming_ = 0;
+  double plan_at_ = 0, plan_wait_ = 0;  // when to let SMs enter again, and how long to wait if few do
+  std::vector<Repetition> repetitions_;
   // Schedules of this launch, by block shape.
   std::unordered_map<std::int64_t, std::shared_ptr<const BlockSchedule>> shapes_;
   std::size_t shapes_size_ = 0;

@@ -12,7 +12,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr double reads_remembered = 8;      // window of the mean time between reads of a tile; a power of two, see below
 constexpr double writes_remembered = 2000;  // decay time of HBM's write share, in cycles
 
 /// Returns the cycles per byte; 0 for a rate of 0, which means no limit.
@@ -70,8 +69,9 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       recorder_(recorder),
       tensors_(use.tensors),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
-      ports_(static_cast<std::size_t>(gpu.sm_count)),
-      sides_(sm_sides(gpu)) {
+      ports_(static_cast<std::size_t>(gpu.sm_count)) {
+  const std::vector<int> sides = sm_sides(gpu);
+  for (std::size_t sm = 0; sm < ports_.size() && gpu.l2_partitions >= 2; ++sm) ports_[sm].side = sides[sm];
   if (!gpu.has_l2()) return;
   for (const Tensor tensor : use.tensors) {
     if (l2_merge_cycles_ <= 0) break;
@@ -120,19 +120,18 @@ double MemorySystem::part_writing(double cycle) const {
 
 double MemorySystem::part_looked_up(const TileRef& tile, double cycle) {
   if (l2_merge_cycles_ <= 0) return 1;
-  std::uint64_t key = plane_keys_[tile.tensor.index()][static_cast<std::size_t>(tile.plane)];
-  key = mixed(mixed(key, tile.row), tile.col);
+  if (looked_up_ != tile) {
+    const std::uint64_t plane = plane_keys_[tile.tensor.index()][static_cast<std::size_t>(tile.plane)];
+    looked_up_ = tile;
+    looked_up_key_ = mixed(mixed(plane, tile.row), tile.col);
+  }
+  const std::uint64_t key = looked_up_key_;
   Readers& readers = readers_[key & (readers_.size() - 1)];
   if (readers.key != key) {
     readers = {key, cycle, 0, 0};
     return 1;
   }
-  readers.seen = std::min(readers.seen + 1, reads_remembered);
-  const double differs = cycle - readers.cycle - readers.apart;
-  // Multiplying by the reciprocal of a power of two gives the same bits and is faster than a division.
-  readers.apart += readers.seen == reads_remembered ? differs * (1 / reads_remembered) : differs / readers.seen;
-  readers.cycle = cycle;
-  return readers.apart / (readers.apart + l2_merge_cycles_);
+  return part_of(readers, cycle);
 }
 
 double MemorySystem::cross(int side, double cycle, std::int64_t bytes) {
@@ -170,8 +169,31 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
   }
   const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
-  return {served, hbm_end, access.crossed_bytes != 0 ? far_latency_ : near_latency_, access.hbm_read_bytes,
-          std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_)};
+  const bool hits = cache_ && access.is_hit;
+  if (!hits) hits_ = {};
+  return {served,
+          hbm_end,
+          access.crossed_bytes != 0 ? far_latency_ : near_latency_,
+          access.hbm_read_bytes,
+          std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_),
+          hits};
+}
+
+void MemorySystem::note_hit(int side, const ScheduledAccess& access, const BlockOrigin& origin, const OpClass& op, double arrival) {
+  Hit& hit = hits_[static_cast<std::size_t>(side)];
+  const Planes planes = op.tensor->planes;
+  hit.access = access;
+  hit.plane = planes == Planes::key    ? &BlockOrigin::kv_plane
+              : planes == Planes::mask ? &BlockOrigin::mask_plane
+                                       : &BlockOrigin::plane;
+  hit.plane_number = origin.*hit.plane;
+  hit.follows = op.tensor->rows == origin.axis || op.tensor->cols == origin.axis ? -1 : 0;
+  hit.first = origin.first;
+  hit.readers = &readers_[looked_up_key_ & (readers_.size() - 1)];
+  hit.key = l2_merge_cycles_ > 0 ? looked_up_key_ : hit.readers->key;
+  hit.port_cycles = op.busy_cycles;
+  hit.l2_cycles = static_cast<double>(op.bytes) * l2_read_cycles_per_byte_;
+  hit.arrival = arrival;
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
@@ -181,9 +203,12 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
     if (const DeviceId home = links_->homes().home_of(tile, device_); home != device_)
       return load_from(home, sm, cycle, where.op_class, tile);
   const double port_cycles = op.busy_cycles;
-  const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, port_cycles);
+  Port& port = ports_[static_cast<std::size_t>(sm)];
+  const double port_end = serve(port.in, cycle, port_cycles);
   port_busy_ += port_cycles;
-  const L2Read read = read_l2(sides_[static_cast<std::size_t>(sm)], cycle, op, tile);
+  const int side = port.side;
+  const L2Read read = read_l2(side, cycle, op, tile);
+  if (read.hits) note_hit(side, where, origin, op, read.hbm_end);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
@@ -203,6 +228,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   port_busy_ += op.busy_cycles;
   // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
+  far.hits_ = {};
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
   transfer.hbm_bytes = read.hbm_bytes;
@@ -223,6 +249,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles;
+  hits_ = {};
   const double l2_cycles = bytes * (op.kind == OpKind::reduce_add ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
   const double port_end = serve(port.out, cycle, port_cycles);
   // A write delays later reads by the read time that it costs. Writes wait only for writes.
@@ -232,7 +259,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   l2_write_busy_ += l2_cycles;
   double hbm_end = 0, streams = std::max(port_cycles, l2_cycles);
   if (cache_) {
-    const int side = sides_[static_cast<std::size_t>(sm)];
+    const int side = port.side;
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
     if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, cache_->read(tile, side).hbm_read_bytes);
     l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
@@ -33,6 +34,12 @@ struct Transfer {
   double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
   std::int64_t hbm_bytes = 0;         // bytes read from HBM for it
   WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2 or hbm (bandwidth)
+};
+
+/// A load of a tile that hits in the L2 as the load before it did.
+struct RepeatedLoad {
+  double start = 0, busy_end = 0;  // when its bytes occupy the SM's port
+  double end = 0, streams = 0;     // as of a Transfer
 };
 
 /// The work of HBM up to a moment.
@@ -57,6 +64,24 @@ class MemorySystem {
   void join(DeviceId device, DeviceLinks& links);
 
   Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
+  /// Returns whether a load is of the same tile as the previous one on its side of the L2, and hits.
+  bool is_repeated(int sm, const ScheduledAccess& access, const BlockOrigin& origin) const {
+    const Hit& hit = hits_[static_cast<std::size_t>(ports_[static_cast<std::size_t>(sm)].side)];
+    return hit.access.is_same_tile(access) && origin.*hit.plane == hit.plane_number &&
+           ((hit.first ^ origin.first) & hit.follows) == 0 && hit.readers->key == hit.key;
+  }
+  /// Processes a load for which is_repeated(), but does not record it.
+  RepeatedLoad load_again(int sm, double cycle) {
+    Port& port = ports_[static_cast<std::size_t>(sm)];
+    const Hit& hit = hits_[static_cast<std::size_t>(port.side)];
+    const double port_end = serve(port.in, cycle, hit.port_cycles);
+    port_busy_ += hit.port_cycles;
+    const double l2_cycles = hit.l2_cycles * (l2_merge_cycles_ > 0 ? part_of(*hit.readers, cycle) : 1);
+    const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
+    l2_read_busy_ += l2_cycles;
+    return {port_end - hit.port_cycles, port_end, std::max(std::max(port_end, l2_end) + near_latency_, hit.arrival),
+            std::max(hit.port_cycles, l2_cycles)};
+  }
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 
   /// Return the bytes in the L2, and the dirty ones among them.
@@ -71,11 +96,23 @@ class MemorySystem {
  private:
   struct Port {
     double in = 0, out = 0;  // when each direction is free
+    int side = 0;            // L2 partition next to its SM
   };
+  static constexpr double reads_remembered = 8;  // window of the mean time between reads of a tile; a power of two, see part_of()
   struct Readers {
     std::uint64_t key = ~std::uint64_t{0};  // tile
     double cycle = 0;                       // its latest read
     double apart = 0, seen = 0;             // mean cycles between two reads, over `seen` reads
+  };
+  /// The latest load through a side of the L2, if it hit. It only takes time, and a repetition of it takes the same.
+  struct alignas(64) Hit {
+    ScheduledAccess access{.op_class = ~0U};  // of no class: none
+    std::int32_t BlockOrigin::*plane = &BlockOrigin::plane;
+    std::int32_t plane_number = 0, first = 0;
+    std::int32_t follows = 0;    // -1 if the tile depends on the first row of the block, otherwise 0
+    Readers* readers = nullptr;  // of the tile, if its key is still this one
+    std::uint64_t key = 0;
+    double port_cycles = 0, l2_cycles = 0, arrival = 0;
   };
   /// The timing of an L2 read before the SM's port.
   struct L2Read {
@@ -84,6 +121,7 @@ class MemorySystem {
     double latency = 0;
     std::int64_t hbm_bytes = 0;
     double streams = 0;  // of its cycles, those in which its own bytes cross
+    bool hits = false;   // nothing moved in the L2 or into it
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& tile);
   /// Loads a tile from another device, over the link.
@@ -101,6 +139,17 @@ class MemorySystem {
   /// Returns the share of a read that needs its own L2 look-up. Reads of a line within l2.merge_cycles share one; the share assumes
   /// that reads arrive at random, at the mean rate of the latest reads of the tile.
   double part_looked_up(const TileRef& tile, double cycle);
+  /// Returns the same for a tile that was read before.
+  double part_of(Readers& readers, double cycle) const {
+    readers.seen = std::min(readers.seen + 1, reads_remembered);
+    const double differs = cycle - readers.cycle - readers.apart;
+    // Multiplying by the reciprocal of a power of two gives the same bits and is faster than a division.
+    readers.apart += readers.seen == reads_remembered ? differs * (1 / reads_remembered) : differs / readers.seen;
+    readers.cycle = cycle;
+    return readers.apart / (readers.apart + l2_merge_cycles_);
+  }
+  /// Notes a load that hit, so that the next one of the same tile is a repetition of it.
+  void note_hit(int side, const ScheduledAccess& access, const BlockOrigin& origin, const OpClass& op, double arrival);
 
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, l2_add_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // read time that a write costs
@@ -117,7 +166,9 @@ class MemorySystem {
   std::vector<Port> ports_;
   std::vector<Readers> readers_ = std::vector<Readers>(1 << 12);     // the latest tiles, by the lower bits of their key
   std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // hash of tensor and plane, the first part of a key
-  std::vector<int> sides_;                                           // L2 partition next to each SM
+  TileRef looked_up_;                                                // the latest tile, and its key
+  std::uint64_t looked_up_key_ = 0;
+  std::array<Hit, 2> hits_;
   DeviceId device_;
   DeviceLinks* links_ = nullptr;  // null on a single device
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;

@@ -2,6 +2,7 @@
 #include "sim/engine/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilescope {
 
@@ -93,7 +94,25 @@ std::size_t Recorder::grow(double time) {
   return bin;
 }
 
+bool Recorder::move_groups(std::int64_t bin, double time) {
+  if (data_.exact) return false;
+  add_up_groups();
+  if (bin_of(time) != static_cast<std::size_t>(bin)) return false;
+  const bool is_last = static_cast<std::size_t>(bin) + 1 == counts_.size();
+  group_bin_ = is_last ? bin - 1 : bin;
+  return true;
+}
+
+void Recorder::add_up_groups() {
+  for (Group& group : groups_)
+    for (const std::int64_t bin : {group_bin_, group_bin_ + 1})
+      if (const std::uint32_t times = std::exchange(group.times[bin & 1], 0); times > 0)
+        for (const auto& [op_class, count] : group.counts) counts_[static_cast<std::size_t>(bin)][op_class] += times * count;
+}
+
 void Recorder::merge_bins() {
+  add_up_groups();
+  group_bin_ = -2;
   TimeBins& bins = data_.bins;
   bins.width *= 2;
   bins_a_cycle_ /= 2;
@@ -201,6 +220,7 @@ void Recorder::drop_events() {
 TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const TensorBytes& resident,
                            const TensorBytes& dirty) {
   const std::size_t last = bin_of(end);
+  add_up_groups();
   spread_counts();
   fill_l2(last + 1, resident, dirty);
   // grow() makes bins in advance; drop the unused ones.

@@ -9,7 +9,9 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/schedule.h"
@@ -53,7 +55,37 @@ class Recorder {
   }
   /// Returns whether operations from `start` to `end` lie in the bin of the last one, so that counting them is enough.
   bool is_near(double start, double end) const { return start >= near_begin_ && end < near_end_; }
+  /// Does the same after a move to the bin of `end`, unless events are still kept.
+  bool move_near(double start, double end) {
+    if (is_near(start, end)) return true;
+    if (data_.exact) return false;
+    come_near(bin_of(end));
+    return start >= near_begin_;
+  }
   void count_near(std::uint32_t op_class, std::uint32_t count) { near_counts_[op_class] += count; }
+  /// Operations that come together. They are counted together while they lie in one bin.
+  struct Group {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;  // class and number
+    std::array<std::uint32_t, 2> times{};                         // in even and in odd bins, not added to the counts of bins yet
+  };
+  /// Makes a group of classes below `counted_classes`. It exists until forget_groups().
+  Group* add_group(std::vector<std::pair<std::uint32_t, std::uint32_t>> counts) {
+    return &groups_.emplace_back(Group{std::move(counts), {}});
+  }
+  void forget_groups() {
+    add_up_groups();
+    groups_.clear();
+  }
+  /// Counts a group whose operations begin from `start` on and are over at `end`. Returns false if they do not lie in one bin, or
+  /// if each must be recorded on its own.
+  bool count_group(Group& group, double start, double end) {
+    const auto bin = static_cast<std::int64_t>(start * bins_a_cycle_);
+    if (bin != static_cast<std::int64_t>(end * bins_a_cycle_)) return false;
+    if (static_cast<std::uint64_t>(bin - group_bin_) > 1) [[unlikely]]
+      if (!move_groups(bin, end)) return false;
+    ++group.times[bin & 1];
+    return true;
+  }
   void traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams = 0);
   /// Record the contents of the L2 before and after an access at `time`.
   void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
@@ -72,6 +104,9 @@ class Recorder {
     const auto bin = static_cast<std::size_t>(time * bins_a_cycle_);
     return bin < data_.bins.traffic.size() ? bin : grow(time);
   }
+  /// Lets groups be counted in bin `bin`, that of `time`. Returns false if events are still kept, or if the bins have changed.
+  bool move_groups(std::int64_t bin, double time);
+  void add_up_groups();
   std::size_t grow(double time);
   void merge_bins();
   void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams);
@@ -94,6 +129,8 @@ class Recorder {
   std::vector<Counts> counts_;  // by bin
   double near_begin_ = 0, near_end_ = -1;
   std::uint32_t* near_counts_ = nullptr;
+  std::deque<Group> groups_;
+  std::int64_t group_bin_ = -2;  // groups are counted in this bin and in the next one
   int focus_sm_;
   double bins_a_cycle_ = 0;
   std::size_t l2_bin_ = 0;     // first bin without L2 contents

@@ -146,19 +146,20 @@ double Machine::go_on(int sm_index, double time) {
   return next;
 }
 
-double Machine::accept(Sm& sm, std::int32_t number, double time) {
-  const Stretch& stretch = stretches_[number];
-  if (recorder_.is_near(time + stretch.first, time + stretch.last)) {
+void Machine::record_stretch(const Stretch& stretch, double time) {
+  if (recorder_.move_near(time + stretch.first, time + stretch.last)) {
     for (std::uint32_t i = 0; i < stretch.class_count; ++i)
       recorder_.count_near(stretch.counts[i].op_class, stretch.counts[i].count);
   } else {
     for (const StretchOperation& op : stretch.operations)
       recorder_.operation(op.op_class, time + op.from, time + op.to, time + op.to);
   }
-  for (std::size_t i = 0; i < sm.slots.size(); ++i) {
-    sm.slots[i].next_compute += stretch.operations_of[i];
-    sm.slots[i].next_signal += stretch.signals_of[i];
-  }
+}
+
+double Machine::accept(Sm& sm, std::int32_t number, double time) {
+  const Stretch& stretch = stretches_[number];
+  record_stretch(stretch, time);
+  advance(sm, stretch);
   ++replayed_;
   ++found_;
   sm.stretch = number;
@@ -184,19 +185,23 @@ bool Machine::replay(int sm_index, double time, double& next) {
     return false;
   }
   Resident& block = sm.slots[loading];
+  const double landed = memory_.load(sm_index, time, block.loads[block.next_load], block.origin).end;
+  next = land_in_stretch(sm_index, block, successor, time, landed);
+  return true;
+}
+
+double Machine::land_in_stretch(int sm_index, Resident& block, std::int32_t number, double time, double landed) {
+  Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
+  const Stretch& stretch = stretches_[number];
   const std::uint32_t at = block.next_load++;
-  const ScheduledAccess& access = block.loads[at];
-  const Transfer transfer = memory_.load(sm_index, time, access, block.origin);
-  const Stretch& stretch = stretches_[successor];
-  double landed = transfer.end;
-  if (builder_.timings()[access.op_class].smem_cycles > 0)
-    landed = std::max(landed, time + stretch.key.copies_free + gpu_.l2_latency_cycles);
-  note_landing(block, at, builder_.timings()[access.op_class], landed);
+  const OpTiming& timing = builder_.timings()[block.loads[at].op_class];
+  const Transfer transfer{.end = landed};  // the rest is for blocks in focus
+  if (timing.smem_cycles > 0) landed = std::max(landed, time + stretch.key.copies_free + gpu_.l2_latency_cycles);
+  note_landing(block, at, timing, landed);
   if (is_in_time(sm, stretch, time)) {
     block.issued = time;
     block.drained = std::max(block.drained, landed);
-    next = accept(sm, successor, time);
-    return true;
+    return accept(sm, number, time);
   }
   --block.next_load;
   catch_up(sm_index);
@@ -204,8 +209,7 @@ bool Machine::replay(int sm_index, double time, double& next) {
   land(sm_index, block, time, at, transfer);
   refresh(sm, block);
   sm.stretch = -1;
-  next = run_ahead(sm_index);
-  return true;
+  return run_ahead(sm_index);
 }
 
 void Machine::catch_up(int sm_index) {
@@ -236,10 +240,12 @@ void Machine::catch_up(int sm_index) {
 }
 
 void Machine::begin_binade(double time) {
+  leave_all_periods(time);
   for (std::size_t sm = 0; sm < sms_.size(); ++sm) {
     catch_up(static_cast<int>(sm));
     sms_[sm].stretch = -1;
   }
+  recorder_.forget_groups();
   stretches_.clear(sms_.front().slots.size());
   binade_end_ = 1;
   while (binade_end_ <= time) binade_end_ *= 2;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -97,9 +98,17 @@ struct ScheduledOp {
 /// domain's first row. So all blocks of one shape share a schedule.
 struct ScheduledAccess {
   std::int32_t plane = 0, row = 0, col = 0;
-  std::int32_t after = 0;  // load: the moment that it waits for
   std::uint32_t op_class = 0;
+  std::int32_t after = 0;  // load: the moment that it waits for
+
+  bool is_same_tile(const ScheduledAccess& other) const {
+    std::array<std::uint64_t, 2> a{}, b{};  // two words are faster to compare than four members
+    std::memcpy(a.data(), this, sizeof(a));
+    std::memcpy(b.data(), &other, sizeof(b));
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+  }
 };
+static_assert(offsetof(ScheduledAccess, after) == 16);
 
 /// The origin of a block's accesses, which turns those of a schedule into tiles.
 struct BlockOrigin {

@@ -5,12 +5,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace tilescope {
 
 namespace {
 
+constexpr std::size_t most_periods = 1024;
 constexpr std::size_t most_numbered = 1 << 20;  // operations of a stream; the positions of longer ones are not numbered
 static_assert(offsetof(StretchKey, slots) + most_stretch_slots * sizeof(StretchSlot) == sizeof(StretchKey));
 
@@ -85,6 +87,7 @@ void StretchPositions::add(BlockSchedule& schedule) {
 void StretchTable::clear(std::size_t slots) {
   key_words_ = (offsetof(StretchKey, slots) + slots * sizeof(StretchSlot)) / sizeof(std::uint64_t);
   stretches_.clear();
+  periods_.clear();
   table_.assign(64, -1);
 }
 
@@ -104,6 +107,69 @@ std::int32_t StretchTable::add(Stretch stretch) {
     table_[at] = static_cast<std::int32_t>(i);
   }
   return static_cast<std::int32_t>(stretches_.size()) - 1;
+}
+
+std::int32_t StretchTable::period_of(std::int32_t number) {
+  Stretch& first = (*this)[number];
+  if (first.period >= 0 || periods_.size() == most_periods) return first.period;
+  std::vector<std::int32_t> circle;
+  for (std::int32_t next = number; next != number || circle.empty(); next = (*this)[next].successor) {
+    if (next < 0 || circle.size() == Period::most_steps / 2) return -1;
+    circle.push_back(next);
+  }
+  Period period;
+  while (period.steps.size() < Period::least_steps) {
+    std::int32_t before = circle.back();
+    for (const std::int32_t each : circle) {
+      const Stretch& stretch = (*this)[each];
+      const std::uint32_t slot = (*this)[std::exchange(before, each)].next_slot;
+      period.steps.push_back({.stretch = each,
+                              .slot = slot,
+                              .cycles = stretch.cycles,
+                              .slack = std::numeric_limits<double>::infinity(),
+                              .first = stretch.first,
+                              .last = stretch.last,
+                              .copies_free = stretch.key.copies_free});
+      period.cycles += stretch.cycles;
+      period.latest = std::max(period.latest, stretch.latest);
+      ++period.advance[slot].loads;
+      for (std::size_t i = 0; i < most_stretch_slots; ++i) {
+        period.advance[i].operations += stretch.operations_of[i];
+        period.advance[i].signals += stretch.signals_of[i];
+      }
+    }
+  }
+  for (Period::Step& step : period.steps) step.period = period.cycles;
+  if (period.cycles <= 0 || !set_slack(period)) return -1;
+  for (std::uint32_t step = 0; step < circle.size(); ++step) {
+    (*this)[circle[step]].period = static_cast<std::int32_t>(periods_.size());
+    (*this)[circle[step]].step = step;
+  }
+  periods_.push_back(std::move(period));
+  return first.period;
+}
+
+bool StretchTable::set_slack(Period& period) const {
+  const std::size_t count = period.steps.size();
+  for (std::size_t at = 0; at < count; ++at) {
+    const Stretch& stretch = stretches_[static_cast<std::size_t>(period.steps[at].stretch)];
+    for (std::size_t i = 0; i < stretch.deadline_count; ++i) {
+      const StretchDeadline& deadline = stretch.deadlines[i];
+      std::int32_t loads = 0;
+      double cycles = 0;
+      // `moment` says how many loads of the block ago: -1 for the latest.
+      std::size_t back = 0;
+      for (; back < Period::least_steps; ++back) {
+        const std::size_t from = (at + count - back) % count;
+        if (back > 0) cycles += period.steps[from].cycles;
+        if (period.steps[from].slot != deadline.slot || --loads != deadline.moment) continue;
+        period.steps[from].slack = std::min(period.steps[from].slack, cycles + deadline.time);
+        break;
+      }
+      if (back == Period::least_steps) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tilescope

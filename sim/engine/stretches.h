@@ -9,6 +9,12 @@
 //
 // The landing times of bytes are not part of the key. A stretch is replayed only if its bytes land before it looks for them.
 // Everything that SMs share is still processed load by load, in order of time.
+//
+// Stretches that follow one another in a circle form a period. While its blocks' operations repeat, an SM passes through a period
+// again and again, so the times of its loads are known in advance:
+//
+//   load ─ stretch 3 ─ load ─ stretch 7 ─ load ─ stretch 4 ─┐
+//    └──────────────────────────────────────────────────────┘
 #pragma once
 
 #include <array>
@@ -17,6 +23,7 @@
 #include <vector>
 
 #include "sim/core/large_pages.h"
+#include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
 
 namespace tilescope {
@@ -86,8 +93,10 @@ struct Stretch {
   double cycles = 0;            // until the next load
   std::uint32_t next_slot = 0;  // block of the next load
   std::int32_t successor = -1;  // the stretch that followed last time
-  double latest = 0;            // latest of all times in it
-  double first = 0, last = 0;   // first and last moment that a pipe is occupied
+  std::int32_t period = -1;     // a period that it is part of, and its place there
+  std::uint32_t step = 0;
+  double latest = 0;           // latest of all times in it
+  double first = 0, last = 0;  // first and last moment that a pipe is occupied
   std::uint32_t deadline_count = 0, class_count = 0;
   std::array<std::uint16_t, most_stretch_slots> operations_of{}, signals_of{};
   std::array<Count, most_counts> counts{};  // operations by class
@@ -95,6 +104,32 @@ struct Stretch {
   StretchKey key;
   StretchKey end;  // the state of the SM at its end
   std::vector<StretchOperation> operations;
+};
+
+/// A circle of stretches.
+struct Period {
+  /// Limits of the number of steps. A short circle is passed several times, so that bytes are waited for within `least_steps`.
+  static constexpr std::size_t least_steps = 16, most_steps = 64;
+  /// A load and the stretch that it begins.
+  struct Step {
+    std::int32_t stretch = 0;
+    std::uint32_t slot = 0;                       // block of the load
+    double cycles = 0;                            // until the next load
+    double slack = 0;                             // cycles within which the bytes must land
+    double period = 0;                            // until the same load of the next period
+    double first = 0, last = 0, copies_free = 0;  // of the stretch
+    bool copies = false, follows = false;         // see Machine::note_landing()
+    Recorder::Group* group = nullptr;             // the load and the operations of the stretch
+  };
+  /// What a block passes through in a period.
+  struct Advance {
+    std::uint32_t operations = 0, loads = 0, signals = 0;
+  };
+  std::vector<Step> steps;
+  std::array<Advance, most_stretch_slots> advance{};
+  bool is_complete = false;  // the steps' loads are known
+  double cycles = 0;
+  double latest = 0;  // latest of all times in its stretches, each relative to the start of its stretch
 };
 
 /// The stretches of one binade, by key.
@@ -107,10 +142,17 @@ class StretchTable {
   std::int32_t find(const StretchKey& key) const;
   std::int32_t add(Stretch stretch);
   Stretch& operator[](std::int32_t number) { return stretches_[static_cast<std::size_t>(number)]; }
+  /// Returns the number of the period of a stretch; -1 if none is known. A new period is made from the successors.
+  std::int32_t period_of(std::int32_t number);
+  Period& period(std::int32_t number) { return periods_[static_cast<std::size_t>(number)]; }
 
  private:
+  /// Sets the slack of all steps. Returns false if bytes are waited for too long after their load.
+  bool set_slack(Period& period) const;
+
   std::size_t key_words_ = 0;  // words of a key that are in use
   LargeVector<Stretch> stretches_;
+  std::vector<Period> periods_;
   std::vector<std::int32_t> table_ = std::vector<std::int32_t>(64, -1);  // open addressing, a power of two
 };
 

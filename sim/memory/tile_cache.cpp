@@ -2,6 +2,7 @@
 #include "sim/memory/tile_cache.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tilescope {
 
@@ -241,9 +242,13 @@ std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_byte
   const std::int64_t each = entry.geometry.sectors_each;
   std::int64_t too_few = 0;
   if (each != 0 && each != TileGeometry::uneven) too_few = (least_bytes - 1) / ((two_ ? each / 2 + each % 2 : each) * sector_size);
-  for (; too_few > 0 && left != 0; --too_few) {
-    slices |= left & (~left + 1);
-    left &= left - 1;
+  while (too_few > 0 && left != 0) {
+    const int first = std::countr_zero(left);
+    const std::int64_t run = std::min<std::int64_t>(too_few, std::countr_one(left >> first));
+    const std::uint64_t taken = ~std::uint64_t{0} >> (64 - run) << first;
+    slices |= taken;
+    left &= ~taken;
+    too_few -= run;
   }
   while (left != 0 && (slices == 0 || bytes(entry, number & 3, slices) < least_bytes)) {
     slices |= left & (~left + 1);
@@ -273,6 +278,7 @@ std::int64_t TileCache::fetch_home(std::uint32_t number, std::uint64_t slices) {
 }
 
 void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
+  latest_ = {};
   if (!two_) {
     result.hbm_read_bytes += fetch_home(entry * 4, slices);
     return shrink(set_of(entry * 4));
@@ -293,20 +299,26 @@ void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uin
   shrink(of_near);
 }
 
-TileAccess TileCache::read(const TileRef& tile, int side) {
+TileAccess TileCache::read_through(const TileRef& tile, std::uint32_t from) {
   TileAccess result;
+  result.is_hit = true;
   missed_.clear();
-  const std::uint32_t from = two_ ? static_cast<std::uint32_t>(side) : 0;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
     const std::uint32_t entry = find_or_create(key), home = entry * 4 + from * 2;
     result.arrival = std::max(result.arrival, arrivals_[entry]);
     const Node* const nodes = &nodes_[entry].at[from * 2];
-    if (!two_ || (slices & ~(nodes[0].present & nodes[1].present)) != 0) return read_missing(entry, slices, from, result);
+    if ((slices & ~nodes[0].present) != 0 || (two_ && (slices & ~nodes[1].present) != 0)) {
+      result.is_hit = false;
+      return read_missing(entry, slices, from, result);
+    }
     // The common case: everything is present on the reading side.
     Set& set = set_of(home);
+    if (!two_) return touch(home, set);
+    if (set.recent.head == home + 1 && node(home + 1).next == home) return;
     touch(home, set);
     touch(home + 1, set);
   });
+  if (result.is_hit) latest_[from] = {tile, result.arrival};
   return result;
 }
 
@@ -331,6 +343,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
 }
 
 std::int64_t TileCache::write(const TileRef& tile, int side) {
+  latest_ = {};
   std::int64_t crossed = 0;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
     const std::uint32_t home = find_or_create(key) * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);

@@ -27,6 +27,7 @@ namespace tilescope {
 struct TileAccess {
   std::int64_t hbm_read_bytes = 0;
   std::int64_t crossed_bytes = 0;  // over the fabric, to the reading side
+  bool is_hit = false;             // nothing was fetched, and only the order of last use changed
   double arrival = 0;              // when the latest HBM fetch of these tiles arrives; a hit on bytes in flight waits for it
 };
 
@@ -44,7 +45,11 @@ class TileCache {
   /// `capacity` is the total of all partitions. More than two `partitions` count as two.
   TileCache(const TileMap& map, Bytes capacity, int partitions, CachePolicy policy = {});
 
-  TileAccess read(const TileRef& tile, int side);
+  TileAccess read(const TileRef& tile, int side) {
+    const std::uint32_t from = two_ ? static_cast<std::uint32_t>(side) : 0;
+    if (const Latest& latest = latest_[from]; latest.tile == tile) return {.is_hit = true, .arrival = latest.arrival};
+    return read_through(tile, from);
+  }
   /// Writes whole sectors, so nothing is fetched. Returns the bytes that cross the fabric to the other side.
   std::int64_t write(const TileRef& tile, int side);
   /// Sets the arrival time of the bytes that the last read() missed.
@@ -75,6 +80,12 @@ class TileCache {
   };
   struct List {
     std::uint32_t head = none, tail = none;  // node number: entry * 4 + k
+  };
+  /// The latest read through a partition, if it hit. Blocks in step read a tile one after the other, and from the second read on
+  /// the tile is the most recently used one already.
+  struct Latest {
+    TileRef tile;
+    double arrival = 0;
   };
   struct Set {
     List recent, dirty;  // only home nodes can be dirty
@@ -124,6 +135,7 @@ class TileCache {
   /// Writes the dirty slices of a home node back to HBM; they stay in the cache, clean.
   void clean(std::uint32_t number);
   void write_home(std::uint32_t number, std::uint64_t slices);
+  TileAccess read_through(const TileRef& tile, std::uint32_t from);
   /// Reads slices that are not all present on the reading side.
   void read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Fetches the slices that home node `number` lacks from HBM; returns their bytes.
@@ -149,6 +161,7 @@ class TileCache {
   TensorBytes resident_{}, dirty_{}, evicted_{};
   bool any_evicted_ = false;
   std::vector<std::uint32_t> missed_;
+  std::array<Latest, 2> latest_;
 };
 
 }  // namespace tilescope
