@@ -8,7 +8,7 @@
 
 namespace tilescope {
 
-enum class CenterView : std::uint8_t { stage, roofline, fit, sweep, what_if, compare, validate, mask, banks };
+enum class CenterView : std::uint8_t { stage, roofline, fit, sweep, what_if, compare, validate, mask, banks, ladder };
 
 struct CenterViewInfo {
   CenterView view;

@@ -279,17 +279,22 @@ void Derived::ask_for_next_values() {
 }
 
 void Derived::ask_for_history(std::size_t slot, const BlockKey& key) {
-  if (histories_under_way_[slot] == key) return;
+  if (histories_under_way_[slot] == key || at_fault_ == key) return;
   histories_under_way_[slot] = key;
   const InputSource source = requested_.fitting_inputs(key.simulation->request.problem);
   worker_.submit(Queue::shown, slots::first_history + static_cast<int>(slot), WorkKind::values,
                  [this, slot, key, source](const Progress& progress) -> Worker::Deliver {
                    auto made = run_block(*key.simulation->program, source, key.launch, key.block, progress);
-                   return [this, slot, key, history = made ? *made : nullptr] {
-                     if (histories_under_way_[slot] != key) return;  // asked for something else meanwhile
-                     histories_under_way_[slot].reset();
-                     if (history) histories_.put(key, history);
-                   };
+                   return
+                       [this, slot, key, history = made ? *made : nullptr,
+                        error = made || made.error().kind == Error::Kind::cancelled ? std::nullopt : std::optional(made.error())] {
+                         if (histories_under_way_[slot] != key) return;  // asked for something else meanwhile
+                         histories_under_way_[slot].reset();
+                         if (history) histories_.put(key, history);
+                         if (!error) return;
+                         at_fault_ = key;
+                         fault_ = error;
+                       };
                  });
 }
 
@@ -301,6 +306,7 @@ void Derived::forget_values() {
 }
 
 void Derived::forget_requests() {
+  at_fault_.reset();
   for (auto& under_way : histories_under_way_) under_way.reset();
   for (auto& under_way : planes_under_way_) under_way.reset();
   for (auto& under_way : timelines_under_way_) under_way.reset();
@@ -326,6 +332,7 @@ void Derived::show_values(std::size_t i) {
 
 /// The values of the blocks that are shown, then of the block that comes next on the same SM, so that stepping finds them ready.
 void Derived::ask(Workspace& workspace) {
+  if (fault_) workspace.message = ControlMessage{"score", *std::exchange(fault_, std::nullopt)};
   for (std::size_t i = 0; i < shown_.size(); ++i) {
     show_timeline(i);
     show_plane(i);

@@ -11,6 +11,7 @@
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/slots.h"
+#include "sim/programs/programs.h"
 
 namespace tilescope {
 
@@ -153,6 +154,9 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
     case CenterView::sweep:
       ask_sweep(asked);
       break;
+    case CenterView::ladder:
+      ask_ladder(asked);
+      break;
     default:  // the other views show one run
       break;
   }
@@ -220,6 +224,39 @@ void Studies::ask_what_if(SimulationRequest real) {
                                    [&](double) { return progress(fraction()); });
       if (!made) return false;
       study->change([&](WhatIfTable& result) { (index == 0 ? result.base : result.rows[index - 1].outcome) = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
+}
+
+void Studies::ask_ladder(SimulationRequest asked) {
+  asked.algorithm = ladder().front().id;
+  asked.problem.pass = Pass::forward;
+  asked.tile.reset();
+  asked.key_order = KeyOrder::ascending;
+  const auto make = [&] {
+    LadderStudy study{asked, {}};
+    for (const LadderStep& step : ladder()) study.rungs.push_back({std::string(step.id), std::string(step.over), {}});
+    return study;
+  };
+  ladder_ = find_or_make(ladders_, asked, make, [](const LadderStudy&) { return true; });
+  shown_ = ladder_.get();
+  const auto now = ladder_->read();
+  if (now->done() == now->rungs.size()) return;
+  begin(shown_, WorkKind::ladder, [study = ladder_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto asked_of = study->read();
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < asked_of->rungs.size(); ++i)
+      if (!asked_of->rungs[i].outcome) order.push_back(i);
+    on_cores(order, threads, [&](std::size_t index) {
+      SimulationRequest request = asked_of->of;
+      request.algorithm = asked_of->rungs[index].algorithm;
+      auto made = simulate_outcome(request, [&](double) {
+        return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
+      });
+      if (!made) return false;
+      study->change([&](LadderStudy& result) { result.rungs[index].outcome = std::move(*made); });
       return true;
     });
     return {};
@@ -376,6 +413,7 @@ StudyView Studies::view() const {
   if (what_if_) view.what_if = what_if_->read();
   if (fit_) view.fit = fit_->read();
   if (sweep_) view.sweep = sweep_->read();
+  if (ladder_) view.ladder = ladder_->read();
   view.limit = limit_;
   view.exactness = exactness_;
   view.sweep_choice = choice_;

@@ -4,10 +4,12 @@
 //   panels
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +41,19 @@ struct RooflineStudy {
   bool complete = false;
 };
 
+/// One program of the ladder to Hopper on the problem that is shown.
+struct LadderRung {
+  std::string algorithm, over;     // over: the program that it adds an idea to; empty: none
+  std::optional<Outcome> outcome;  // none: not simulated yet
+};
+struct LadderStudy {
+  SimulationRequest of;  // its algorithm and tile are those of each rung
+  std::vector<LadderRung> rungs;
+  std::size_t done() const {
+    return static_cast<std::size_t>(std::ranges::count_if(rungs, [](const LadderRung& rung) { return rung.outcome.has_value(); }));
+  }
+};
+
 /// What is plotted: both directions of HBM, both of the SMs' links to the L2, or time.
 enum class SweepQuantity : std::uint8_t { hbm, sm_link, time };
 
@@ -59,6 +74,7 @@ struct StudyView {
   std::shared_ptr<const RooflineStudy> roofline;
   std::shared_ptr<const WhatIfTable> what_if;
   std::shared_ptr<const FitMaps> fit;
+  std::shared_ptr<const LadderStudy> ladder;
   std::shared_ptr<const NextLimit> limit;      // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
@@ -124,6 +140,7 @@ class Studies {
   void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
   void ask_what_if(SimulationRequest real);
   void ask_fit(const SimulationRequest& asked);
+  void ask_ladder(SimulationRequest asked);
   void ask_sweep(const SimulationRequest& asked);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
 
@@ -145,10 +162,12 @@ class Studies {
   Recent<RooflineStudy> rooflines_;
   Recent<WhatIfTable> what_ifs_;
   Recent<FitMaps> fits_;
+  Recent<LadderStudy> ladders_;
   Recent<SweepResult> sweeps_;
   std::shared_ptr<Growing<RooflineStudy>> roofline_;
   std::shared_ptr<Growing<WhatIfTable>> what_if_;
   std::shared_ptr<Growing<FitMaps>> fit_;
+  std::shared_ptr<Growing<LadderStudy>> ladder_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
 };
 

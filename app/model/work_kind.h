@@ -18,6 +18,7 @@ enum class WorkKind : std::uint8_t {
   roofline,
   variants,
   fit_maps,
+  ladder,
   next_limit,
   sweep,
   pinned,

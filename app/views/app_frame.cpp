@@ -66,8 +66,8 @@ bool is_withheld(const View& view) {
 
 /// Returns true for panels that can scroll.
 bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "compare" ||
-         id == "validate" || id == "presenter" || id == "lesson";
+  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "ladder" ||
+         id == "compare" || id == "validate" || id == "presenter" || id == "lesson";
 }
 
 /// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
@@ -75,7 +75,7 @@ ImVec2 least_content(std::string_view id) {
   if (id == "softmax") return {190, 0};
   if (id == "lesson") return {180, 0};
   if (id == "what_if") return {430, 0};
-  if (id == "fit") return {500, 0};
+  if (id == "fit" || id == "ladder") return {500, 0};
   if (id == "compare") return {380, 0};
   if (id == "roofline" || id == "sweep" || id == "banks") return {500, 385};  // room for a plot below the text
   if (id == "validate") return {310, 0};                                      // its switches

@@ -21,6 +21,7 @@ std::span<const PanelInfo> panel_table() {
       {"validate", "Validate", &draw_validate_panel},
       {"mask", "Mask", &draw_mask_panel},
       {"banks", "Banks", &draw_banks_panel},
+      {"ladder", "Ladder", &draw_ladder_panel},
       {"presenter", "Presenter", &draw_presenter_panel},
       {"lesson", "Lesson", &draw_lesson_panel},
   };

@@ -21,6 +21,7 @@ void draw_compare_panel(const View& view, Commands& commands);
 void draw_validate_panel(const View& view, Commands& commands);
 void draw_mask_panel(const View& view, Commands& commands);
 void draw_banks_panel(const View& view, Commands& commands);
+void draw_ladder_panel(const View& view, Commands& commands);
 /// Notes, the next scene and the time, for the presenter's own window.
 void draw_presenter_panel(const View& view, Commands& commands);
 /// Beside the stage while a lesson is open.

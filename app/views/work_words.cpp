@@ -32,6 +32,8 @@ const char* words_of(WorkKind kind) {
       return tr("simulating the variants");
     case WorkKind::fit_maps:
       return tr("simulating the tile maps");
+    case WorkKind::ladder:
+      return tr("simulating the rungs");
     case WorkKind::next_limit:
       return tr("simulating without the bottleneck");
     case WorkKind::sweep:

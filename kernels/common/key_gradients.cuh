@@ -1,5 +1,5 @@
-// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; dQ is added to fp32 sums in
-// memory.
+// Device code of a block that owns a key tile: dK and dV stay in registers while query tiles pass by; where the shape says so, dQ
+// is added to fp32 sums in memory.
 //
 //   S and P are computed transposed: a warp owns 32 keys, so its P^T and dS^T are left operands of dV += P^T dO and dK += dS^T Q
 //   as they leave the tensor cores. With d = 128 two warps share 32 keys: each computes half of the queries, keeps half of the

@@ -22,6 +22,7 @@
 #include "kernels/flex/nvrtc_library.h"
 #include "kernels/flex_backward/flex_backward_arguments.h"
 #include "kernels/hopper_flex/hopper_flex_arguments.h"
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/block_mask.h"
 #include "sim/programs/kernel_needs.h"
@@ -284,10 +285,15 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   }
   std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.flex.scalars);
   cost.lists_seconds = seconds_since(start);
+  prepared.shared_bytes = flex_shared_bytes(base, problem, source, most_visits);
+  if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block)
+    return refuse(
+        "kernel {} needs {} bytes of shared memory for tiles, expressions and lists, and {} has {}: use fewer tables, or a "
+        "larger {}",
+        flex_kernel_id(base), prepared.shared_bytes, device->name, device->shared_bytes_per_block, Setting::mask_block);
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
   prepared.kernel = *kernel;
-  prepared.shared_bytes = flex_shared_bytes(base, problem, source, most_visits);
   return prepared;
 }
 

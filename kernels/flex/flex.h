@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "kernels/device.h"
 #include "sim/core/attention_problem.h"
@@ -20,6 +21,7 @@ namespace tilescope {
 
 /// The kernel that carries the expressions.
 enum class FlexBase : std::uint8_t { flash2, hopper, backward };
+std::string_view flex_kernel_id(FlexBase base);
 TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem);
 int flex_threads(FlexBase base, const AttentionProblem& problem);  // of a block
 
@@ -53,7 +55,7 @@ struct FlexText {
 /// Errors  a mask that is no expression; a mask block that the tile does not divide; too many tables
 Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem);
 
-/// Returns the bytes of shared memory of a block whose longest list names `most_visits` key tiles.
+/// Returns the bytes of shared memory of a block whose longest list names `most_visits` tiles.
 std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source,
                                std::int64_t most_visits);
 

@@ -1,5 +1,6 @@
 // Writes the translation unit of a request.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -64,6 +65,10 @@ TileShape flex_kernel_tile(FlexBase base, const AttentionProblem& problem) {
                                       : flash2_kernel_tile(problem);
 }
 
+std::string_view flex_kernel_id(FlexBase base) {
+  return base_text(base, {}).id;
+}
+
 int flex_threads(FlexBase base, const AttentionProblem& problem) {
   return base_text(base, problem).threads;
 }
@@ -75,8 +80,8 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
   const std::optional<Expression> mask = expression_of_mask(problem);
   if (problem.has_mask() && !mask) return refuse("kernel {} takes masks that are expressions: use {}", id, Setting::mask);
   if (mask && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
-    return refuse("{} is {}, and the tile of kernel {} is {}x{}: the block must be a multiple of both lengths", Setting::mask_block,
-                  problem.mask_block, id, tile.block_q, tile.block_kv);
+    return refuse("{} is {}, and the tile of kernel {} is {}x{}: the block must be a multiple of both lengths, such as {}",
+                  Setting::mask_block, problem.mask_block, id, tile.block_q, tile.block_kv, std::lcm(tile.block_q, tile.block_kv));
   FlexText text;
   const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
   text.source = base == FlexBase::backward ? backward_kernel_source(mask ? &*mask : nullptr, score,

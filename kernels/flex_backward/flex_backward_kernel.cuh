@@ -31,7 +31,7 @@ struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   static constexpr int uniforms = Score::uniforms + Mask::uniforms + Slope::uniforms, rows = Score::rows + Mask::rows + Slope::rows;
   static constexpr int columns = Score::columns + Mask::columns + Slope::columns;
   static constexpr int tiles_bytes = Keys::shared_bytes > Queries::shared_bytes ? Keys::shared_bytes : Queries::shared_bytes;
-  static constexpr int wordsat = (tiles_bytes + 15) / 16 * 16;
+  static constexpr int words_at = (tiles_bytes + 15) / 16 * 16;
   static constexpr int uniforms_at = 4, kept_at = (uniforms_at + uniforms + 3) / 4 * 4;
   // The kept values of a block, then its ring of two buffers, then its visits.
   static constexpr int key_ring_at = kept_at + columns * bc, key_visits_at = key_ring_at + 2 * rows * br;
@@ -42,7 +42,7 @@ struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
 template <class Shape>
 __device__ __forceinline__ std::uint32_t* flex_words() {
   extern __shared__ __align__(128) char shared[];
-  return reinterpret_cast<std::uint32_t*>(shared + Shape::wordsat);
+  return reinterpret_cast<std::uint32_t*>(shared + Shape::words_at);
 }
 
 /// Computes the uniforms of a head.
@@ -55,7 +55,7 @@ __device__ __forceinline__ void set_uniforms(const FlexPlace& place, std::uint32
   Mask::set_uniforms(place, to + Score::uniforms);
   Shape::Slope::set_uniforms(place, to + Score::uniforms + Mask::uniforms);
 }
-/// Writes the row values of query `first_row + i` to a buffer. `masked`: those of the mask too.
+/// Writes the row values of a query to a buffer. `masked`: those of the mask too.
 template <class Shape>
 __device__ __forceinline__ void set_row(const FlexPlace& place, int query, std::uint32_t* to, bool masked) {
   using Score = typename Shape::Score;
@@ -510,7 +510,7 @@ template <class Shape>
 __device__ __forceinline__ void flex_backward(const FlexBackwardArguments& arguments) {
   extern __shared__ __align__(128) char shared[];
   if (block_x() * Shape::bc >= arguments.flex.seq_kv) return FlexQueryBlock<Shape>(arguments, shared).run();
-  asm volatile("" ::: "memory");
+  asm volatile("" ::: "memory");  // nothing of one kind is computed before the branch, where it would take registers of the other
   FlexKeyBlock<Shape>(arguments, shared).run();
 }
 

@@ -77,7 +77,7 @@ def flex_backward_beside_pytorch(flex):
         of = {r["d"]: r for r in flex["rows"] if r["case"] == case}
         rows.append([f"`{case}`", *(f"{of[d][name]:.3f}" for d in (64, 128) for name in ("pytorch_ms", "flex_backward_ms")),
                      *(f"{of[d]['ratio']:.2f}" for d in (64, 128))])
-    head = ["", *(f"{name} d {d}" for d in (64, 128) for name in ("PyTorch", "flex_backward")), "faster d 64", "faster d 128"]
+    head = ["", *(f"{name} d {d}" for d in (64, 128) for name in ("PyTorch", "flex_backward")), "ratio d 64", "ratio d 128"]
     note = (f"\n\nMilliseconds on {flex['device']}, PyTorch {flex['torch']}. Geometric mean of PyTorch's time over `flex_backward`'s: "
             f"{flex['geometric_mean']:.3f}, least {min(r['ratio'] for r in flex['rows']):.3f}.")
     return table(head, rows).replace("|---:|", "|---|", 1) + note

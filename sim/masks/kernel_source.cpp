@@ -83,7 +83,7 @@ class Captured {
   explicit Captured(KernelSource& source) : source_(source) {}
 
   std::string scalar(std::uint32_t bits, ValueType type) {
-    // The compiler computes the common parts of both structs once if they read the same scalar.
+    // The compiler computes the common parts of both structs once if they read the same scalar; each reads its tables itself.
     for (std::size_t i = 0; i < shared_; ++i)
       if (source_.scalars[i] == bits) return from_word(type, fmt::format("x.arguments.scalars[{}]", i));
     if (source_.scalars.size() >= most_scalars) return from_word(type, fmt::format("{}u", bits));
@@ -178,7 +178,8 @@ class Writer {
   std::string element_of(Scope scope, Node n);
   std::string comparison(Node n, const Linear& difference);
   std::optional<std::string> folded(Node n);
-  std::string reciprocal(const std::string& exponent);
+  std::string reciprocal(Node n, const std::string& exponent);
+  bool is_dropped(Node n) const;
   std::optional<std::pair<std::string, double>> score_times(Node n);
   void declare(Scope scope, ValueType type, const std::string& name, const std::string& value, std::uint32_t column) {
     at(scope).lines.push_back({fmt::format("    const {} {} = {};", cuda_type(type), name, value), column});
@@ -410,9 +411,24 @@ std::optional<std::pair<std::string, double>> Writer::score_times(Node n) {
   return std::nullopt;
 }
 
-/// Returns 1 / (1 + 2^exponent). The first one of a score is left to the kernel.
-std::string Writer::reciprocal(const std::string& exponent) {
-  if (!exponent_.empty()) return fmt::format("expr_reciprocal_exp2({})", exponent);
+/// Whether the value of the expression can do without that of a node: a choice, min, max or a comparison takes another.
+bool Writer::is_dropped(Node n) const {
+  std::vector<bool> uses(e_.nodes.size(), false);
+  uses[index(n)] = true;
+  for (std::size_t k = index(n) + 1; k < e_.nodes.size(); ++k) {
+    const ExprNode& later = e_.nodes[k];
+    for (std::size_t a = 0; a < later.operands; ++a) uses[k] = uses[k] || uses[index(later.args[a])];
+    const bool keeps =
+        later.op == ExprOp::select || later.op == ExprOp::minimum || later.op == ExprOp::maximum || later.type != ValueType::real;
+    if (uses[k] && keeps) return true;
+  }
+  return false;
+}
+
+/// Returns 1 / (1 + 2^exponent) of node `n`. The first one of a score is left to the kernel, which takes four together. A NaN then
+/// spreads to all four, so it must be one that fills its row in any case.
+std::string Writer::reciprocal(Node n, const std::string& exponent) {
+  if (!exponent_.empty() || is_dropped(n)) return fmt::format("expr_reciprocal_exp2({})", exponent);
   exponent_ = exponent;
   before_exponent_ = at(Scope::value).lines;
   return "reciprocal";
@@ -429,14 +445,15 @@ std::optional<std::string> Writer::folded(Node n) {
       return fmt::format("raw * {}", captured_.real(times->second * scale * 2 * log2_e));
     return fmt::format("{} * {}", use(Scope::value, argument), captured_.real(2 * log2_e));
   };
-  if (own.op == ExprOp::tanh) return fmt::format("1.0f - 2.0f * {}", reciprocal(exponent_of_tanh(own.args[0])));
-  if (own.op == ExprOp::sigmoid) return reciprocal(fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
+  if (own.op == ExprOp::tanh) return fmt::format("1.0f - 2.0f * {}", reciprocal(n, exponent_of_tanh(own.args[0])));
+  if (own.op == ExprOp::sigmoid)
+    return reciprocal(n, fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
   if (own.op == ExprOp::multiply)
     for (const std::size_t side : {0U, 1U}) {
       const Node factor = own.args[side], other = own.args[1 - side];
       if (level(factor) == KernelLevel::constant && node(other).op == ExprOp::tanh) {
         const double value = static_cast<double>(value_of(factor).real);
-        const std::string half = reciprocal(exponent_of_tanh(node(other).args[0]));
+        const std::string half = reciprocal(n, exponent_of_tanh(node(other).args[0]));
         return fmt::format("{} - {} * {}", captured_.real(value), captured_.real(2 * value), half);
       }
       // A factor of the block times a distance: the row's product plus the factor times a constant of the register.

@@ -10,6 +10,8 @@
 //     column    kv                a thread a key, once a tile           shared memory, unless it is cheap
 //     element   q and kv, score   every lane, for each of its scores    a register
 //
+//   In flex_backward a block that owns keys goes through several heads: uniforms and columns are then of a head, rows of a tile.
+//
 //   An int a·q + b·kv + … of an element is a row's number plus a constant of the register, so q - kv <= w is one comparison.
 #pragma once
 

@@ -48,7 +48,10 @@ class Reporter {
   std::int64_t work_ = 0;
 };
 
+/// What a score expression makes of an element is the user's, and is said as it stands.
 Error fault_of(const BlockOperations& block, std::size_t index, const std::string& what) {
+  const OpKind kind = block.operations[index].kind;
+  if (kind == OpKind::modify || kind == OpKind::slope) return {what};
   return {fmt::format("launch {} block {} operation {} ({}): {}", block.launch, block.block, index,
                       to_string(block.operations[index].kind), what)};
 }

@@ -274,6 +274,13 @@ void TileArithmetic::mask(const Operation& op, Matrix& dst) const {
       if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + c)) dst.at(r, c) = minus_infinity;
 }
 
+std::string TileArithmetic::fault_at(std::string_view what, float value, float score, const Operation& op, int r,
+                                     std::int64_t key) const {
+  return fmt::format("the {} makes {} of {} at b {}, h {}, q {}, kv {}: change the expression, or mask the element", what,
+                     value == value ? "infinity" : "NaN", score, op.tile.plane / problem_.heads, op.tile.plane % problem_.heads,
+                     op.tile.row + r, key);
+}
+
 void TileArithmetic::modify(const Operation& op, Matrix& dst) {
   if (!problem_.score_change) return;
   const auto cols = static_cast<std::size_t>(op.cols);
@@ -285,8 +292,7 @@ void TileArithmetic::modify(const Operation& op, Matrix& dst) {
     for (std::size_t c = 0; c < cols && fault_.empty(); ++c) {
       const std::int64_t key = op.tile.col + static_cast<std::int64_t>(c);
       if (row[c] < -minus_infinity || !std::isfinite(before[c]) || !mask_->visible(op.tile.plane, op.tile.row + r, key)) continue;
-      fault_ = fmt::format("the score expression makes {} of {} at b {}, h {}, q {}, kv {}", row[c] == row[c] ? "infinity" : "NaN",
-                           before[c], op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, key);
+      fault_ = fault_at("score expression", row[c], before[c], op, r, key);
     }
   }
 }
@@ -301,8 +307,13 @@ void TileArithmetic::slope(const Operation& op, const Matrix& of, Matrix& dst) {
   for (int r = 0; r < op.rows; ++r) {
     const std::span<float> row(row_of(dst, r), cols);
     problem_.score_change->apply_slope(op.tile.plane, op.tile.row + r, op.tile.col, row);
-    for (std::size_t c = 0; c < cols; ++c)
-      if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + static_cast<std::int64_t>(c))) row[c] = 0;
+    for (std::size_t c = 0; c < cols; ++c) {
+      const std::int64_t key = op.tile.col + static_cast<std::int64_t>(c);
+      if (!mask_->visible(op.tile.plane, op.tile.row + r, key))
+        row[c] = 0;
+      else if (!std::isfinite(row[c]) && fault_.empty())
+        fault_ = fault_at("derivative of the score expression", row[c], of.at(r, static_cast<int>(c)), op, r, key);
+    }
   }
 }
 

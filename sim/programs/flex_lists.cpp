@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
@@ -218,8 +219,8 @@ void add_list_terms(ClosedForm& form, const FlexKeySums& sums) {
 Status check_mask_block(const AttentionProblem& problem, const ProgramTile& tile) {
   const TileShape block = mask_block_of(problem, tile);
   if (problem.has_mask() && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
-    return refuse("{} is {}, and the tile is {}x{}: the block must be a multiple of both lengths", Setting::mask_block,
-                  problem.mask_block, tile.block_q, tile.block_kv);
+    return refuse("{} is {}, and the tile is {}x{}: the block must be a multiple of both lengths, such as {}", Setting::mask_block,
+                  problem.mask_block, tile.block_q, tile.block_kv, std::lcm(tile.block_q, tile.block_kv));
   return Done{};
 }
 

@@ -48,9 +48,9 @@ inline constexpr TensorSpec query_full_spec = declare("full_q_indices", 24, Axis
 inline constexpr Tensor query_partial_count = query_partial_count_spec, query_partial = query_partial_spec;
 inline constexpr Tensor query_full_count = query_full_count_spec, query_full = query_full_spec;
 
-inline constexpr TileSpec query_partial_count_tile_spec{.name = "#p", .tensor = query_partial_count_spec, .index = 36};
+inline constexpr TileSpec query_partial_count_tile_spec{.name = "#Ip", .tensor = query_partial_count_spec, .index = 36};
 inline constexpr TileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = 37};
-inline constexpr TileSpec query_full_count_tile_spec{.name = "#f", .tensor = query_full_count_spec, .index = 38};
+inline constexpr TileSpec query_full_count_tile_spec{.name = "#If", .tensor = query_full_count_spec, .index = 38};
 inline constexpr TileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = 39};
 inline constexpr Slot query_partial_count_tile = query_partial_count_tile_spec, query_partial_tile = query_partial_tile_spec;
 inline constexpr Slot query_full_count_tile = query_full_count_tile_spec, query_full_tile = query_full_tile_spec;

@@ -103,6 +103,19 @@ std::span<const ProgramInfo> program_table() {
   return table;
 }
 
+std::span<const LadderStep> ladder() {
+  static constexpr LadderStep steps[] = {{"flash2", ""},
+                                         {"hopper_wgmma", "flash2"},
+                                         {"hopper_producer", "hopper_wgmma"},
+                                         {"hopper_three_groups", "hopper_producer"},
+                                         {"hopper_overlap", "hopper_producer"},
+                                         {"hopper_ping_pong", "hopper_overlap"},
+                                         {"hopper_persistent", "hopper_ping_pong"},
+                                         {"hopper_causal", "hopper_persistent"},
+                                         {"flash3", ""}};
+  return steps;
+}
+
 std::string_view to_string(KeyOrder order) {
   return order == KeyOrder::ascending ? "ascending" : "descending";
 }

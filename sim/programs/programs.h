@@ -33,6 +33,13 @@ ProgramInfo softmax_fused_program();
 ProgramInfo matmul_naive_program();
 ProgramInfo matmul_tiled_program();
 
+/// A program of the ladder to Hopper, and the one that it adds an idea to.
+struct LadderStep {
+  std::string_view id, over;  // over: empty for the first and for the best of all
+};
+/// Returns the ladder: flash2, the rungs, and flash3.
+std::span<const LadderStep> ladder();
+
 /// Returns a program with the launches of both. The forward results stay in HBM for the backward launches.
 std::unique_ptr<TileProgram> both_passes(std::unique_ptr<TileProgram> forward, std::unique_ptr<TileProgram> backward,
                                          int forward_lines);

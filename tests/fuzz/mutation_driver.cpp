@@ -20,6 +20,7 @@
 
 #include "tests/fuzz/fuzz_target.h"
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the runtime's own name
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {

@@ -45,7 +45,9 @@ std::string problem_label(const SimulationRequest& request, const Detail& detail
   const AttentionProblem& p = request.problem;
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
-  const std::string masked = request.masking.empty() ? std::string() : fmt::format("  · {}", tr("mask"));
+  std::string masked;
+  if (p.mask) masked += fmt::format("  · {}", tr("mask"));
+  if (p.score_change) masked += fmt::format("  · {}", tr("score"));
   if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
   return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
 }

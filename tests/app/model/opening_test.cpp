@@ -24,8 +24,7 @@ TEST_CASE("opening: a session opened on a link has the same link") {
   for (const char* link : {
            "step=7",
            "gpu=h200&l2.capacity_bytes=30000000&heads=4&seq=512&head_dim=64&causal=1&step=40&sm=3",
-           "algorithm=standard&heads=2&kv_heads=1&block_q=16&block_kv=16&cycle=1234.5&grain=tile&speed=0.25&theme=light&language="
-           "ko",
+           "algorithm=standard&heads=2&kv_heads=1&block_q=16&block_kv=16&cycle=1234.5&grain=tile&speed=0.5&theme=light&language=ko",
            "seq=4&head_dim=2&q=1,2;3,4;5,6;7,8.5&spread=0.5&seed=18446744073709551615&step=3&row=2&alone=softmax&side=traffic",
            "race=1&cycle=900&view=sweep&lanes_by_sm=1&present=1&sweep=seq=64,128&sweep_algorithms=flash2,standard&plot=time",
        }) {

@@ -53,3 +53,22 @@ TEST_CASE("session: equal commands without time passing give equal views") {
   CHECK(first.view().lane().state == second.view().lane().state);
   CHECK(first.view().workspace->row == second.view().workspace->row);
 }
+
+TEST_CASE("session: a score that cannot be is said once, and the session comes to rest") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "flex";
+  Session session(start);
+  session.finish();
+  MaskChoice choice;
+  choice.score = "sqrt(score)";
+  session.apply(SetMasking{choice});
+  session.finish();
+  const auto& message = session.view().workspace->message;
+  REQUIRE(message);
+  CHECK(message->error.sentence.text().find("the score expression makes NaN of ") == 0);
+  CHECK(session.view().lane().history == nullptr);
+  choice.score = "score / 2";
+  session.apply(SetMasking{choice});
+  session.finish();
+  CHECK(session.view().lane().history != nullptr);
+}

@@ -19,7 +19,7 @@ namespace {
 std::shared_ptr<const Simulation> run(const char* algorithm, AttentionProblem problem = {}, GpuSpec gpu = toy_gpu()) {
   SimulationRequest request;
   request.algorithm = algorithm;
-  request.problem = problem;
+  request.problem = std::move(problem);
   request.tile = TileShape{16, 16};
   request.gpu = std::move(gpu);
   const auto simulation = simulate(request);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -11,6 +12,7 @@
 #include "app/model/session.h"
 #include "app/ui/plot.h"
 #include "app/views/timeline/timeline_causes.h"
+#include "sim/programs/programs.h"
 
 namespace tilescope {
 
@@ -93,6 +95,32 @@ TEST_CASE("studies: a view's study starts when it opens, and is complete when th
     session.finish();
     CHECK(session.view().studies->fit == fit);  // kept
   }
+}
+
+TEST_CASE("studies: the ladder is every rung on the problem that is shown, each over one that stands before it") {
+  Session::Start start = small_start(CenterView::ladder);
+  start.request.gpu = *load_gpu("h200");
+  start.request.problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64, .causal = true};
+  Session session(start);
+  session.finish();
+  const auto study = session.view().studies->ladder;
+  REQUIRE(study);
+  CHECK(study->done() == ladder().size());
+  std::set<std::string> before;
+  for (const LadderRung& rung : study->rungs) {
+    CAPTURE(rung.algorithm);
+    CHECK(rung.outcome->done());
+    CHECK(rung.outcome->flops == study->rungs.front().outcome->flops);
+    if (!rung.over.empty()) CHECK(before.contains(rung.over));
+    before.insert(rung.algorithm);
+  }
+  // Where there is no wgmma the first alone runs, and the others say why.
+  start.request.gpu = *load_gpu("a100");
+  Session other(start);
+  other.finish();
+  const auto without = other.view().studies->ladder;
+  CHECK(without->done() == ladder().size());
+  for (const LadderRung& rung : without->rungs) CHECK(rung.outcome->done() == (rung.algorithm == "flash2"));
 }
 
 TEST_CASE("studies: the baseline of What if is the unchanged GPU file") {

@@ -34,13 +34,9 @@ std::string literal_at(const std::string& source, std::size_t at) {
     while (at < source.size() && std::isspace(static_cast<unsigned char>(source[at])) != 0) ++at;
     if (at >= source.size() || source[at] != '"') return out;
     for (++at; at < source.size() && source[at] != '"'; ++at) {
-      if (source[at] != '\\') {
-        out += source[at];
-      } else if (source[++at] == 'n') {
-        out += '\n';
-      } else {
-        out += source[at];
-      }
+      const bool escaped = source[at] == '\\';
+      if (escaped) ++at;
+      out += escaped && source[at] == 'n' ? '\n' : source[at];
     }
     ++at;
   }

@@ -36,7 +36,7 @@ TEST_CASE("window: the export button starts an export of what is shown, and copi
   CHECK(script->view().exporting->refusal.find("Copy as command") != std::string::npos);  // a test has no program
 
   ImGui::SetClipboardText("");
-  click_up(*script, 130, [&] { return !open() || std::string(ImGui::GetClipboardText()) != ""; });
+  click_up(*script, 130, [&] { return !open() || !std::string_view(ImGui::GetClipboardText()).empty(); });
   const std::string copied = ImGui::GetClipboardText();
   CAPTURE(copied);
   CHECK(copied.starts_with("tilescope export --algorithm flash2 "));

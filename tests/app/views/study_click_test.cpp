@@ -89,7 +89,8 @@ TEST_CASE("fit: clicking a tile applies it") {
   REQUIRE(other < map.cells.size());
   const TileShape wanted = map.cells[other].tile;
   const FitCell* wanted_cell = &map.cells[other];  // a cell is identified by its address
-  const auto cell = place_of(*script, within(ImHashData(&wanted_cell, sizeof wanted_cell, window->ID), "cell"));
+  const auto cell = place_of(
+      *script, within(ImHashData(&wanted_cell, sizeof wanted_cell, window->ID), "cell"));  // NOLINT(bugprone-sizeof-expression)
   REQUIRE(cell);
   script->click(cell->x, cell->y);
   CHECK(script->view().lane().simulation->program->tile() == wanted);

@@ -309,7 +309,7 @@ void register_firsts() {
         Session::Start start = start_of("h200", false, algorithm, 16384);
         start.request.problem.batch = 1;
         start.request.problem.heads = start.request.problem.kv_heads = 1;
-        first_after(state, std::move(start), change);
+        first_after(state, start, change);
       };
       benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->Iterations(named.turns)->UseManualTime();
     }

@@ -156,7 +156,7 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
   CHECK(error_of("") == "my.toml: id is missing");
   CHECK(error_of("id = \"x\"\nname = \"X\"\n") == "my.toml: sm.count is missing");
   CHECK(error_of("id = \"x\nname").find("my.toml:1: not TOML: ") == 0);
-  CHECK(error_of("\xff\xfe\x00\x01").find("my.toml:1: not TOML: ") == 0);
+  CHECK(error_of(std::string("\xff\xfe\0\1", 4)).find("my.toml:1: not TOML: ") == 0);
   CHECK(error_of("id = 7\n") == "my.toml:1: id must be a text that is not empty");
   CHECK(error_of("id = \"a\\nb\"\n") == "my.toml:1: id must be one line of at most 100 bytes");
   CHECK(error_of("colour = \"red\"\n") == "my.toml:1: unknown key colour");

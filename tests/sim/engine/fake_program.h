@@ -18,7 +18,7 @@ class FakeProgram final : public TileProgram {
  public:
   using Emit = std::function<void(int launch, std::int64_t block, BlockOperations&)>;
 
-  FakeProgram(const AttentionProblem& problem, const TileShape& tile, std::vector<std::int64_t> blocks, Emit emit)
+  FakeProgram(const AttentionProblem& problem, const TileShape& tile, const std::vector<std::int64_t>& blocks, Emit emit)
       : TileProgram(problem, tile, attention_schema()), emit_(std::move(emit)) {
     for (std::int64_t count : blocks) {
       LaunchSpec launch;

@@ -284,7 +284,7 @@ TEST_CASE("costs: what crosses between the partitions queues for the fabric, tow
   int crossed = 0;
   for (const Interval& interval : (*run)->trace->intervals(0)) {
     const bool near = interval.kind == OpKind::load && interval.hbm_bytes == 0;
-    CHECK(interval.end - interval.start == (near ? 512 / 32 + 200 : crossing));
+    CHECK(interval.end - interval.start == (near ? 512.0 / 32 + 200 : crossing));
     crossed += near ? 0 : 1;
   }
   CHECK(crossed == 3);

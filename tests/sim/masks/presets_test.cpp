@@ -49,7 +49,7 @@ TableList preset_tables() {
           filled(
               "is_global", {n}, [](std::int64_t i) { return i % 17 == 0 ? 1.0 : 0.0; }, ValueType::boolean),
           filled("chosen", {batch, heads, 6, 8}, [](std::int64_t i) { return static_cast<double>(i * 5 % 7 % 6); }),
-          filled("intervals", {6, 2}, [](std::int64_t i) { return static_cast<double>(i / 2 * 16 + i % 2 * 30); }),
+          filled("intervals", {6, 2}, [](std::int64_t i) { return static_cast<double>((i - i % 2) * 8 + i % 2 * 30); }),
           filled("ancestor", {n, n}, [](std::int64_t i) { return i / n % (i % n + 1) == 0 ? 1.0 : 0.0; }),
           filled(
               "bias", {2 * n - 1}, [](std::int64_t i) { return static_cast<double>(i) / 8; }, real),

@@ -369,7 +369,7 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   AttentionProblem odd = problem;
   odd.mask_block = 24;
   CHECK(refusal("flex", odd, ProgramTile(16, 16)) ==
-        "mask_block is 24, and the tile is 16x16: the block must be a multiple of both lengths");
+        "mask_block is 24, and the tile is 16x16: the block must be a multiple of both lengths, such as 16");
   AttentionProblem longer = problem;
   longer.seq_q = longer.seq_kv = 128;
   for (const std::string_view id : {"flex", "flash2", "standard"})
@@ -385,6 +385,13 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   CHECK(made.error().sentence.text().find("the score expression makes NaN of ") != std::string::npos);
   // The block that runs first has the last 16 queries, and visits its partial tile before the full one that holds key 3.
   CHECK(made.error().sentence.text().find("at b 0, h 0, q 48, kv 3") != std::string::npos);
+  // The derivative is checked too, and a run of both passes says which of the two it was.
+  AttentionProblem steep = problem;
+  steep.score_change = score_from(problem, "kv == 3 ? sqrt(max(score, -1000) - max(score, -1000)) + score : score");
+  CHECK(run_plane(*flex(steep, ProgramTile(16, 16), "flex_backward"), {}, 0, tensors::d_q));  // the root stays at 0: slope 0
+  steep.score_change = score_from(problem, "kv == 3 ? sqrt(score * 0) : score");
+  const auto infinite = run_plane(*flex(steep, ProgramTile(16, 16), "flex_backward"), {}, 0, tensors::d_q);
+  CHECK(infinite);
   AttentionProblem endless = problem;
   endless.score_change = score_from(problem, "kv == 3 ? inf : score");
   const auto never = run_plane(*flex(endless, ProgramTile(16, 16), "hopper_flex"), {}, 0, tensors::o);

@@ -1,0 +1,270 @@
+// The ladder panel: FlashAttention-2 and the rungs to Hopper on the problem that is shown, a bar a rung, simulated and measured.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/ui/say.h"
+#include "app/views/panels.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+namespace {
+
+/// What a row shows of a rung. Rates are those of the GPU's own clock: both times are counted in cycles.
+struct Row {
+  const LadderRung* rung = nullptr;
+  double simulated = 0, measured = 0;        // FLOP/s; 0: unknown
+  double before = 0, measured_before = 0;    // cycles of the rung that it builds on; 0: unknown
+  const MeasuredCase* found = nullptr;
+};
+
+double rate(double flops, double cycles, const GpuSpec& gpu) {
+  return cycles > 0 ? flops / cycles * gpu.sm_clock_hz : 0;
+}
+
+std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
+  std::vector<Row> rows;
+  for (const LadderRung& rung : study.rungs) {
+    Row row;
+    row.rung = &rung;
+    if (rung.outcome && rung.outcome->done()) {
+      row.simulated = rate(rung.outcome->flops, rung.outcome->cycles, study.of.gpu);
+      row.found = measured_case(view, rung.algorithm, study.of.problem);
+      if (row.found != nullptr) row.measured = rate(rung.outcome->flops, row.found->cycles.median, study.of.gpu);
+    }
+    const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
+    if (over != rows.end() && over->simulated > 0) row.before = over->rung->outcome->cycles;
+    if (over != rows.end() && over->found != nullptr) row.measured_before = over->found->cycles.median;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+double peak(const GpuSpec& gpu) {
+  return gpu.product_flops_per_cycle(ProductInstruction::wgmma) * gpu.sm_count * gpu.sm_clock_hz;
+}
+
+/// The unit of all rates up to `most`: a toy has no TFLOP/s.
+struct RateUnit {
+  double size;
+  const char* name;
+};
+RateUnit unit_of(double most) {
+  return most >= 1e12 ? RateUnit{1e12, "TFLOP/s"} : RateUnit{1e9, "GFLOP/s"};
+}
+std::string rate_figure(double rate, const RateUnit& unit) {
+  return fmt::format("{:.0f}", rate / unit.size);
+}
+
+std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
+  if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
+  const Row& first = rows.front();
+  const auto best = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.simulated < b.simulated; });
+  if (first.simulated <= 0) return say(first.rung->outcome->refusal);
+  if (peak(study.of.gpu) <= 0) return say(tr("{} has no wgmma: the rungs need an h100 or an h200"), study.of.gpu.id);
+  if (best == rows.begin()) return say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
+  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate_figure(best->simulated, unit) + " " + unit.name,
+             format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
+}
+
+/// The shapes at which the rungs were measured on this GPU.
+std::vector<AttentionProblem> measured_shapes(const View& view, const GpuSpec& gpu) {
+  std::vector<AttentionProblem> shapes;
+  if (view.measured.known == nullptr) return shapes;
+  for (const auto& known : view.measured.known->bundles) {
+    if (known->bundle.gpu != gpu.id) continue;
+    for (const MeasuredCase& measured : known->bundle.cases)
+      if (measured.kernel == ladder()[1].id && !measured.is_changed() && std::ranges::find(shapes, measured.problem) == shapes.end())
+        shapes.push_back(measured.problem);
+  }
+  return shapes;
+}
+
+/// The day on which the cases that are shown were recorded.
+std::string day_of_case(const View& view, const std::vector<Row>& rows) {
+  for (const auto& known : view.measured.known->bundles)
+    for (const MeasuredCase& measured : known->bundle.cases)
+      for (const Row& row : rows)
+        if (row.found == &measured) return known->bundle.date.substr(0, 10);
+  return {};
+}
+
+std::string shape_text(const AttentionProblem& p) {
+  const std::string heads = p.heads == p.kv_heads ? std::to_string(p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
+  const std::string length = p.seq_q == p.seq_kv ? std::to_string(p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  return fmt::format("B {} H {} N {} d {} {}{}", p.batch, heads, length, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
+}
+
+/// Where the rungs cannot run, the way to a GPU that has them; elsewhere the shapes that were measured.
+void draw_choices(const View& view, Commands& commands, const LadderStudy& study) {
+  const Theme& theme = *view.theme;
+  if (peak(study.of.gpu) <= 0) {
+    for (const char* gpu : {"h200", "h100"}) {
+      if (ImGui::SmallButton(say(tr("Show on {}"), gpu).c_str())) {
+        commands.push(SetGpu{gpu});
+        AttentionProblem problem = study.of.problem;
+        problem.heads = problem.kv_heads = 16;
+        problem.seq_q = problem.seq_kv = 8192;
+        problem.head_dim = 128;
+        commands.push(SetProblem{problem, "problem"});
+      }
+      ImGui::SameLine();
+    }
+    ImGui::NewLine();
+    return;
+  }
+  const std::vector<AttentionProblem> shapes = measured_shapes(view, study.of.gpu);
+  if (shapes.empty()) return;
+  text_item(theme.ui, theme.text_dim, tr("Measured shapes"));
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(std::round(300 * theme.scale));
+  const bool is_one = std::ranges::find(shapes, study.of.problem) != shapes.end();
+  ImGui::PushFont(theme.mono_small);
+  if (ImGui::BeginCombo("##shape", is_one ? shape_text(study.of.problem).c_str() : tr("choose one"))) {
+    for (const AttentionProblem& shape : shapes)
+      if (ImGui::Selectable(shape_text(shape).c_str(), shape == study.of.problem)) commands.push(SetProblem{shape, "problem"});
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+}
+
+struct Columns {
+  float title, bar, rate, measured, gain, bound, right;  // left edges
+};
+
+Columns columns_of(const Theme& theme, float left, float width) {
+  const float unit = theme.scale;
+  const bool narrow = width < 900 * unit;
+  Columns c{};
+  c.title = left;
+  c.right = left + width;
+  c.bound = c.right - (narrow ? 0 : 150 * unit);
+  c.gain = c.bound - 132 * unit;
+  c.measured = c.gain - 84 * unit;
+  c.rate = c.measured - 84 * unit;
+  c.bar = left + std::min(0.36F * width, 560 * unit);
+  return c;
+}
+
+void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, float top) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto heading = [&](float left, float right, const char* text, Align align) {
+    draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
+  };
+  heading(c.title, c.bar, tr("Rung"), Align::left);
+  heading(c.bar, c.rate, say(tr("{}, up to the wgmma peak"), unit.name).c_str(), Align::left);
+  heading(c.rate, c.measured, tr("Simulated"), Align::right);
+  heading(c.measured, c.gain, tr("Measured"), Align::right);
+  heading(c.gain, c.bound, tr("Time (measured)"), Align::right);
+  if (c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
+}
+
+/// The simulated rate as a bar, the measured one as a slimmer bar below it.
+void draw_bars(ImDrawList* list, const Theme& theme, const Rect& rect, const Row& row, double most) {
+  const auto at = [&](double value) { return rect.min.x + rect.width() * static_cast<float>(std::clamp(value / most, 0.0, 1.0)); };
+  const float split = rect.min.y + rect.height() * (row.measured > 0 ? 0.62F : 1.0F), round = 3 * theme.scale;
+  list->AddRectFilled(rect.min, {rect.max.x, split}, theme.inset, round);
+  list->AddRectFilled(rect.min, {at(row.simulated), split}, theme.accent, round);
+  if (row.measured > 0) list->AddRectFilled({rect.min.x, split + theme.scale}, {at(row.measured), rect.max.y}, theme.text_dim, round);
+}
+
+void draw_row(const View& view, Commands& commands, const Row& row, const Columns& c, double most, const RateUnit& unit, bool lacks_wgmma, float top,
+              float height) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ProgramInfo& info = **find_program(row.rung->algorithm);
+  const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
+  ImGui::PushID(row.rung->algorithm.c_str());
+  const bool clicked = hit_area("rung", rect);
+  const bool hovered = ImGui::IsItemHovered();
+  ImGui::PopID();
+  if (view.lane().simulation->request.algorithm == row.rung->algorithm)
+    list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
+  else if (hovered)
+    list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+  if (clicked) {
+    commands.push(SetAlgorithm{row.rung->algorithm});
+    commands.push(SetCenter{CenterView::stage});
+  }
+  // The idea of the rung stands under its name where there is room for two lines.
+  const float gap = theme.gap, line = theme.ui->FontSize, small = theme.ui_small->FontSize;
+  const bool two = height >= line + small + 2 * theme.scale;
+  const float first = two ? top + (height - line - small) * 0.5F : top;
+  draw_text(list, theme.ui, {{c.title, first}, {c.bar - gap, two ? first + line : top + height}}, theme.text, translated(info.title));
+  if (two)
+    draw_text(list, theme.ui_small, {{c.title, first + line}, {c.bar - gap, first + line + small}}, theme.text_faint,
+              translated(info.summary));
+  std::string tip = translated(info.summary);
+  const Outcome* outcome = row.rung->outcome ? &*row.rung->outcome : nullptr;
+  if (outcome == nullptr || !outcome->done()) {
+    // Why the rungs cannot run stands above them all.
+    const std::string why = outcome != nullptr ? say(outcome->refusal) : std::string();
+    const std::string text = outcome == nullptr ? tr("Not simulated yet") : lacks_wgmma ? tr("needs wgmma") : why;
+    draw_text(list, theme.ui_small, {{c.bar, top}, {c.right, top + height}},
+              outcome == nullptr || lacks_wgmma ? theme.text_faint : theme.bad, text);
+    if (outcome != nullptr) add_line(tip, why);
+  } else {
+    const float bar = std::min(height * 0.6F, 20 * theme.scale), middle = top + height * 0.5F;
+    draw_bars(list, theme, {{c.bar, middle - bar * 0.5F}, {c.rate - gap, middle + bar * 0.5F}}, row, most);
+    const auto figure = [&](float left, float right, ImU32 color, const std::string& text) {
+      draw_text(list, theme.mono_small, {{left, top}, {right, top + height}}, color, text, Align::right);
+    };
+    figure(c.rate, c.measured, theme.text, rate_figure(row.simulated, unit));
+    if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured, unit));
+    if (row.before > 0) {
+      const double change = outcome->cycles / row.before - 1;
+      figure(c.gain, c.bound, std::abs(change) < 0.005 ? theme.text_faint : change < 0 ? theme.good : theme.bad,
+             row.measured_before > 0 && row.found != nullptr
+                 ? fmt::format("{} ({})", format_signed_percent(change),
+                               format_signed_percent(row.found->cycles.median / row.measured_before - 1))
+                 : format_signed_percent(change));
+      add_line(tip, say(tr("Time compared with {}."), algorithm_title(row.rung->over)));
+    }
+    if (c.bound < c.right)
+      draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, top}, {c.right, top + height}}, theme.text_dim,
+                bound_name(outcome->bound));
+    add_line(tip, say(tr("Simulated: {}, {} cycles"), format_time(Nanoseconds(outcome->time_ns)), format_short(outcome->cycles)));
+    if (row.found != nullptr)
+      add_line(tip, say(tr("Measured: {} cycles at {} GHz. The model is off by {}."), format_short(row.found->cycles.median),
+                        format_short(row.found->sm_clock_hz / 1e9),
+                        format_signed_percent(outcome->cycles / row.found->cycles.median - 1)));
+  }
+  if (hovered) show_tooltip(theme, translated(info.title), tip);
+}
+
+}  // namespace
+
+void draw_ladder_panel(const View& view, Commands& commands) {
+  if (view.studies->ladder == nullptr) return study_empty(view, tr("Nothing simulated yet."));
+  const Theme& theme = *view.theme;
+  const LadderStudy& study = *view.studies->ladder;
+  const std::vector<Row> rows = rows_of(view, study);
+  double most = peak(study.of.gpu);
+  for (const Row& row : rows) most = std::max({most, row.simulated, row.measured});
+  const RateUnit unit = unit_of(most);
+  const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
+  std::string detail = tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to step through it.");
+  if (measured) detail.append(" ").append(say(tr("Slim bars: measured {}, at the GPU's clock."), day_of_case(view, rows)));
+  study_head(view, finding(study, rows, unit), detail);
+  draw_choices(view, commands, study);
+  study_progress(view, commands, study.done(), study.rungs.size());
+
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const Columns columns = columns_of(theme, at.x, room.x);
+  draw_headings(theme, columns, unit, at.y);
+  float y = at.y + theme.ui_small->FontSize + 6 * theme.scale;
+  const float least = theme.ui->FontSize + std::round(6 * theme.scale);
+  const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
+                                  std::max(least, std::round(64 * theme.scale)));
+  for (const Row& row : rows) {
+    draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
+    y += height;
+  }
+  ImGui::Dummy({room.x, y - at.y});  // where the rungs need more than there is, the panel scrolls
+}
+
+}  // namespace tilescope
