@@ -17,8 +17,8 @@ namespace {
 /// What a row shows of a rung. Rates are those of the GPU's own clock: both times are counted in cycles.
 struct Row {
   const LadderRung* rung = nullptr;
-  double simulated = 0, measured = 0;        // FLOP/s; 0: unknown
-  double before = 0, measured_before = 0;    // cycles of the rung that it builds on; 0: unknown
+  double simulated = 0, measured = 0;      // FLOP/s; 0: unknown
+  double before = 0, measured_before = 0;  // cycles of the rung that it builds on; 0: unknown
   const MeasuredCase* found = nullptr;
 };
 
@@ -26,15 +26,33 @@ double rate(double flops, double cycles, const GpuSpec& gpu) {
   return cycles > 0 ? flops / cycles * gpu.sm_clock_hz : 0;
 }
 
+/// The products that the result needs: the same for all rungs, whatever a rung computes of masked scores.
+double needed_flops(const LadderStudy& study) {
+  const AttentionProblem& p = study.of.problem;
+  if (p.mask) {  // what the rung that computes least of it computes
+    double least = 0;
+    for (const LadderRung& rung : study.rungs)
+      if (rung.outcome && rung.outcome->done()) least = least == 0 ? rung.outcome->flops : std::min(least, rung.outcome->flops);
+    return least;
+  }
+  double scores = static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv);
+  if (p.causal) {
+    scores = 0;
+    for (std::int64_t row = 0; row < p.seq_q; ++row) scores += static_cast<double>(p.visible_keys(row));
+  }
+  return 4.0 * static_cast<double>(p.head_dim * p.query_planes()) * scores;
+}
+
 std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
+  const double flops = needed_flops(study);
   std::vector<Row> rows;
   for (const LadderRung& rung : study.rungs) {
     Row row;
     row.rung = &rung;
     if (rung.outcome && rung.outcome->done()) {
-      row.simulated = rate(rung.outcome->flops, rung.outcome->cycles, study.of.gpu);
+      row.simulated = rate(flops, rung.outcome->cycles, study.of.gpu);
       row.found = measured_case(view, rung.algorithm, study.of.problem);
-      if (row.found != nullptr) row.measured = rate(rung.outcome->flops, row.found->cycles.median, study.of.gpu);
+      if (row.found != nullptr) row.measured = rate(flops, row.found->cycles.median, study.of.gpu);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
     if (over != rows.end() && over->simulated > 0) row.before = over->rung->outcome->cycles;
@@ -63,12 +81,14 @@ std::string rate_figure(double rate, const RateUnit& unit) {
 std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
   if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
   const Row& first = rows.front();
-  const auto best = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.simulated < b.simulated; });
+  const auto best =
+      std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.simulated < b.simulated; });
   if (first.simulated <= 0) return say(first.rung->outcome->refusal);
   if (peak(study.of.gpu) <= 0) return say(tr("{} has no wgmma: the rungs need an h100 or an h200"), study.of.gpu.id);
   if (best == rows.begin()) return say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
-  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate_figure(best->simulated, unit) + " " + unit.name,
-             format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
+  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
+             rate_figure(best->simulated, unit) + " " + unit.name, format_times(best->simulated / first.simulated),
+             algorithm_title(first.rung->algorithm));
 }
 
 /// The shapes at which the rungs were measured on this GPU.
@@ -78,7 +98,8 @@ std::vector<AttentionProblem> measured_shapes(const View& view, const GpuSpec& g
   for (const auto& known : view.measured.known->bundles) {
     if (known->bundle.gpu != gpu.id) continue;
     for (const MeasuredCase& measured : known->bundle.cases)
-      if (measured.kernel == ladder()[1].id && !measured.is_changed() && std::ranges::find(shapes, measured.problem) == shapes.end())
+      if (measured.kernel == ladder()[1].id && !measured.is_changed() &&
+          std::ranges::find(shapes, measured.problem) == shapes.end())
         shapes.push_back(measured.problem);
   }
   return shapes;
@@ -169,11 +190,12 @@ void draw_bars(ImDrawList* list, const Theme& theme, const Rect& rect, const Row
   const float split = rect.min.y + rect.height() * (row.measured > 0 ? 0.62F : 1.0F), round = 3 * theme.scale;
   list->AddRectFilled(rect.min, {rect.max.x, split}, theme.inset, round);
   list->AddRectFilled(rect.min, {at(row.simulated), split}, theme.accent, round);
-  if (row.measured > 0) list->AddRectFilled({rect.min.x, split + theme.scale}, {at(row.measured), rect.max.y}, theme.text_dim, round);
+  if (row.measured > 0)
+    list->AddRectFilled({rect.min.x, split + theme.scale}, {at(row.measured), rect.max.y}, theme.text_dim, round);
 }
 
-void draw_row(const View& view, Commands& commands, const Row& row, const Columns& c, double most, const RateUnit& unit, bool lacks_wgmma, float top,
-              float height) {
+void draw_row(const View& view, Commands& commands, const Row& row, const Columns& c, double most, const RateUnit& unit,
+              bool lacks_wgmma, float top, float height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ProgramInfo& info = **find_program(row.rung->algorithm);
@@ -194,7 +216,8 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
   const float gap = theme.gap, line = theme.ui->FontSize, small = theme.ui_small->FontSize;
   const bool two = height >= line + small + 2 * theme.scale;
   const float first = two ? top + (height - line - small) * 0.5F : top;
-  draw_text(list, theme.ui, {{c.title, first}, {c.bar - gap, two ? first + line : top + height}}, theme.text, translated(info.title));
+  draw_text(list, theme.ui, {{c.title, first}, {c.bar - gap, two ? first + line : top + height}}, theme.text,
+            translated(info.title));
   if (two)
     draw_text(list, theme.ui_small, {{c.title, first + line}, {c.bar - gap, first + line + small}}, theme.text_faint,
               translated(info.summary));
@@ -217,7 +240,10 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
     if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured, unit));
     if (row.before > 0) {
       const double change = outcome->cycles / row.before - 1;
-      figure(c.gain, c.bound, std::abs(change) < 0.005 ? theme.text_faint : change < 0 ? theme.good : theme.bad,
+      figure(c.gain, c.bound,
+             std::abs(change) < 0.005 ? theme.text_faint
+             : change < 0             ? theme.good
+                                      : theme.bad,
              row.measured_before > 0 && row.found != nullptr
                  ? fmt::format("{} ({})", format_signed_percent(change),
                                format_signed_percent(row.found->cycles.median / row.measured_before - 1))
@@ -247,7 +273,8 @@ void draw_ladder_panel(const View& view, Commands& commands) {
   for (const Row& row : rows) most = std::max({most, row.simulated, row.measured});
   const RateUnit unit = unit_of(most);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
-  std::string detail = tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to step through it.");
+  std::string detail =
+      tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to step through it.");
   if (measured) detail.append(" ").append(say(tr("Slim bars: measured {}, at the GPU's clock."), day_of_case(view, rows)));
   study_head(view, finding(study, rows, unit), detail);
   draw_choices(view, commands, study);

@@ -88,7 +88,7 @@ TEST_CASE("run: forward and backward on the tile machine are what NumPy computes
   const Kind kinds[] = {{{}, 2e-3, 6e-3}, {{"--dtype", "fp32"}, 2e-6, 1e-5}, {{"--dtype", "bf16"}, 1.6e-2, 5e-2}};
   for (const Kind& kind : kinds)
     for (const std::string algorithm :
-         {"standard", "flash1", "flash2", "flash2_backward_deterministic", "flash2_backward_two_pass"})
+         {"standard", "flash1", "flash2", "flash2_backward_deterministic", "flash2_backward_two_pass", "flex"})
       for (const bool causal : {false, true}) {
         CAPTURE(algorithm);
         CAPTURE(causal);
@@ -212,7 +212,7 @@ TEST_CASE("run: what does not belong together is refused") {
         "flash2 needs --v V.npy");
   CHECK(refused_run(with_fixture(out, {"--algorithm", "matmul_tiled"}), out) == "matmul_tiled reads no V: leave --v out");
   CHECK(refused_run(with_fixture(out, {"--algorithm", "flash2_backward"}), out) == "flash2_backward needs --do dO.npy");
-  CHECK(contains(refused_run(with_fixture(out, {"--algorithm", "flex", "--do", fixture("dO")}), out), "flex"));
+  CHECK(contains(refused_run(with_fixture(out, {"--algorithm", "hopper_flex", "--do", fixture("dO")}), out), "hopper_flex has no backward pass"));
   CHECK(refused_run(with_fixture(out, {"--pass", "both"}), out) == "--pass both needs --do dO.npy");
   CHECK(contains(refused_run(with_fixture(out, {"--pass", "forward", "--do", fixture("dO")}), out), "leave one of them out"));
   CHECK(contains(refused_run(with_fixture(out, {"--device", "tpu"}), out), "--device is given more than once"));

