@@ -358,8 +358,8 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   add(tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e");
   add(tensors::d_o, Link::l2_to_sm, all + pairs + seen, "B·Hq·d·e·(Nq + " + rows + " + " + visits + ")");
   const Bytes stats(by_row.pair_statistic_bytes + by_row.own_statistic_bytes);
-  for (const Tensor tensor : {tensors::lse, tensors::row_dot})
-    add(tensor, Link::l2_to_sm, stats, "B·Hq·4·(" + rows + " + " + visits + ")");
+  const std::string of_stats = "B·Hq·4·(" + rows + " + " + visits + ")";
+  for (const Tensor tensor : {tensors::lse, tensors::row_dot}) add(tensor, Link::l2_to_sm, stats, of_stats);
   if (p.has_mask()) {
     add_list_terms(form, by_key);
     add_list_terms(form, by_row);

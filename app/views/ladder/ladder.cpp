@@ -255,8 +255,9 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
                 bound_name(outcome->bound));
     add_line(tip, say(tr("Simulated: {}, {} cycles"), format_time(Nanoseconds(outcome->time_ns)), format_short(outcome->cycles)));
     if (row.found != nullptr)
-      add_line(tip, say(tr("Measured: {} cycles at {} GHz. The model is off by {}."), format_short(row.found->cycles.median),
-                        format_short(row.found->sm_clock_hz / 1e9),
+      add_line(tip, say(tr("Measured: {} cycles at {} GHz, {} {} there. The model is off by {}."),
+                        format_short(row.found->cycles.median), format_short(row.found->sm_clock_hz / 1e9),
+                        rate_figure(row.measured * row.found->sm_clock_hz / view.requested->gpu_base.sm_clock_hz, unit), unit.name,
                         format_signed_percent(outcome->cycles / row.found->cycles.median - 1)));
   }
   if (hovered) show_tooltip(theme, translated(info.title), tip);

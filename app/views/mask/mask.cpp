@@ -420,7 +420,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
   const Rect canvas = {{std::round(below.x), std::round(below.y)},
                        {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};
   if (state.shows_cuda)
-    draw_mask_cuda(view, view.lane().simulation->request.problem, state.cuda,
+    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda,
                    {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});
   else
     draw_canvas(view, commands, state, canvas);

@@ -17,13 +17,20 @@ namespace tilescope {
 
 namespace {
 
+/// Returns the derivative that a backward kernel computes; null where there is none.
+const Expression* slope_of(const AttentionProblem& problem) {
+  return problem.pass != Pass::forward && problem.score_change ? problem.score_change->slope() : nullptr;
+}
+
 /// Writes the source where the problem is another than at the last frame.
 void refresh(const AttentionProblem& problem, MaskCuda& state) {
   if (state.of == problem) return;
   state.of = problem;
   state.mask = expression_of_mask(problem);
+  const Expression* const mask = state.mask ? &*state.mask : nullptr;
+  const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
   state.source = std::make_shared<const KernelSource>(
-      kernel_source(state.mask ? &*state.mask : nullptr, problem.score_change ? &problem.score_change->expression() : nullptr));
+      problem.pass == Pass::forward ? kernel_source(mask, score) : backward_kernel_source(mask, score, slope_of(problem)));
 }
 
 std::string_view word_at(const std::vector<Token>& words, std::uint32_t column) {
@@ -33,7 +40,7 @@ std::string_view word_at(const std::vector<Token>& words, std::uint32_t column) 
 
 /// One expression and its struct.
 struct Part {
-  bool score = false;
+  MaskCuda::Part part = MaskCuda::Part::mask;
   const char* title = "";
   const Expression* expression = nullptr;
   const std::vector<KernelSourceLine>* lines = nullptr;
@@ -42,7 +49,7 @@ struct Part {
 class CudaPainter {
  public:
   CudaPainter(const Theme& theme, MaskCuda& state)
-      : theme_(theme), state_(state), on_score_(state.on_score), column_(state.column), list_(ImGui::GetWindowDrawList()) {
+      : theme_(theme), state_(state), on_part_(state.part), column_(state.column), list_(ImGui::GetWindowDrawList()) {
     state_.column = 0;
   }
 
@@ -56,9 +63,9 @@ class CudaPainter {
   }
 
  private:
-  bool is_lit(const Part& part, std::uint32_t column) const { return column != 0 && on_score_ == part.score && column_ == column; }
+  bool is_lit(const Part& part, std::uint32_t column) const { return column != 0 && on_part_ == part.part && column_ == column; }
   void point(const Part& part, std::uint32_t column) {
-    state_.on_score = part.score;
+    state_.part = part.part;
     state_.column = column;
   }
   float line_height() const { return theme_.mono_small->FontSize + std::round(3 * theme_.scale); }
@@ -80,7 +87,7 @@ class CudaPainter {
       if (is_lit(part, word.column)) list_->AddRectFilled(box.min, box.max, theme_.accent_soft, 2 * theme_.scale);
       draw_text_at(list_, theme_.mono_small, at, computes ? theme_.text : theme_.text_dim, word.text);
       if (computes) {
-        hit_area(fmt::format("word {} {}", part.score, word.column).c_str(), box);
+        hit_area(fmt::format("word {} {}", static_cast<int>(part.part), word.column).c_str(), box);
         if (ImGui::IsItemHovered() || ImGui::IsItemFocused()) point(part, word.column);
       }
       at.x += width;
@@ -100,7 +107,7 @@ class CudaPainter {
     draw_text_at(list_, theme_.mono_small, {at.x + gutter, at.y}, line.column != 0 ? theme_.text : theme_.text_dim, line.text);
     const float wide = gutter + text_width(theme_.mono_small, line.text);
     if (line.column != 0) {
-      hit_area(fmt::format("line {} {}", part.score, number).c_str(), row);
+      hit_area(fmt::format("line {} {}", static_cast<int>(part.part), number).c_str(), row);
       if (ImGui::IsItemHovered() || ImGui::IsItemFocused()) point(part, line.column);
       ImGui::SetCursorScreenPos(at);
     }
@@ -111,7 +118,7 @@ class CudaPainter {
   const Theme& theme_;
   MaskCuda& state_;
   // What was pointed at in the last frame: the expression is drawn before its lines.
-  const bool on_score_;
+  const MaskCuda::Part on_part_;
   const std::uint32_t column_;
   ImDrawList* list_;
 };
@@ -139,8 +146,11 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
   if (ImGui::SmallButton(tr("Copy the CUDA"))) ImGui::SetClipboardText(state.source->text().c_str());
   ImGui::Dummy({0, theme.gap * 0.5F});
   CudaPainter painter(theme, state);
-  if (state.mask) painter.draw({false, tr("Mask"), &*state.mask, &state.source->mask});
-  if (problem.score_change) painter.draw({true, tr("Score change"), &problem.score_change->expression(), &state.source->score});
+  if (state.mask) painter.draw({MaskCuda::Part::mask, tr("Mask"), &*state.mask, &state.source->mask});
+  if (problem.score_change)
+    painter.draw({MaskCuda::Part::score, tr("Score change"), &problem.score_change->expression(), &state.source->score});
+  if (const Expression* const slope = slope_of(problem))
+    painter.draw({MaskCuda::Part::slope, tr("Derivative by the score"), slope, &state.source->slope});
   ImGui::EndChild();
 }
 

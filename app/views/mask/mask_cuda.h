@@ -17,8 +17,8 @@ struct MaskCuda {
   std::optional<AttentionProblem> of;  // whose text it is
   std::optional<Expression> mask;      // nullopt: none, or a mask that is no expression
   std::shared_ptr<const KernelSource> source;
-  // The column that the pointer is on, in one of the expressions.
-  bool on_score = false;
+  // The expression that the pointer is on, and its column there.
+  enum class Part : std::uint8_t { mask, score, slope } part = Part::mask;
   std::uint32_t column = 0;
 };
 

@@ -212,7 +212,8 @@ TEST_CASE("run: what does not belong together is refused") {
         "flash2 needs --v V.npy");
   CHECK(refused_run(with_fixture(out, {"--algorithm", "matmul_tiled"}), out) == "matmul_tiled reads no V: leave --v out");
   CHECK(refused_run(with_fixture(out, {"--algorithm", "flash2_backward"}), out) == "flash2_backward needs --do dO.npy");
-  CHECK(contains(refused_run(with_fixture(out, {"--algorithm", "hopper_flex", "--do", fixture("dO")}), out), "hopper_flex has no backward pass"));
+  CHECK(contains(refused_run(with_fixture(out, {"--algorithm", "hopper_flex", "--do", fixture("dO")}), out),
+                 "hopper_flex has no backward pass"));
   CHECK(refused_run(with_fixture(out, {"--pass", "both"}), out) == "--pass both needs --do dO.npy");
   CHECK(contains(refused_run(with_fixture(out, {"--pass", "forward", "--do", fixture("dO")}), out), "leave one of them out"));
   CHECK(contains(refused_run(with_fixture(out, {"--device", "tpu"}), out), "--device is given more than once"));

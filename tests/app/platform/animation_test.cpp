@@ -96,6 +96,7 @@ namespace {
 
 /// The functions that read a film.
 struct Reader {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define TILESCOPE_READ(name) decltype(&::name) name = reinterpret_cast<decltype(&::name)>(VideoLibraries::find(#name));
   TILESCOPE_READ(avformat_open_input)
   TILESCOPE_READ(avformat_find_stream_info)

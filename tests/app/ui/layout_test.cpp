@@ -54,7 +54,8 @@ TEST_CASE("layout: no panel overlaps another or leaves the window at any size") 
 }
 
 TEST_CASE("layout: presenting with a lesson leaves a caption above all panels") {
-  for (const auto& [width, height] : {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {1920.0F, 1080.0F}}) {
+  for (const auto& size : {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {1920.0F, 1080.0F}}) {
+    const float width = size.first, height = size.second;
     CAPTURE(width);
     const Layout layout = compute_layout(width, height, scale_of_window(width, height), {}, true, true);
     CHECK(layout.top_bar.height() >= 30);
@@ -63,8 +64,8 @@ TEST_CASE("layout: presenting with a lesson leaves a caption above all panels") 
 }
 
 TEST_CASE("layout: a lesson's column overlaps nothing, and leaves stage, row and traffic at 1280x720") {
-  for (const auto& [width, height] :
-       {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {2560.0F, 1440.0F}, {800.0F, 500.0F}, {640.0F, 400.0F}}) {
+  for (const auto& size : {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {2560.0F, 1440.0F}, {800.0F, 500.0F}, {640.0F, 400.0F}}) {
+    const float width = size.first, height = size.second;
     CAPTURE(width);
     const float scale = scale_of_window(width, height);
     const Layout layout = compute_layout(width, height, scale, {}, false, true);

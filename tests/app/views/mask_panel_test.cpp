@@ -211,23 +211,31 @@ TEST_CASE("mask panel: CUDA shows both expressions line against line, and a poin
       kernel_source(&dynamic_cast<const ExpressionMask&>(*problem.mask).expression(), &problem.score_change->expression()).text());
   CHECK(state.column == 0);
   // Somewhere in the panel stand words and lines of either expression.
-  std::set<std::pair<bool, std::uint32_t>> pointed;
+  std::set<std::pair<MaskCuda::Part, std::uint32_t>> pointed;
   for (float y = 4; y < 1600; y += 9)
     for (float x = 8; x < 400; x += 40) {
       screen.mouse({x, y});
       frame();
       frame();
-      if (state.column != 0) pointed.insert({state.on_score, state.column});
+      if (state.column != 0) pointed.insert({state.part, state.column});
     }
-  for (const bool score : {false, true}) {
+  for (const MaskCuda::Part part : {MaskCuda::Part::mask, MaskCuda::Part::score}) {
     std::set<std::uint32_t> computed;
-    for (const KernelSourceLine& line : score ? state.source->score : state.source->mask)
+    for (const KernelSourceLine& line : part == MaskCuda::Part::score ? state.source->score : state.source->mask)
       if (line.column != 0) computed.insert(line.column);
     CHECK(computed.size() > 2);
-    for (const auto& [on_score, column] : pointed)
-      if (on_score == score) CHECK(computed.contains(column));
-    CHECK(std::any_of(pointed.begin(), pointed.end(), [&](const auto& at) { return at.first == score; }));
+    for (const auto& [of, column] : pointed)
+      if (of == part) CHECK(computed.contains(column));
+    CHECK(std::any_of(pointed.begin(), pointed.end(), [&](const auto& at) { return at.first == part; }));
   }
+  // A backward pass has the derivative too.
+  CHECK(state.source->slope.empty());
+  screen.frame(shown, [](const View& view, Commands&) {
+    AttentionProblem backward = view.lane().simulation->request.problem;
+    backward.pass = Pass::backward;
+    draw_mask_cuda(view, backward, state, {{0, 0}, {900, 1600}});
+  });
+  CHECK_FALSE(state.source->slope.empty());
 }
 
 }  // namespace tilescope

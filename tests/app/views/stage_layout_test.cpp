@@ -172,8 +172,9 @@ TEST_CASE("stage layout: nothing overlaps or leaves its box, for every program, 
            {AttentionProblem{},
             AttentionProblem{.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}}) {
         for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
-          for (const auto& [width, height] :
+          for (const auto& size :
                {std::pair{700.0F, 500.0F}, {900.0F, 640.0F}, {1000.0F, 560.0F}, {720.0F, 980.0F}, {1400.0F, 1000.0F}}) {
+            const float width = size.first, height = size.second;
             INFO(info.id, " on ", gpu.id, " N ", problem.seq_q, " at ", width, "x", height);
             check_layout(layout_stage({{13, 57}, {13 + width, 57 + height}}, gpu, shape, 1, metrics_at(1)));
           }
@@ -359,7 +360,8 @@ TEST_CASE("race side layout: SM, L2 and HBM stay apart, and every tensor has cel
   for (const ProgramInfo& info : program_table())
     for (const GpuSpec& gpu : gpus())
       for (const ProgramShape& shape : shapes_of(info, AttentionProblem{}, gpu))
-        for (const auto& [width, height] : {std::pair{364.0F, 125.0F}, {490.0F, 172.0F}, {490.0F, 380.0F}}) {
+        for (const auto& size : {std::pair{364.0F, 125.0F}, {490.0F, 172.0F}, {490.0F, 380.0F}}) {
+          const float width = size.first, height = size.second;
           INFO(info.id, " on ", gpu.id, " at ", width, "x", height);
           const StageLayout layout = layout_lane({{13, 57}, {13 + width, 57 + height}}, gpu, shape, metrics_at(1));
           check_apart(large_boxes(layout));

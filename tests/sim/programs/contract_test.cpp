@@ -253,7 +253,9 @@ TEST_CASE(
   problem.seq_kv = 8 * 1024;  // eight turns of 128 threads with eight elements each
   const GpuSpec gpu = h200_gpu();
   constexpr std::size_t turn = 8;  // loads of 128 keys
-  for (const auto& [id, together] : {std::pair{"softmax_online", turn}, std::pair{"softmax_safe", 4 * turn}}) {
+  for (const auto& one : {std::pair{"softmax_online", turn}, std::pair{"softmax_safe", 4 * turn}}) {
+    const char* const id = one.first;
+    const std::size_t together = one.second;
     INFO(id);
     const Result<const ProgramInfo*> info = find_program(id);
     REQUIRE(info);

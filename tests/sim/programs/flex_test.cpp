@@ -250,8 +250,10 @@ TEST_CASE("flex: a row that sees no key has O = 0 and L = -inf, in empty, partia
 TEST_CASE("flex: a block visits its partial tiles first and its full ones after, each up or down") {
   AttentionProblem problem = {.heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
   problem.mask = mask_from(problem, "q >= kv && q - kv < 40");
-  for (const auto& [id, order] : {std::pair{both[0], KeyOrder::ascending}, std::pair{both[0], KeyOrder::descending},
-                                  std::pair{both[1], KeyOrder::ascending}, std::pair{both[1], KeyOrder::descending}}) {
+  for (const auto& one : {std::pair{both[0], KeyOrder::ascending}, std::pair{both[0], KeyOrder::descending},
+                          std::pair{both[1], KeyOrder::ascending}, std::pair{both[1], KeyOrder::descending}}) {
+    const std::string_view id = one.first;
+    const KeyOrder order = one.second;
     ProgramTile tile(8, 8);
     tile.key_order = order;
     CAPTURE(id);
