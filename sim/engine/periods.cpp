@@ -229,7 +229,9 @@ bool Machine::enter_period(std::size_t number, double cycles) {
 
 double Machine::repetitions(const Resident& block, const Period::Advance& advance) {
   const auto times = [](std::uint32_t from, std::uint32_t until, std::uint32_t step) {
-    return until <= from ? 0.0 : step == 0 ? never : static_cast<double>((until - 1 - from) / step);
+    if (until <= from) return 0.0;
+    const std::uint32_t whole = step == 0 ? 0 : (until - 1 - from) / step;
+    return step == 0 ? never : static_cast<double>(whole);
   };
   const OperationStream& stream = *block.stream;
   const std::uint32_t compute = block.next_compute, load = block.next_load;
