@@ -139,6 +139,9 @@ std::optional<MaskTotals> count_mask(const std::shared_ptr<const MaskPicture>& p
 std::optional<TileVisit> find_visit(const Simulation& simulation, int focus_sm, const AskVisit& asked) {
   const AttentionProblem& problem = simulation.request.problem;
   const TileProgram& program = *simulation.program;
+  const auto inside = [](std::int64_t at, std::int64_t count) { return at >= 0 && at < count; };
+  if (!inside(asked.plane, problem.query_planes()) || !inside(asked.query, problem.seq_q) || !inside(asked.key, problem.seq_kv))
+    return std::nullopt;  // asked of an earlier problem
   const std::int64_t query_tile = asked.query / program.tile().block_q;
   const std::int64_t query_tiles = ceil_div(problem.seq_q, program.tile().block_q);
   BlockOperations operations;

@@ -123,6 +123,9 @@ void advance_work(Random& random) {
 void release_work() {
   work.released = true;
 }
+void hold_work() {
+  work.released = false;
+}
 
 Worker::Worker(Options options) : state_(std::make_unique<State>()) {
   state_->options = std::move(options);

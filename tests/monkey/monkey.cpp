@@ -1,9 +1,11 @@
 // Drives the window's session with random actions, each sequence in a process of its own, and shrinks a sequence that fails.
 //
-//   monkey [--seed S] [--actions N] [--length L] [--seconds T] [--keep I,J,K]
+//   monkey [--seed S] [--actions N] [--length L] [--seconds T] [--keep I,J,K] [--soak T]
 //
-// Sequence i has seed S + i and L actions. --keep runs only these actions of seed S, and lists them: a failure again.
-// TILESCOPE_MONKEY_ACTIONS takes the place of N, for long runs under ctest.
+// Sequence i has seed S + i and L actions. --keep runs only these actions of seed S, and lists them: a failure again. --soak runs
+// one sequence on the h200 for T seconds, all in this process, and prints its memory as CSV each minute; it fails where the heap of
+// the last quarter is more than 5 % above that of the second. TILESCOPE_MONKEY_ACTIONS takes the place of N, for long runs under
+// ctest.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,11 +32,12 @@ using Clock = std::chrono::steady_clock;
 constexpr int exit_skipped = 77;
 constexpr unsigned slowest_action_seconds = 60;  // under the sanitizers on a busy machine
 constexpr auto shrinking_time = std::chrono::minutes(3);
+constexpr double fewest_samples = 12, most_growth = 0.05;
 
 struct Options {
   std::uint64_t seed = std::random_device{}();
   std::size_t actions = 5000, length = 250;
-  double seconds = 0;
+  double seconds = 0, soak_seconds = 0;
   std::vector<std::size_t> keep;
 };
 
@@ -137,6 +140,7 @@ Options read_options(int argc, char** argv) {
     if (name == "--actions") options.actions = std::strtoull(argv[i + 1], nullptr, 10);
     if (name == "--length") options.length = std::max<std::size_t>(1, std::strtoull(argv[i + 1], nullptr, 10));
     if (name == "--seconds") options.seconds = std::strtod(argv[i + 1], nullptr);
+    if (name == "--soak") options.soak_seconds = std::strtod(argv[i + 1], nullptr);
     if (name == "--keep")
       for (char* at = argv[i + 1]; *at != '\0'; at += *at == ',' ? 1 : 0) options.keep.push_back(std::strtoull(at, &at, 10));
   }
@@ -158,7 +162,47 @@ int fail(const Sequence& sequence, const Ending& ending) {
   return 1;
 }
 
+double median_heap(const std::vector<SoakSample>& samples, std::size_t first, std::size_t last) {
+  std::vector<double> heaps;
+  for (std::size_t i = first; i < last; ++i) heaps.push_back(static_cast<double>(samples[i].heap));
+  std::nth_element(heaps.begin(), heaps.begin() + static_cast<std::ptrdiff_t>(heaps.size() / 2), heaps.end());
+  return heaps[heaps.size() / 2];
+}
+
+/// One long sequence in this process; what the heap holds at rest is printed, and compared between its second and its last quarter.
+int soak(const Options& options) {
+  std::printf("# monkey: seed %llu, soak of %.0f s\nseconds,actions,heap_bytes,resident_bytes\n",
+              static_cast<unsigned long long>(options.seed), options.soak_seconds);
+  SequenceWatch watch;
+  std::size_t position = 0;
+  watch.at = [&](std::size_t at) {
+    ::alarm(slowest_action_seconds);
+    position = at;
+  };
+  std::vector<SoakSample> samples;
+  const Soak asked{.seed = options.seed,
+                   .seconds = options.soak_seconds,
+                   .seconds_between_samples = std::min(60.0, options.soak_seconds / fewest_samples)};
+  const SequenceResult result = run_soak(asked, watch, [&](const SoakSample& sample) {
+    std::printf("%.0f,%zu,%zu,%zu\n", sample.seconds, sample.actions, sample.heap, sample.resident);
+    std::fflush(stdout);
+    samples.push_back(sample);
+  });
+  if (!result.has_screen) return exit_skipped;
+  if (!result.broken.empty()) {
+    std::printf("# monkey: does not hold: %s, at action %zu\n", result.broken.c_str(), position);
+    return 1;
+  }
+  const std::size_t count = samples.size();
+  if (count < 4) return 1;
+  const double growth = median_heap(samples, 3 * count / 4, count) / median_heap(samples, count / 4, count / 2) - 1;
+  std::printf("# monkey: %zu actions, %zu of them commands: none failed; heap of the last quarter %+.1f %% of the second\n",
+              position + 1, result.commands, 100 * growth);
+  return growth > most_growth ? 1 : 0;
+}
+
 int run(const Options& options) {
+  if (options.soak_seconds > 0) return soak(options);
   if (!options.keep.empty()) {
     const Ending ending = run_apart({options.seed, options.keep}, false, true);
     std::printf("monkey: %s\n", ending.failed ? ending.why.c_str() : "none failed");

@@ -16,6 +16,8 @@
 #include "app/model/lesson_runs.h"
 #include "app/model/panel_ids.h"
 #include "app/model/studies.h"
+#include "sim/masks/presets.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
@@ -27,6 +29,7 @@ struct Kind {};
 struct Draw {
   Random& random;
   const SessionView& view;
+  const std::string& usual_gpu;
 
   bool shown() const { return !view.lanes.empty() && view.lanes.back().simulation != nullptr; }
   /// Usually an SM of the shown GPU, now and then one of a larger GPU.
@@ -36,11 +39,12 @@ struct Draw {
   }
   bool coin() const { return random.chance(50); }
   std::string algorithm() const {
-    return random.pick<const char*>(
-        {"flash2", "flash1", "standard", "softmax_safe", "softmax_online", "softmax_fused", "flash9", ""});
+    if (random.chance(60)) return random.pick<const char*>({"flash2", "flash1", "standard", "flex", "flash9", ""});
+    return std::string(program_table()[random.below(program_table().size())].id);
   }
   std::string gpu() const {
-    return random.pick<const char*>({"toy", "toy", "toy", "textbook", "h200", "nonsense", "/nonexistent.toml", ""});
+    if (random.chance(40)) return usual_gpu;
+    return random.pick<const char*>({"toy", "textbook", "h200", "nonsense", "/nonexistent.toml", ""});
   }
   std::string panel() const { return std::string(panel_ids[random.below(panel_ids.size())]); }
   AttentionProblem problem() const {
@@ -119,6 +123,28 @@ struct Draw {
     return {random.pick({BlockOrder::launch, BlockOrder::heads, BlockOrder::reversed, BlockOrder::longest, BlockOrder::grouped})};
   }
   SetKeyOrder operator()(Kind<SetKeyOrder>) const { return {random.pick({KeyOrder::ascending, KeyOrder::descending})}; }
+  SetMasking operator()(Kind<SetMasking>) const {
+    MaskChoice choice;
+    if (random.chance(20)) return {choice};
+    if (coin())
+      choice.masks.emplace_back(random.pick<const char*>({"q >= kv", "q - kv < 5 and q >= kv", "kv % 3 == 0", "false", "h == b",
+                                                          "q - kw < 4", "doc[q] == doc[kv]", "q // 0 == kv", ")", ""}));
+    if (random.chance(40)) choice.presets.emplace_back(presets()[random.below(presets().size())].name);
+    if (random.chance(10)) choice.presets.emplace_back(random.pick<const char*>({"sliding_window:window=-1", "no_such:x=1", ":"}));
+    if (random.chance(40))
+      choice.score = random.pick<const char*>({"score + 0.5 * (kv - q)", "20 * tanh(score / 20)", "score / 0",
+                                               "log(0 - abs(score))", "where(q == kv, 0, score)", "q", "score +"});
+    return {choice};
+  }
+  SetMaskTable operator()(Kind<SetMaskTable>) const {
+    return {random.pick<const char*>({"doc", "q", ""}), random.pick<const char*>({"", "/nonexistent.csv"})};
+  }
+  TileRange rows() const {
+    const auto first = static_cast<std::int64_t>(random.below(140));
+    return {random.chance(90) ? first : -5, random.pick<std::int64_t>({0, 1, 8, 64, 5000})};
+  }
+  LookAtMask operator()(Kind<LookAtMask>) const { return {random.pick<std::int64_t>({0, 0, 1, 3, -1, 99}), rows(), rows()}; }
+  AskVisit operator()(Kind<AskVisit>) const { return {random.pick<std::int64_t>({0, 0, 1, 99}), rows().first, rows().first}; }
   SetInputs operator()(Kind<SetInputs>) const {
     InputSource inputs = view.requested->inputs;
     inputs.seed = random.below(4);
@@ -265,9 +291,9 @@ std::string name_of(const char* mangled) {
 
 }  // namespace
 
-Command random_command(Random& random, const SessionView& view) {
+Command random_command(Random& random, const SessionView& view, const std::string& usual_gpu) {
   constexpr std::size_t count = std::variant_size_v<Command>;
-  return draw_one({random, view}, random.below(count), std::make_index_sequence<count>{});
+  return draw_one({random, view, usual_gpu}, random.below(count), std::make_index_sequence<count>{});
 }
 
 std::string describe(const Command& command) {
@@ -284,6 +310,8 @@ std::string describe(const Command& command) {
         if constexpr (std::is_same_v<T, SeekStep>) values = std::to_string(c.step);
         if constexpr (std::is_same_v<T, SetSweep>) values = c.axis;
         if constexpr (std::is_same_v<T, SetLanes>) values = c.by_sm ? "true" : "false";
+        if constexpr (std::is_same_v<T, SetMasking>)
+          values = fmt::format("{}; {}; {}", fmt::join(c.choice.masks, ", "), fmt::join(c.choice.presets, ", "), c.choice.score);
         if constexpr (requires { c.on; }) values = c.on ? "true" : "false";
         if constexpr (std::is_same_v<T, SetProblem> || std::is_same_v<T, OpenCase>)
           values = fmt::format("B {} H {} Hkv {} N {} Nk {} d {}", c.problem.batch, c.problem.heads, c.problem.kv_heads,

@@ -1,14 +1,17 @@
 // Draws any command that a panel may ask for, with ordinary, stale and impossible values.
 #pragma once
 
+#include <string>
+
 #include "app/model/commands.h"
 #include "app/model/session_view.h"
 #include "tests/monkey/random.h"
 
 namespace tilescope {
 
-/// Draws one command. A command that this file does not know is drawn with its default values.
-Command random_command(Random& random, const SessionView& view);
+/// Draws one command. A command that this file does not know is drawn with its default values. `usual_gpu` is the GPU that most
+/// commands about GPUs name.
+Command random_command(Random& random, const SessionView& view, const std::string& usual_gpu);
 /// Names the command's kind for the list of a failing sequence.
 std::string describe(const Command& command);
 

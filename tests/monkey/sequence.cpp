@@ -2,15 +2,20 @@
 #include "tests/monkey/sequence.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
 
 #include "app/model/assets.h"
 #include "app/model/session.h"
+#include "app/model/window_state.h"
 #include "app/platform/files.h"
 #include "sim/analysis/outcome.h"
 #include "tests/monkey/random_command.h"
@@ -41,12 +46,12 @@ Measurements invented_measurements(const GpuSpec& gpu) {
   return all;
 }
 
-std::optional<Session::Start> make_start() {
+std::optional<Session::Start> make_start(const std::string& gpu) {
   Session::Start start;
-  Result<GpuSpec> toy = load_gpu("toy");
-  if (!toy) return std::nullopt;
-  start.measurements = invented_measurements(*toy);
-  start.request.gpu = std::move(*toy);
+  Result<GpuSpec> spec = load_gpu(gpu);
+  if (!spec) return std::nullopt;
+  start.measurements = invented_measurements(*spec);
+  start.request.gpu = std::move(*spec);
   start.request.tile = TileShape{16, 16};
   start.gpu_ids = gpu_ids();
   start.load_gpu = &load_gpu;
@@ -106,6 +111,10 @@ std::string broken_at_rest(const SessionView& view) {
   SimulationRequest there = shown;
   if (there.tile) there.tile = TileShape(*there.tile);
   there.blocks_per_sm = asked.blocks_per_sm;
+  // A simulation makes them of the choice.
+  if (!(asked.masking == there.masking)) return "a window at rest shows the masks that are asked for";
+  there.problem.mask = asked.problem.mask;
+  there.problem.score_change = asked.problem.score_change;
   if (!(asked.problem == there.problem)) return "a window at rest shows the problem that is asked for";
   if (asked.gpu.id != there.gpu.id) return "a window at rest shows the GPU that is asked for";
   if (asked.tile != there.tile) return "a window at rest shows the tile that is asked for";
@@ -113,44 +122,93 @@ std::string broken_at_rest(const SessionView& view) {
   return {};
 }
 
+/// Pages of this process in memory.
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 class Run {
  public:
-  Run(const Sequence& sequence, const SequenceWatch& watch) : sequence_(sequence), watch_(watch) {}
+  Run(std::uint64_t seed, std::string gpu, const SequenceWatch& watch) : seed_(seed), gpu_(std::move(gpu)), watch_(watch) {}
 
-  SequenceResult all() {
+  SequenceResult all(const std::vector<std::size_t>& actions) {
     // Results that arrive in an order that no queue gives may be shown in that order; then only safety is promised.
-    const bool hostile = sequence_.seed % 2 == 1;
-    reset_work(hostile);
-    std::optional<Session::Start> start = make_start();
-    if (!start) return {"the assets are found: run from the root of the source tree", 0, true};
-    session_ = std::make_unique<Session>(std::move(*start));
-    screen_ = open_screen(*session_);
-    if (screen_ == nullptr) return {"", 0, false};
-    for (std::size_t i = 0; i < sequence_.actions.size(); ++i) {
-      watch_.at(i);
-      act(sequence_.actions[i]);
-      if (result_.broken = broken(session_->view()); !result_.broken.empty()) return result_;
-    }
-    watch_.at(sequence_.actions.size());
+    const bool hostile = seed_ % 2 == 1;
+    if (!open(hostile)) return result_;
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      if (!act_at(i, actions[i])) return result_;
+    watch_.at(actions.size());
     rest();
     result_.broken = broken(session_->view());
     // With real threads a failure could not be drawn again: there safety is what is looked at.
     if (result_.broken.empty() && !hostile && !work_has_threads) result_.broken = broken_at_rest(session_->view());
-    screen_.reset();
-    session_.reset();
+    close();
+    return result_;
+  }
+
+  SequenceResult soak(const Soak& soak, const std::function<void(const SoakSample&)>& take) {
+    if (!open(false)) return result_;
+    rest();
+    const auto opening = std::make_shared<const WindowState>(window_state_of(session_->view()));
+    const Clock::time_point start = Clock::now();
+    const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    for (std::size_t i = 0, samples = 1; seconds() < soak.seconds; ++i) {
+      if (!act_at(i, i)) return result_;
+      if (seconds() < static_cast<double>(samples) * soak.seconds_between_samples) continue;
+      ++samples;
+      ::alarm(0);
+      rest();
+      session_->apply(OpenState{opening});
+      rest();
+      ::malloc_trim(0);
+      take({seconds(), i + 1, ::mallinfo2().uordblks + ::mallinfo2().hblkhd, resident_bytes()});
+      hold_work();
+    }
+    close();
     return result_;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  /// False where there is nothing to act on; result_ says why.
+  bool open(bool hostile) {
+    reset_work(hostile);
+    std::optional<Session::Start> start = make_start(gpu_);
+    if (!start) {
+      result_.broken = "the assets are found: run from the root of the source tree";
+      return false;
+    }
+    session_ = std::make_unique<Session>(std::move(*start));
+    screen_ = open_screen(*session_);
+    result_.has_screen = screen_ != nullptr;
+    return result_.has_screen;
+  }
+  void close() {
+    screen_.reset();
+    session_.reset();
+  }
+
+  /// False where something does not hold afterwards.
+  bool act_at(std::size_t position, std::size_t action) {
+    watch_.at(position);
+    act(action);
+    result_.broken = broken(session_->view());
+    return result_.broken.empty();
+  }
+
   void say(const std::string& what) {
     if (watch_.said) watch_.said(what);
   }
 
   void act(std::size_t index) {
-    Random random(sequence_.seed, index);
+    Random random(seed_, index);
     const std::size_t kind = random.below(100);
     if (kind < 50) {
-      const Command command = random_command(random, session_->view());
+      const Command command = random_command(random, session_->view(), gpu_);
       say(describe(command));
       ++result_.commands;
       session_->apply(command);
@@ -178,7 +236,8 @@ class Run {
     }
   }
 
-  const Sequence& sequence_;
+  std::uint64_t seed_;
+  std::string gpu_;
   const SequenceWatch& watch_;
   SequenceResult result_;
   std::unique_ptr<Session> session_;
@@ -188,7 +247,11 @@ class Run {
 }  // namespace
 
 SequenceResult run_sequence(const Sequence& sequence, const SequenceWatch& watch) {
-  return Run(sequence, watch).all();
+  return Run(sequence.seed, "toy", watch).all(sequence.actions);
+}
+
+SequenceResult run_soak(const Soak& soak, const SequenceWatch& watch, const std::function<void(const SoakSample&)>& take) {
+  return Run(soak.seed, soak.gpu, watch).soak(soak, take);
 }
 
 }  // namespace tilescope

@@ -28,4 +28,21 @@ struct SequenceResult {
 
 SequenceResult run_sequence(const Sequence& sequence, const SequenceWatch& watch);
 
+/// What the process holds while the window rests in its opening state, bytes.
+struct SoakSample {
+  double seconds = 0;
+  std::size_t actions = 0;
+  std::size_t heap = 0, resident = 0;
+};
+
+struct Soak {
+  std::uint64_t seed = 0;
+  std::string gpu = "h200";  // what the window opens with, and what most commands that name a GPU name
+  double seconds = 0, seconds_between_samples = 60;
+};
+
+/// Runs the actions 0, 1, 2 … of a seed on one session until the time is over, and takes a sample between them: the window then
+/// rests in its opening state, without undo.
+SequenceResult run_soak(const Soak& soak, const SequenceWatch& watch, const std::function<void(const SoakSample&)>& take);
+
 }  // namespace tilescope

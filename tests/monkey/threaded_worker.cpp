@@ -13,5 +13,6 @@ void advance_work(Random& random) {
   std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
 }
 void release_work() {}
+void hold_work() {}
 
 }  // namespace tilescope

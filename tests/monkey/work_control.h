@@ -19,5 +19,7 @@ void reset_work(bool hostile);
 void advance_work(Random& random);
 /// From now on every job and result moves by itself.
 void release_work();
+/// Takes that back: work waits for advance_work() again.
+void hold_work();
 
 }  // namespace tilescope
