@@ -148,7 +148,7 @@ std::shared_ptr<const Matrix> matrix_of(const GivenTensor* tensor) {
 Status check_files(const TensorRun& run, const CommandLine& line) {
   const auto info = find_program(run.request.algorithm, run.request.problem.pass);
   if (!info) return info.error();
-  const auto program = (*info)->make(run.request.problem, *chosen_tile(run.request), run.request.gpu);
+  const auto program = (*info)->make(run.request.problem, chosen_tile(run.request).value_or(ProgramTile()), run.request.gpu);
   if (!program) return program.error();
   const auto inputs = (*program)->inputs();
   const bool reads_values = std::ranges::any_of(inputs, [](Tensor tensor) { return tensor.means(Meaning::value); });

@@ -279,7 +279,7 @@ void Derived::ask_for_next_values() {
 }
 
 void Derived::ask_for_history(std::size_t slot, const BlockKey& key) {
-  if (histories_under_way_[slot] == key || at_fault_ == key) return;
+  if (histories_under_way_[slot] == key || blocks_at_fault_[slot] == key) return;
   histories_under_way_[slot] = key;
   const InputSource source = requested_.fitting_inputs(key.simulation->request.problem);
   worker_.submit(Queue::shown, slots::first_history + static_cast<int>(slot), WorkKind::values,
@@ -292,7 +292,7 @@ void Derived::ask_for_history(std::size_t slot, const BlockKey& key) {
                          histories_under_way_[slot].reset();
                          if (history) histories_.put(key, history);
                          if (!error) return;
-                         at_fault_ = key;
+                         blocks_at_fault_[slot] = key;
                          fault_ = error;
                        };
                  });
@@ -306,7 +306,7 @@ void Derived::forget_values() {
 }
 
 void Derived::forget_requests() {
-  at_fault_.reset();
+  for (auto& at_fault : blocks_at_fault_) at_fault.reset();
   for (auto& under_way : histories_under_way_) under_way.reset();
   for (auto& under_way : planes_under_way_) under_way.reset();
   for (auto& under_way : timelines_under_way_) under_way.reset();

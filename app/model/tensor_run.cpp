@@ -24,7 +24,7 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 Result<std::unique_ptr<TileProgram>> program_of(const TensorRun& run) {
   const auto info = find_program(run.request.algorithm, run.request.problem.pass);
   if (!info) return info.error();
-  return (*info)->make(run.request.problem, *chosen_tile(run.request), run.request.gpu);
+  return (*info)->make(run.request.problem, chosen_tile(run.request).value_or(ProgramTile()), run.request.gpu);
 }
 
 bool writes(const TileProgram& program, Tensor tensor) {

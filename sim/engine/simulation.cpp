@@ -318,7 +318,7 @@ Status settle_program(SimulationRequest& request) {
 
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
   const Result<const ProgramInfo*> info = find_program(request.algorithm, request.problem.pass);
-  if (!request.tile && !info) return std::nullopt;
+  if (!request.tile && (!info || !check(request.problem))) return std::nullopt;
   ProgramTile tile = request.tile ? *request.tile : ProgramTile((*info)->default_tile(request.problem, request.gpu));
   if (!request.tile && (*info)->pass == Pass::both)
     tile.forward = (*find_program((*info)->forward))->default_tile(request.problem, request.gpu);

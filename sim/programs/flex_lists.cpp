@@ -217,6 +217,7 @@ void add_list_terms(ClosedForm& form, const FlexKeySums& sums) {
 }
 
 Status check_mask_block(const AttentionProblem& problem, const ProgramTile& tile) {
+  if (const Status status = check(tile); !status) return status;
   const TileShape block = mask_block_of(problem, tile);
   if (problem.has_mask() && (block.block_q % tile.block_q != 0 || block.block_kv % tile.block_kv != 0))
     return refuse("{} is {}, and the tile is {}x{}: the block must be a multiple of both lengths, such as {}", Setting::mask_block,

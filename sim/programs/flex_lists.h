@@ -114,7 +114,7 @@ FlexKeySums flex_key_sums(const AttentionProblem& problem, const TileShape& tile
 void add_list_terms(ClosedForm& form, const FlexKeySums& sums);
 
 /// Checks a mask block against the tile.
-/// Errors  a block that the tile does not divide
+/// Errors  a tile that cannot be; a block that the tile does not divide
 Status check_mask_block(const AttentionProblem& problem, const ProgramTile& tile);
 
 }  // namespace tilescope

@@ -11,6 +11,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"

@@ -216,6 +216,7 @@ std::vector<ImU32> average_colors(const MaskPicture& picture, const Theme& theme
 std::shared_ptr<const QuadBatch> make_mask_quads(const MaskPicture& picture, const MaskElements* elements, const Theme& theme,
                                                  MaskColors colors, const MaskWindow& window, const Rect& canvas) {
   auto batch = std::make_shared<QuadBatch>();
+  if (canvas.width() < 1.0F || canvas.height() < 1.0F) return batch;  // a window of a few pixels leaves no room for the picture
   const double size = window.pixels * static_cast<double>(std::min(picture.block.block_q, picture.block.block_kv));
   if (size < block_pixels) {
     add_averages(*batch, picture, theme, colors, window, canvas);

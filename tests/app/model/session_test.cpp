@@ -72,3 +72,17 @@ TEST_CASE("session: a score that cannot be is said once, and the session comes t
   session.finish();
   CHECK(session.view().lane().history != nullptr);
 }
+
+TEST_CASE("session: two blocks of a race whose scores cannot be are each asked for once") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "flex";
+  Session session(start);
+  MaskChoice choice;
+  choice.score = "sqrt(score)";
+  session.apply(SetMasking{choice});
+  session.apply(SetRace{true});
+  session.finish();  // does not end where each of the two is forgotten when the other fails
+  REQUIRE(session.view().lanes.size() == 2);
+  CHECK(session.view().workspace->message);
+  for (const Lane& lane : session.view().lanes) CHECK(lane.history == nullptr);
+}
