@@ -75,7 +75,8 @@ struct Columns {
   bool has_bar = true, has_hbm = true, has_l2 = true;
 };
 
-Columns columns_of(const Theme& theme, float left, float width) {
+/// `longest_title` is the width of the longest title. The bars take the room that is left over.
+Columns columns_of(const Theme& theme, float left, float width, float longest_title) {
   const float unit = theme.scale;
   Columns c{};
   c.right = left + width;
@@ -84,11 +85,13 @@ Columns columns_of(const Theme& theme, float left, float width) {
   // A line's name comes before its bytes: those are in its tooltip too.
   c.has_hbm = width >= 510 * unit;
   c.has_l2 = width >= 640 * unit;
-  c.l2 = c.bound - (c.has_l2 ? 132 : 0) * unit;
-  c.hbm = c.l2 - (c.has_hbm ? 132 : 0) * unit;
+  const float figure = (width < 960 * unit ? 132 : 156) * unit;
+  c.l2 = c.bound - (c.has_l2 ? figure : 0);
+  c.hbm = c.l2 - (c.has_hbm ? figure : 0);
   c.has_bar = !narrow;
-  c.bar = c.hbm - (narrow ? 0 : std::max(96 * unit, 0.3F * width - 100 * unit));
-  c.time = c.bar - 128 * unit;
+  c.bar = c.hbm;
+  if (!narrow) c.bar = std::min(left + longest_title + 16 * unit + figure, c.hbm - 96 * unit);
+  c.time = c.bar - std::min(figure, 140 * unit);
   c.title = left;
   return c;
 }
@@ -279,7 +282,9 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   }
 
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const Columns columns = columns_of(theme, at.x, room.x);
+  float longest_title = 0;
+  for (const Line& line : lines) longest_title = std::max(longest_title, text_width(line.base ? theme.ui_bold : theme.ui, line.title));
+  const Columns columns = columns_of(theme, at.x, room.x, longest_title);
   draw_headings(theme, columns, at.y);
   float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;
   const float least = theme.ui->FontSize + std::round(4 * theme.scale);
