@@ -260,15 +260,18 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
 
   // Heights in parts of a plain lane; several loads in flight need room beside each other.
   constexpr float curve = 1.1F;
-  const std::size_t most_lanes = shape.groups > 1 ? std::max(shape.lanes[0], shape.lanes[1]) : shape.lanes[0];
-  const auto parts = [most_lanes](int curves, float copy) {
+  std::size_t most_lanes = shape.groups > 1 ? std::max(shape.lanes[0], shape.lanes[1]) : shape.lanes[0];
+  const auto parts = [&most_lanes](int curves, float copy) {
     return static_cast<float>(most_lanes) - 1 + copy + curve * static_cast<float>(curves);
   };
   const float between = shape.groups > 1 ? 5 * scale : 0, groups = static_cast<float>(shape.groups);
   // In Race the launches of each have a row of their own, so that three beside one are seen from afar.
   const float whole = (layout.plot.height() - layout.launch_strip - between) / groups, launch_row = std::round(14 * scale);
-  const bool launch_rows = shape.groups > 1 && whole - launch_row > std::max(38 * scale, shape.least_lane * parts(0, 1));
+  const bool leaves_out = shape.leaves_out && shape.groups > 1;
+  const float least_lanes = leaves_out ? shape.least_lane : std::max(38 * scale, shape.least_lane * parts(0, 1));
+  const bool launch_rows = shape.groups > 1 && whole - launch_row > least_lanes;
   const float launches = launch_rows ? launch_row : 0, height = whole - launches;
+  if (leaves_out) most_lanes = std::clamp<std::size_t>(static_cast<std::size_t>(height / shape.least_lane), 1, most_lanes);
   int curves = shape.groups > 1 ? 1 : 2;
   while (curves > 0 && height < shape.least_lane * parts(curves, 1)) --curves;
   const float most_copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1;
@@ -288,7 +291,7 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
     if (launches > 0) add_row(TimelineRow::Kind::launches, group, 0, 0);
     if (curves > 0) add_row(TimelineRow::Kind::hbm, group, 0, curve);
     if (curves > 1) add_row(TimelineRow::Kind::l2, group, 0, curve);
-    for (std::size_t unit = 0; unit < shape.lanes[group]; ++unit)
+    for (std::size_t unit = 0; unit < std::min(shape.lanes[group], most_lanes); ++unit)
       add_row(TimelineRow::Kind::unit, group, unit, unit == 0 ? copy : 1);  // loads are the first lane
     y += between;
   }

@@ -39,8 +39,9 @@ struct TimelineShape {
   bool several_launches = false;
   float gutter = 100;  // width of the names
   float scale = 1;
-  float least_lane = 7;  // height of the lowest lane whose name can be read
-  float scroll = 0;      // by how much the rows stand higher, up to what is hidden
+  float least_lane = 7;     // height of the lowest lane whose name can be read
+  float scroll = 0;         // by how much the rows stand higher, up to what is hidden
+  bool leaves_out = false;  // the last lanes of a race that do not fit are left out, so that nothing needs to be scrolled
   std::array<std::size_t, 2> lanes = {timeline_units.size(), timeline_units.size()};  // of each group
 };
 /// The part of a font's size that a name needs of a lane's height for neighbours not to touch.

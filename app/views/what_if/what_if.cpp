@@ -283,7 +283,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
 
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float longest_title = 0;
-  for (const Line& line : lines) longest_title = std::max(longest_title, text_width(line.base ? theme.ui_bold : theme.ui, line.title));
+  for (const Line& line : lines)
+    longest_title = std::max(longest_title, text_width(line.base ? theme.ui_bold : theme.ui, line.title));
   const Columns columns = columns_of(theme, at.x, room.x, longest_title);
   draw_headings(theme, columns, at.y);
   float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;

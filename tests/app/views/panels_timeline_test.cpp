@@ -234,6 +234,25 @@ TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wi
           }
 }
 
+TEST_CASE("timeline: a presented race leaves out lanes that do not fit, and keeps the launches of both") {
+  TimelineShape shape{2, 1, false, 100, 1, 12};
+  shape.leaves_out = true;
+  for (const float height : {90.0F, 120.0F, 160.0F, 300.0F}) {
+    CAPTURE(height);
+    const TimelineLayout layout = lay_out_timeline({{0, 0}, {800, height}}, shape);
+    CHECK(layout.hidden == 0);
+    for (const std::size_t group : {0U, 1U}) {
+      const auto count = [&](TimelineRow::Kind kind) {
+        return std::count_if(layout.rows.begin(), layout.rows.end(),
+                             [&](const TimelineRow& row) { return row.group == group && row.kind == kind; });
+      };
+      CHECK(count(TimelineRow::Kind::launches) == 1);
+      CHECK(count(TimelineRow::Kind::unit) >= 1);
+      if (height == 300) CHECK(count(TimelineRow::Kind::unit) == static_cast<std::ptrdiff_t>(shape.lanes[group]));
+    }
+  }
+}
+
 TEST_CASE("timeline: a hidden row is scrolled into view; a visible one moves nothing") {
   TimelineShape shape{2, 1, false, 100, 1, 12};
   const Rect area = {{0, 0}, {800, 120}};
