@@ -17,6 +17,7 @@
 #include "app/views/caption.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/window.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -55,8 +56,7 @@ Result<Stops> stops_of(const ExportOptions& options, const SessionView& view) {
   if (!options.steps) return Stops{view.lane().step, view.lane().step, false};
   const Stops stops{options.steps->first, options.steps->last.value_or(end), !options.steps->last};
   for (std::int64_t step : {stops.first, stops.last})
-    if (step > end)
-      return Error{fmt::format("there is no step {}: {} has steps 0 to {}", step, view.requested->request.algorithm, end)};
+    if (step > end) return refuse("there is no step {}: {} has steps 0 to {}", step, view.requested->request.algorithm, end);
   return stops;
 }
 
@@ -85,9 +85,8 @@ Result<Palette> palette_of(StepPictures& pictures, const Stops& stops, const Tol
   return builder.build();
 }
 
-Error too_many(std::int64_t most, const char* what) {
-  return Error{
-      fmt::format("these steps are more than {} {}: choose fewer --steps, or a coarser --grain tile or phase", most, what)};
+Error too_many(std::int64_t most, const Sentence& what) {
+  return refuse("these steps are more than {} {}: choose fewer --steps, or a coarser --grain tile or phase", most, what);
 }
 
 /// Draws the way to a stop and the rest there.
@@ -129,7 +128,7 @@ Result<ExportedSteps> export_film(StepPictures& pictures, const ExportOptions& o
   std::int64_t frames = 0;
   do {
     told.at("frames", pictures.view().playback.step);
-    if (frames > most_film_frames) return too_many(most_film_frames, "frames");
+    if (frames > most_film_frames) return too_many(most_film_frames, phrase("frames"));
     if (Status shown = film_stop(pictures, options, **film, frames); !shown) return shown.error();
   } while (set_out(pictures, stops, options.grain));
   Result<std::string> bytes = (*film)->finish();
@@ -154,7 +153,7 @@ Result<ExportedSteps> export_files(StepPictures& pictures, const ExportOptions& 
   if (options.steps) pictures.seek(stops.first);
   do {
     told.at("pictures", pictures.view().playback.step);
-    if (static_cast<std::int64_t>(out.files.size()) >= most_files) return too_many(most_files, "files");
+    if (static_cast<std::int64_t>(out.files.size()) >= most_files) return too_many(most_files, phrase("files"));
     arrive(pictures);
     Result<std::string> bytes = draw_file(pictures, options.format);
     if (!bytes) return bytes.error();
@@ -179,7 +178,7 @@ Result<ExportedSteps> export_page(StepPictures& pictures, const ExportOptions& o
   if (options.steps) pictures.seek(stops.first);
   do {
     told.at("pictures", pictures.view().playback.step);
-    if (static_cast<std::int64_t>(steps.size()) >= most_files) return too_many(most_files, "steps of a page");
+    if (static_cast<std::int64_t>(steps.size()) >= most_files) return too_many(most_files, phrase("steps of a page"));
     arrive(pictures);
     PageStep step = page_step(pictures.view());
     if (vector) step.picture = inline_svg(pictures, step.step);
@@ -306,8 +305,7 @@ Status check_format(const ExportOptions& options) {
   if (!is_film(options.format)) return Done{};
   const int width = options.picture.width, height = options.picture.height;
   if (options.format == ExportFormat::mp4 && (width % 2 != 0 || height % 2 != 0))
-    return Error{
-        fmt::format("--size is {}x{}: the sides of an .mp4 are even; use {}x{}", width, height, width / 2 * 2, height / 2 * 2)};
+    return refuse("--size is {}x{}: the sides of an .mp4 are even; use {}x{}", width, height, width / 2 * 2, height / 2 * 2);
   return Animation::check(options.format == ExportFormat::gif ? AnimationKind::gif : AnimationKind::mp4);
 }
 

@@ -2,6 +2,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
+
 #include "kernels/device.h"
 
 namespace tilescope {
@@ -16,8 +18,9 @@ std::string version_text(int version) {
 
 Error error_of(cudaError_t code, std::string_view doing) {
   cudaGetLastError();  // clears the error, so that the next call does not report it again
-  return {fmt::format("{} failed on the GPU: {} ({})", doing, cudaGetErrorString(code), cudaGetErrorName(code)),
-          Error::Kind::machine_lacks};
+  return Error{
+      phrase("{} failed on the GPU: {} ({})", doing, std::string(cudaGetErrorString(code)), std::string(cudaGetErrorName(code))),
+      Error::Kind::machine_lacks};
 }
 
 Status checked(cudaError_t code, std::string_view doing) {
@@ -37,7 +40,7 @@ Status allow_shared(const PlannedLaunch& launch) {
   const int most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (launch.shared_bytes > most)
     return Error{
-        fmt::format("kernel {} needs {} bytes of shared memory a block; this GPU has {}", launch.name, launch.shared_bytes, most),
+        phrase("kernel {} needs {} bytes of shared memory a block; this GPU has {}", launch.name, launch.shared_bytes, most),
         Error::Kind::machine_lacks};
   return checked(
       cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes)),
@@ -60,14 +63,14 @@ Result<DeviceInfo> find_device() {
   cudaRuntimeGetVersion(&runtime);
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaErrorInsufficientDriver && driver == 0)
-    return Error{"no NVIDIA driver was found: measuring needs an NVIDIA GPU with its driver; everything else works without",
+    return Error{phrase("no NVIDIA driver was found: measuring needs an NVIDIA GPU with its driver; everything else works without"),
                  Error::Kind::machine_lacks};
   if (code == cudaErrorInsufficientDriver)
-    return Error{fmt::format("the NVIDIA driver is for CUDA {}, this build needs {} or later: update the driver",
-                             version_text(driver), version_text(runtime)),
+    return Error{phrase("the NVIDIA driver is for CUDA {}, this build needs {} or later: update the driver", version_text(driver),
+                        version_text(runtime)),
                  Error::Kind::machine_lacks};
   if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0))
-    return Error{"no CUDA device was found: measuring needs an NVIDIA GPU; everything else works without",
+    return Error{phrase("no CUDA device was found: measuring needs an NVIDIA GPU; everything else works without"),
                  Error::Kind::machine_lacks};
   if (code != cudaSuccess) return error_of(code, "looking for a device");
 
@@ -75,8 +78,8 @@ Result<DeviceInfo> find_device() {
   if (const cudaError_t failed = cudaGetDeviceProperties(&properties, 0); failed != cudaSuccess)
     return error_of(failed, "asking for the device's properties");
   if (properties.major < least_compute_major)
-    return Error{fmt::format("{} has compute capability {}.{}: the kernels need {}.0 or later (Ampere)", properties.name,
-                             properties.major, properties.minor, least_compute_major),
+    return Error{phrase("{} has compute capability {}.{}: the kernels need {}.0 or later (Ampere)", properties.name,
+                        properties.major, properties.minor, least_compute_major),
                  Error::Kind::machine_lacks};
   DeviceInfo info;
   info.name = properties.name;
@@ -112,8 +115,8 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    return Error{fmt::format("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free", static_cast<double>(bytes) / 1e9,
-                             static_cast<double>(free) / 1e9),
+    return Error{phrase("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free", static_cast<double>(bytes) / 1e9,
+                        static_cast<double>(free) / 1e9),
                  Error::Kind::machine_lacks};
   }
   if (code != cudaSuccess) return error_of(code, "allocating GPU memory");

@@ -547,7 +547,7 @@ Result<const KernelInfo*> find_kernel(std::string_view id) {
     if (row.id == id) return &row;
     if (row.variant_of.empty()) names += (names.empty() ? "" : ", ") + std::string(row.id);
   }
-  return Error{fmt::format("there is no kernel named {}: there are {}", printable(id), names)};
+  return refuse("there is no kernel named {}: there are {}", printable(id), names);
 }
 
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order) {
@@ -603,8 +603,8 @@ Status runs_on_this_device(const KernelInfo& kernel) {
   static const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
   if (device->compute_major == 9 && device->compute_minor == 0) return Done{};
-  return Error{fmt::format("kernel {} is for compute capability 9.0 (Hopper); {} has {}.{}: use flash2 there", kernel.id,
-                           device->name, device->compute_major, device->compute_minor),
+  return Error{phrase("kernel {} is for compute capability 9.0 (Hopper); {} has {}.{}: use flash2 there", kernel.id, device->name,
+                      device->compute_major, device->compute_minor),
                Error::Kind::machine_lacks};
 }
 
@@ -615,7 +615,7 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
   for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
     for (Tensor tensor : list)
       if (address_of(tensors, tensor) == nullptr)
-        return Error{fmt::format("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor))};
+        return refuse("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor));
   if (kernel.is_library) return launch_library(problem, tensors, stream);
   if (kernel.prepare != nullptr)
     if (Status ready = kernel.prepare(problem); !ready) return ready;

@@ -17,6 +17,7 @@
 #include "app/cli/help.h"
 #include "app/model/deck.h"
 #include "app/model/window_state.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

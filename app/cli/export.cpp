@@ -16,6 +16,7 @@
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/engine/chrome_trace.h"
 
@@ -43,7 +44,7 @@ Result<Format> format_of(const std::string& file) {
     if (format.ending == ending) return format;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", format.ending);
   }
-  return Error{fmt::format("--out is {}: its ending chooses the format, one of {}", printable(file, 200), known)};
+  return refuse("--out is {}: its ending chooses the format, one of {}", printable(file, 200), known);
 }
 
 /// Errors  a flag that the format has no use for
@@ -62,7 +63,7 @@ Status check_flags(const CommandLine& line, const Format& format) {
                          {"--fps", line.fps.has_value(), film},
                          {"--no-caption", !line.caption, drawn},
                          {"--sheet", !line.sheet.empty(), format.ending == ".csv"}})
-    if (use.given && !use.used) return Error{fmt::format("{} means nothing for {}: leave it out", use.flag, format.ending)};
+    if (use.given && !use.used) return refuse("{} means nothing for {}: leave it out", use.flag, format.ending);
   return Done{};
 }
 
@@ -72,16 +73,16 @@ Result<const CsvSheet*> sheet_of(const std::string& name) {
     if (sheet.name == (name.empty() ? "traffic" : name)) return &sheet;
     names.push_back(sheet.name);
   }
-  return Error{fmt::format("--sheet is '{}': {}", printable(name), name_hint(name, names))};
+  return refuse("--sheet is '{}': {}", printable(name), name_hint(name, names));
 }
 
 /// Errors  a lesson in another format, or with what its own pages decide
 Status check_lesson(const CommandLine& line, const Format& format) {
   if (line.lesson.empty()) return Done{};
-  if (format.ending != ".html") return Error{fmt::format("--lesson makes a page: end --out in .html, not in {}", format.ending)};
+  if (format.ending != ".html") return refuse("--lesson makes a page: end --out in .html, not in {}", format.ending);
   for (const auto& [flag, given] :
        {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
-    if (given) return Error{fmt::format("{} means nothing with --lesson: its pages decide; leave it out", flag)};
+    if (given) return refuse("{} means nothing with --lesson: its pages decide; leave it out", flag);
   return Done{};
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "app/platform/asset_files.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -74,8 +75,8 @@ Status check_picture_name(const CommandLine& line, const NamedFile& output) {
   std::string ending = std::filesystem::path(output.path).extension().native();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (ending.empty() || ending == ".png") return Done{};
-  const std::string_view other = line.command == CommandKind::render ? ", or use tilescope export for other formats" : "";
-  return Error{fmt::format("{} {} would be a PNG: end its name in .png{}", output.flag, shown(output.path), other)};
+  const Sentence other = line.command == CommandKind::render ? phrase(", or use tilescope export for other formats") : Sentence();
+  return refuse("{} {} would be a PNG: end its name in .png{}", output.flag, shown(output.path), other);
 }
 
 Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
@@ -83,14 +84,13 @@ Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<Name
     const bool printed = is_standard_output(output->path);
     for (const NamedFile& input : inputs)
       if (!printed && same_file(output->path, input.path))
-        return Error{fmt::format("{} {} would overwrite the file that {} reads: name another file", output->flag,
-                                 shown(output->path), input.flag)};
+        return refuse("{} {} would overwrite the file that {} reads: name another file", output->flag, shown(output->path),
+                      input.flag);
     for (auto other = outputs.begin(); other != output; ++other) {
       if (printed && is_standard_output(other->path))
-        return Error{fmt::format("{} and {} both go to standard output: give one of them a file", other->flag, output->flag)};
+        return refuse("{} and {} both go to standard output: give one of them a file", other->flag, output->flag);
       if (!printed && !is_standard_output(other->path) && same_file(output->path, other->path))
-        return Error{
-            fmt::format("{} and {} both write {}: give each a file of its own", other->flag, output->flag, shown(output->path))};
+        return refuse("{} and {} both write {}: give each a file of its own", other->flag, output->flag, shown(output->path));
     }
   }
   return Done{};
@@ -100,8 +100,7 @@ Status check_apart(const std::vector<NamedFile>& outputs, const std::vector<Name
 
 Status print(std::FILE* out, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return Done{};
-  return Error{fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)),
-               Error::Kind::machine_lacks};
+  return Error{phrase("cannot write to standard output: {}", std::generic_category().message(errno)), Error::Kind::machine_lacks};
 }
 
 Status write_or_print(const std::string& path, std::string_view text, std::FILE* out) {
@@ -125,8 +124,8 @@ Status Outputs::finish() {
 Status check_outputs_spare(const CommandLine& line, const std::string& input) {
   for (const NamedFile& output : outputs_of(line))
     if (!is_standard_output(output.path) && same_file(output.path, input))
-      return Error{fmt::format("{} {} would overwrite the file that {} reads: name another file", output.flag, shown(output.path),
-                               to_string(line.command))};
+      return refuse("{} {} would overwrite the file that {} reads: name another file", output.flag, shown(output.path),
+                    to_string(line.command));
   return Done{};
 }
 

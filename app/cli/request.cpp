@@ -146,7 +146,7 @@ Result<Request> make_request(const CommandLine& line) {
   auto gpu = load_gpu(line.gpu);
   if (!gpu) return gpu.error();
   for (const std::string& assignment : line.overrides)
-    if (const auto set = set_spec_value(*gpu, assignment); !set) return Error{set.error().sentence.after("--set: ")};
+    if (const auto set = set_spec_value(*gpu, assignment); !set) return refuse("--set: {}", set.error().sentence);
 
   Request request;
   AttentionProblem& problem = request.simulation.problem;
@@ -180,7 +180,7 @@ Result<Request> make_request(const CommandLine& line) {
     if (fault->text.empty()) return fault->error;
     const std::string shown = printable(fault->text, most_shown);
     if (fault->where == Setting::preset) return Error{without_column(fault->error, shown)};
-    return Error{fault->error.sentence.after(fmt::format("--{} '{}': ", to_string(fault->where), shown))};
+    return refuse("--{} '{}': {}", to_string(fault->where), shown, fault->error.sentence);
   }
 
   request.simulation.algorithm = algorithm;
@@ -202,7 +202,7 @@ Result<CommandLine> open_base(CommandLine line) {
   if (!line.open.empty() && !line.deck.empty()) return Error{"--open and --deck each say what to begin with: give one of them"};
   if (line.deck.empty()) {
     const Result<WindowState> state = state_from(line.open);
-    if (!state) return Error{state.error().sentence.after("--open: ")};
+    if (!state) return refuse("--open: {}", state.error().sentence);
     return on_top_of(*state, line);
   }
   const auto text = read_text_file(line.deck);

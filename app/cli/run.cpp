@@ -20,6 +20,7 @@
 #include "app/platform/files.h"
 #include "sim/core/element.h"
 #include "sim/core/npy.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -62,7 +63,7 @@ Result<GivenTensor> read_tensor(std::string_view flag, const std::string& file) 
   const auto bytes = read_binary_file(file);
   if (!bytes) return bytes.error();
   auto array = parse_npy_floats(*bytes, file, dimensions);
-  if (!array) return Error{array.error().sentence.after(fmt::format("{}: ", flag))};
+  if (!array) return refuse("{}: {}", flag, array.error().sentence);
   return GivenTensor{flag, file, std::move(*array)};
 }
 

@@ -168,13 +168,13 @@ int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
-    if (!line) return fail(err, command_words(line.error().sentence), exit_code(line.error()));
+    if (!line) return fail(err, words_for_caller(line.error().sentence), exit_code(line.error()));
     const auto code = run(*line, out, err, screens);
-    if (!code) return fail(err, command_words(code.error().sentence), exit_code(code.error()));
+    if (!code) return fail(err, words_for_caller(code.error().sentence), exit_code(code.error()));
     return *code;
   } catch (...) {
     const Error error = error_of(std::current_exception());
-    return fail(err, command_words(error.sentence), exit_code(error));
+    return fail(err, words_for_caller(error.sentence), exit_code(error));
   }
 }
 

@@ -20,6 +20,7 @@
 #include "app/model/studies.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -28,7 +29,7 @@ namespace {
 Result<SweepRequest> sweep_request(const CommandLine& line) {
   SweepRequest sweep;
   auto axis = parse_sweep_axis(line.over);
-  if (!axis) return Error{axis.error().sentence.after("--over: ")};
+  if (!axis) return refuse("--over: {}", axis.error().sentence);
   auto algorithms = algorithms_of(line);
   if (!algorithms) return algorithms.error();
   CommandLine one = line;
@@ -180,7 +181,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
                line.csv.empty() && !line.json ? ", had it been given --csv or --json" : "");
     return exit_interrupted;
   }
-  if (!any_simulated(*result)) return Error{result->points.front()->refusal.after("no point can be simulated: ")};
+  if (!any_simulated(*result)) return refuse("no point can be simulated: {}", result->points.front()->refusal);
   return finish(line, files, result, out, err, screens);
 }
 

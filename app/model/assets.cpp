@@ -10,6 +10,7 @@
 
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -66,8 +67,9 @@ Result<GpuSpec> load_gpu(std::string_view id_or_path) {
     }
     if (std::find(ids.begin(), ids.end(), id_or_path) == ids.end()) {
       const std::vector<std::string_view> names(ids.begin(), ids.end());
-      return Error{fmt::format("unknown GPU '{}': {}{}", printable(id_or_path), name_hint(id_or_path, names),
-                               nearest_name(id_or_path, names) ? "" : "; or give the path of a .toml file")};
+      return nearest_name(id_or_path, names) ? refuse("unknown GPU '{}': {}", printable(id_or_path), name_hint(id_or_path, names))
+                                             : refuse("unknown GPU '{}': {}; or give the path of a .toml file",
+                                                      printable(id_or_path), name_hint(id_or_path, names));
     }
     const auto found = find_asset(fmt::format("gpus/{}.toml", id_or_path));
     if (!found) return found.error();

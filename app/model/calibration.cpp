@@ -34,8 +34,7 @@ Result<GpuSpec> shipped_spec(const std::string& base_id, const DeviceInfo& devic
     Result<GpuSpec> spec = load_gpu(id);
     if (spec && spec->name.starts_with(device.name)) return spec;
   }
-  return Error{
-      fmt::format("no shipped spec matches {}: choose one for the vendor figures with tilescope calibrate --gpu", device.name)};
+  return refuse("no shipped spec matches {}: choose one for the vendor figures with tilescope calibrate --gpu", device.name);
 }
 
 }  // namespace
@@ -43,7 +42,7 @@ Result<GpuSpec> shipped_spec(const std::string& base_id, const DeviceInfo& devic
 Result<CalibratedGpu> calibrate_this_machine(const std::string& base_id, const CalibrationTold& told,
                                              const CalibrationEffort& effort) {
   const Result<DeviceInfo> device = find_device();
-  if (!device) return Error{fmt::format("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
+  if (!device) return Error{phrase("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
   Result<GpuSpec> shipped = shipped_spec(base_id, *device);
   if (!shipped) return shipped.error();
   const Result<std::vector<CalibratedValue>> values = calibrate(*device, *shipped, told, effort);
@@ -123,7 +122,7 @@ void Calibration::take(const Result<CalibratedGpu>& made) {
   std::error_code code;
   std::filesystem::create_directories(folder_, code);
   if (const Status saved = save_(path.native(), made->file); !saved) {
-    view_.unsaved = saved.error().sentence.text();
+    view_.unsaved = saved.error().sentence;
     return;
   }
   view_.path = new_file_ = path.native();

@@ -51,7 +51,7 @@ struct CalibrationView {
   int done = 0, of = 0;
   std::optional<Error> refusal;  // why the last one gave nothing
   std::string device, path;      // of the last one: the file that was written; empty: none was, `unsaved` says why
-  std::string unsaved;
+  Sentence unsaved;
   std::vector<CalibrationRow> rows;
 };
 

@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -29,24 +30,24 @@ class DeckReader {
     if (auto wrong = schema(table)) return *wrong;
     for (const auto& [key, node] : table) {
       if (key == "title") {
-        if (!take(key, node, deck.title)) return *error_;
+        if (!take(printable(key), node, deck.title)) return *error_;
       } else if (key == "scene") {
         if (!scenes(node, deck.scenes)) return *error_;
       } else if (key != "schema") {
-        return unknown(key, node, "a deck", {"title", "scene"});
+        return unknown(key, node, phrase("a deck"), {"title", "scene"});
       }
     }
     return deck;
   }
 
  private:
-  Error at(const toml::node& node, std::string_view what) const {
-    return Error{fmt::format("{}, line {}: {}", origin_, node.source().begin.line, what)};
+  Error at(const toml::node& node, const Sentence& what) const {
+    return refuse("{}, line {}: {}", origin_, node.source().begin.line, what);
   }
-  Error unknown(std::string_view key, const toml::node& node, std::string_view of,
+  Error unknown(std::string_view key, const toml::node& node, const Sentence& of,
                 std::initializer_list<std::string_view> names) const {
-    return at(node, fmt::format("{} has no '{}': {}", of, printable(key),
-                                name_hint(key, std::span<const std::string_view>(names.begin(), names.size()))));
+    return at(node, phrase("{} has no '{}': {}", of, printable(key),
+                           name_hint(key, std::span<const std::string_view>(names.begin(), names.size()))));
   }
   bool fail(Error error) {
     error_ = std::move(error);
@@ -57,36 +58,35 @@ class DeckReader {
     const toml::node* node = table.get("schema");
     const auto text = node != nullptr ? node->value<std::string_view>() : std::nullopt;
     if (!text || !text->starts_with(deck_schema_start))
-      return Error{
-          fmt::format("{}, line 1: this is no deck: one begins with schema = \"{}{}\"", origin_, deck_schema_start, schema_number)};
+      return refuse("{}, line 1: this is no deck: one begins with schema = \"{}{}\"", origin_, deck_schema_start, schema_number);
     const std::string_view digits = text->substr(deck_schema_start.size());
     int number = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (code != std::errc() || end != digits.data() + digits.size() || number < 1)
-      return at(*node, fmt::format("'{}' is no schema: write {}{}", printable(*text), deck_schema_start, schema_number));
+      return at(*node, phrase("'{}' is no schema: write {}{}", printable(*text), deck_schema_start, schema_number));
     if (number > schema_number)
-      return at(*node, fmt::format("the deck is of a newer TileScope ({}): this one reads {}{}", printable(*text),
-                                   deck_schema_start, schema_number));
+      return at(*node, phrase("the deck is of a newer TileScope ({}): this one reads {}{}", printable(*text), deck_schema_start,
+                              schema_number));
     return std::nullopt;
   }
 
-  bool take(std::string_view key, const toml::node& node, std::string& into) {
+  bool take(const Sentence& what, const toml::node& node, std::string& into) {
     const auto text = node.value_exact<std::string>();
-    if (!text) return fail(at(node, fmt::format("{} must be a text in quotes", printable(key))));
+    if (!text) return fail(at(node, phrase("{} must be a text in quotes", what)));
     if (text->size() > longest_text)
-      return fail(at(node, fmt::format("{} has {} bytes: at most {} are taken", printable(key), text->size(), longest_text)));
+      return fail(at(node, phrase("{} has {} bytes: at most {} are taken", what, text->size(), longest_text)));
     into = *text;
     return true;
   }
 
   bool scenes(const toml::node& node, std::vector<Scene>& into) {
     const toml::array* list = node.as_array();
-    if (list == nullptr) return fail(at(node, "scenes are tables: begin each with [[scene]]"));
+    if (list == nullptr) return fail(at(node, phrase("scenes are tables: begin each with [[scene]]")));
     if (list->size() > most_scenes)
-      return fail(at(node, fmt::format("there are {} scenes: at most {} are taken", list->size(), most_scenes)));
+      return fail(at(node, phrase("there are {} scenes: at most {} are taken", list->size(), most_scenes)));
     for (const toml::node& each : *list) {
       const toml::table* table = each.as_table();
-      if (table == nullptr) return fail(at(each, "scenes are tables: begin each with [[scene]]"));
+      if (table == nullptr) return fail(at(each, phrase("scenes are tables: begin each with [[scene]]")));
       if (!scene(*table, into.emplace_back())) return false;
     }
     return true;
@@ -97,39 +97,39 @@ class DeckReader {
     bool asked = false, linked = false;
     for (const auto& [key, node] : table) {
       if (key == "title" || key == "notes") {
-        if (!take(key, node, key == "title" ? into.title : into.notes)) return false;
+        if (!take(printable(key), node, key == "title" ? into.title : into.notes)) return false;
       } else if (key == "link") {
         if (!link(node, into.state)) return false;
         linked = true;
       } else if (key == "steps") {
         if (!steps(node, into.steps)) return false;
       } else if (key == "question") {
-        if (!take(key, node, question.text)) return false;
+        if (!take(printable(key), node, question.text)) return false;
         asked = true;
       } else if (key == "choices") {
         if (!choices(node, question.choices)) return false;
       } else if (key == "answer") {
         const auto answer = node.value_exact<std::int64_t>();
         if (!answer || *answer < 1 || *answer > static_cast<std::int64_t>(most_choices))
-          return fail(at(node, "answer must be the number of a choice, 1 first"));
+          return fail(at(node, phrase("answer must be the number of a choice, 1 first")));
         question.answer = static_cast<int>(*answer);
       } else {
-        return fail(unknown(key, node, "a scene", {"title", "link", "notes", "steps", "question", "choices", "answer"}));
+        return fail(unknown(key, node, phrase("a scene"), {"title", "link", "notes", "steps", "question", "choices", "answer"}));
       }
     }
-    if (!linked) return fail(at(table, "a scene needs its link"));
-    if (!asked && (!question.choices.empty() || question.answer != 0)) return fail(at(table, "choices need a question"));
+    if (!linked) return fail(at(table, phrase("a scene needs its link")));
+    if (!asked && (!question.choices.empty() || question.answer != 0)) return fail(at(table, phrase("choices need a question")));
     if (asked && question.answer > static_cast<int>(question.choices.size()))
-      return fail(at(table, fmt::format("answer is {}, and there are {} choices", question.answer, question.choices.size())));
+      return fail(at(table, phrase("answer is {}, and there are {} choices", question.answer, question.choices.size())));
     if (asked) into.question = std::move(question);
     return true;
   }
 
   bool link(const toml::node& node, WindowState& into) {
     const auto text = node.value_exact<std::string>();
-    if (!text) return fail(at(node, "link must be a text in quotes"));
+    if (!text) return fail(at(node, phrase("link must be a text in quotes")));
     auto state = read_link(*text);
-    if (!state) return fail(at(node, state.error().sentence.text()));
+    if (!state) return fail(at(node, state.error().sentence));
     into = std::move(*state);
     return true;
   }
@@ -137,15 +137,15 @@ class DeckReader {
   bool steps(const toml::node& node, std::optional<StepRange>& into) {
     const auto text = node.value_exact<std::string>();
     into = text ? step_range_from(*text) : std::nullopt;
-    return into || fail(at(node, "steps must be a range such as \"3:12\""));
+    return into || fail(at(node, phrase("steps must be a range such as \"3:12\"")));
   }
 
   bool choices(const toml::node& node, std::vector<std::string>& into) {
     const toml::array* list = node.as_array();
     if (list == nullptr || list->empty() || list->size() > most_choices)
-      return fail(at(node, fmt::format("choices must be a list of 1 to {} texts", most_choices)));
+      return fail(at(node, phrase("choices must be a list of 1 to {} texts", most_choices)));
     for (const toml::node& each : *list)
-      if (!take("a choice", each, into.emplace_back())) return false;
+      if (!take(phrase("a choice"), each, into.emplace_back())) return false;
     return true;
   }
 
@@ -171,8 +171,7 @@ Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
   try {
     return DeckReader(origin).read(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    return Error{
-        fmt::format("{}, line {}: {}", printable(origin, 100), error.source().begin.line, printable(error.description(), 200))};
+    return refuse("{}, line {}: {}", printable(origin, 100), error.source().begin.line, printable(error.description(), 200));
   }
 }
 

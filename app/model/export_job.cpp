@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/engine/block_order.h"
 
 namespace tilescope {
@@ -139,14 +140,15 @@ void ExportJob::start(const WindowState& state, const ExportChoice& choice) {
   view_ = {};
   view_.file = choice.file;
   if (program_.empty()) {
-    view_.refusal = "the program that draws was not found: use Copy as command";
+    view_.refusal = phrase("the program that draws was not found: use Copy as command");
     return;
   }
   std::vector<std::string> arguments = export_arguments(state, choice);
   arguments.insert(arguments.begin(), program_);
-  Result<std::unique_ptr<ChildProcess>> started = ChildProcess::start(arguments, {"TILESCOPE_PROGRESS=lines"});
+  Result<std::unique_ptr<ChildProcess>> started =
+      ChildProcess::start(arguments, {"TILESCOPE_PROGRESS=lines", "TILESCOPE_LANGUAGE=" + state.language});
   if (!started) {
-    view_.refusal = started.error().sentence.text();
+    view_.refusal = started.error().sentence;
     return;
   }
   process_ = std::move(*started);
@@ -163,7 +165,7 @@ void ExportJob::stop() {
 void ExportJob::take_line(const std::string& line) {
   constexpr std::string_view refused = "tilescope: ";
   if (line.starts_with(refused)) {
-    view_.refusal = line.substr(refused.size());
+    view_.refusal = line.substr(refused.size());  // in the language of the window already
   } else if (const std::size_t comma = line.rfind(", "); comma != std::string::npos) {
     view_.progress = std::clamp(std::strtod(line.c_str() + comma + 2, nullptr) / 100, 0.0, 1.0);
   }
@@ -180,9 +182,9 @@ void ExportJob::tick() {
   if (!code) return;
   view_.done = *code == 0;
   if (view_.done)
-    view_.refusal.clear();  // a notice about fonts
+    view_.refusal = {};  // a notice about fonts
   else if (view_.refusal.empty())
-    view_.refusal = fmt::format("the export ended with exit code {}", *code);
+    view_.refusal = phrase("the export ended with exit code {}", *code);
   stop();
 }
 

@@ -40,7 +40,7 @@ struct ExportView {
   bool running = false;
   double progress = 0;  // 0..1
   std::string file;     // of the last export; empty: there was none
-  std::string refusal;  // its sentence, where it failed
+  Sentence refusal;     // why it failed; empty where it did not
   bool done = false;    // the file is there
 };
 

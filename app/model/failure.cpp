@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include <fmt/format.h>
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -11,10 +11,10 @@ Error error_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    return {"this needs more memory than the machine gives: use a smaller problem", Error::Kind::machine_lacks};
+    return Error{phrase("this needs more memory than the machine gives: use a smaller problem"), Error::Kind::machine_lacks};
   } catch (const std::exception& error) {
-    return {fmt::format("internal error, please report it: {}", error.what()), Error::Kind::machine_lacks};
-  } catch (...) { return {"internal error, please report it", Error::Kind::machine_lacks}; }
+    return Error{phrase("internal error, please report it: {}", std::string(error.what())), Error::Kind::machine_lacks};
+  } catch (...) { return Error{phrase("internal error, please report it"), Error::Kind::machine_lacks}; }
 }
 
 }  // namespace tilescope

@@ -15,6 +15,7 @@
 #include "app/model/lesson_figures.h"
 #include "app/model/panel_ids.h"
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <muParser.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -64,18 +65,18 @@ bool assigns(std::string_view text) {
   return false;
 }
 
-Error bad(const std::string& expression, std::string_view why) {
-  return Error{fmt::format("'{}' cannot be computed: {}", printable(expression, 120), printable(why, 200))};
+Error bad(const std::string& expression, const Sentence& why) {
+  return refuse("'{}' cannot be computed: {}", printable(expression, 120), why);
 }
 
 Result<double> run(const std::string& expression, Names& names) {
   if (expression.size() > longest_expression)
-    return Error{fmt::format("an expression has {} characters: at most {} are taken", expression.size(), longest_expression)};
+    return refuse("an expression has {} characters: at most {} are taken", expression.size(), longest_expression);
   const auto odd = std::find_if(expression.begin(), expression.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x80 || (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == '"';
   });
-  if (odd != expression.end()) return bad(expression, "only ASCII letters, digits and operators are taken");
-  if (assigns(expression)) return bad(expression, "write == to compare");
+  if (odd != expression.end()) return bad(expression, phrase("only ASCII letters, digits and operators are taken"));
+  if (assigns(expression)) return bad(expression, phrase("write == to compare"));
   try {
     mu::Parser parser;
     parser.DefineNameChars(name_characters);
@@ -85,9 +86,9 @@ Result<double> run(const std::string& expression, Names& names) {
     parser.DefineFun("ceil", [](double x) { return std::ceil(x); });
     parser.SetExpr(expression);
     const double value = parser.Eval();
-    if (parser.GetNumResults() != 1) return bad(expression, "a comma stands outside of a function");
+    if (parser.GetNumResults() != 1) return bad(expression, phrase("a comma stands outside of a function"));
     return value;
-  } catch (const mu::ParserError& error) { return bad(expression, error.GetMsg()); }
+  } catch (const mu::ParserError& error) { return bad(expression, printable(error.GetMsg(), 200)); }
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ Result<double> evaluate(const std::string& expression, const FigureLookup& looku
   const Result<double> value = run(expression, names);
   if (names.error) return *names.error;
   if (!value) return value.error();
-  if (!std::isfinite(*value)) return bad(expression, "the value is not a finite number");
+  if (!std::isfinite(*value)) return bad(expression, phrase("the value is not a finite number"));
   return *value;
 }
 

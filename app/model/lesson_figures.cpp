@@ -14,6 +14,7 @@
 #include "app/model/exactness.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/mask.h"
@@ -130,7 +131,7 @@ std::optional<std::size_t> place_of(const std::array<std::string_view, count>& n
 }
 
 Error no_part(const Name& name, std::span<const std::string_view> parts) {
-  return Error{fmt::format("there is no figure {}.{}: {}", name.figure->name, printable(name.part), name_hint(name.part, parts))};
+  return refuse("there is no figure {}.{}: {}", name.figure->name, printable(name.part), name_hint(name.part, parts));
 }
 
 Status check_row_part(const Name& name) {
@@ -139,7 +140,7 @@ Status check_row_part(const Name& name) {
   if (place_of(row_names, first) && rest.empty()) return Done{};
   if (place_of(row_lists, first)) {
     if (index_of(rest)) return Done{};
-    return Error{fmt::format("row.{} needs the index of a key or a column: write row.{}.0", first, first)};
+    return refuse("row.{} needs the index of a key or a column: write row.{}.0", first, first);
   }
   std::vector<std::string_view> all(row_names.begin(), row_names.end());
   all.insert(all.end(), row_lists.begin(), row_lists.end());
@@ -154,7 +155,7 @@ Status check_part(const Name& name, std::span<const std::string> others) {
   switch (name.figure->part) {
     case Part::none:
       if (name.part.empty()) return Done{};
-      return Error{fmt::format("{} has no part '{}': write {} alone", name.figure->name, printable(name.part), name.figure->name)};
+      return refuse("{} has no part '{}': write {} alone", name.figure->name, printable(name.part), name.figure->name);
     case Part::tensor:
       return Done{};  // which tensors there are, the program says
     case Part::spec_key: {
@@ -162,8 +163,8 @@ Status check_part(const Name& name, std::span<const std::string> others) {
       std::vector<std::string_view> keys;
       for (const SpecKey& key : spec_keys()) keys.push_back(key.key);
       const auto nearest = nearest_name(name.part, keys);
-      return Error{fmt::format("a GPU has no value '{}': {}", printable(name.part),
-                               nearest ? fmt::format("did you mean gpu.{}?", *nearest) : "see the keys of --set")};
+      return refuse("a GPU has no value '{}': {}", printable(name.part),
+                    nearest ? phrase("did you mean {}?", "gpu." + *nearest) : phrase("see the keys of --set"));
     }
     case Part::unit:
       return among(bound_names);
@@ -200,7 +201,7 @@ Result<Name> split(std::string_view text, std::span<const std::string> others) {
     std::vector<std::string_view> known;
     for (const Figure& each : figures) known.push_back(each.name);
     if (name.run.empty()) known.insert(known.end(), others.begin(), others.end());
-    return Error{fmt::format("there is no figure '{}': {}", printable(text), name_hint(figure, known))};
+    return refuse("there is no figure '{}': {}", printable(text), name_hint(figure, known));
   }
   if (const Status part = check_part(name, others); !part) return part.error();
   return name;
@@ -217,8 +218,7 @@ Result<double> traffic_value(const Simulation& run, const Name& name) {
     if (place_of(known_tensors, name.part)) return 0.0;
     std::vector<std::string_view> names;
     for (const Tensor t : tensors) names.push_back(to_string(t));
-    return Error{
-        fmt::format("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names))};
+    return refuse("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names));
   }
   return count(one_link ? run.ledger.total(*tensor, *one_link).value : hbm_bytes_after_flush(run, *tensor));
 }
@@ -252,9 +252,9 @@ Tensor output_of(const TileProgram& program) {
 /// The row's values after the last operation that was done by the step.
 Result<SoftmaxRow> row_of(const FigureRun& run) {
   const Simulation& simulation = *run.simulation;
-  if (!run.row) return Error{"a figure of a row needs the row: write row= in the link of the scene"};
+  if (!run.row) return refuse("a figure of a row needs the row: write row= in the link of the scene");
   const TraceState state = simulation.trace->state_at(run.focus_sm, run.step);
-  if (state.run < 0) return Error{"a figure of a row needs a step: write step= in the link of the scene"};
+  if (state.run < 0) return refuse("a figure of a row needs a step: write step= in the link of the scene");
   const BlockRun& block = simulation.trace->runs()[static_cast<std::size_t>(state.run)];
   const auto history = run_block(*simulation.program, run.inputs, block.launch, block.block);
   if (!history) return history.error();
@@ -263,7 +263,7 @@ Result<SoftmaxRow> row_of(const FigureRun& run) {
 
 Result<double> there(const std::optional<float>& value, std::string_view part) {
   if (value) return static_cast<double>(*value);
-  return Error{fmt::format("row.{} is not computed by this step: choose a later one", part)};
+  return refuse("row.{} is not computed by this step: choose a later one", part);
 }
 
 }  // namespace
@@ -286,7 +286,7 @@ Result<double> FigureRuns::value(std::string_view text) {
   if (!found) return found.error();
   const Name& name = *found;
   const auto at = runs_.find(name.run);
-  if (at == runs_.end() || at->second.run.simulation == nullptr) return Error{"nothing is simulated yet"};
+  if (at == runs_.end() || at->second.run.simulation == nullptr) return refuse("nothing is simulated yet");
   Known& known = at->second;
   const FigureRun& run = known.run;
   const Simulation& simulation = *run.simulation;
@@ -325,18 +325,18 @@ Result<double> FigureRuns::row_value(Known& known, std::string_view part) {
   if (part == "l_old") return there(row.l_old, part);
   if (part == "alpha") return there(row.alpha, part);
   const auto index = index_of(part.substr(2));
-  if (!index) return Error{fmt::format("row.{} has no such index", printable(part))};
+  if (!index) return refuse("row.{} has no such index", printable(part));
   if (part.front() == 'O') {
     const std::vector<float>& o = row.o_after.empty() ? row.o_before : row.o_after;
     if (static_cast<std::size_t>(*index) < o.size()) return static_cast<double>(o[static_cast<std::size_t>(*index)]);
-    return Error{fmt::format("row.{} is not there: O has {} columns at this step", part, o.size())};
+    return refuse("row.{} is not there: O has {} columns at this step", part, o.size());
   }
   for (const RowScore& score : row.scores) {
     if (score.key != *index) continue;
     if (part.front() == 'S') return static_cast<double>(score.value);
     return there(score.weight, part);
   }
-  return Error{fmt::format("row.{} is not there: the row has {} scores at this step", part, row.scores.size())};
+  return refuse("row.{} is not there: the row has {} scores at this step", part, row.scores.size());
 }
 
 Result<double> FigureRuns::error_value(Known& known) {
@@ -344,7 +344,7 @@ Result<double> FigureRuns::error_value(Known& known) {
   if (!known.error) {
     const auto measure = [&]() -> Result<double> {
       if (!can_compare_outputs(*run.simulation, *run.simulation))
-        return Error{"O is too large to be compared with float64 here: use a smaller problem"};
+        return refuse("O is too large to be compared with float64 here: use a smaller problem");
       const TileProgram& program = *run.simulation->program;
       const Result<Matrix> made = run_plane(program, run.inputs, 0, output_of(program));
       if (!made) return made.error();
@@ -361,11 +361,11 @@ Result<double> FigureRuns::error_value(Known& known) {
 
 Result<double> FigureRuns::measured_value(const Known& known, std::string_view part) const {
   const auto found = find_case(measured_, *known.run.simulation);
-  if (!found) return Error{fmt::format("nothing is recorded of this problem on {}", known.run.simulation->request.gpu.id)};
+  if (!found) return refuse("nothing is recorded of this problem on {}", known.run.simulation->request.gpu.id);
   const MeasuredCase& measured = found->measured();
   if (part == "us") return measured.time_cold_ns.median / 1e3;
   const auto counter = measured.counters.find(fmt::format("{}_bytes", part));
-  if (counter == measured.counters.end()) return Error{fmt::format("{} was not recorded of this problem", part)};
+  if (counter == measured.counters.end()) return refuse("{} was not recorded of this problem", part);
   return counter->second.median;
 }
 

@@ -14,6 +14,7 @@
 #include "app/model/lesson_expression.h"
 #include "app/model/opening.h"
 #include "sim/analysis/outcome.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -22,7 +23,7 @@ namespace {
 
 Error at_line(const Lesson& lesson, int line, const Error& error) {
   if (error.kind == Error::Kind::cancelled) return error;
-  return {fmt::format("{}:{}: {}", printable(lesson.origin, 200), line, std::string(error.sentence)), error.kind};
+  return Error{phrase("{}:{}: {}", printable(lesson.origin, 200), line, error.sentence), error.kind};
 }
 
 /// Evaluates expressions of one lesson, each with its line in what is refused.
@@ -143,8 +144,7 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   if (page.reveal->play == LessonReveal::Play::step) {
     then.step = page.reveal->step;
     if (then.step > last)
-      return at_line(lesson, page.ask->line,
-                     Error{fmt::format("the reveal plays to step {}: the run has steps 0 to {}", then.step, last)});
+      return at_line(lesson, page.ask->line, refuse("the reveal plays to step {}: the run has steps 0 to {}", then.step, last));
   }
   names.set("", then);
   if (const Status added = evaluator.add(page.reveal->say, out.revealed); !added) return added.error();

@@ -9,6 +9,7 @@
 
 #include "app/model/probe_inputs.h"
 #include "kernels/measure/bandwidth.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -53,8 +54,8 @@ LiveMeasurement measure_live(std::optional<MeasuringSession>& device, const What
   }
   out.bundle = device->empty_bundle();
   if (out.bundle.gpu != request.gpu.id) {
-    out.measured = Error{fmt::format("this machine has an {}, but {} is selected: choose {} to measure", device->device().name,
-                                     request.gpu.id, out.bundle.gpu)};
+    out.measured = refuse("this machine has an {}, but {} is selected: choose {} to measure", device->device().name, request.gpu.id,
+                          out.bundle.gpu);
     return out;
   }
   constexpr double counted = 0.7;  // of the whole; then come the samples

@@ -13,7 +13,7 @@
 namespace tilescope {
 
 Result<CapturedTable> load_table(const std::string& name, const std::string& path) {
-  if (const std::string why = table_name_fault(name); !why.empty()) return refuse("{}: {}", Setting::table, why);
+  if (const Sentence why = table_name_fault(name); !why.empty()) return refuse("{}: {}", Setting::table, why);
   const bool binary = path.ends_with(".npy");
   const auto content = binary ? read_binary_file(path) : read_text_file(path);
   if (!content) return content.error();

@@ -9,6 +9,7 @@
 #include "app/model/imported_counters.h"
 #include "app/model/live_measurement.h"
 #include "kernels/measure/measure_case.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -122,7 +123,7 @@ void Measured::ask_for_validation() {
   shelf_->validation_wanted = wanted;
   if (!wanted || (shelf_->validating && !from_.worker.idle(Queue::background))) return;
   const Result<GpuSpec> gpu =
-      load_gpu_ != nullptr ? load_gpu_(v.bundle->bundle.gpu) : Result<GpuSpec>(Error{"no GPU can be loaded here"});
+      load_gpu_ != nullptr ? load_gpu_(v.bundle->bundle.gpu) : Result<GpuSpec>(refuse("no GPU can be loaded here"));
   if (!gpu) {
     v.problem = gpu.error().sentence;
     v.stopped = true;
@@ -172,7 +173,7 @@ void Measured::take_validated() {
 
 void Measured::run_validation(bool on) {
   validation_.stopped = !on;
-  validation_.problem.clear();
+  validation_.problem = {};
   shelf_->validating = false;  // what only waited is forgotten without a word
   ++shelf_->validation_turn;
   if (!on) from_.worker.cancel(Queue::background);

@@ -31,7 +31,7 @@ bool has_schema(std::string_view text, std::string_view schema) {
 void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
   Result<ProbeResult> probe = probe_from_json(text);
   if (!probe) {
-    if (out.problem.empty()) out.problem = fmt::format("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    if (out.problem.empty()) out.problem = phrase("{}: {}", printable(path.native(), 200), probe.error().sentence);
     return;
   }
   InputSource inputs;
@@ -44,7 +44,7 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
   if (record)
     out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
   else if (out.problem.empty())
-    out.problem = fmt::format("{}: {}", printable(path.native(), 200), record.error().sentence);
+    out.problem = phrase("{}: {}", printable(path.native(), 200), record.error().sentence);
 }
 
 /// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
@@ -65,8 +65,8 @@ bool is_of(const Recorded& recorded, const Simulation& simulation) {
 
 Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
   Result<MeasurementBundle> bundle = bundle_from_json(text);
-  if (!bundle) return Error{fmt::format("{}: {}", printable(path.native(), 200), bundle.error().sentence)};
-  if (bundle->cases.empty()) return Error{fmt::format("{}: the measurement bundle has no cases", printable(path.native(), 200))};
+  if (!bundle) return refuse("{}: {}", printable(path.native(), 200), bundle.error().sentence);
+  if (bundle->cases.empty()) return refuse("{}: the measurement bundle has no cases", printable(path.native(), 200));
   return bundle;
 }
 

@@ -42,7 +42,7 @@ struct Measurements {
   std::vector<std::shared_ptr<const KnownBundle>> bundles;        // live ones first
   std::vector<std::shared_ptr<const KnownProbe>> probes;          // live ones first
   std::vector<std::shared_ptr<const KnownBandwidth>> bandwidths;  // live ones first
-  std::string problem;  // the first file that could not be read, as a sentence; empty if none
+  Sentence problem;                                               // the first file that could not be read; empty if none
 };
 
 /// Loads a bundle and the list of known misses beside it, "<bundle without .json>-known-misses.toml", where there is one.

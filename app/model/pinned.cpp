@@ -4,6 +4,7 @@
 #include "app/model/opening.h"
 #include "app/model/slots.h"
 #include "app/model/window_state.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -78,7 +79,7 @@ void Pinned::simulate_pinned() {
 
 void Pinned::cancel() {
   if (run_ && run_->simulation == nullptr && !refused_)
-    refused_ = Error{"the pinned run was not simulated", Error::Kind::cancelled};
+    refused_ = Error{phrase("the pinned run was not simulated"), Error::Kind::cancelled};
 }
 
 }  // namespace tilescope

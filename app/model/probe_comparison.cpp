@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -103,7 +105,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   ProbeComparison made;
   made.launch = probe.row_launch;
   const auto block = block_of_row(program, made.launch, probe.plane, probe.query);
-  if (!block) return Error{fmt::format("no block of the model has query {} of head {}", probe.query, probe.plane)};
+  if (!block) return refuse("no block of the model has query {} of head {}", probe.query, probe.plane);
   made.block = *block;
   const Result<std::shared_ptr<const BlockHistory>> history = run_block(program, known->inputs, made.launch, made.block, progress);
   if (!history) return history.error();
@@ -116,7 +118,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   // A warp of the kernel stops at the last tile that one of its rows sees, the program at the last one of its block.
   while (machine.size() > probe.steps.size() && machine.size() > 1 && unchanged_by_last(machine)) machine.pop_back();
   if (machine.size() != probe.steps.size())
-    return Error{fmt::format("the kernel took {} steps for this row, the model {}", probe.steps.size(), machine.size())};
+    return refuse("the kernel took {} steps for this row, the model {}", probe.steps.size(), machine.size());
   for (std::size_t i = 0; i < machine.size(); ++i) made.steps.push_back({probe.steps[i], machine[i]});
   made.probe = std::move(known);
   return std::make_shared<const ProbeComparison>(std::move(made));

@@ -42,7 +42,7 @@ struct Requested {
   void open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem, const TileShape& tile);
   /// Puts a user's matrix in the place of Q, K or V, or seeded values where `text` is empty. `origin` names the matrix in errors.
   /// Errors  no matrix; one of another shape than the problem's.
-  Result<InputSource> with_matrix(Meaning tensor, std::string_view text, std::string_view origin) const;
+  Result<InputSource> with_matrix(Meaning tensor, std::string_view text, const Sentence& origin) const;
   /// Returns the inputs that have the problem's shape; seeded values stand in for the others.
   InputSource fitting_inputs(const AttentionProblem& problem) const;
   /// Errors  a matrix that does not have the shape of the requested problem.

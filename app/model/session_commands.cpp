@@ -182,7 +182,8 @@ void Session::State::operator()(const SetInputs& command) {
 
 void Session::State::operator()(const SetMatrix& command) {
   const std::string control = fmt::format("inputs.{}", name_of(command.tensor));
-  std::string text = command.text, origin = fmt::format("the matrix typed for {}", name_of(command.tensor));
+  std::string text = command.text;
+  Sentence origin = phrase("the matrix typed for {}", name_of(command.tensor));
   if (!text.empty() && command.is_path && load_text != nullptr) {
     Result<std::string> read = load_text(command.text);
     if (!read) return workspace.refuse(control, read.error());
@@ -409,7 +410,7 @@ void Session::State::operator()(const CancelWork&) {
   opening_state.reset();
   going_to_position = {};
   cancelled = requests;
-  if (playback.empty()) return workspace.refuse("", Error{"Nothing is simulated: change a setting to begin again"});
+  if (playback.empty()) return workspace.refuse("", refuse("Nothing is simulated: change a setting to begin again"));
   requested.back_to_good();
   workspace.message.reset();
 }

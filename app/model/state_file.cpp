@@ -15,6 +15,7 @@
 #include "app/model/deck.h"
 #include "app/platform/files.h"
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -49,22 +50,22 @@ Result<StateFile> parse_state_file(std::string_view text, std::string_view origi
     const toml::table table = toml::parse(text);
     const std::string found = table["schema"].value_or(std::string());
     if (!found.starts_with(schema_start))
-      return Error{fmt::format("{}, line 1: this is no state of the window: one begins with schema = \"{}\"", name, schema)};
+      return refuse("{}, line 1: this is no state of the window: one begins with schema = \"{}\"", name, schema);
     if (found != schema)
-      return Error{fmt::format("{}, line {}: the state is of a newer TileScope ({}): this one reads {}", name,
-                               table.get("schema")->source().begin.line, printable(found), schema)};
+      return refuse("{}, line {}: the state is of a newer TileScope ({}): this one reads {}", name,
+                    table.get("schema")->source().begin.line, printable(found), schema);
     StateFile file;
     const toml::node* link = table.get("link");
     const auto value = link != nullptr ? link->value_exact<std::string>() : std::nullopt;
-    if (!value) return Error{fmt::format("{}, line {}: link must be a text in quotes", name, link ? link->source().begin.line : 1)};
+    if (!value) return refuse("{}, line {}: link must be a text in quotes", name, link ? link->source().begin.line : 1);
     if (const auto state = read_link(*value); !state)
-      return Error{fmt::format("{}, line {}: {}", name, link->source().begin.line, state.error().sentence.text())};
+      return refuse("{}, line {}: {}", name, link->source().begin.line, state.error().sentence);
     file.link = *value;
     file.closed = table["closed"].value_or(false);
     file.process = table["process"].value_or(std::int64_t{0});
     return file;
   } catch (const toml::parse_error& error) {
-    return Error{fmt::format("{}, line {}: {}", name, error.source().begin.line, printable(error.description(), 200))};
+    return refuse("{}, line {}: {}", name, error.source().begin.line, printable(error.description(), 200));
   }
 }
 
@@ -127,7 +128,7 @@ Result<WindowState> state_from(const std::string& link_or_file) {
   if (found.starts_with("tilescope.deck/")) {
     const Result<Deck> deck = parse_deck(*text, link_or_file);
     if (!deck) return deck.error();
-    if (deck->scenes.empty()) return Error{fmt::format("{} has no scene to open", printable(link_or_file, 100))};
+    if (deck->scenes.empty()) return refuse("{} has no scene to open", printable(link_or_file, 100));
     return deck->scenes.front().state;
   }
   if (!found.empty() || text->find("schema") != std::string::npos) {
@@ -136,7 +137,7 @@ Result<WindowState> state_from(const std::string& link_or_file) {
     return read_link(file->link);
   }
   Result<WindowState> state = read_link(*text);
-  if (!state) return Error{fmt::format("{}, line 1: {}", printable(link_or_file, 100), state.error().sentence.text())};
+  if (!state) return refuse("{}, line 1: {}", printable(link_or_file, 100), state.error().sentence);
   return state;
 }
 

@@ -179,7 +179,7 @@ Result<std::vector<LeftTensor>> run_on_gpu(const TensorRun& run) {
   }
 
   if (const auto device = find_device(); !device)
-    return Error{fmt::format("{}; --device cpu runs the tile machine", device.error().sentence.text()), device.error().kind};
+    return Error{phrase("{}; --device cpu runs the tile machine", device.error().sentence), device.error().kind};
 
   HostInputs inputs;
   const std::pair<Tensor, std::vector<std::uint16_t>*> given[] = {{tensors::q, &inputs.q},

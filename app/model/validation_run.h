@@ -33,7 +33,7 @@ struct ValidationState {
   std::optional<ValidationSummary> summary;  // once every case is done
   std::vector<StaleMiss> stale;              // with the summary
   bool stopped = false;                      // by the user
-  std::string problem;                       // why it cannot be done; empty if it can
+  Sentence problem;                          // why it cannot be done; empty if it can
   bool complete() const { return bundle != nullptr && done == results.size(); }
 };
 

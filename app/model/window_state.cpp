@@ -76,8 +76,8 @@ std::optional<std::string> decoded(std::string_view text) {
 
 // --- values -----------------------------------------------------------------------------------------------------------------
 
-Error bad_value(std::string_view key, std::string_view text, std::string_view rule) {
-  return Error{fmt::format("{} is '{}': it must be {}", printable(key), printable(text), rule)};
+Error bad_value(std::string_view key, std::string_view text, const Sentence& rule) {
+  return refuse("{} is '{}': it must be {}", printable(key), printable(text), rule);
 }
 
 template <class T>
@@ -91,15 +91,14 @@ std::optional<T> number(std::string_view text) {
 template <class T>
 Status read_whole(std::string_view key, std::string_view text, std::int64_t low, std::int64_t high, T& into) {
   const auto value = number<std::int64_t>(text);
-  if (!value || *value < low || *value > high) return bad_value(key, text, fmt::format("a whole number from {} to {}", low, high));
+  if (!value || *value < low || *value > high) return bad_value(key, text, phrase("a whole number from {} to {}", low, high));
   into = static_cast<T>(*value);
   return Done{};
 }
 
 Status read_real(std::string_view key, std::string_view text, double low, double high, double& into) {
   const auto value = number<double>(text);
-  if (!value || !(*value >= low && *value <= high))
-    return bad_value(key, text, fmt::format("a number from {:g} to {:g}", low, high));
+  if (!value || !(*value >= low && *value <= high)) return bad_value(key, text, phrase("a number from {:g} to {:g}", low, high));
   into = *value;
   return Done{};
 }
@@ -110,13 +109,13 @@ Status read_range(std::string_view key, std::string_view text, TimeRange& into) 
   const auto from = number<double>(text.substr(0, colon));
   const auto to = number<double>(colon < text.size() ? text.substr(colon + 1) : std::string_view());
   if (!from || !to || !(*from >= 0 && *from < *to && *to <= 1e300))
-    return bad_value(key, text, "two cycles, the earlier one first, such as 100:250");
+    return bad_value(key, text, phrase("two cycles, the earlier one first, such as 100:250"));
   into = {*from, *to};
   return Done{};
 }
 
 Status read_on(std::string_view key, std::string_view text, bool& into) {
-  if (text != "1") return bad_value(key, text, "1, or the key left out");
+  if (text != "1") return bad_value(key, text, phrase("1, or the key left out"));
   into = true;
   return Done{};
 }
@@ -125,7 +124,7 @@ Status read_on(std::string_view key, std::string_view text, bool& into) {
 Result<std::size_t> read_name(std::string_view key, std::string_view text, std::span<const std::string_view> names) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == text) return i;
-  return Error{fmt::format("{} is '{}': {}", key, printable(text), name_hint(text, names))};
+  return refuse("{} is '{}': {}", key, printable(text), name_hint(text, names));
 }
 
 template <class T>
@@ -156,7 +155,7 @@ std::string matrix_text(const Matrix& matrix) {
 Status read_matrix(std::string_view key, std::string_view text, std::optional<Matrix>& into) {
   std::string rows(text);
   std::replace(rows.begin(), rows.end(), ';', '\n');
-  Result<Matrix> matrix = parse_csv_matrix(rows, key);
+  Result<Matrix> matrix = parse_csv_matrix(rows, std::string(key));
   if (!matrix) return matrix.error();
   into = std::move(*matrix);
   return Done{};
@@ -174,7 +173,8 @@ Status read_algorithms(std::string_view key, std::string_view text, std::vector<
     const std::size_t comma = text.find(',');
     const auto known = read_name(key, text.substr(0, comma), names);
     if (!known) return known.error();
-    if (std::find(into.begin(), into.end(), names[*known]) != into.end()) return bad_value(key, text, "each algorithm once");
+    if (std::find(into.begin(), into.end(), names[*known]) != into.end())
+      return bad_value(key, text, phrase("each algorithm once"));
     into.emplace_back(names[*known]);
     if (comma == std::string_view::npos) return Done{};
     text.remove_prefix(comma + 1);
@@ -236,7 +236,7 @@ Status read_panel(WindowState& s, std::string_view key, std::string_view text, s
 
 Status read_expression(std::string_view key, std::string_view text, std::string& into) {
   if (text.empty() || text.size() > most_expression_bytes || text.find('\0') != std::string_view::npos)
-    return bad_value(key, text, fmt::format("1 to {} characters", most_expression_bytes));
+    return bad_value(key, text, phrase("1 to {} characters", most_expression_bytes));
   into = std::string(text);
   return Done{};
 }
@@ -265,7 +265,7 @@ constexpr std::array keys = {
     Key{"gpu", [](const WindowState& s) { return unless(std::string("toy"), s.gpu); },
         [](WindowState& s, Text key, Text text) -> Status {
           if (text.empty() || text.size() > longest_name || text.find('\0') != Text::npos)
-            return bad_value(key, text, "the name of a GPU or the path of its file");
+            return bad_value(key, text, phrase("the name of a GPU or the path of its file"));
           s.gpu = std::string(text);
           return Done{};
         }},
@@ -320,7 +320,7 @@ constexpr std::array keys = {
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
           const auto seed = number<std::uint64_t>(text);
-          if (!seed) return bad_value(key, text, "a whole number from 0 to 18446744073709551615");
+          if (!seed) return bad_value(key, text, phrase("a whole number from 0 to 18446744073709551615"));
           s.seed = *seed;
           return Done{};
         }},
@@ -335,7 +335,7 @@ constexpr std::array keys = {
           return step != nullptr ? Written(fmt::format("{}", step->number)) : std::nullopt;
         },
         [](WindowState& s, Text key, Text text) -> Status {
-          if (s.position.index() != 0) return Error{"step and cycle are both given: give one of them"};
+          if (s.position.index() != 0) return refuse("step and cycle are both given: give one of them");
           return read_whole(key, text, 0, std::numeric_limits<std::int64_t>::max(), s.position.emplace<WindowState::Step>().number);
         }},
     Key{"cycle",
@@ -344,7 +344,7 @@ constexpr std::array keys = {
           return cycle != nullptr ? Written(fmt::format("{}", cycle->at)) : std::nullopt;
         },
         [](WindowState& s, Text key, Text text) -> Status {
-          if (s.position.index() != 0) return Error{"step and cycle are both given: give one of them"};
+          if (s.position.index() != 0) return refuse("step and cycle are both given: give one of them");
           return read_real(key, text, 0, 1e300, s.position.emplace<WindowState::Cycle>().at);
         }},
     Key{"speed", [](const WindowState& s) { return unless(1.0, s.speed); },
@@ -406,14 +406,14 @@ constexpr std::array keys = {
         [](WindowState& s, Text key, Text text) -> Status {
           const bool plain = !text.empty() && text.size() <= 8 &&
                              std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
-          if (!plain) return bad_value(key, text, "the id of a language, such as en or ko");
+          if (!plain) return bad_value(key, text, phrase("the id of a language, such as en or ko"));
           s.language = std::string(text);
           return Done{};
         }},
     Key{"sweep", [](const WindowState& s) { return s.sweep ? Written(s.sweep->axis) : std::nullopt; },
         [](WindowState& s, Text key, Text text) -> Status {
           const Result<SweepAxis> axis = parse_sweep_axis(text);
-          if (!axis) return Error{fmt::format("{}: {}", key, axis.error().sentence)};
+          if (!axis) return refuse("{}: {}", key, axis.error().sentence);
           sweep_of(s).axis = to_string(*axis);
           return Done{};
         }},
@@ -428,9 +428,9 @@ constexpr std::array keys = {
     Key{"pinned", [](const WindowState& s) { return s.pinned; },
         [](WindowState& s, Text key, Text text) -> Status {
           if (text.starts_with("pinned=") || text.find("&pinned=") != Text::npos)
-            return Error{fmt::format("{}: a pinned run has no pinned run of its own: take the inner one out", key)};
+            return refuse("{}: a pinned run has no pinned run of its own: take the inner one out", key);
           const Result<WindowState> run = from_link(text);
-          if (!run) return Error{fmt::format("{}: {}", key, run.error().sentence)};
+          if (!run) return refuse("{}: {}", key, run.error().sentence);
           s.pinned = to_link(*run);
           return Done{};
         }},
@@ -451,7 +451,7 @@ bool may_repeat(std::string_view name) {
 Status read_spec_value(WindowState& state, const SpecKey& row, std::string_view text) {
   double value = 0;
   if (const Status read = read_real(row.key, text, row.minimum, row.maximum, value); !read) return read;
-  if (row.whole && value != std::floor(value)) return bad_value(row.key, text, "a whole number");
+  if (row.whole && value != std::floor(value)) return bad_value(row.key, text, phrase("a whole number"));
   state.spec_values.insert_or_assign(std::string(row.key), value);
   return Done{};
 }
@@ -467,8 +467,8 @@ Status read_pair(WindowState& state, std::string_view name, std::string_view tex
   for (const ListKey& row : list_keys) names.push_back(row.name);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(name, names);
-  return Error{nearest ? fmt::format("a link has no key '{}': did you mean {}?", printable(name), *nearest)
-                       : fmt::format("a link has no key '{}': take it out", printable(name))};
+  return nearest ? refuse("a link has no key '{}': did you mean {}?", printable(name), *nearest)
+                 : refuse("a link has no key '{}': take it out", printable(name));
 }
 
 /// Values that --set changed before the window opened count too, so the GPU's file in the session is no measure.
@@ -480,13 +480,13 @@ bool changed_by_user(const GpuSpec& gpu, std::string_view key) {
 /// What one key alone cannot say.
 Status check_whole(const WindowState& state, const std::set<std::string, std::less<>>& given) {
   if (state.tile && (state.tile->block_q < 1 || state.tile->block_kv < 1))
-    return Error{"a tile needs both sides: give block_q and block_kv, or leave them and stages out"};
+    return refuse("a tile needs both sides: give block_q and block_kv, or leave them and stages out");
   if (state.sweep && (state.sweep->axis.empty() || state.sweep->algorithms.empty()))
-    return Error{"a sweep needs its range and its algorithms: give sweep and sweep_algorithms, or leave them and plot out"};
+    return refuse("a sweep needs its range and its algorithms: give sweep and sweep_algorithms, or leave them and plot out");
   if (const Status good = check(state.banks); !good) return good;
   if (given.contains("kv_heads") && state.problem.heads % state.problem.kv_heads != 0)
-    return Error{fmt::format("heads is {} and kv_heads is {}: heads must be a multiple of kv_heads", state.problem.heads,
-                             state.problem.kv_heads)};
+    return refuse("heads is {} and kv_heads is {}: heads must be a multiple of kv_heads", state.problem.heads,
+                  state.problem.kv_heads);
   return check(state.problem);
 }
 
@@ -509,8 +509,7 @@ std::string to_link(const WindowState& state) {
 }
 
 Result<WindowState> from_link(std::string_view link) {
-  if (link.size() > longest_link)
-    return Error{fmt::format("the link has {} bytes: at most {} are taken", link.size(), longest_link)};
+  if (link.size() > longest_link) return refuse("the link has {} bytes: at most {} are taken", link.size(), longest_link);
   WindowState state;
   std::set<std::string, std::less<>> given;
   while (!link.empty()) {
@@ -518,12 +517,12 @@ Result<WindowState> from_link(std::string_view link) {
     link.remove_prefix(std::min(link.size(), pair.size() + 1));
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return Error{fmt::format("'{}' in the link is no key=value: write for example seq=1024", printable(pair))};
+      return refuse("'{}' in the link is no key=value: write for example seq=1024", printable(pair));
     const std::string_view key = pair.substr(0, equals);
     const auto value = decoded(pair.substr(equals + 1));
-    if (!value) return bad_value(key, pair.substr(equals + 1), "percent-encoded, with two digits after each %");
+    if (!value) return bad_value(key, pair.substr(equals + 1), phrase("percent-encoded, with two digits after each %"));
     if (!given.emplace(key).second && !may_repeat(key))
-      return Error{fmt::format("{} is given twice in the link: give it once", printable(key))};
+      return refuse("{} is given twice in the link: give it once", printable(key));
     if (const Status read = read_pair(state, key, *value); !read) return read.error();
   }
   if (!given.contains("kv_heads")) state.problem.kv_heads = state.problem.heads;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/platform/video_libraries.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -38,9 +39,9 @@ std::initializer_list<EncoderName> encoders_of(AnimationKind kind) {
 Error no_encoder(AnimationKind kind) {
   return Error{
       kind == AnimationKind::gif
-          ? "the installed libavcodec has no GIF encoder: install Debian's libavcodec, or write an .mp4"
-          : "the installed libavcodec has no encoder for .mp4 (libx264, libopenh264 or mpeg4): install Debian's libavcodec, "
-            "or write a .gif",
+          ? phrase("the installed libavcodec has no GIF encoder: install Debian's libavcodec, or write an .mp4")
+          : phrase("the installed libavcodec has no encoder for .mp4 (libx264, libopenh264 or mpeg4): install Debian's libavcodec, "
+                   "or write a .gif"),
       Error::Kind::machine_lacks};
 }
 
@@ -154,9 +155,8 @@ class Film final : public Animation {
     if (code == AVERROR(ENOMEM) || written_.full) throw std::bad_alloc();
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
     av_.av_strerror(code, text, sizeof text);
-    return Error{
-        fmt::format("the film could not be encoded ({}: {}): try another --size, or write numbered .png files", what, text),
-        Error::Kind::machine_lacks};
+    return Error{phrase("the film could not be encoded ({}: {}): try another --size, or write numbered .png files", what, text),
+                 Error::Kind::machine_lacks};
   }
 
   void describe_gif() {
@@ -281,8 +281,8 @@ Result<std::unique_ptr<Animation>> Animation::make(const Options& options) {
 
 Status Animation::check(AnimationKind) {
   return Error{
-      "this program was built without libavcodec, libavformat and libswscale, which write .gif and .mp4: install their "
-      "development packages and build again, or write numbered .png files or .html",
+      phrase("this program was built without libavcodec, libavformat and libswscale, which write .gif and .mp4: install their "
+             "development packages and build again, or write numbered .png files or .html"),
       Error::Kind::machine_lacks};
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -56,7 +57,7 @@ Result<fs::path> find_asset(std::string_view relative) {
     if (fs::path path = folder / relative; is_file(path)) return path;
   std::string places;
   for (const fs::path& folder : folders) places += fmt::format("{}{}", places.empty() ? "" : ", ", printable(folder.native(), 200));
-  return Error{fmt::format("there is no {} in {}: set TILESCOPE_ASSETS to the folder that has it", printable(relative), places),
+  return Error{phrase("there is no {} in {}: set TILESCOPE_ASSETS to the folder that has it", printable(relative), places),
                Error::Kind::machine_lacks};
 }
 

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -30,7 +32,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std::string>& arguments,
                                                           const std::vector<std::string>& environment) {
   const auto failed = [&](int code) {
-    return Error{fmt::format("cannot start {}: {}", arguments.front(), std::generic_category().message(code)),
+    return Error{phrase("cannot start {}: {}", arguments.front(), std::generic_category().message(code)),
                  Error::Kind::machine_lacks};
   };
   std::array<int, 2> ends{};

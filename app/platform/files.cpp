@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -25,12 +26,13 @@ std::string quoted(const fs::path& path) {
   return printable(path.native(), 200);
 }
 
-std::string reason(int code) {
-  return std::generic_category().message(code);
+/// What the system says; languages translate the frequent ones.
+Sentence reason(int code) {
+  return Sentence(std::generic_category().message(code), {});
 }
 
-Error read_error(const fs::path& path, std::string_view what) {
-  return Error{fmt::format("cannot read {}: {}", quoted(path), what)};
+Error read_error(const fs::path& path, const Sentence& what) {
+  return refuse("cannot read {}: {}", quoted(path), what);
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -42,9 +44,8 @@ Error write_error(const fs::path& path, int code) {
   const fs::path folder = folder_of(path);
   std::error_code unknown;
   const bool no_folder = code == ENOENT && !fs::is_directory(folder, unknown);
-  return Error{no_folder
-                   ? fmt::format("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))
-                   : fmt::format("cannot write {}: {}", quoted(path), reason(code)),
+  return Error{no_folder ? phrase("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))
+                         : phrase("cannot write {}: {}", quoted(path), reason(code)),
                full ? Error::Kind::machine_lacks : Error::Kind::wrong_request};
 }
 
@@ -82,8 +83,8 @@ fs::path end_of_links(fs::path path) {
 
 /// What is wrong with writing there, as far as the name tells.
 Status check_target(const fs::path& path, const fs::file_status& status) {
-  if (path.empty()) return Error{"cannot write: the file name is empty"};
-  if (fs::is_directory(status)) return Error{fmt::format("cannot write {}: it is a folder", quoted(path))};
+  if (path.empty()) return refuse("cannot write: the file name is empty");
+  if (fs::is_directory(status)) return refuse("cannot write {}: it is a folder", quoted(path));
   if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) return write_error(path, errno);
   return Done{};
 }
@@ -126,27 +127,27 @@ int open_part(const fs::path& part) {
 Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (status.type() == fs::file_type::not_found) return read_error(path, "there is no such file");
-  if (code) return read_error(path, code.message());
-  if (fs::is_directory(status)) return read_error(path, "it is a folder");
-  if (!fs::is_regular_file(status)) return read_error(path, "it is not a regular file");
+  if (status.type() == fs::file_type::not_found) return read_error(path, phrase("there is no such file"));
+  if (code) return read_error(path, reason(code.value()));
+  if (fs::is_directory(status)) return read_error(path, phrase("it is a folder"));
+  if (!fs::is_regular_file(status)) return read_error(path, phrase("it is not a regular file"));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) return read_error(path, reason(errno));
   std::string text;
   char block[65536];
   while (const std::size_t count = std::fread(block, 1, sizeof block, file.get())) {
     text.append(block, count);
-    if (text.size() > limit) return read_error(path, fmt::format("it is larger than {} bytes", limit));
+    if (text.size() > limit) return read_error(path, phrase("it is larger than {} bytes", limit));
   }
-  if (std::ferror(file.get()) != 0) return read_error(path, "reading stopped with an error");
-  if (text.empty()) return read_error(path, "it is empty");
+  if (std::ferror(file.get()) != 0) return read_error(path, phrase("reading stopped with an error"));
+  if (text.empty()) return read_error(path, phrase("it is empty"));
   return text;
 }
 
 Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
   Result<std::string> text = read_binary_file(path, limit);
   if (!text) return text;
-  if (text->find('\0') != std::string::npos) return read_error(path, "it is binary, not text");
+  if (text->find('\0') != std::string::npos) return read_error(path, phrase("it is binary, not text"));
   return text;
 }
 

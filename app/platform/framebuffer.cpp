@@ -7,6 +7,8 @@
 #include <epoxy/gl.h>
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 Framebuffer::Framebuffer(Framebuffer&& other) noexcept {
@@ -30,7 +32,7 @@ Result<Framebuffer> Framebuffer::make(int width, int height) {
   GLint largest = 0;
   glGetIntegerv(GL_MAX_RENDERBUFFER_SIZE, &largest);
   if (width < 1 || height < 1 || width > largest || height > largest)
-    return Error{fmt::format("a picture of {}x{} cannot be drawn here: each side must be 1 to {} pixels", width, height, largest)};
+    return refuse("a picture of {}x{} cannot be drawn here: each side must be 1 to {} pixels", width, height, largest);
   Framebuffer out;
   out.width_ = width;
   out.height_ = height;
@@ -43,7 +45,7 @@ Result<Framebuffer> Framebuffer::make(int width, int height) {
   const GLenum status = glCheckFramebufferStatus(GL_FRAMEBUFFER);
   if (status != GL_FRAMEBUFFER_COMPLETE)
     return Error{
-        fmt::format("a picture of {}x{} cannot be drawn here: OpenGL status 0x{:x}; use a smaller --size", width, height, status),
+        phrase("a picture of {}x{} cannot be drawn here: OpenGL status 0x{:x}; use a smaller --size", width, height, status),
         Error::Kind::machine_lacks};
   return out;
 }

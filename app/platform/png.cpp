@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/platform/stb.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -27,7 +28,7 @@ Result<Picture> decode_png(std::string_view bytes, std::string_view origin) {
   int channels = 0;
   stbi_uc* pixels = stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(bytes.data()), static_cast<int>(bytes.size()),
                                           &picture.width, &picture.height, &channels, 4);
-  if (pixels == nullptr) return Error{fmt::format("{} is not a PNG picture: {}", origin, stbi_failure_reason())};
+  if (pixels == nullptr) return refuse("{} is not a PNG picture: {}", origin, stbi_failure_reason());
   picture.rgba.assign(pixels, pixels + static_cast<std::ptrdiff_t>(picture.width) * picture.height * 4);
   stbi_image_free(pixels);
   return picture;

@@ -10,6 +10,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -29,11 +31,10 @@ std::array<Library, 4>& libraries() {
 }
 
 Error lacking(const std::string& what) {
-  return Error{
-      fmt::format("a film needs {}, which is not installed: install libavcodec{}, libavformat{} and libswscale{}, or write "
-                  "numbered .png files or .html",
-                  what, LIBAVCODEC_VERSION_MAJOR, LIBAVFORMAT_VERSION_MAJOR, LIBSWSCALE_VERSION_MAJOR),
-      Error::Kind::machine_lacks};
+  return Error{phrase("a film needs {}, which is not installed: install libavcodec{}, libavformat{} and libswscale{}, or write "
+                      "numbered .png files or .html",
+                      what, LIBAVCODEC_VERSION_MAJOR, LIBAVFORMAT_VERSION_MAJOR, LIBSWSCALE_VERSION_MAJOR),
+               Error::Kind::machine_lacks};
 }
 
 Result<VideoLibraries> load() {

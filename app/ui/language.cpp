@@ -25,6 +25,10 @@ std::shared_ptr<const Language>& current() {
 std::string fields_of(std::string_view text) {
   std::string fields;
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
+    if (text.substr(at).starts_with("{{")) {  // a brace of the text itself
+      ++at;
+      continue;
+    }
     const std::size_t end = text.find('}', at);
     if (end == std::string_view::npos) break;
     fields += text.substr(at, end - at + 1);

@@ -15,6 +15,7 @@
 #include "kernels/calibrate/products.h"
 #include "kernels/calibrate/reducing.h"
 #include "kernels/calibrate/sharing.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -345,7 +346,7 @@ Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const Ca
   int done = 0;
   for (const auto& step : steps) {
     if (progress && !progress(step.name, done++, static_cast<int>(std::size(steps))))
-      return Error{"cancelled", Error::Kind::cancelled};
+      return Error{phrase("cancelled"), Error::Kind::cancelled};
     if (Status ran = step.run({device, base, effort}, values); !ran) return ran.error();
   }
   return values;

@@ -9,7 +9,7 @@ namespace tilescope {
 Result<GpuSpec> calibrated_spec(GpuSpec base, const std::vector<CalibratedValue>& values) {
   for (const CalibratedValue& value : values) {
     if (const Status set = set_spec_value(base, fmt::format("{}={}", value.key, value.value)); !set)
-      return Error{fmt::format("a measured value is out of range: {}", set.error().sentence)};
+      return refuse("a measured value is out of range: {}", set.error().sentence);
     base.provenance.insert_or_assign(std::string(value.key), Provenance{Source::measured, value.note});
   }
   // If the SM count differs from the spec's groups, the SMs' partitions are unknown. Assume half of the SMs on each.

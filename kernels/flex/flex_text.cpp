@@ -88,8 +88,7 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
                                                                     score != nullptr ? problem.score_change->slope() : nullptr)
                                            : kernel_source(mask ? &*mask : nullptr, score);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
-    return Error{fmt::format("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables,
-                             text.source.tables.size())};
+    return refuse("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables, text.source.tables.size());
   text.ragged = problem.seq_kv % tile.block_kv != 0;
   text.tiles_of_block = mask ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
   text.text = fmt::format(

@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -41,15 +43,16 @@ Result<Nvrtc> open_nvrtc() {
       if (library == nullptr) library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Error{
-        "libnvrtc was not found, and a mask or a score change is compiled for each request: install the CUDA toolkit's NVRTC "
-        "or put its folder on LD_LIBRARY_PATH",
+        phrase(
+            "libnvrtc was not found, and a mask or a score change is compiled for each request: install the CUDA toolkit's NVRTC "
+            "or put its folder on LD_LIBRARY_PATH"),
         Error::Kind::machine_lacks};
   Nvrtc n;
   const bool complete = load(library, "nvrtcCreateProgram", n.create) && load(library, "nvrtcCompileProgram", n.compile) &&
                         load(library, "nvrtcDestroyProgram", n.destroy) && load(library, "nvrtcGetProgramLogSize", n.log_size) &&
                         load(library, "nvrtcGetProgramLog", n.log) && load(library, "nvrtcGetCUBINSize", n.cubin_size) &&
                         load(library, "nvrtcGetCUBIN", n.cubin) && load(library, "nvrtcGetErrorString", n.error_string);
-  if (!complete) return Error{"the libnvrtc found is too old: use that of CUDA 12.8 or later", Error::Kind::machine_lacks};
+  if (!complete) return Error{phrase("the libnvrtc found is too old: use that of CUDA 12.8 or later"), Error::Kind::machine_lacks};
   return n;
 }
 
@@ -73,7 +76,7 @@ Result<std::string> compile_with_nvrtc(const std::string& text, std::span<const 
     name_pointers.push_back(names[i].c_str()), text_pointers.push_back(texts[i].c_str());
   nvrtcProgram program = nullptr;
   const auto failed = [&](nvrtcResult code, std::string_view doing) {
-    return Error{fmt::format("NVRTC failed while {}: {}", doing, library->error_string(code)), Error::Kind::machine_lacks};
+    return Error{phrase("NVRTC failed while {}: {}", doing, library->error_string(code)), Error::Kind::machine_lacks};
   };
   if (const nvrtcResult code = library->create(&program, text.c_str(), "flex.cu", static_cast<int>(names.size()),
                                                text_pointers.data(), name_pointers.data());
@@ -90,7 +93,7 @@ Result<std::string> compile_with_nvrtc(const std::string& text, std::span<const 
     library->log_size(program, &size);
     std::string log(size, '\0');
     library->log(program, log.data());
-    result = Error{fmt::format("NVRTC does not take the kernel: {}", first_error(log)), Error::Kind::machine_lacks};
+    result = Error{phrase("NVRTC does not take the kernel: {}", first_error(log)), Error::Kind::machine_lacks};
   } else {
     std::size_t size = 0;
     nvrtcResult code = library->cubin_size(program, &size);

@@ -203,7 +203,7 @@ Result<KernelCheck> check_kernel(const KernelInfo& kernel, const AttentionProble
 
 Result<KernelCheck> check_probed_kernel(const KernelInfo& kernel, const AttentionProblem& problem, std::uint64_t seed) {
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
-  if (shapes.empty()) return Error{fmt::format("kernel {} has no probe", kernel.id)};
+  if (shapes.empty()) return refuse("kernel {} has no probe", kernel.id);
   const Result<Given> made = given(kernel, problem, seed);
   if (!made) return made.error();
   ProbeResult probe;

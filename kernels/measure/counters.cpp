@@ -12,6 +12,7 @@
 
 #include "kernels/device.h"
 #include "kernels/measure/cupti_host.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -42,7 +43,8 @@ Result<CUcontext> current_context() {
     using GetCurrent = CUresult (*)(CUcontext*);
     reinterpret_cast<GetCurrent>(function)(&context);
   }
-  if (context == nullptr) return Error{"the GPU has no context to profile: the driver may be too old", Error::Kind::machine_lacks};
+  if (context == nullptr)
+    return Error{phrase("the GPU has no context to profile: the driver may be too old"), Error::Kind::machine_lacks};
   return context;
 }
 
@@ -62,7 +64,7 @@ Result<CounterPlan> plan_counters(std::string_view chip_name, std::span<const st
   const CuptiLibrary& cupti = *opened;
   const std::string chip(chip_name);
   if (Result<CuptiHost> host = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, {}); !host)
-    return Error{fmt::format("CUPTI does not know a chip named {}: it knows {}", chip, supported_chips(cupti))};
+    return refuse("CUPTI does not know a chip named {}: it knows {}", chip, supported_chips(cupti));
   CounterPlan plan;
   plan.chip = chip;
   Result<std::vector<std::string>> known = known_metrics(cupti, chip, {}, metrics, plan.unknown);
@@ -161,7 +163,7 @@ Status CounterSession::Impl::start_profiler() {
   if (!found) return found.error();
   known = *found;
   if (known.empty())
-    return Error{fmt::format("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
+    return Error{phrase("{} has none of the {} counters asked for", chip, metrics.size()), Error::Kind::machine_lacks};
 
   return enable();
 }
@@ -190,7 +192,7 @@ Result<ConfiguredSet*> CounterSession::Impl::configured(const std::vector<std::s
   Result<CuptiHost> made = CuptiHost::make(cupti, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, availability);
   if (!made) return made.error();
   set.host = std::make_unique<CuptiHost>(std::move(*made));
-  if (set.metrics.empty()) return Error{fmt::format("{} has none of these counters", chip), Error::Kind::machine_lacks};
+  if (set.metrics.empty()) return Error{phrase("{} has none of these counters", chip), Error::Kind::machine_lacks};
   if (Status s = cupti.checked(set.host->add(c_names(set.metrics)), "naming the counters"); !s) return s.error();
   Result<std::vector<std::uint8_t>> image = set.host->image();
   if (!image) return image.error();
@@ -261,7 +263,7 @@ Result<int> CounterSession::Impl::run_passes(ConfiguredSet& set, const std::func
   int passes = 0;
   for (bool all_in = false; !all_in; ++passes) {
     if (passes == most_passes)
-      return Error{fmt::format("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
+      return Error{phrase("the profiler wanted more than {} passes", most_passes), Error::Kind::machine_lacks};
     if (Status s = one_pass(prepare, run, all_in); !s) return s.error();
   }
   return passes;
@@ -275,7 +277,7 @@ Result<std::vector<double>> CounterSession::Impl::evaluate(ConfiguredSet& set) {
   if (!values) return values;
   for (std::size_t i = 0; i < set.metrics.size(); ++i)
     if (std::isnan((*values)[i]))
-      return Error{fmt::format("the profiler gave no value for {}: is another program profiling this GPU?", set.metrics[i]),
+      return Error{phrase("the profiler gave no value for {}: is another program profiling this GPU?", set.metrics[i]),
                    Error::Kind::machine_lacks};
   return values;
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -40,7 +42,7 @@ Result<CuptiLibrary> CuptiLibrary::open() {
   for (const std::string& path : candidates())
     if ((library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
   if (library == nullptr)
-    return Error{"libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH",
+    return Error{phrase("libcupti was not found: install the CUDA toolkit's CUPTI or put its folder on LD_LIBRARY_PATH"),
                  Error::Kind::machine_lacks};
   CuptiLibrary c;
   const bool complete =
@@ -62,7 +64,8 @@ Result<CuptiLibrary> CuptiLibrary::open() {
       load(library, "cuptiRangeProfilerStop", c.range_stop) && load(library, "cuptiRangeProfilerPushRange", c.range_push) &&
       load(library, "cuptiRangeProfilerPopRange", c.range_pop) && load(library, "cuptiRangeProfilerDecodeData", c.range_decode);
   if (!complete)
-    return Error{"the libcupti found has no range profiler: counters need CUPTI of CUDA 12.8 or later", Error::Kind::machine_lacks};
+    return Error{phrase("the libcupti found has no range profiler: counters need CUPTI of CUDA 12.8 or later"),
+                 Error::Kind::machine_lacks};
   c.can_sample = load(library, "cuptiPmSamplingGetCounterAvailability", c.sampling_availability) &&
                  load(library, "cuptiPmSamplingEnable", c.sampling_enable) &&
                  load(library, "cuptiPmSamplingDisable", c.sampling_disable) &&
@@ -77,36 +80,34 @@ Result<CuptiLibrary> CuptiLibrary::open() {
 }
 
 Error CuptiLibrary::error(CUptiResult code, std::string_view doing) const {
-  auto lacking = [](std::string sentence) { return Error{std::move(sentence), Error::Kind::machine_lacks}; };
+  auto lacking = [](Sentence sentence) { return Error{std::move(sentence), Error::Kind::machine_lacks}; };
   switch (code) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return lacking(
-          "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM): run as root, or let everybody read them by "
-          "putting "
-          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver");
+          phrase("the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM): run as root, or let everybody read them by "
+                 "putting 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d and reloading the driver"));
     case CUPTI_ERROR_HARDWARE_BUSY:
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      return lacking("another program is profiling this GPU: end it and measure again");
+      return lacking(phrase("another program is profiling this GPU: end it and measure again"));
     case CUPTI_ERROR_OUT_OF_MEMORY:
-      return lacking("the profiler found too little memory: close what uses the GPU, or measure a smaller problem");
+      return lacking(phrase("the profiler found too little memory: close what uses the GPU, or measure a smaller problem"));
     case CUPTI_ERROR_NOT_INITIALIZED:
     case CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED:
     case CUPTI_ERROR_NOT_SUPPORTED:
-      return lacking(
-          fmt::format("the profiler cannot be used here ({}): the driver may be too old for this CUPTI; update it", doing));
+      return lacking(phrase("the profiler cannot be used here ({}): the driver may be too old for this CUPTI; update it", doing));
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
-      return lacking("hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode");
+      return lacking(phrase("hardware counters are not available on a GPU that is virtual, partitioned or in confidential mode"));
     default:
       break;
   }
   const char* text = nullptr;
   result_string(code, &text);
-  return lacking(
-      fmt::format("reading hardware counters failed while {}: {} ({})", doing, text ? text : "unknown", static_cast<int>(code)));
+  return lacking(phrase("reading hardware counters failed while {}: {} ({})", doing,
+                        std::string(text != nullptr ? text : "unknown"), static_cast<int>(code)));
 }
 
 }  // namespace tilescope

@@ -67,16 +67,14 @@ Result<Json> parse_recorded(std::string_view text, std::string_view schema, std:
     if (const Status flat = check_document(text, DocumentKind::json, what); !flat) return flat.error();
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
-    if (error.byte > text.size()) return Error{fmt::format("a {} must be JSON; this breaks off after {} bytes", what, text.size())};
-    return Error{fmt::format("a {} must be JSON; this is not, at byte {} of {}", what, error.byte, text.size())};
-  } catch (const Json::exception&) {
-    return Error{fmt::format("a {} must be JSON; this has a number that no computer number can hold", what)};
-  }
+    if (error.byte > text.size()) return refuse("a {} must be JSON; this breaks off after {} bytes", what, text.size());
+    return refuse("a {} must be JSON; this is not, at byte {} of {}", what, error.byte, text.size());
+  } catch (const Json::exception&) { return refuse("a {} must be JSON; this has a number that no computer number can hold", what); }
   std::string wrong, given;
   JsonReader(json, "", wrong)("schema", given);
-  if (!wrong.empty()) return Error{fmt::format("the {} is not sound: {}", what, wrong)};
+  if (!wrong.empty()) return refuse("the {} is not sound: {}", what, wrong);
   if (given != schema)
-    return Error{fmt::format("the {} has schema \"{}\"; this program reads \"{}\": measure again", what, printable(given), schema)};
+    return refuse("the {} has schema \"{}\"; this program reads \"{}\": measure again", what, printable(given), schema);
   return json;
 }
 

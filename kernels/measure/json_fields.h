@@ -19,6 +19,7 @@
 
 #include "sim/core/attention_problem.h"
 #include "sim/core/measurement.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -208,7 +209,7 @@ Result<T> recorded_from(std::string_view text, std::string_view schema, std::str
   JsonReader reader(*json, "", wrong);
   T value;
   describe(reader, value);
-  if (!wrong.empty()) return Error{fmt::format("the {} is not sound: {}", what, wrong)};
+  if (!wrong.empty()) return refuse("the {} is not sound: {}", what, wrong);
   return value;
 }
 

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -50,8 +52,9 @@ Result<std::unique_ptr<Library>> open() {
     if ((file = dlopen((std::string("/usr/local/cuda/lib64/") + name).c_str(), RTLD_NOW | RTLD_LOCAL)) != nullptr) break;
   }
   if (file == nullptr)
-    return Error{"libcublasLt was not found: standard_cublas needs the cuBLAS of the CUDA toolkit; the other kernels do not",
-                 Error::Kind::machine_lacks};
+    return Error{
+        phrase("libcublasLt was not found: standard_cublas needs the cuBLAS of the CUDA toolkit; the other kernels do not"),
+        Error::Kind::machine_lacks};
   auto library = std::make_unique<Library>();
   Library& l = *library;
   const bool complete =
@@ -64,7 +67,8 @@ Result<std::unique_ptr<Library>> open() {
       load(file, "cublasLtMatmulPreferenceSetAttribute", l.preference_set) &&
       load(file, "cublasLtMatmulAlgoGetHeuristic", l.heuristic) && load(file, "cublasLtMatmul", l.matmul);
   if (!complete || l.create(&l.handle) != CUBLAS_STATUS_SUCCESS)
-    return Error{"libcublasLt was found but could not be started: standard_cublas is not available", Error::Kind::machine_lacks};
+    return Error{phrase("libcublasLt was found but could not be started: standard_cublas is not available"),
+                 Error::Kind::machine_lacks};
   Result<DeviceMemory> workspace = DeviceMemory::allocate(workspace_bytes);
   if (!workspace) return workspace.error();
   l.workspace = std::move(*workspace);
@@ -135,8 +139,8 @@ Status multiply(const Matrix& a, const Matrix& b, bool transpose_b, const Matrix
   l.preference_destroy(preference);
   l.product_destroy(product);
   if (status != CUBLAS_STATUS_SUCCESS)
-    return Error{fmt::format("cuBLASLt has no product of {} x {} by {} x {} (status {}): use standard for this shape", a.rows,
-                             a.cols, transpose_b ? b.cols : b.rows, transpose_b ? b.rows : b.cols, static_cast<int>(status)),
+    return Error{phrase("cuBLASLt has no product of {} x {} by {} x {} (status {}): use standard for this shape", a.rows, a.cols,
+                        transpose_b ? b.cols : b.rows, transpose_b ? b.rows : b.cols, static_cast<int>(status)),
                  Error::Kind::machine_lacks};
   return Done{};
 }

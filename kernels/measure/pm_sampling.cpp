@@ -8,6 +8,7 @@
 #include "kernels/measure/cupti_host.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -122,7 +123,8 @@ Result<std::vector<BandwidthSample>> Sampler::sample(const std::function<Status(
   decode.counterDataImageSize = data_.size();
   if (Status s = cupti_->checked(cupti_->sampling_decode(&decode), "decoding the samples"); !s) return s.error();
   if (decode.overflow != 0)
-    return Error{"the chip's sample buffer ran over: the kernel is too long to be sampled this finely", Error::Kind::machine_lacks};
+    return Error{phrase("the chip's sample buffer ran over: the kernel is too long to be sampled this finely"),
+                 Error::Kind::machine_lacks};
   return read();
 }
 
@@ -160,7 +162,7 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
   const Result<CuptiLibrary> cupti = CuptiLibrary::open();
   if (!cupti) return cupti.error();
   if (!cupti->can_sample)
-    return Error{"the libcupti found has no PM sampling: it needs CUPTI of CUDA 12.6 or later", Error::Kind::machine_lacks};
+    return Error{phrase("the libcupti found has no PM sampling: it needs CUPTI of CUDA 12.6 or later"), Error::Kind::machine_lacks};
   Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, problem, seed);
   if (!tensors) return tensors.error();
   Result<DeviceMemory> scratch = flush_scratch(*device);
@@ -187,8 +189,8 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
     configured = sampler.configure(record.interval_ns);
   }
   if (!configured)
-    return Error{fmt::format("{} was asked for samples every {:.0f} to {:.0f} ns of HBM reads and writes, and refused: {}",
-                             device->name, finest_ns, coarsest_ns, configured.error().sentence.text()),
+    return Error{phrase("{} was asked for samples every {:.0f} to {:.0f} ns of HBM reads and writes, and refused: {}", device->name,
+                        finest_ns, coarsest_ns, configured.error().sentence.text()),
                  Error::Kind::machine_lacks};
   if (Status flushed = launch(plan_flush(*scratch), nullptr); !flushed) return flushed.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
@@ -197,8 +199,8 @@ Result<BandwidthRecord> sample_bandwidth(const KernelInfo& kernel, const Attenti
   if (!samples) return samples.error();
   record.samples = trimmed(*samples);
   if (record.samples.empty())
-    return Error{fmt::format("{} gave {} samples every {:.0f} ns, and none of them saw HBM traffic", device->name, samples->size(),
-                             record.interval_ns),
+    return Error{phrase("{} gave {} samples every {:.0f} ns, and none of them saw HBM traffic", device->name, samples->size(),
+                        record.interval_ns),
                  Error::Kind::machine_lacks};
   return record;
 }

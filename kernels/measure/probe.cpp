@@ -197,14 +197,13 @@ Status run_and_decode(ProbeRun& run, std::span<const ProbeShape> shapes, ProbeRe
 
 Status can_probe(const ProbeShape& shape, const ProbedPlace& place, const DeviceInfo& device) {
   if (place.block < 0 || place.block >= shape.blocks)
-    return Error{
-        fmt::format("block {} is not there: the launch {} has blocks 0 to {}", place.block, shape.launch, shape.blocks - 1)};
+    return refuse("block {} is not there: the launch {} has blocks 0 to {}", place.block, shape.launch, shape.blocks - 1);
   const std::int64_t rows = shape.rows(place.block);
-  if (rows == 0) return Error{fmt::format("block {} has no rows: the last tile is ragged; use one before it", place.block)};
+  if (rows == 0) return refuse("block {} has no rows: the last tile is ragged; use one before it", place.block);
   if (place.row < 0 || place.row >= rows)
-    return Error{fmt::format("row {} is not in block {}: it has rows 0 to {}", place.row, place.block, rows - 1)};
+    return refuse("row {} is not in block {}: it has rows 0 to {}", place.row, place.block, rows - 1);
   if (place.sm < 0 || place.sm >= device.sm_count)
-    return Error{fmt::format("SM {} is not there: this GPU has SMs 0 to {}", place.sm, device.sm_count - 1)};
+    return refuse("SM {} is not there: this GPU has SMs 0 to {}", place.sm, device.sm_count - 1);
   return Done{};
 }
 

@@ -580,10 +580,9 @@ Status take_mask(const std::string& word, SuiteCase& one) {
       one.presets.push_back(part);
   }
   if (word.empty() || word.back() == '+' || part.empty())
-    return Error{fmt::format("'{}' is no mask: full, causal, or presets joined by '+'", printable(word))};
+    return refuse("'{}' is no mask: full, causal, or presets joined by '+'", printable(word));
   for (const std::string& preset : one.presets)
-    if (const auto text = preset_text(preset); !text)
-      return Error{fmt::format("'{}' is no mask: {}", printable(word), text.error().sentence.text())};
+    if (const auto text = preset_text(preset); !text) return refuse("'{}' is no mask: {}", printable(word), text.error().sentence);
   return Done{};
 }
 
@@ -603,23 +602,21 @@ Result<SuiteCase> case_from_line(const std::string& line) {
     std::string word;
     words >> word;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *size);
-    if (word.empty() || error != std::errc() || end != word.data() + word.size())
-      return Error{fmt::format("'{}' is no size", printable(word))};
+    if (word.empty() || error != std::errc() || end != word.data() + word.size()) return refuse("'{}' is no size", printable(word));
   }
   words >> type >> mask >> one.list;
   const std::optional<DataType> dtype = data_type_from(type);
-  if (!dtype) return Error{fmt::format("'{}' is no type: fp16 or bf16", printable(type))};
+  if (!dtype) return refuse("'{}' is no type: fp16 or bf16", printable(type));
   p.dtype = *dtype;
   if (const Status known = take_mask(mask, one); !known) return known.error();
-  if (one.list != "build" && one.list != "judge") return Error{fmt::format("'{}' is no list: build or judge", printable(one.list))};
-  if (words >> rest) return Error{fmt::format("'{}' is one word too many", printable(rest))};
+  if (one.list != "build" && one.list != "judge") return refuse("'{}' is no list: build or judge", printable(one.list));
+  if (words >> rest) return refuse("'{}' is one word too many", printable(rest));
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
   p.pass = (*kernel)->pass;
   if (Status fits = supports(**kernel, p); !fits) return fits.error();
   if (one.presets.empty()) return one;
-  if (!(*kernel)->takes_masks)
-    return Error{fmt::format("{} takes no preset: give 'full' or 'causal', or the kernel flex", one.kernel)};
+  if (!(*kernel)->takes_masks) return refuse("{} takes no preset: give 'full' or 'causal', or the kernel flex", one.kernel);
   MaskChoice choice;
   choice.presets = one.presets;
   if (const auto fault = find_mask_fault(choice, p)) return error_of(*fault);
@@ -636,7 +633,7 @@ Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
     line = line.substr(0, line.find('#'));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Result<SuiteCase> one = case_from_line(line);
-    if (!one) return Error{one.error().sentence.after(fmt::format("line {} of the suite: ", number)), one.error().kind};
+    if (!one) return Error{phrase("line {} of the suite: {}", number, one.error().sentence), one.error().kind};
     suite.push_back(*one);
   }
   if (suite.empty())

@@ -21,9 +21,8 @@ constexpr std::int64_t scratch_of_l2 = 4;  // times the L2: each of two partitio
 Result<DeviceMemory> flush_scratch(const DeviceInfo& device) {
   Result<DeviceMemory> scratch = DeviceMemory::allocate(scratch_of_l2 * device.l2_bytes);
   if (!scratch)
-    return Error{
-        fmt::format("measuring needs memory to flush the L2 with: {}; end what else uses the GPU", scratch.error().sentence),
-        scratch.error().kind};
+    return Error{phrase("measuring needs memory to flush the L2 with: {}; end what else uses the GPU", scratch.error().sentence),
+                 scratch.error().kind};
   return scratch;
 }
 

@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -26,18 +27,18 @@ class Reader {
     KnownMisses out;
     if (!known_keys(document, file_keys)) return error_;
     if (const auto found = document["schema"].value<std::string>(); found != schema)
-      return Error{fmt::format("{}: the schema is '{}' and must be '{}'", where(document), printable(found.value_or("")), schema)};
+      return refuse("{}: the schema is '{}' and must be '{}'", where(document), printable(found.value_or("")), schema);
     if (!text(document, "recorded", out.recorded)) return error_;
     const toml::node* list = document.get("miss");
     if (list == nullptr) return out;
-    if (list->as_array() == nullptr) return Error{fmt::format("{}: miss must be a list: write [[miss]]", where(*list))};
+    if (list->as_array() == nullptr) return refuse("{}: miss must be a list: write [[miss]]", where(*list));
     for (const toml::node& node : *list->as_array()) {
       KnownMiss miss;
       if (!read_miss(node, miss)) return error_;
       for (const KnownMiss& other : out.misses)
         if (other.kernel == miss.kernel && other.problem == miss.problem && other.figure == miss.figure)
-          return Error{fmt::format("{}: {}, {}: {} is listed twice", where(node), printable(miss.kernel), printable(miss.problem),
-                                   to_string(miss.figure))};
+          return refuse("{}: {}, {}: {} is listed twice", where(node), printable(miss.kernel), printable(miss.problem),
+                        to_string(miss.figure));
       out.misses.push_back(std::move(miss));
     }
     return out;
@@ -48,30 +49,30 @@ class Reader {
     return fmt::format("{}:{}", printable(origin_, 200), node.source().begin.line);
   }
 
-  bool fail(const toml::node& node, std::string_view sentence) {
-    error_ = Error{fmt::format("{}: {}", where(node), sentence)};
+  bool fail(const toml::node& node, const Sentence& sentence) {
+    error_ = refuse("{}: {}", where(node), sentence);
     return false;
   }
 
   bool known_keys(const toml::table& table, std::span<const std::string_view> keys) {
     for (const auto& [key, node] : table)
       if (std::find(keys.begin(), keys.end(), key.str()) == keys.end())
-        return fail(node, fmt::format("unknown key '{}': {}", printable(key.str()), name_hint(key.str(), keys)));
+        return fail(node, phrase("unknown key '{}': {}", printable(key.str()), name_hint(key.str(), keys)));
     return true;
   }
 
   bool text(const toml::table& table, std::string_view key, std::string& target) {
     const toml::node* node = table.get(key);
-    if (node == nullptr) return fail(table, fmt::format("{} is missing", key));
+    if (node == nullptr) return fail(table, phrase("{} is missing", key));
     const auto value = node->value<std::string>();
-    if (!value || value->empty()) return fail(*node, fmt::format("{} must be a text in quotes", key));
+    if (!value || value->empty()) return fail(*node, phrase("{} must be a text in quotes", key));
     target = *value;
     return true;
   }
 
   bool read_miss(const toml::node& node, KnownMiss& miss) {
     const toml::table* table = node.as_table();
-    if (table == nullptr) return fail(node, "a miss must be a table: write [[miss]]");
+    if (table == nullptr) return fail(node, phrase("a miss must be a table: write [[miss]]"));
     std::string figure;
     if (!known_keys(*table, miss_keys) || !text(*table, "kernel", miss.kernel) || !text(*table, "problem", miss.problem) ||
         !text(*table, "figure", figure) || !text(*table, "cause", miss.cause))
@@ -80,13 +81,13 @@ class Reader {
     if (!known_figure) {
       std::array<std::string_view, figure_count> names;
       std::transform(all_figures.begin(), all_figures.end(), names.begin(), [](Figure f) { return to_string(f); });
-      return fail(*table, fmt::format("figure is '{}': {}", printable(figure), name_hint(figure, names)));
+      return fail(*table, phrase("figure is '{}': {}", printable(figure), name_hint(figure, names)));
     }
     miss.figure = *known_figure;
     const toml::node* cap = table->get("cap_percent");
     const auto percent = cap != nullptr ? cap->value<double>() : std::nullopt;
     if (!percent || !(*percent > 0))
-      return fail(*table, "cap_percent is missing or not above 0: give the largest size of the error, such as 2.5");
+      return fail(*table, phrase("cap_percent is missing or not above 0: give the largest size of the error, such as 2.5"));
     miss.cap = *percent / 100;
     return true;
   }
@@ -107,8 +108,7 @@ Result<KnownMisses> known_misses_from_toml(std::string_view text, std::string_vi
     const toml::table document = toml::parse(text);
     return Reader(origin).read(document);
   } catch (const toml::parse_error& error) {
-    return Error{
-        fmt::format("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160))};
+    return refuse("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160));
   }
 }
 

@@ -36,7 +36,7 @@ Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& ba
     const auto area = [](const SearchCandidate& c) { return c.request.tile->block_q * c.request.tile->block_kv; };
     return a.own != b.own ? a.own : area(a) > area(b);
   });
-  if (out.empty()) return Error{why.empty() ? Sentence("no tile fits this GPU: use another GPU or a smaller head dimension") : why};
+  if (out.empty()) return Error{why.empty() ? phrase("no tile fits this GPU: use another GPU or a smaller head dimension") : why};
   return out;
 }
 

@@ -73,7 +73,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 Error not_a_number(std::string_view key, std::string_view text) {
-  return Error{fmt::format("the range of {} has '{}', which is not a number; example: 16:8192:x2", key, printable(text))};
+  return refuse("the range of {} has '{}', which is not a number; example: 16:8192:x2", key, printable(text));
 }
 
 /// Expands from:to, from:to:xF or from:to:+S.
@@ -82,15 +82,14 @@ Result<std::vector<double>> expand(std::string_view key, std::span<const std::st
   if (!from) return not_a_number(key, parts[0]);
   if (!to) return not_a_number(key, parts[1]);
   if (*to < *from)
-    return Error{
-        fmt::format("the range of {} runs backward, from {:.12g} to {:.12g}: give the smaller one first", key, *from, *to)};
+    return refuse("the range of {} runs backward, from {:.12g} to {:.12g}: give the smaller one first", key, *from, *to);
   const std::string_view how = parts.size() > 2 ? parts[2] : "x2";
   const bool times = how.starts_with('x'), plus = how.starts_with('+');
   const auto by = times || plus ? number(how.substr(1)) : std::nullopt;
-  if (!by) return Error{fmt::format("the range of {} ends in '{}': give a factor like x2 or a step like +32", key, printable(how))};
+  if (!by) return refuse("the range of {} ends in '{}': give a factor like x2 or a step like +32", key, printable(how));
   if (times ? *by <= 1 || *from <= 0 : *by <= 0)
-    return Error{fmt::format("the range of {} never reaches {:.12g} from {:.12g} by {}: use a {}", key, *to, *from, printable(how),
-                             times ? "factor above 1 and a start above 0" : "step above 0")};
+    return refuse("the range of {} never reaches {:.12g} from {:.12g} by {}: use a {}", key, *to, *from, printable(how),
+                  times ? phrase("factor above 1 and a start above 0") : phrase("step above 0"));
   std::vector<double> values;
   double value = *from;
   for (int step = 0; value <= *to * (1 + 1e-9); ++step) {
@@ -98,7 +97,8 @@ Result<std::vector<double>> expand(std::string_view key, std::span<const std::st
     if (values.empty() || kept > values.back()) values.push_back(kept);
     value = times ? value * *by : value + *by;
     if (values.size() > most_values || step == most_steps)
-      return Error{fmt::format("the range of {} has over {} values: use a larger {}", key, most_values, times ? "factor" : "step")};
+      return times ? refuse("the range of {} has over {} values: use a larger factor", key, most_values)
+                   : refuse("the range of {} has over {} values: use a larger step", key, most_values);
   }
   return values;
 }
@@ -112,7 +112,7 @@ Result<std::vector<double>> listed(std::string_view key, std::string_view text) 
   }
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
-  if (values.size() > most_values) return Error{fmt::format("{} has {} values: give at most {}", key, values.size(), most_values)};
+  if (values.size() > most_values) return refuse("{} has {} values: give at most {}", key, values.size(), most_values);
   return values;
 }
 
@@ -146,19 +146,17 @@ Result<SweepAxis> parse_sweep_axis(std::string_view text) {
   const auto range = range_of(axis.key);
   if (!range) return range.error();
   if (equals == std::string_view::npos || equals + 1 == text.size())
-    return Error{fmt::format("{} has no range: write {}=FROM:TO:x2, or {}=A,B,C", axis.key, axis.key, axis.key)};
+    return refuse("{} has no range: write {}=FROM:TO:x2, or {}=A,B,C", axis.key, axis.key, axis.key);
   const std::string_view values = text.substr(equals + 1);
   const auto parts = split(values, ':');
-  if (parts.size() > 3)
-    return Error{fmt::format("the range of {} is '{}': write FROM:TO:x2 or FROM:TO:+32", axis.key, printable(values))};
+  if (parts.size() > 3) return refuse("the range of {} is '{}': write FROM:TO:x2 or FROM:TO:+32", axis.key, printable(values));
   auto made = parts.size() == 1 ? listed(axis.key, values) : expand(axis.key, parts, range->whole);
   if (!made) return made.error();
   for (double value : *made) {
     if (!(value >= range->minimum && value <= range->maximum))
-      return Error{
-          fmt::format("{} cannot be {:.12g}: it must be from {:.12g} to {:.12g}", axis.key, value, range->minimum, range->maximum)};
+      return refuse("{} cannot be {:.12g}: it must be from {:.12g} to {:.12g}", axis.key, value, range->minimum, range->maximum);
     if (range->whole && std::trunc(value) != value)
-      return Error{fmt::format("{} cannot be {:.12g}: it must be a whole number", axis.key, value)};
+      return refuse("{} cannot be {:.12g}: it must be a whole number", axis.key, value);
   }
   axis.values = std::move(*made);
   return axis;

@@ -9,6 +9,7 @@
 
 #include "sim/analysis/format.h"
 #include "sim/core/csv.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -75,8 +76,7 @@ class CsvRowReader {
 
  private:
   void keep(std::size_t column, std::string_view wanted) {
-    if (!error_)
-      error_ = Error{fmt::format("line {}: {} is '{}' and must be {}", line_, names_[column], printable(fields_[column]), wanted)};
+    if (!error_) error_ = refuse("line {}: {} is '{}' and must be {}", line_, names_[column], printable(fields_[column]), wanted);
   }
 
   std::span<const std::string> names_, fields_;
@@ -148,13 +148,13 @@ Result<std::vector<ValidationRow>> validation_from_csv(std::string_view text) {
   // Tables of forward passes were written before `reduced`, the last figure.
   const auto end_of_old = all_names.end() - columns_a_figure;
   if (names != all_names && names != std::vector<std::string>(all_names.begin(), end_of_old))
-    return Error{"line 1: another heading than tilescope validate --csv writes: write the table anew"};
+    return refuse("line 1: another heading than tilescope validate --csv writes: write the table anew");
   std::vector<ValidationRow> out;
   while (!reader.done()) {
     const std::vector<std::string> fields = reader.next_row();
     if (fields.empty()) continue;
     if (fields.size() != names.size())
-      return Error{fmt::format("line {}: {} fields where {} must be", reader.line(), fields.size(), names.size())};
+      return refuse("line {}: {} fields where {} must be", reader.line(), fields.size(), names.size());
     CsvRowReader row(names, fields, reader.line());
     ValidationRow made;
     made.kernel = fields[0];

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -116,11 +117,9 @@ class DepthScanner {
 Status check_document(std::string_view text, DocumentKind kind, std::string_view origin) {
   const std::string name = printable(origin, 200);
   if (text.size() > largest_document_bytes)
-    return Error{
-        fmt::format("{} has {} bytes, and at most {} are read: name a smaller file", name, text.size(), largest_document_bytes)};
+    return refuse("{} has {} bytes, and at most {} are read: name a smaller file", name, text.size(), largest_document_bytes);
   if (const std::size_t line = DepthScanner(text, kind).too_deep_at(); line > 0)
-    return Error{fmt::format("{}:{}: nested deeper than {} levels: no file that TileScope reads nests so deep", name, line,
-                             deepest_document)};
+    return refuse("{}:{}: nested deeper than {} levels: no file that TileScope reads nests so deep", name, line, deepest_document);
   return Done{};
 }
 

@@ -12,6 +12,7 @@
 #include <toml++/toml.h>
 
 #include "sim/core/document.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -163,9 +164,9 @@ constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 1> renamed_keys = {{{"sm.quarters", "sm.sub_partitions"}}};
 
 /// Returns a sentence if `key` is an older name.
-std::optional<std::string> renamed(std::string_view key) {
+std::optional<Sentence> renamed(std::string_view key) {
   for (const auto& [before, now] : renamed_keys)
-    if (key == before) return fmt::format("{} is now called {}: use that name", before, now);
+    if (key == before) return phrase("{} is now called {}: use that name", before, now);
   return std::nullopt;
 }
 
@@ -178,12 +179,12 @@ std::vector<std::string_view> key_names() {
 }
 
 /// Returns a sentence if `value` is not allowed for the key.
-std::optional<std::string> objection(const SpecKey& key, double value) {
+std::optional<Sentence> objection(const SpecKey& key, double value) {
   if (!(value >= key.minimum && value <= key.maximum)) {  // negated, so that NaN is refused
-    if (key.minimum == key.maximum) return fmt::format("{} is {}: the model only knows {}", key.key, value, key.minimum);
-    return fmt::format("{} is {}: it must be from {} to {}", key.key, value, key.minimum, key.maximum);
+    if (key.minimum == key.maximum) return phrase("{} is {}: the model only knows {}", key.key, value, key.minimum);
+    return phrase("{} is {}: it must be from {} to {}", key.key, value, key.minimum, key.maximum);
   }
-  if (key.whole && std::trunc(value) != value) return fmt::format("{} is {}: it must be a whole number", key.key, value);
+  if (key.whole && std::trunc(value) != value) return phrase("{} is {}: it must be a whole number", key.key, value);
   return std::nullopt;
 }
 
@@ -207,19 +208,19 @@ class SpecReader {
       if (!spec_.provenance.contains(key.key)) return missing(key.key);
     if (!spec_.provenance.contains(sm_groups_key)) return missing(sm_groups_key);
     if (spec_.sm_shared_bytes_per_block > spec_.sm_shared_bytes) {
-      return Error{fmt::format("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
-                               origin_, spec_.sm_shared_bytes_per_block, spec_.sm_shared_bytes)};
+      return refuse("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM", origin_,
+                    spec_.sm_shared_bytes_per_block, spec_.sm_shared_bytes);
     }
-    if (const auto wrong = groups_objection()) return Error{fmt::format("{}: {}", origin_, *wrong)};
+    if (const auto wrong = groups_objection()) return refuse("{}: {}", origin_, *wrong);
     return std::move(spec_);
   }
 
  private:
   Error error() const { return Error{error_}; }
-  Error missing(std::string_view key) const { return Error{fmt::format("{}: {} is missing", origin_, key)}; }
+  Error missing(std::string_view key) const { return refuse("{}: {} is missing", origin_, key); }
 
-  bool fail(const toml::source_region& where, std::string_view sentence) {
-    error_ = fmt::format("{}:{}: {}", origin_, where.begin.line, sentence);
+  bool fail(const toml::source_region& where, const Sentence& sentence) {
+    error_ = phrase("{}:{}: {}", origin_, where.begin.line, sentence);
     return false;
   }
 
@@ -228,15 +229,15 @@ class SpecReader {
     auto names = key_names();
     names.insert(names.end(), {"id", "name"});
     const auto nearest = nearest_name(key, names);
-    return fail(where, fmt::format("unknown key {}{}", printable(key), nearest ? fmt::format(": did you mean {}?", *nearest) : ""));
+    return fail(where, nearest ? phrase("unknown key {}: did you mean {}?", printable(key), *nearest)
+                               : phrase("unknown key {}", printable(key)));
   }
 
   bool text(const toml::node& node, std::string_view key, std::string& target) {
     const auto* value = node.as_string();
-    if (value == nullptr || value->get().empty())
-      return fail(node.source(), fmt::format("{} must be a text that is not empty", key));
+    if (value == nullptr || value->get().empty()) return fail(node.source(), phrase("{} must be a text that is not empty", key));
     if (printable(value->get(), 100) != value->get())
-      return fail(node.source(), fmt::format("{} must be one line of at most 100 bytes", key));
+      return fail(node.source(), phrase("{} must be one line of at most 100 bytes", key));
     target = value->get();
     return true;
   }
@@ -255,7 +256,7 @@ class SpecReader {
     const toml::node* value = sourced_value(row.key, node);
     if (value == nullptr) return false;
     const auto number = value->is_number() ? value->value<double>() : std::nullopt;
-    if (!number) return fail(value->source(), fmt::format("{} must be a number", row.key));
+    if (!number) return fail(value->source(), phrase("{} must be a number", row.key));
     if (const auto wrong = objection(row, *number)) return fail(value->source(), *wrong);
     spec_.*row.member = *number;
     return true;
@@ -266,7 +267,7 @@ class SpecReader {
     if (value == nullptr) return false;
     const toml::array* list = value->as_array();
     if (list == nullptr || list->empty())
-      return fail(value->source(), fmt::format("{} must be a list such as [{{ sms = 4, side = 0 }}]", sm_groups_key));
+      return fail(value->source(), phrase("{} must be a list such as [{{ sms = 4, side = 0 }}]", sm_groups_key));
     for (const toml::node& each : *list) {
       const toml::table* group = each.as_table();
       const auto whole = [&](std::string_view name) {
@@ -276,7 +277,7 @@ class SpecReader {
       const auto sms = whole("sms"), side = whole("side");
       if (!sms || !side || group->size() != 2 || *sms < 1 || *sms > 4096 || *side < 0 || *side > 1) {
         return fail(each.source(),
-                    fmt::format("a group of {} must be {{ sms = 1 to 4096, side = 0 or 1 }}, whole numbers both", sm_groups_key));
+                    phrase("a group of {} must be {{ sms = 1 to 4096, side = 0 or 1 }}, whole numbers both", sm_groups_key));
       }
       spec_.sm_groups.push_back({static_cast<int>(*sms), static_cast<int>(*side)});
     }
@@ -284,7 +285,7 @@ class SpecReader {
   }
 
   /// Returns a sentence if the groups contradict sm.count or l2.partitions.
-  std::optional<std::string> groups_objection() const {
+  std::optional<Sentence> groups_objection() const {
     double sms = 0;
     int side = 0;
     for (const SmGroup& group : spec_.sm_groups) {
@@ -292,9 +293,9 @@ class SpecReader {
       side = std::max(side, group.side);
     }
     if (sms != spec_.sm_count)
-      return fmt::format("{} has {} SMs and sm.count is {}: they must agree", sm_groups_key, sms, spec_.sm_count);
+      return phrase("{} has {} SMs and sm.count is {}: they must agree", sm_groups_key, sms, spec_.sm_count);
     if (side >= spec_.l2_partitions)
-      return fmt::format("{} has a side {} and l2.partitions is {}: sides count from 0", sm_groups_key, side, spec_.l2_partitions);
+      return phrase("{} has a side {} and l2.partitions is {}: sides count from 0", sm_groups_key, side, spec_.l2_partitions);
     return std::nullopt;
   }
 
@@ -302,17 +303,17 @@ class SpecReader {
   const toml::node* sourced_value(std::string_view name, const toml::node& node) {
     const toml::table* table = node.as_table();
     if (table == nullptr) {
-      fail(node.source(), fmt::format("{} must say where it is from: {{ value = …, source = \"vendor\", note = \"…\" }}", name));
+      fail(node.source(), phrase("{} must say where it is from: {{ value = …, source = \"vendor\", note = \"…\" }}", name));
       return nullptr;
     }
     for (const auto& [key, field] : *table) {
       if (key.str() == "value" || key.str() == "source" || key.str() == "note") continue;
-      fail(key.source(), fmt::format("{} has an unknown field {}: there are value, source and note", name, printable(key.str())));
+      fail(key.source(), phrase("{} has an unknown field {}: there are value, source and note", name, printable(key.str())));
       return nullptr;
     }
     const toml::node* value = table->get("value");
     if (value == nullptr) {
-      fail(node.source(), fmt::format("{} has no value", name));
+      fail(node.source(), phrase("{} has no value", name));
       return nullptr;
     }
     Provenance provenance;
@@ -323,25 +324,27 @@ class SpecReader {
 
   bool source(std::string_view name, const toml::table& table, Provenance& provenance) {
     const toml::node* node = table.get("source");
-    if (node == nullptr) return fail(table.source(), fmt::format("{} has no source: vendor, measured, estimated or user", name));
+    if (node == nullptr) return fail(table.source(), phrase("{} has no source: vendor, measured, estimated or user", name));
     const auto* word = node->as_string();
     const auto known = std::find_if(source_names.begin(), source_names.end(),
                                     [&](const auto& pair) { return word != nullptr && word->get() == pair.first; });
     if (known == source_names.end()) {
-      return fail(node->source(), fmt::format("the source of {} is {}: it must be vendor, measured, estimated or user", name,
-                                              word != nullptr ? fmt::format("'{}'", printable(word->get())) : "not a text"));
+      return fail(node->source(),
+                  word != nullptr ? phrase("the source of {} is '{}': it must be vendor, measured, estimated or user", name,
+                                           printable(word->get()))
+                                  : phrase("the source of {} is not a text: it must be vendor, measured, estimated or user", name));
     }
     provenance.source = known->second;
     const toml::node* note = table.get("note");
     const auto* words = note != nullptr ? note->as_string() : nullptr;
     if (words == nullptr || words->get().empty())
-      return fail(table.source(), fmt::format("{} has no note that says where the value is from", name));
+      return fail(table.source(), phrase("{} has no note that says where the value is from", name));
     provenance.note = words->get();
     return true;
   }
 
   std::string origin_;
-  std::string error_;
+  Sentence error_;
   GpuSpec spec_;
 };
 
@@ -380,31 +383,28 @@ Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view orig
     const toml::table document = toml::parse(toml_text);
     return SpecReader(origin).read(document);
   } catch (const toml::parse_error& error) {
-    return Error{
-        fmt::format("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160))};
+    return refuse("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160));
   }
 }
 
 Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos)
-    return Error{fmt::format("'{}' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment))};
+    return refuse("'{}' sets nothing: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment));
   const std::string_view key = trimmed(assignment.substr(0, equals));
   const std::string_view digits = trimmed(assignment.substr(equals + 1));
   if (key == sm_groups_key)
-    return Error{fmt::format(
-        "{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key)};
+    return refuse("{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key);
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
     if (const auto sentence = renamed(key)) return Error{*sentence};
     const auto names = key_names();
-    return Error{fmt::format("unknown GPU key '{}': {}", printable(key), name_hint(key, names))};
+    return refuse("unknown GPU key '{}': {}", printable(key), name_hint(key, names));
   }
   double value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (code != std::errc() || end != digits.data() + digits.size())
-    return Error{
-        fmt::format("{} is '{}': it must be a number from {} to {}", row->key, printable(digits), row->minimum, row->maximum)};
+    return refuse("{} is '{}': it must be a number from {} to {}", row->key, printable(digits), row->minimum, row->maximum);
   if (const auto wrong = objection(*row, value)) return Error{*wrong};
   spec.*row->member = value + 0.0;  // -0 becomes 0
   spec.provenance.insert_or_assign(std::string(key), Provenance{Source::user, std::string(changed_note)});

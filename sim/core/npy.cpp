@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -74,28 +75,27 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origin, std::size_t dimensions) {
   const std::string shown = printable(origin, most_origin);
   auto header = read_npy_header(bytes);
-  if (!header) return Error{fmt::format("{} is not a .npy file: save it with numpy.save", shown)};
+  if (!header) return refuse("{} is not a .npy file: save it with numpy.save", shown);
   if (header->descr != "<f2" && header->descr != "<f4")
-    return Error{fmt::format("{} holds elements of type '{}': save it as numpy.float16 or numpy.float32", shown,
-                             printable(header->descr, 20))};
-  if (header->fortran) return Error{fmt::format("{} is in Fortran order: save numpy.ascontiguousarray of it", shown)};
+    return refuse("{} holds elements of type '{}': save it as numpy.float16 or numpy.float32", shown, printable(header->descr, 20));
+  if (header->fortran) return refuse("{} is in Fortran order: save numpy.ascontiguousarray of it", shown);
   if (header->shape.size() != dimensions)
-    return Error{fmt::format("{} has {} dimensions, {}: it needs {}", shown, header->shape.size(),
-                             printable(shape_text(header->shape), most_origin), dimensions)};
+    return refuse("{} has {} dimensions, {}: it needs {}", shown, header->shape.size(),
+                  printable(shape_text(header->shape), most_origin), dimensions);
   NpyArray array{.type = header->descr == "<f2" ? DataType::fp16 : DataType::fp32, .shape = std::move(header->shape), .values = {}};
   const std::size_t element = array.type == DataType::fp16 ? 2 : 4, present = bytes.size() - header->data;
   std::size_t count = 1;
   for (const std::int64_t length : array.shape) {
     if (length < 1 || length > longest_axis)
-      return Error{fmt::format("{} has the shape {}: each length is 1 to {}", shown, shape_text(array.shape), longest_axis)};
+      return refuse("{} has the shape {}: each length is 1 to {}", shown, shape_text(array.shape), longest_axis);
     const auto times = static_cast<std::size_t>(length);
     count =
         count > std::numeric_limits<std::size_t>::max() / 4 / times ? std::numeric_limits<std::size_t>::max() / 4 : count * times;
   }
   if (present != count * element)
-    return Error{fmt::format("{} has {} bytes of elements, but its header says {} of {} bytes each: {}", shown, present,
-                             shape_text(array.shape), element,
-                             present < count * element ? "it was cut off" : "it holds more than one array")};
+    return refuse("{} has {} bytes of elements, but its header says {} of {} bytes each: {}", shown, present,
+                  shape_text(array.shape), element,
+                  present < count * element ? phrase("it was cut off") : phrase("it holds more than one array"));
   array.values.resize(count);
   const char* data = bytes.data() + header->data;
   if (array.type == DataType::fp32)

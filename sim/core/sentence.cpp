@@ -4,6 +4,8 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilescope {
 
 std::string_view to_string(Setting setting) {
@@ -67,8 +69,11 @@ std::string Sentence::text(const std::function<std::string(Setting)>& name,
   for (const Value& value : values_)
     std::visit(
         [&](const auto& plain) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, Setting>)
+          using Plain = std::decay_t<decltype(plain)>;
+          if constexpr (std::is_same_v<Plain, Setting>)
             shown.push_back(name(plain));
+          else if constexpr (std::is_same_v<Plain, Inner>)
+            shown.push_back(plain->text(name, translate));
           else
             shown.push_back(plain);
         },
@@ -76,12 +81,13 @@ std::string Sentence::text(const std::function<std::string(Setting)>& name,
   return fmt::vformat(translate ? translate(pattern_) : pattern_, shown);
 }
 
-Sentence Sentence::after(std::string_view where) const {
-  Sentence placed = *this;
-  placed.pattern_.clear();
-  for (const char c : where) placed.pattern_.append(is_pattern_ && (c == '{' || c == '}') ? 2 : 1, c);
-  placed.pattern_ += pattern_;
-  return placed;
+bool Sentence::operator==(const Sentence& other) const {
+  const auto same = [](const Value& a, const Value& b) {
+    const auto *inner = std::get_if<Inner>(&a), *other_inner = std::get_if<Inner>(&b);
+    return inner != nullptr && other_inner != nullptr ? **inner == **other_inner : a == b;
+  };
+  return is_pattern_ == other.is_pattern_ && pattern_ == other.pattern_ &&
+         std::equal(values_.begin(), values_.end(), other.values_.begin(), other.values_.end(), same);
 }
 
 }  // namespace tilescope

@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <vector>
 
+#include <fmt/ranges.h>
+
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -82,14 +86,14 @@ std::optional<std::string> nearest_name(std::string_view word, std::span<const s
   return nearest;
 }
 
-std::string name_hint(std::string_view word, std::span<const std::string_view> candidates) {
-  if (const auto nearest = nearest_name(word, candidates)) return "did you mean " + *nearest + "?";
-  std::string list = "there are ";
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) list += i + 1 == candidates.size() ? " and " : ", ";
-    list += candidates[i];
-  }
-  return list;
+Sentence listed(std::span<const std::string_view> names) {
+  if (names.size() < 2) return names.empty() ? std::string() : std::string(names.front());
+  return phrase("{} and {}", fmt::format("{}", fmt::join(names.first(names.size() - 1), ", ")), names.back());
+}
+
+Sentence name_hint(std::string_view word, std::span<const std::string_view> candidates) {
+  if (const auto nearest = nearest_name(word, candidates)) return phrase("did you mean {}?", *nearest);
+  return phrase("there are {}", listed(candidates));
 }
 
 }  // namespace tilescope

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
 
@@ -33,13 +34,12 @@ struct Device {
 };
 
 Status check_setup(const GpuSpec& gpu, const TileProgram& program, const DeviceSetup& setup) {
-  if (setup.count < 1) return Error{fmt::format("a run on {} devices is not possible: it needs at least one", setup.count)};
+  if (setup.count < 1) return refuse("a run on {} devices is not possible: it needs at least one", setup.count);
   if (setup.count > 1 && gpu.link_bytes_per_second <= 0)
-    return Error{fmt::format("GPU '{}' has no link to another device: set link.bytes_per_second", gpu.id)};
+    return refuse("GPU '{}' has no link to another device: set link.bytes_per_second", gpu.id);
   for (const Tensor tensor : setup.split)
     if (!program.schema().reads(tensor) || program.schema().writes(tensor))
-      return Error{
-          fmt::format("{} cannot be split over devices: only what a program reads and never writes can be", to_string(tensor))};
+      return refuse("{} cannot be split over devices: only what a program reads and never writes can be", to_string(tensor));
   return Done{};
 }
 
@@ -53,8 +53,8 @@ Status check_tiles(const TileProgram& program, const TensorHomes& homes) {
       program.emit_block(static_cast<int>(i), number, block);
       for (const Operation& op : block.operations)
         if (op.kind == OpKind::load && !homes.is_whole(op.tile))
-          return Error{fmt::format("{} cannot be split over {} devices: rows {} to {} are loaded at once and lie on two of them",
-                                   to_string(op.tile.tensor), homes.devices(), op.tile.row, op.tile.row + op.tile.rows - 1)};
+          return refuse("{} cannot be split over {} devices: rows {} to {} are loaded at once and lie on two of them",
+                        to_string(op.tile.tensor), homes.devices(), op.tile.row, op.tile.row + op.tile.rows - 1);
     }
   return Done{};
 }

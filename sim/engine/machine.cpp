@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/engine/sm_order.h"
 
 namespace tilescope {
@@ -433,11 +434,11 @@ Error Machine::deadlock() const {
       if (use.wait < 0) use = stuck_on(group.stream->tokens_of_compute, group.next_compute);
       if (use.wait < 0) continue;
       const auto token = static_cast<std::size_t>(use.wait);
-      return Error{fmt::format("the program can never go on: {} waits for signal {} of token '{}', which was signalled {} times",
-                               number < needs.groups.size() ? needs.groups[number].name : "a block", use.count,
-                               group.block->schedule->tokens[token], group.block->signalled[token].size())};
+      return refuse("the program can never go on: {} waits for signal {} of token '{}', which was signalled {} times",
+                    number < needs.groups.size() ? needs.groups[number].name : "a block", use.count,
+                    group.block->schedule->tokens[token], group.block->signalled[token].size());
     }
-  return Error{"the program can never go on: an operation waits for one that comes after it"};
+  return refuse("the program can never go on: an operation waits for one that comes after it");
 }
 
 void Machine::finish(int sm, Resident& block, double time) {
@@ -608,12 +609,12 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     left -= go_on_with_events(left);
     if (left > 0) continue;
     left = events_between_looks;
-    if (next_event() > give_up_after_) return Error{"the simulation was cancelled", Error::Kind::cancelled};
+    if (next_event() > give_up_after_) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < between_calls) continue;
     last_call = now;
-    if (!progress(done_before + share * part_done())) return Error{"the simulation was cancelled", Error::Kind::cancelled};
+    if (!progress(done_before + share * part_done())) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
   }
   return end_launch();
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/refuse.h"
+#include "sim/core/text.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
 #include "sim/engine/run_program.h"
@@ -24,13 +25,10 @@ std::string decimal_bytes(double bytes) {
   return fmt::format("{:.4g} {}", bytes, units[unit]);
 }
 
-std::string list_of(const std::vector<Tensor>& tensors) {
-  std::string text;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (i > 0) text += i + 1 == tensors.size() ? " and " : ", ";
-    text += to_string(tensors[i]);
-  }
-  return text;
+Sentence list_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::string_view> names;
+  for (const Tensor tensor : tensors) names.push_back(to_string(tensor));
+  return listed(names);
 }
 
 /// Returns the tensors that the program has in HBM, in the order of their declaration.
@@ -51,11 +49,9 @@ bool is_extra(Tensor tensor) {
 Status check_gpu(const SimulationRequest& request) {
   const GpuSpec& gpu = request.gpu;
   if (gpu.sm_count < 1 || gpu.sm_clock_hz <= 0)
-    return Error{fmt::format("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count,
-                             gpu.sm_clock_hz)};
+    return refuse("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count, gpu.sm_clock_hz);
   if (request.focus_sm < 0 || request.focus_sm >= static_cast<int>(gpu.sm_count))
-    return Error{
-        fmt::format("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1)};
+    return refuse("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1);
   return Done{};
 }
 
@@ -68,16 +64,16 @@ Status check_stages(const TileProgram& program, const ProgramInfo& info) {
   return refuse("{} is {}, but {} has no ring of buffers: leave {} out", Setting::stages, asked, info.id, Setting::stages);
 }
 
-std::string_view to_string(Occupancy::Limit limit) {
+Sentence name_of(Occupancy::Limit limit) {
   switch (limit) {
     case Occupancy::Limit::blocks:
       return "sm.max_blocks";
     case Occupancy::Limit::threads:
-      return "threads";
+      return phrase("threads");
     case Occupancy::Limit::registers:
-      return "registers";
+      return phrase("registers");
     case Occupancy::Limit::shared:
-      return "shared memory";
+      return phrase("shared memory");
   }
   return "";
 }
@@ -96,9 +92,9 @@ Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TilePro
   if (asked < 1) return refuse("{} is {}: it must be at least 1", Setting::blocks_per_sm, asked);
   if (asked > most.blocks_per_sm)
     return refuse("{} is {}, but {} of {} with tile {}x{} fit an SM of {} (what runs out is {}): use at most {}, or a smaller tile",
-                  Setting::blocks_per_sm, asked, most.blocks_per_sm == 1 ? "1 block" : fmt::format("{} blocks", most.blocks_per_sm),
-                  request.algorithm, program.tile().block_q, program.tile().block_kv, request.gpu.id, to_string(most.limit),
-                  most.blocks_per_sm);
+                  Setting::blocks_per_sm, asked,
+                  most.blocks_per_sm == 1 ? phrase("1 block") : phrase("{} blocks", most.blocks_per_sm), request.algorithm,
+                  program.tile().block_q, program.tile().block_kv, request.gpu.id, name_of(most.limit), most.blocks_per_sm);
   request.blocks_per_sm = asked;
   for (int& fit : fits) fit = std::min(fit, asked);
   return fits;
@@ -116,10 +112,9 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   const SimulationRequest& request = simulation.request;
   const auto needed = static_cast<double>(simulation.peak_hbm.value);
   if (needed <= request.gpu.hbm_capacity_bytes) return Done{};
-  const std::string of_it =
-      extra.empty()
-          ? ""
-          : fmt::format(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
+  const Sentence of_it =
+      extra.empty() ? Sentence()
+                    : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
   return refuse("{} needs {} of HBM{}; {} has {}: use a smaller {}, {} or {}", request.algorithm, decimal_bytes(needed), of_it,
                 request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads, Setting::seq);
 }

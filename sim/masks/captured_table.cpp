@@ -14,6 +14,7 @@
 #include "sim/core/csv.h"
 #include "sim/core/element.h"
 #include "sim/core/npy.h"
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -93,8 +94,8 @@ constexpr NpyType npy_types[] = {{"|b1", 1, ValueType::boolean, take<std::uint8_
 
 }  // namespace
 
-std::string_view with_article(ValueType type) {
-  return type == ValueType::boolean ? "a bool" : type == ValueType::integer ? "an int" : "a float";
+Sentence with_article(ValueType type) {
+  return type == ValueType::boolean ? phrase("a bool") : type == ValueType::integer ? phrase("an int") : phrase("a float");
 }
 
 CapturedTable make_table(std::string name, std::vector<std::int32_t> values) {
@@ -115,22 +116,22 @@ Result<CapturedTable> parse_csv_table(std::string name, std::string_view text, s
     const std::vector<std::string> fields = reader.next_row();
     if (fields.empty()) continue;
     if (rows > 0 && static_cast<std::int64_t>(fields.size()) != cols)
-      return Error{fmt::format("{}, line {}: {} numbers, but the lines before have {}", shown, reader.line(), fields.size(), cols)};
+      return refuse("{}, line {}: {} numbers, but the lines before have {}", shown, reader.line(), fields.size(), cols);
     cols = static_cast<std::int64_t>(fields.size());
     ++rows;
     if (rows * cols > CapturedTable::most_elements)
-      return Error{fmt::format("{} has more than {} numbers: a table may not be larger", shown, CapturedTable::most_elements)};
+      return refuse("{} has more than {} numbers: a table may not be larger", shown, CapturedTable::most_elements);
     for (const std::string& field : fields) {
       const auto value = number_of(field);
       if (!value || *value != *value)
-        return Error{fmt::format("{}, line {}: '{}' is not a number", shown, reader.line(), printable(field, 30))};
+        return refuse("{}, line {}: '{}' is not a number", shown, reader.line(), printable(field, 30));
       whole = whole && is_whole(*value);
       if (is_whole(*value) && whole && !fits_int32(*value))
-        return Error{fmt::format("{}, line {}: {} does not fit 32 bits", shown, reader.line(), printable(field, 30))};
+        return refuse("{}, line {}: {} does not fit 32 bits", shown, reader.line(), printable(field, 30));
       values.push_back(*value);
     }
   }
-  if (values.empty()) return Error{fmt::format("{} has no numbers: a table needs at least one", shown)};
+  if (values.empty()) return refuse("{} has no numbers: a table needs at least one", shown);
   CapturedTable table;
   table.name = std::move(name);
   table.type = whole ? ValueType::integer : ValueType::real;
@@ -149,35 +150,33 @@ Result<CapturedTable> parse_csv_table(std::string name, std::string_view text, s
 Result<CapturedTable> parse_npy_table(std::string name, std::string_view bytes, std::string_view origin) {
   const std::string shown = printable(origin, most_origin);
   const auto header = read_npy_header(bytes);
-  if (!header) return Error{fmt::format("{} is not a .npy file: save it with numpy.save", shown)};
-  if (header->fortran) return Error{fmt::format("{} is in Fortran order: save numpy.ascontiguousarray of it", shown)};
+  if (!header) return refuse("{} is not a .npy file: save it with numpy.save", shown);
+  if (header->fortran) return refuse("{} is in Fortran order: save numpy.ascontiguousarray of it", shown);
   if (header->shape.empty() || header->shape.size() > CapturedTable::most_dimensions)
-    return Error{
-        fmt::format("{} has {} dimensions: a table has 1 to {}", shown, header->shape.size(), CapturedTable::most_dimensions)};
+    return refuse("{} has {} dimensions: a table has 1 to {}", shown, header->shape.size(), CapturedTable::most_dimensions);
   double count = 1;
   for (const std::int64_t length : header->shape) count *= static_cast<double>(std::max<std::int64_t>(0, length));
   if (count < 1 || count > static_cast<double>(CapturedTable::most_elements))
-    return Error{fmt::format("{} has {:g} elements: a table has 1 to {}", shown, count, CapturedTable::most_elements)};
+    return refuse("{} has {:g} elements: a table has 1 to {}", shown, count, CapturedTable::most_elements);
   const auto elements = static_cast<std::size_t>(count);
   for (const NpyType& row : npy_types) {
     if (row.descr != header->descr) continue;
     if ((bytes.size() - header->data) / row.bytes < elements)
-      return Error{
-          fmt::format("{} ends after {} bytes: its header says {} elements of {} bytes", shown, bytes.size(), elements, row.bytes)};
+      return refuse("{} ends after {} bytes: its header says {} elements of {} bytes", shown, bytes.size(), elements, row.bytes);
     CapturedTable table;
     table.name = std::move(name);
     table.type = row.type;
     table.shape = header->shape;
     std::size_t bad = 0;
     if (!row.take(table, bytes.substr(header->data), elements, bad))
-      return Error{
-          fmt::format("{}: element {} is {}", shown, bad, row.type == ValueType::real ? "not a number" : "beyond 32 bits")};
+      return row.type == ValueType::real ? refuse("{}: element {} is not a number", shown, bad)
+                                         : refuse("{}: element {} is beyond 32 bits", shown, bad);
     if (row.type == ValueType::boolean)
       for (std::int32_t& value : table.integers) value = value != 0 ? 1 : 0;
     return table;
   }
-  return Error{fmt::format("{} holds elements of type '{}': a table takes bool, int8 to int64, float16, float32 and float64", shown,
-                           printable(header->descr, 20))};
+  return refuse("{} holds elements of type '{}': a table takes bool, int8 to int64, float16, float32 and float64", shown,
+                printable(header->descr, 20));
 }
 
 }  // namespace tilescope

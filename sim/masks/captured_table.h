@@ -14,7 +14,7 @@ namespace tilescope {
 /// What an expression, or a part of it, is: a condition, an int32 or a float.
 enum class ValueType : std::uint8_t { boolean, integer, real };
 /// Returns "a bool", "an int" or "a float".
-std::string_view with_article(ValueType type);
+Sentence with_article(ValueType type);
 
 /// Shapes  1 to 4 dimensions, row-major
 /// Limits  at most 2^26 elements

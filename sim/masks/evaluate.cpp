@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -265,7 +267,7 @@ const ExprValue<Real>& ExpressionEvaluator<Real>::operator()(const ExprElement& 
 }
 
 template <class Real>
-std::string ExpressionEvaluator<Real>::fault(const ExprElement& element) const {
+Sentence ExpressionEvaluator<Real>::fault(const ExprElement& element) const {
   const auto value = [&](std::int32_t n) -> const ExprValue<Real>& { return values_[static_cast<std::size_t>(n)]; };
   std::int32_t at = expression_->root();
   if (!value(at).fault) return {};
@@ -283,8 +285,8 @@ std::string ExpressionEvaluator<Real>::fault(const ExprElement& element) const {
     at = next;
   }
   const ExprNode& node = expression_->nodes[static_cast<std::size_t>(at)];
-  const std::string where = fmt::format("at b {}, h {}, q {}, kv {}", element.b, element.h, element.q, element.kv);
-  if (node.op != ExprOp::element) return fmt::format("column {}: division by zero {}", node.column, where);
+  const Sentence where = phrase("at b {}, h {}, q {}, kv {}", element.b, element.h, element.q, element.kv);
+  if (node.op != ExprOp::element) return phrase("column {}: division by zero {}", node.column, where);
   const CapturedTable& table = *expression_->tables[static_cast<std::size_t>(node.integer)];
   std::size_t axis = 0;
   while (axis + 1 < node.operands) {
@@ -292,9 +294,9 @@ std::string ExpressionEvaluator<Real>::fault(const ExprElement& element) const {
     if (index < 0 || index >= table.shape[axis]) break;
     ++axis;
   }
-  const std::string of = node.operands == 1 ? std::string("index") : fmt::format("index {}", axis + 1);
-  return fmt::format("column {}: {} of {} is {} {}, but {} has 0 to {} there", node.column, of, table.name,
-                     value(node.args[axis]).integer, where, table.name, table.shape[axis] - 1);
+  const Sentence of = node.operands == 1 ? phrase("index") : phrase("index {}", axis + 1);
+  return phrase("column {}: {} of {} is {} {}, but {} has 0 to {} there", node.column, of, table.name,
+                value(node.args[axis]).integer, where, table.name, table.shape[axis] - 1);
 }
 
 template class ExpressionEvaluator<float>;

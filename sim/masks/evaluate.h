@@ -45,7 +45,7 @@ class ExpressionEvaluator {
 
   const ExprValue<Real>& operator()(const ExprElement& element, Real score = 0);
   /// Says why the last element has no value: column, value and element.
-  std::string fault(const ExprElement& element) const;
+  Sentence fault(const ExprElement& element) const;
 
  private:
   const Expression* expression_;

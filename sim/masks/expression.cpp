@@ -111,7 +111,7 @@ class Parser {
     if (peek().kind == TokenKind::end) fail(refuse("column {}: the expression is missing", peek().column));
     std::int32_t root = expression();
     if (is_symbol(";")) ++at_;
-    if (peek().kind != TokenKind::end) unexpected("an operator");
+    if (peek().kind != TokenKind::end) unexpected(phrase("an operator"));
     if (wanted == ValueType::boolean && type(root) != ValueType::boolean)
       fail(refuse("column {}: a mask is a condition, and this is {}: compare it, as in q >= kv", 1, with_article(type(root))));
     if (wanted == ValueType::real) {
@@ -136,7 +136,7 @@ class Parser {
   const Token& peek() const { return tokens_[at_]; }
   bool is_symbol(std::string_view symbol) const { return peek().kind == TokenKind::symbol && peek().text == symbol; }
   bool is_word(std::string_view word) const { return peek().kind == TokenKind::name && peek().text == word; }
-  [[noreturn]] void unexpected(std::string_view wanted) const {
+  [[noreturn]] void unexpected(const auto& wanted) const {
     const Token& token = peek();
     if (token.kind == TokenKind::end) fail(refuse("column {}: the expression ends where {} is needed", token.column, wanted));
     if (token.text == "=") fail(refuse("column {}: '=' defines a name after let: write == to compare", token.column));
@@ -239,16 +239,16 @@ class Parser {
     if (from.op == ExprOp::constant) return real_constant(from.integer, from.column);
     return make(ExprOp::to_real, ValueType::real, column_of(node), {node});
   }
-  void needs_number(std::int32_t node, std::string_view what, std::uint32_t column) const {
+  void needs_number(std::int32_t node, const auto& what, std::uint32_t column) const {
     if (type(node) == ValueType::boolean)
       fail(refuse("column {}: {} takes numbers, and this is a bool: write where(condition, 1, 0)", column, what));
   }
-  void needs_integer(std::int32_t node, std::string_view what, std::uint32_t column) const {
+  void needs_integer(std::int32_t node, const auto& what, std::uint32_t column) const {
     needs_number(node, what, column);
     if (type(node) == ValueType::real)
       fail(refuse("column {}: {} takes ints, and this is a float: write int(floor(x))", column, what));
   }
-  void needs_condition(std::int32_t node, std::string_view what, std::uint32_t column) const {
+  void needs_condition(std::int32_t node, const auto& what, std::uint32_t column) const {
     if (type(node) != ValueType::boolean)
       fail(refuse("column {}: {} takes conditions, and this is {}: compare it, as in x != 0", column, what,
                   with_article(type(node))));
@@ -332,7 +332,7 @@ class Parser {
   }
 
   std::int32_t choose(std::int32_t condition, std::int32_t yes, std::int32_t no, std::uint32_t column) {
-    needs_condition(condition, "a choice", column);
+    needs_condition(condition, phrase("a choice"), column);
     if ((type(yes) == ValueType::boolean) != (type(no) == ValueType::boolean))
       fail(refuse("column {}: both results of a choice need one type: these are {} and {}", column, with_article(type(yes)),
                   with_article(type(no))));
@@ -396,7 +396,7 @@ class Parser {
       default:
         break;
     }
-    if (!is_symbol("(")) unexpected("a value");
+    if (!is_symbol("(")) unexpected(phrase("a value"));
     ++at_;
     const std::int32_t inside = expression();
     expect(")");
@@ -458,8 +458,10 @@ class Parser {
       if (found.size() > most_values) break;
     }
     if (found.size() != wanted) {
-      const std::string_view unit = close == "]" ? (wanted == 1 ? "index" : "indices") : wanted == 1 ? "value" : "values";
-      fail(refuse("column {}: {} takes {} {}, not {}", column, of, wanted, unit, found.size()));
+      const Sentence count = close == "]"  ? (wanted == 1 ? phrase("1 index") : phrase("{} indices", wanted))
+                             : wanted == 1 ? phrase("1 value")
+                                           : phrase("{} values", wanted);
+      fail(refuse("column {}: {} takes {}, not {}", column, of, count, found.size()));
     }
     ++at_;
     return found;
@@ -496,8 +498,8 @@ class Parser {
   std::int32_t element(std::size_t table, const Token& token) {
     const CapturedTable& of = *out_.tables[table];
     if (!is_symbol("["))
-      fail(refuse("column {}: {} is a table with {} {}: write {}[q]", token.column, of.name, of.shape.size(),
-                  of.shape.size() == 1 ? "dimension" : "dimensions", of.name));
+      fail(refuse("column {}: {} is a table with {}: write {}[q]", token.column, of.name,
+                  of.shape.size() == 1 ? phrase("1 dimension") : phrase("{} dimensions", of.shape.size()), of.name));
     ++at_;
     const std::vector<std::int32_t> args = arguments(of.name, of.shape.size(), token.column, "]");
     ExprNode node;
@@ -506,7 +508,7 @@ class Parser {
     node.column = token.column;
     node.integer = static_cast<std::int32_t>(table);
     for (const std::int32_t arg : args) {
-      needs_integer(arg, fmt::format("an index of {}", of.name), token.column);
+      needs_integer(arg, phrase("an index of {}", of.name), token.column);
       if ((dependence(arg) & depends_on_score) != 0)
         fail(refuse("column {}: an index of {} may not depend on the score", token.column, of.name));
       node.args[node.operands++] = arg;
@@ -527,7 +529,7 @@ class Parser {
     for (std::size_t i = 0; i < args.size(); ++i) entries_.push_back({callee.parameters[i], args[i], {}, 0, 0, 0, false});
     const std::size_t after = std::exchange(at_, callee.body);
     const std::int32_t result = expression();
-    if (at_ != callee.body_end) unexpected("the end of the function");
+    if (at_ != callee.body_end) unexpected(phrase("the end of the function"));
     at_ = after;
     entries_.resize(callee.visible);
     entries_.insert(entries_.end(), hidden.begin(), hidden.end());
@@ -543,7 +545,7 @@ class Parser {
   std::int64_t bound() {
     const std::uint32_t column = peek().column;
     const std::int32_t node = binary(1);
-    needs_integer(node, "the bound of a loop", column);
+    needs_integer(node, phrase("the bound of a loop"), column);
     if (dependence(node) != 0)
       fail(refuse("column {}: the bound of a loop must be constant: it may not use b, h, q, kv or score", column));
     return known(node).integer;
@@ -613,7 +615,7 @@ class Parser {
 
   void check_new_name(const Token& token) const {
     if (token.kind != TokenKind::name) fail(refuse("column {}: a name is needed here", token.column));
-    if (const std::string why = table_name_fault(token.text); !why.empty()) fail(refuse("column {}: {}", token.column, why));
+    if (const Sentence why = table_name_fault(token.text); !why.empty()) fail(refuse("column {}: {}", token.column, why));
     for (const Entry& entry : entries_)
       if (entry.name == token.text) fail(refuse("column {}: '{}' is already defined", token.column, printable(token.text, 40)));
     for (const auto& table : out_.tables)
@@ -690,7 +692,7 @@ Result<Expression> parsed(std::string_view text, const ExprSizes& sizes, const T
   if (text.size() > most_expression_bytes)
     return refuse("the expression has {} characters: at most {}", text.size(), most_expression_bytes);
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (const std::string why = table_name_fault(tables[t]->name); !why.empty()) return Error{why};
+    if (const Sentence why = table_name_fault(tables[t]->name); !why.empty()) return Error{why};
     for (std::size_t u = 0; u < t; ++u)
       if (tables[u]->name == tables[t]->name) return refuse("table {} is given twice", tables[t]->name);
   }
@@ -775,16 +777,16 @@ std::span<const ExprNameInfo> expression_names() {
   return names;
 }
 
-std::string table_name_fault(std::string_view name) {
+Sentence table_name_fault(std::string_view name) {
   const std::string shown = printable(name, 40);
   const std::vector<Token> tokens = readable_tokens(name);
   if (tokens.size() != 1 || tokens.front().kind != TokenKind::name || tokens.front().text != name)
-    return fmt::format("'{}' is not a name: use letters, digits and _", shown);
+    return phrase("'{}' is not a name: use letters, digits and _", shown);
   for (const ExprNameInfo& row : names)
-    if (row.name == name) return fmt::format("'{}' already means {}", shown, row.meaning);
+    if (row.name == name) return phrase("'{}' already means {}", shown, Sentence(row.meaning, {}));
   for (const ExprFunction& row : functions)
-    if (row.name == name) return fmt::format("'{}' is a function of the language", shown);
-  if (is_language_word(name)) return fmt::format("'{}' is a word of the language", shown);
+    if (row.name == name) return phrase("'{}' is a function of the language", shown);
+  if (is_language_word(name)) return phrase("'{}' is a word of the language", shown);
   return {};
 }
 

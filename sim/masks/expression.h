@@ -118,7 +118,7 @@ Result<Expression> parse_mask_expression(std::string_view text, const ExprSizes&
 Result<Expression> parse_score_expression(std::string_view text, const ExprSizes& sizes, const TableList& tables = {});
 
 /// Why no table may have this name; empty where it may.
-std::string table_name_fault(std::string_view name);
+Sentence table_name_fault(std::string_view name);
 
 /// The expression in the language itself, spaced alike, with shared parts as `let` names: it parses to an equal expression.
 std::string to_text(const Expression& expression);

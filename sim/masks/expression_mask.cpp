@@ -164,7 +164,7 @@ struct ExpressionMask::Worker {
   const std::function<bool()>* go_on = nullptr;
   std::int64_t next_asked = 0;
   bool stopped = false;
-  std::string fault;  // of the first element that has one
+  Sentence fault;  // of the first element that has one
 };
 
 /// A worker for one call, and back to the others after it.
@@ -227,14 +227,14 @@ std::optional<Expression> expression_of_mask(const AttentionProblem& problem) {
   return causal ? std::optional(std::move(*causal)) : std::nullopt;
 }
 
-std::string size_fault(std::string_view what, const ExprSizes& made_for, const AttentionProblem& problem) {
+Sentence size_fault(const Sentence& what, const ExprSizes& made_for, const AttentionProblem& problem) {
   const ExprSizes sizes = sizes_of(problem);
   if (sizes == made_for) return {};
   const auto text = [](const ExprSizes& s) {
-    return fmt::format("batch {}, heads {}, kv heads {}, {} queries, {} keys and head dimension {}", s.batch, s.heads, s.kv_heads,
-                       s.seq_q, s.seq_kv, s.head_dim);
+    return phrase("batch {}, heads {}, kv heads {}, {} queries, {} keys and head dimension {}", s.batch, s.heads, s.kv_heads,
+                  s.seq_q, s.seq_kv, s.head_dim);
   };
-  return fmt::format("the {} was made for {}, and the problem has {}: make the {} again", what, text(made_for), text(sizes), what);
+  return phrase("the {} was made for {}, and the problem has {}: make the {} again", what, text(made_for), text(sizes), what);
 }
 
 ExpressionMask::ExpressionMask(Expression expression)
@@ -255,7 +255,7 @@ Result<std::shared_ptr<const ExpressionMask>> ExpressionMask::make(Expression ex
         continue;
       worker.set_plane(b * sizes.heads + h);
       worker.walk({checked_tile, checked_tile}, all, [](const TileBox&) {});
-      if (worker.stopped) return Error{"cancelled", Error::Kind::cancelled};
+      if (worker.stopped) return Error{phrase("cancelled"), Error::Kind::cancelled};
       if (!worker.fault.empty()) return Error{worker.fault};
       if (worker.looked_at > most_looked_at)
         return refuse(
@@ -311,7 +311,7 @@ std::int64_t ExpressionMask::row_class(std::int64_t plane, std::int64_t query_ti
 }
 
 Status ExpressionMask::fits(const AttentionProblem& problem) const {
-  if (std::string why = size_fault("mask", expression_.sizes, problem); !why.empty()) return Error{std::move(why)};
+  if (Sentence why = size_fault(phrase("mask"), expression_.sizes, problem); !why.empty()) return Error{std::move(why)};
   return Done{};
 }
 

@@ -58,6 +58,6 @@ inline constexpr std::string_view causal_condition = "kv <= q + NK - N";
 std::optional<Expression> expression_of_mask(const AttentionProblem& problem);
 
 /// Why the sizes that something was made for are not those of the problem; empty where they are.
-std::string size_fault(std::string_view what, const ExprSizes& made_for, const AttentionProblem& problem);
+Sentence size_fault(const Sentence& what, const ExprSizes& made_for, const AttentionProblem& problem);
 
 }  // namespace tilescope

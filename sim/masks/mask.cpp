@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 
 namespace tilescope {
@@ -90,8 +91,8 @@ std::int64_t MatrixMask::row_class(std::int64_t, std::int64_t query_tile) const 
 
 Status MatrixMask::fits(const AttentionProblem& problem) const {
   if (problem.seq_q == rows_ && problem.seq_kv == cols_) return Done{};
-  return Error{fmt::format("the mask was made for {} queries and {} keys, and the problem has {} and {}: make the mask again",
-                           rows_, cols_, problem.seq_q, problem.seq_kv)};
+  return refuse("the mask was made for {} queries and {} keys, and the problem has {} and {}: make the mask again", rows_, cols_,
+                problem.seq_q, problem.seq_kv);
 }
 
 std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem) {

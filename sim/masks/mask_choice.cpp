@@ -42,7 +42,7 @@ std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
   for (std::size_t i = 0; i < choice.presets.size(); ++i) {
     const std::string& name = choice.presets[i];
     const auto text = preset_text(name);
-    if (!text) return MaskFault{Setting::preset, i, "", refuse("{}: {}", Setting::preset, text.error().sentence.text())};
+    if (!text) return MaskFault{Setting::preset, i, "", refuse("{}: {}", Setting::preset, text.error().sentence)};
     if (!text->mask.empty()) sources.masks.push_back({Setting::preset, i, name, text->mask});
     if (!text->score.empty()) sources.scores.push_back({Setting::preset, i, name, text->score});
   }
@@ -77,7 +77,7 @@ std::optional<MaskFault> parse(const MaskChoice& choice, const AttentionProblem&
 Error error_of(const MaskFault& fault) {
   if (fault.text.empty()) return fault.error;
   constexpr std::size_t most_shown = 60;
-  return refuse("{} '{}': {}", fault.where, printable(fault.text, most_shown), fault.error.sentence.text());
+  return refuse("{} '{}': {}", fault.where, printable(fault.text, most_shown), fault.error.sentence);
 }
 
 bool MaskChoice::operator==(const MaskChoice& other) const {

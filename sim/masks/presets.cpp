@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -154,7 +155,7 @@ Result<PresetText> preset_text(std::string_view request) {
     if (row.name == name) preset = &row;
     known.push_back(row.name);
   }
-  if (preset == nullptr) return Error{fmt::format("unknown name '{}': {}", printable(name), name_hint(name, known))};
+  if (preset == nullptr) return refuse("unknown name '{}': {}", printable(name), name_hint(name, known));
   std::vector<Parameter> parameters = parameters_of(preset->parameters);
   const std::string_view given = colon == std::string_view::npos ? std::string_view() : request.substr(colon + 1);
   std::vector<std::string_view> seen;
@@ -166,14 +167,14 @@ Result<PresetText> preset_text(std::string_view request) {
       keys.push_back(own.key);
     }
     if (target == nullptr)
-      return Error{fmt::format("{} has no parameter '{}': {}", name, printable(parameter.key, 40),
-                               keys.empty() ? "it has none" : name_hint(parameter.key, keys))};
+      return refuse("{} has no parameter '{}': {}", name, printable(parameter.key, 40),
+                    keys.empty() ? phrase("it has none") : name_hint(parameter.key, keys));
     if (std::find(seen.begin(), seen.end(), parameter.key) != seen.end())
-      return Error{fmt::format("{}: {} is given twice", name, parameter.key)};
+      return refuse("{}: {} is given twice", name, parameter.key);
     seen.push_back(parameter.key);
     if (!is_number(parameter.value))
-      return Error{fmt::format("{}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key,
-                               printable(parameter.value, 40), name, parameter.key, target->value)};
+      return refuse("{}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key, printable(parameter.value, 40), name,
+                    parameter.key, target->value);
     target->value = parameter.value;
   }
   std::string names;

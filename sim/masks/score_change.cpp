@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/derivative.h"
 #include "sim/masks/element_cost.h"
@@ -25,14 +26,14 @@ class FaultSearch {
       : expression_(expression), mask_(mask), analysis_(expression, ranges_of(expression.tables)), elements_(expression) {}
 
   /// Empty, or what is wrong with the first element found.
-  std::string plane(std::int64_t number) {
+  Sentence plane(std::int64_t number) {
     plane_ = number;
     analysis_.set_plane(number / expression_.sizes.heads, number % expression_.sizes.heads);
     return block({0, expression_.sizes.seq_q}, {0, expression_.sizes.seq_kv});
   }
 
  private:
-  std::string block(TileRange queries, TileRange keys) {
+  Sentence block(TileRange queries, TileRange keys) {
     if (!analysis_(queries, keys).can_fault) return {};
     if (mask_ != nullptr && mask_->tile(plane_, queries, keys) == TileVisibility::empty) return {};
     if (queries.count <= smallest_range && keys.count <= smallest_range) return look(queries, keys);
@@ -45,12 +46,12 @@ class FaultSearch {
     for (const TileRange& q : {first_queries, last_queries})
       for (const TileRange& kv : {first_keys, last_keys})
         if (q.count > 0 && kv.count > 0)
-          if (std::string fault = block(q, kv); !fault.empty()) return fault;
+          if (Sentence fault = block(q, kv); !fault.empty()) return fault;
     return {};
   }
 
   /// A score may choose either operand, so an element is at fault where the analysis of it alone says that it can be.
-  std::string look(TileRange queries, TileRange keys) {
+  Sentence look(TileRange queries, TileRange keys) {
     for (std::int64_t q = queries.first; q < queries.end(); ++q)
       for (std::int64_t kv = keys.first; kv < keys.end(); ++kv) {
         if (mask_ != nullptr && !mask_->visible(plane_, q, kv)) continue;
@@ -58,10 +59,10 @@ class FaultSearch {
         const ExprElement element{plane_ / expression_.sizes.heads, plane_ % expression_.sizes.heads, q, kv};
         for (const float score : {0.0F, 1e30F, -1e30F}) {
           elements_(element, score);
-          if (std::string fault = elements_.fault(element); !fault.empty()) return fault;
+          if (Sentence fault = elements_.fault(element); !fault.empty()) return fault;
         }
-        return fmt::format("an index may leave its table, or a divisor be zero, for some score at b {}, h {}, q {}, kv {}",
-                           element.b, element.h, q, kv);
+        return phrase("an index may leave its table, or a divisor be zero, for some score at b {}, h {}, q {}, kv {}", element.b,
+                      element.h, q, kv);
       }
     return {};
   }
@@ -139,12 +140,12 @@ Result<std::shared_ptr<const ScoreChange>> ScoreChange::make(Expression expressi
   const bool one_head = (change->expression_.dependence() & depends_on_h) == 0 && (mask == nullptr || !mask->planes().by_head);
   for (std::int64_t b = 0; b < (one_batch ? 1 : sizes.batch); ++b)
     for (std::int64_t h = 0; h < (one_head ? 1 : sizes.heads); ++h)
-      if (std::string fault = search.plane(b * sizes.heads + h); !fault.empty()) return Error{std::move(fault)};
+      if (Sentence fault = search.plane(b * sizes.heads + h); !fault.empty()) return Error{std::move(fault)};
   return std::shared_ptr<const ScoreChange>(change);
 }
 
 Status ScoreChange::fits(const AttentionProblem& problem) const {
-  if (std::string why = size_fault("score expression", expression_.sizes, problem); !why.empty()) return Error{std::move(why)};
+  if (Sentence why = size_fault(phrase("score expression"), expression_.sizes, problem); !why.empty()) return Error{std::move(why)};
   return Done{};
 }
 

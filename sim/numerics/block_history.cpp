@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sim/core/refuse.h"
+
 namespace tilescope {
 
 namespace {
@@ -27,7 +29,7 @@ void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation&
 }
 
 Error cancelled() {
-  return {"the run was cancelled", Error::Kind::cancelled};
+  return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
 }
 
 /// Calls `progress` once per few milliseconds of work.
@@ -49,11 +51,11 @@ class Reporter {
 };
 
 /// What a score expression makes of an element is the user's, and is said as it stands.
-Error fault_of(const BlockOperations& block, std::size_t index, const std::string& what) {
+Error fault_of(const BlockOperations& block, std::size_t index, const Sentence& what) {
   const OpKind kind = block.operations[index].kind;
   if (kind == OpKind::modify || kind == OpKind::slope) return {what};
-  return {fmt::format("launch {} block {} operation {} ({}): {}", block.launch, block.block, index,
-                      to_string(block.operations[index].kind), what)};
+  return refuse("launch {} block {} operation {} ({}): {}", block.launch, block.block, index,
+                to_string(block.operations[index].kind), what);
 }
 
 /// The values of a load, and the oldest store that they come from; -1 for the program's inputs and for earlier launches.
@@ -61,7 +63,7 @@ struct Loaded {
   MatrixPtr values;
   std::int32_t oldest_stamp = -1;
   bool from_image = false;
-  std::string fault;
+  Sentence fault;
 };
 
 Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) {
@@ -69,8 +71,8 @@ Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) 
   HbmImage::Found found = image.load(op.tile);
   Loaded loaded = {std::move(found.values), found.oldest_stamp, true};
   if (found.missing > 0)
-    loaded.fault = fmt::format("reads {} elements of {} at row {}, column {} that nothing has written", found.missing,
-                               to_string(op.tile.tensor), op.tile.row, op.tile.col);
+    loaded.fault = phrase("reads {} elements of {} at row {}, column {} that nothing has written", found.missing,
+                          to_string(op.tile.tensor), op.tile.row, op.tile.col);
   return loaded;
 }
 
@@ -110,7 +112,7 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
     Loaded loaded;
     if (op.kind == OpKind::load) loaded = bring(machine, image, op);
     if (!loaded.fault.empty()) return fault_of(block, i, loaded.fault);
-    if (std::string fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
+    if (Sentence fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
     leave_in_hbm(machine, image, op, index);
     visit(index, op, loaded, effect);
     if (!reporter.goes_on(op, i + 1)) return cancelled();
@@ -255,7 +257,7 @@ class CheckpointedHistory final : public BlockHistory {
         loaded = is_kept ? (kept++)->values : bring(*machine_, image, op).values;
       }
       // No fault is possible: the operation has already run once on the same bits.
-      [[maybe_unused]] const std::string fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
+      [[maybe_unused]] const Sentence fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
       leave_in_hbm(*machine_, image, op, static_cast<std::int32_t>(i));
       records.note(machine_->slots(), effect, static_cast<std::int32_t>(i));
     }

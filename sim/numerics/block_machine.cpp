@@ -68,7 +68,7 @@ MatrixPtr BlockMachine::input(const TileRef& tile) {
   return values;
 }
 
-std::string BlockMachine::execute(const Operation& op, std::int32_t index, const MatrixPtr& loaded, Effect& effect) {
+Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const MatrixPtr& loaded, Effect& effect) {
   effect.read.clear();
   effect.changed.clear();
   effect.written = {};

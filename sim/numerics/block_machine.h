@@ -58,7 +58,7 @@ class BlockMachine {
   MatrixPtr input(const TileRef& tile);
 
   /// Executes operation `index`. `loaded` holds the values of a load. Returns a sentence if the program is faulty, otherwise "".
-  std::string execute(const Operation& operation, std::int32_t index, const MatrixPtr& loaded, Effect& effect);
+  Sentence execute(const Operation& operation, std::int32_t index, const MatrixPtr& loaded, Effect& effect);
   /// Returns the values that a store writes to HBM, rounded; nullptr if its slot holds nothing.
   MatrixPtr stored(const Operation& operation) const;
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/numerics/exact_math.h"
 #include "sim/numerics/forward_results.h"
 #include "sim/programs/backward_tensors.h"
@@ -135,10 +136,10 @@ Status check(const InputSource& inputs, const AttentionProblem& problem) {
     const std::int64_t rows = tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
     const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.batch * problem.kv_heads;
     if ((user->rows != rows && user->rows != planes * rows) || user->cols != problem.head_dim)
-      return Error{
-          fmt::format("the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "
-                      "and the head dimension",
-                      to_string(tensor), user->rows, user->cols, rows, problem.head_dim)};
+      return refuse(
+          "the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "
+          "and the head dimension",
+          to_string(tensor), user->rows, user->cols, rows, problem.head_dim);
   }
   return Done{};
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "sim/core/element.h"
+#include "sim/core/refuse.h"
 #include "sim/numerics/exact_math.h"
 
 namespace tilescope {
@@ -274,11 +275,11 @@ void TileArithmetic::mask(const Operation& op, Matrix& dst) const {
       if (!mask_->visible(op.tile.plane, op.tile.row + r, op.tile.col + c)) dst.at(r, c) = minus_infinity;
 }
 
-std::string TileArithmetic::fault_at(std::string_view what, float value, float score, const Operation& op, int r,
-                                     std::int64_t key) const {
-  return fmt::format("the {} makes {} of {} at b {}, h {}, q {}, kv {}: change the expression, or mask the element", what,
-                     value == value ? "infinity" : "NaN", score, op.tile.plane / problem_.heads, op.tile.plane % problem_.heads,
-                     op.tile.row + r, key);
+Sentence TileArithmetic::fault_at(const Sentence& what, float value, float score, const Operation& op, int r,
+                                  std::int64_t key) const {
+  return phrase("the {} makes {} of {} at b {}, h {}, q {}, kv {}: change the expression, or mask the element", what,
+                value == value ? phrase("infinity") : phrase("NaN"), fmt::format("{}", score), op.tile.plane / problem_.heads,
+                op.tile.plane % problem_.heads, op.tile.row + r, key);
 }
 
 void TileArithmetic::modify(const Operation& op, Matrix& dst) {
@@ -292,7 +293,7 @@ void TileArithmetic::modify(const Operation& op, Matrix& dst) {
     for (std::size_t c = 0; c < cols && fault_.empty(); ++c) {
       const std::int64_t key = op.tile.col + static_cast<std::int64_t>(c);
       if (row[c] < -minus_infinity || !std::isfinite(before[c]) || !mask_->visible(op.tile.plane, op.tile.row + r, key)) continue;
-      fault_ = fault_at("score expression", row[c], before[c], op, r, key);
+      fault_ = fault_at(phrase("score expression"), row[c], before[c], op, r, key);
     }
   }
 }
@@ -312,7 +313,7 @@ void TileArithmetic::slope(const Operation& op, const Matrix& of, Matrix& dst) {
       if (!mask_->visible(op.tile.plane, op.tile.row + r, key))
         row[c] = 0;
       else if (!std::isfinite(row[c]) && fault_.empty())
-        fault_ = fault_at("derivative of the score expression", row[c], of.at(r, static_cast<int>(c)), op, r, key);
+        fault_ = fault_at(phrase("derivative of the score expression"), row[c], of.at(r, static_cast<int>(c)), op, r, key);
     }
   }
 }

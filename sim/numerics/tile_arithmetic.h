@@ -30,20 +30,20 @@ class TileArithmetic {
   /// Types   operands of a product are rounded to the problem's type; everything else, sums included, is fp32
   void apply(const Operation& operation, const Operands& src, Matrix& dst);
   /// Returns a sentence about the first NaN that a score expression produced; "" if there was none.
-  const std::string& fault() const { return fault_; }
+  const Sentence& fault() const { return fault_; }
 
  private:
   void multiply(const Operation& operation, const Matrix& a, const Matrix& b, Matrix& dst);
   void mask(const Operation& operation, Matrix& dst) const;
   void modify(const Operation& operation, Matrix& dst);
   void slope(const Operation& operation, const Matrix& of, Matrix& dst);
-  std::string fault_at(std::string_view what, float value, float score, const Operation& op, int r, std::int64_t key) const;
+  Sentence fault_at(const Sentence& what, float value, float score, const Operation& op, int r, std::int64_t key) const;
   /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
   const float* rounded(Slot slot, const Matrix& m);
 
   AttentionProblem problem_;
   std::shared_ptr<const Mask> mask_;
-  std::string fault_;
+  Sentence fault_;
 
   // Members only to avoid an allocation for each product.
   std::vector<float> a_panels_, b_panels_;

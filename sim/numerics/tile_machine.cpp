@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/core/refuse.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/producers.h"
 
@@ -29,7 +30,8 @@ Status run_in_order(const TileProgram& program, BlockMachine& machine, const std
   for (std::size_t launch = 0; launch < blocks.size(); ++launch)
     for (std::int64_t number : blocks[launch]) {
       const double share = 1.0 / static_cast<double>(total);
-      if (progress && !progress(static_cast<double>(done) * share)) return Error{"the run was cancelled", Error::Kind::cancelled};
+      if (progress && !progress(static_cast<double>(done) * share))
+        return Error{phrase("the run was cancelled"), Error::Kind::cancelled};
       program.emit_block(static_cast<int>(launch), number, block);
       const Progress part = part_of(progress, static_cast<double>(done) * share, share);
       if (Status status = run_operations(machine, block, image, part); !status) return status;
@@ -78,11 +80,9 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
                                                       std::int64_t block, const Progress& progress) {
   if (Status status = check(inputs, program.problem()); !status) return status.error();
   const auto launches = static_cast<int>(program.launches().size());
-  if (launch < 0 || launch >= launches)
-    return Error{fmt::format("there is no launch {}: the program has 0 to {}", launch, launches - 1)};
+  if (launch < 0 || launch >= launches) return refuse("there is no launch {}: the program has 0 to {}", launch, launches - 1);
   const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
-  if (block < 0 || block >= blocks)
-    return Error{fmt::format("there is no block {}: launch {} has 0 to {}", block, launch, blocks - 1)};
+  if (block < 0 || block >= blocks) return refuse("there is no block {}: launch {} has 0 to {}", block, launch, blocks - 1);
 
   BlockOperations operations;
   program.emit_block(launch, block, operations);
@@ -103,7 +103,7 @@ Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, 
   if (Status status = check(inputs, problem); !status) return status.error();
   const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
   if (plane < 0 || plane >= layout.planes)
-    return Error{fmt::format("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1)};
+    return refuse("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1);
   const TileRef whole = whole_plane(program, plane, tensor);
   BlockMachine machine(program, inputs);
   if (machine.is_input(tensor)) return *machine.input(whole);

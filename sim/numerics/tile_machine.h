@@ -30,7 +30,7 @@ struct InputSource {
 
 /// Reads a matrix from CSV text with commas, semicolons, tabs or blanks between numbers; # starts a comment.
 /// Errors  empty, not numbers, ragged rows, not finite, more than 1024 x 256; each with the line
-Result<Matrix> parse_csv_matrix(std::string_view text, std::string_view origin);
+Result<Matrix> parse_csv_matrix(std::string_view text, const Sentence& origin);
 
 /// The values of one block's slots after any of its operations.
 class BlockHistory {

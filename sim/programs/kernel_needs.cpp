@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
@@ -311,16 +312,16 @@ std::int64_t reserved_shared_bytes(const GpuSpec& gpu) {
   return static_cast<std::int64_t>(std::clamp(gpu.sm_shared_bytes - gpu.sm_shared_bytes_per_block, 0.0, 1024.0));
 }
 
-std::string why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu) {
+Sentence why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu) {
   const auto kib = [](double bytes) { return fmt::format("{:.4g} KiB", bytes / 1024); };
   const double shared = std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block);
   if (static_cast<double>(needs.shared_bytes) > shared)
-    return fmt::format("needs {} of shared memory; {} has {}", kib(static_cast<double>(needs.shared_bytes)), gpu.id, kib(shared));
+    return phrase("needs {} of shared memory; {} has {}", kib(static_cast<double>(needs.shared_bytes)), gpu.id, kib(shared));
   const double threads = std::min(gpu.sm_max_threads, static_cast<double>(most_block_threads));
-  if (needs.threads > threads) return fmt::format("needs {} threads a block; {} has {:.0f}", needs.threads, gpu.id, threads);
+  if (needs.threads > threads) return phrase("needs {} threads a block; {} has {:.0f}", needs.threads, gpu.id, threads);
   const std::int64_t registers = registers_of_block(needs);
   if (static_cast<double>(registers) > gpu.sm_registers)
-    return fmt::format("needs {} registers; an SM of {} has {:.0f}", registers, gpu.id, gpu.sm_registers);
+    return phrase("needs {} registers; an SM of {} has {:.0f}", registers, gpu.id, gpu.sm_registers);
   return {};
 }
 

@@ -64,6 +64,6 @@ std::int64_t registers_of_block(const KernelNeeds& needs);
 /// Returns the shared memory that the system reserves per block: the SM's excess over the largest block, at most 1 KiB.
 std::int64_t reserved_shared_bytes(const GpuSpec& gpu);
 /// Returns why a block with these needs does not fit an SM; "" if it fits.
-std::string why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu);
+Sentence why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu);
 
 }  // namespace tilescope

@@ -133,7 +133,7 @@ Result<const ProgramInfo*> find_program(std::string_view id) {
     known += known.empty() ? "" : ", ";
     known += info.id;
   }
-  return Error{fmt::format("there is no algorithm '{}': choose one of {}", id, known)};
+  return refuse("there is no algorithm '{}': choose one of {}", id, known);
 }
 
 Result<const ProgramInfo*> find_program(std::string_view id, Pass pass) {
@@ -182,7 +182,7 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
         "h100",
         launch.name, gpu.id);
   const ProgramTile& tile = program.tile();
-  if (const std::string why = why_block_does_not_fit(needs, gpu); !why.empty()) {
+  if (const Sentence why = why_block_does_not_fit(needs, gpu); !why.empty()) {
     if (tile.stages > 1)
       return refuse("tile {}x{} with {} buffers at head_dim {} {}: use fewer {}, or a smaller {} or {}", tile.block_q,
                     tile.block_kv, tile.stages, program.problem().head_dim, why, Setting::stages, Setting::block_q,
@@ -203,7 +203,7 @@ Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch
       std::pair{fits(gpu.sm_registers, registers_of_block(needs)), Limit::registers}, std::pair{shared, Limit::shared}};
   const auto least = std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   if (least->first < 1)
-    return Error{fmt::format("an SM of {} holds {:.0f} blocks: set sm.max_blocks to at least 1", gpu.id, gpu.sm_max_blocks)};
+    return refuse("an SM of {} holds {:.0f} blocks: set sm.max_blocks to at least 1", gpu.id, gpu.sm_max_blocks);
   return Occupancy{static_cast<int>(least->first), least->second};
 }
 

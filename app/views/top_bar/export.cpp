@@ -136,7 +136,7 @@ void draw_state(const View& view, Commands& commands) {
   }
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::round(560 * theme.scale));
   if (!exporting.refusal.empty())
-    text_item(theme.ui_small, theme.bad, exporting.refusal);
+    text_item(theme.ui_small, theme.bad, say(exporting.refusal));
   else if (exporting.done)
     text_item(theme.ui_small, theme.good, say(tr("Written: {}"), exporting.file));
   ImGui::PopTextWrapPos();

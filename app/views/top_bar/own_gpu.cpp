@@ -85,7 +85,7 @@ void draw_own_gpu(const View& view, Commands& commands) {
     if (pill(theme, tr("Use it"), view.requested->gpu_source == own.path, own.path.c_str())) commands.push(SetGpu{own.path});
   }
   wrapped_text(theme.ui_small, theme.text, summary_of(own));
-  if (!own.unsaved.empty()) wrapped_text(theme.ui_small, theme.bad, own.unsaved);
+  if (!own.unsaved.empty()) wrapped_text(theme.ui_small, theme.bad, say(own.unsaved));
   text_item(theme.ui_small, theme.text_faint, tr("Farthest from the shipped spec"));
   draw_rows(theme, own);
 }

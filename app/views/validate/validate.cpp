@@ -139,7 +139,7 @@ void draw_without_bundle(const View& view) {
   const Theme& theme = *view.theme;
   panel_heading(theme, tr("Validate"));
   ImGui::Dummy({1, theme.gap});
-  if (!view.measured.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, view.measured.validation->problem);
+  if (!view.measured.validation->problem.empty()) return wrapped_text(theme.ui, theme.bad, say(view.measured.validation->problem));
   wrapped_text(theme.ui, theme.text_dim,
                tr("Nothing has been recorded that the model could be held against. tilescope measure --suite records a bundle on a "
                   "machine with an "
@@ -183,7 +183,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
   else
     panel_heading(theme, found,
                   view.measured.validation->complete() ? std::string() : provenance_of(*view.measured.validation->bundle));
-  if (!view.measured.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, view.measured.validation->problem);
+  if (!view.measured.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, say(view.measured.validation->problem));
   ImGui::Dummy({1, 4 * theme.scale});
   draw_switches(view, commands, state);
   ImGui::Dummy({1, 8 * theme.scale});

@@ -134,10 +134,10 @@ TEST_CASE("export job: without a program it says so") {
   ExportJob job("");
   job.start({}, {});
   CHECK_FALSE(job.view().running);
-  CHECK(job.view().refusal.find("Copy as command") != std::string::npos);
+  CHECK(job.view().refusal.text().find("Copy as command") != std::string::npos);
   ExportJob missing("/nonexistent/tilescope");
   missing.start({}, {});
-  CHECK(missing.view().refusal.find("cannot start") != std::string::npos);
+  CHECK(missing.view().refusal.text().find("cannot start") != std::string::npos);
 }
 
 TEST_CASE("export job: the program itself writes the file that the window asks for") {
@@ -155,7 +155,7 @@ TEST_CASE("export job: the program itself writes the file that the window asks f
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     job.tick();
   }
-  if (job.view().refusal.find("OpenGL") != std::string::npos) return skip_test(job.view().refusal);
+  if (job.view().refusal.text().find("OpenGL") != std::string::npos) return skip_test(job.view().refusal);
   CHECK(job.view().refusal == "");
   REQUIRE(job.view().done);
   CHECK(decode_png(*read_binary_file(choice.file), "the file")->width == 320);

@@ -51,8 +51,8 @@ TEST_CASE("measurements: recorded bundles are found, other files ignored, a brok
   folder.file("measured/broken.json", "{\"schema\": \"tilescope.measurements/1\", \"gpu\": 3}");
   const Measurements mixed = load_measurements();
   CHECK(mixed.bundles.size() == 1);
-  CHECK(mixed.problem.find("broken.json") != std::string::npos);
-  CHECK(mixed.problem.find('\n') == std::string::npos);
+  CHECK(mixed.problem.text().find("broken.json") != std::string::npos);
+  CHECK(mixed.problem.text().find('\n') == std::string::npos);
 }
 
 TEST_CASE("measurements: unreadable samples are reported with their file") {
@@ -62,7 +62,7 @@ TEST_CASE("measurements: unreadable samples are reported with their file") {
   folder.file("measured/toy-hbm.json", "{\"schema\": \"tilescope.bandwidth/1\"}");
   const Measurements broken = load_measurements();
   CHECK(broken.bandwidths.empty());
-  CHECK(broken.problem.find("toy-hbm.json") != std::string::npos);
+  CHECK(broken.problem.text().find("toy-hbm.json") != std::string::npos);
 }
 
 TEST_CASE("measurements: an unusable bundle is one sentence with its path") {
@@ -150,7 +150,7 @@ TEST_CASE("measurements: probes lie next to the bundles and match by the same ru
   request.tile = TileShape{16, 16};
   CHECK_FALSE(found());
   folder.file("measured/h200-probe-synthetic.json", "{\"schema\": \"tilescope.probe/2\"}");
-  CHECK(load_measurements().problem.find("h200-probe-synthetic.json") != std::string::npos);
+  CHECK(load_measurements().problem.text().find("h200-probe-synthetic.json") != std::string::npos);
 }
 
 TEST_CASE("validation run: every wanted case is done once, on any number of threads, and cancelling stops it") {

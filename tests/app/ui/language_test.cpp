@@ -15,6 +15,7 @@
 #include "app/views/panel_table.h"
 #include "sim/analysis/what_if.h"
 #include "sim/engine/block_order.h"
+#include "sim/masks/expression.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/views/window_script.h"
 
@@ -42,18 +43,34 @@ std::string literal_at(const std::string& source, std::size_t at) {
   }
 }
 
-/// Every literal that the sources below `folder` hand to `function`.
+struct SourceFile {
+  std::string path;  // relative to the repository
+  std::string text;
+};
+
+std::vector<SourceFile> sources_below(const char* folder) {
+  const std::filesystem::path root(TILESCOPE_SOURCE_DIR);
+  std::vector<SourceFile> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+    const auto ending = entry.path().extension();
+    if (ending != ".cpp" && ending != ".h" && ending != ".cu") continue;
+    std::ifstream file(entry.path());
+    out.push_back(
+        {entry.path().lexically_relative(root).generic_string(), std::string((std::istreambuf_iterator<char>(file)), {})});
+  }
+  return out;
+}
+
+/// Every literal that the sources below `folder` hand to `function`; members of that name are other functions.
 std::set<std::string> texts_handed_to(std::string_view function, const char* folder) {
   std::set<std::string> out;
   const std::string call = std::string(function) + "(";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(TILESCOPE_SOURCE_DIR) / folder)) {
-    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-    std::ifstream file(entry.path());
-    const std::string source((std::istreambuf_iterator<char>(file)), {});
+  for (const SourceFile& file : sources_below(folder)) {
+    const std::string& source = file.text;
     for (std::size_t at = source.find(call); at != std::string::npos; at = source.find(call, at + 1)) {
-      const bool part_of_a_name =
-          at > 0 && (std::isalnum(static_cast<unsigned char>(source[at - 1])) != 0 || source[at - 1] == '_');
-      const std::string text = part_of_a_name ? std::string() : literal_at(source, at + call.size());
+      const char before = at > 0 ? source[at - 1] : ' ';
+      const bool another = std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_' || before == '.' || before == '>';
+      const std::string text = another ? std::string() : literal_at(source, at + call.size());
       if (!text.empty()) out.insert(text);
     }
   }
@@ -81,6 +98,10 @@ TEST_CASE("language: a broken file is one sentence with its name") {
   }
 }
 
+TEST_CASE("language: a brace of the text itself is no field") {
+  CHECK(sentence_of("name = \"x\"\n[text]\n\"{} is {{ a }}\" = \"{} {{ b }}\"").empty());
+}
+
 TEST_CASE("language: only plain ids are accepted") {
   for (const char* id : {"../../etc/passwd", "KO", "k o", "zz"}) {
     CAPTURE(id);
@@ -100,11 +121,12 @@ TEST_CASE("language: the Korean file has every text that the program shows") {
   REQUIRE_MESSAGE(static_cast<bool>(korean), (korean ? "" : korean.error().sentence));
   std::set<std::string> texts = texts_handed_to("tr", "app");
   CHECK(texts.size() > 100);
-  for (const char* folder : {"sim", "kernels"}) {
-    const std::set<std::string> refusals = texts_handed_to("refuse", folder);
-    CHECK(refusals.size() > 5);
-    texts.insert(refusals.begin(), refusals.end());
-  }
+  for (const char* function : {"refuse", "phrase"})
+    for (const char* folder : {"sim", "kernels", "app"}) {
+      const std::set<std::string> refusals = texts_handed_to(function, folder);
+      CHECK(refusals.size() > 5);
+      texts.insert(refusals.begin(), refusals.end());
+    }
   for (const std::string& text : texts) {
     CAPTURE(text);
     CHECK((*korean)->find(text) != nullptr);
@@ -133,6 +155,7 @@ std::set<std::string> texts_in_tables() {
     for (const ListingLine& line : info.listing) add(line.why);
   }
   for (const BlockOrderInfo& row : block_orders()) add(row.title);
+  for (const ExprNameInfo& row : expression_names()) add(row.meaning);
   for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
     for (const WhatIf& row : what_ifs(start.request)) {
       add(row.title);
@@ -142,6 +165,25 @@ std::set<std::string> texts_in_tables() {
 }
 
 }  // namespace
+
+TEST_CASE("language: what the window refuses is a pattern, which languages translate") {
+  // Fixed text stays English. It is for the command line, for authors of lessons and languages, and for a window that cannot open.
+  const std::set<std::string> english = {
+      "app/model/glossary.cpp", "app/model/lesson.cpp", "app/model/lesson_prose.cpp", "app/platform/headless_context.cpp",
+      "app/step_pictures.cpp",  "app/ui/language.cpp",  "app/ui/shader.cpp",          "app/views/app_frame.cpp",
+      "app/window.cpp"};
+  for (const char* folder : {"sim", "app"})
+    for (const SourceFile& file : sources_below(folder)) {
+      if (file.path.starts_with("app/cli/") || english.contains(file.path)) continue;
+      for (std::size_t at = file.text.find("Error{"); at != std::string::npos; at = file.text.find("Error{", at + 1)) {
+        const std::size_t first = file.text.find_first_not_of(" \n", at + std::string_view("Error{").size());
+        const std::string_view held = std::string_view(file.text).substr(first);
+        CAPTURE(file.path);
+        CAPTURE(std::string(held.substr(0, 100)));
+        CHECK_FALSE((held.starts_with("fmt::format(") || held.starts_with('"')));
+      }
+    }
+}
 
 TEST_CASE("language: every language has the texts from the simulation's tables") {
   const std::set<std::string> texts = texts_in_tables();

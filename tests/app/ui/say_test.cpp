@@ -20,10 +20,26 @@ TEST_CASE("say: a sentence without a pattern stays as it is") {
   CHECK(say(Sentence()).empty());
 }
 
-TEST_CASE("say: a sentence keeps its settings behind the name of its file") {
-  const Sentence sentence = refuse("{} is {}", Setting::batch, 0).sentence.after("a{b}: ");
-  CHECK(say(sentence) == "a{b}: B is 0");
-  CHECK(command_words(sentence) == "a{b}: --batch is 0");
+TEST_CASE("say: a sentence inside another keeps its settings and is translated too") {
+  const Sentence sentence =
+      phrase("{}, line {}: {}", "a{b}", 3, refuse("{} is {}: it must be at least 1", Setting::batch, 0).sentence);
+  CHECK(sentence.text() == "a{b}, line 3: batch is 0: it must be at least 1");
+  CHECK(say(sentence) == "a{b}, line 3: B is 0: it must be at least 1");
+  CHECK(command_words(sentence) == "a{b}, line 3: --batch is 0: it must be at least 1");
+  const auto language = Language::parse(
+      "name = \"x\"\n[text]\n\"{}, line {}: {}\" = \"{} Zeile {}: {}\"\n\"{} is {}: it must be at least 1\" = \"{} ist {}\"",
+      "x.toml");
+  REQUIRE(static_cast<bool>(language));
+  use_language(*language);
+  CHECK(say(sentence) == "a{b} Zeile 3: B ist 0");
+  use_language(nullptr);
+}
+
+TEST_CASE("say: sentences are equal where their patterns, values and inner sentences are") {
+  const auto outer = [](int number) { return phrase("{}: {}", "x", phrase("{} is wrong", number)); };
+  CHECK(outer(1) == outer(1));
+  CHECK_FALSE(outer(1) == outer(2));
+  CHECK_FALSE(phrase("{} is wrong", 1) == Sentence("1 is wrong"));
 }
 
 TEST_CASE("say: a number and its unit stay on one line") {

@@ -33,7 +33,7 @@ TEST_CASE("window: the export button starts an export of what is shown, and copi
   click_up(*script, 40, [&] { return !open() || !script->view().exporting->file.empty(); });
   REQUIRE(open());
   CHECK(script->view().exporting->file == "tilescope.gif");
-  CHECK(script->view().exporting->refusal.find("Copy as command") != std::string::npos);  // a test has no program
+  CHECK(script->view().exporting->refusal.text().find("Copy as command") != std::string::npos);  // a test has no program
 
   ImGui::SetClipboardText("");
   click_up(*script, 130, [&] { return !open() || !std::string_view(ImGui::GetClipboardText()).empty(); });

@@ -65,7 +65,7 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       const auto id = static_cast<HopperRungId>(&rung - hopper_rungs().data());
       const TileShape tile = hopper_default_tile(id, p, h200_gpu());
       const KernelNeeds needs = hopper_needs(id, p, tile, h200_gpu());
-      CHECK(why_block_does_not_fit(needs, h200_gpu()) == "");
+      CHECK(why_block_does_not_fit(needs, h200_gpu()).text() == "");
       CHECK(needs.stages == 2);
       if (!rung.producer) {
         CHECK(needs.groups.empty());
