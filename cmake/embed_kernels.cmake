@@ -1,4 +1,4 @@
-# Turns device sources into one C++ file with a table of their texts, for compilation at run time: run by kernels/CMakeLists.txt.
+# Turns device sources into one C++ file with a table of their texts: run at build time by kernels/CMakeLists.txt.
 #   cmake -DOUTPUT=… -DROOT=… -DSOURCES="kernels/a.cuh;kernels/b.h" -P embed_kernels.cmake
 set(table "")
 foreach(source IN LISTS SOURCES)
@@ -6,8 +6,8 @@ foreach(source IN LISTS SOURCES)
   # A string literal has a limit of 64 KiB in some compilers, and of 2^16 characters in the standard's recommendation.
   string(APPEND table "    {\"${source}\", R\"cuda(${text})cuda\"},\n")
 endforeach()
-file(WRITE ${OUTPUT}.new "// Generated from kernels/ at build time: the texts that NVRTC compiles.
-#include \"kernels/flex/nvrtc_headers.h\"
+file(WRITE ${OUTPUT}.new "// Generated from kernels/ at build time: the texts of device sources.
+#include \"kernels/embedded_sources.h\"
 
 namespace tilescope {
 namespace {

@@ -60,7 +60,9 @@ for view in roofline what_if fit sweep validate; do
   picture "$view" "${h200[@]}" --view "$view"
 done
 picture validate-light "${h200[@]}" --view validate --theme light --size 1280x720
-picture ladder --view ladder --gpu h200 --batch 4 --heads 16 --seq 4096 --head-dim 128 --causal
+rungs=(--view ladder --gpu h200 --batch 4 --heads 16 --seq 4096 --head-dim 128 --causal)
+picture ladder "${rungs[@]}"
+picture ladder-code --open rung=hopper_ping_pong "${rungs[@]}"
 
 if command -v pngquant >/dev/null; then
   pngquant --force --ext .png --quality 70-95 --skip-if-larger --speed 1 "$out"/*.png || true

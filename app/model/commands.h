@@ -141,6 +141,10 @@ struct SetSweep {
 struct SetBanks {
   BankChoice choice;
 };
+/// Shows the code of a rung in the Ladder view.
+struct SetRung {
+  std::string id;
+};                        // empty: of none
 struct GoOnWithStudy {};  // after CancelWork
 struct SetPresent {
   bool on = false;
@@ -265,11 +269,11 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, SetBanks, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork, ShowHelp,
-                 ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck, SaveDeck,
-                 ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass,
-                 CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters,
-                 StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
+                 SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork,
+                 ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck,
+                 SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene,
+                 AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
+                 ImportCounters, StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

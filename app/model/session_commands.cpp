@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/model/imported_counters.h"
+#include "app/model/rung_code.h"
 #include "app/model/session_state.h"
 #include "app/model/window_state.h"
 #include "sim/core/refuse.h"
@@ -345,6 +346,10 @@ void Session::State::operator()(const SetBanks& command) {
   if (const Status good = check(command.choice); !good) return workspace.refuse("banks", good.error());
   if (workspace.message && workspace.message->control == "banks") workspace.message.reset();
   workspace.banks = command.choice;
+}
+
+void Session::State::operator()(const SetRung& command) {
+  if (command.id.empty() || is_rung(command.id)) workspace.rung = command.id;
 }
 
 void Session::State::operator()(const GoOnWithStudy&) {

@@ -78,6 +78,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.row_chosen = workspace.row_by_user = state.row.has_value();
   workspace.center = state.center;
   workspace.banks = state.banks;
+  workspace.rung = state.rung;
   workspace.alone = state.alone;
   workspace.side = state.side;
   workspace.by_sm = state.by_sm;

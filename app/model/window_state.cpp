@@ -20,6 +20,7 @@
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/expression.h"
+#include "sim/programs/programs.h"
 
 namespace tilescope {
 
@@ -388,6 +389,15 @@ constexpr std::array keys = {
         [](WindowState& s, Text key, Text text) { return read_on(key, text, s.banks.swizzled); }},
     Key{"wavefront", [](const WindowState& s) { return unless(BankChoice{}.wavefront, s.banks.wavefront); },
         [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, most_wavefronts, s.banks.wavefront); }},
+    Key{"rung", [](const WindowState& s) { return unless(std::string(), s.rung); },
+        [](WindowState& s, Text key, Text text) -> Status {
+          std::vector<Text> ids;
+          for (const LadderStep& step : ladder()) ids.push_back(step.id);
+          const auto known = read_name(key, text, ids);
+          if (!known) return known.error();
+          s.rung = std::string(text);
+          return Done{};
+        }},
     Key{"alone", [](const WindowState& s) { return unless(std::string(), s.alone); },
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::alone>(s, key, text, panel_ids); }},
     Key{"side", [](const WindowState& s) { return unless(std::string("listing"), s.side); },
@@ -601,6 +611,7 @@ WindowState window_state_of(const SessionView& view) {
   if (workspace.row_by_user) state.row = workspace.row;
   state.center = workspace.center;
   state.banks = workspace.banks;
+  state.rung = workspace.rung;
   state.alone = workspace.alone;
   state.side = workspace.side;
   state.by_sm = workspace.by_sm;

@@ -68,6 +68,7 @@ struct WindowState {
   std::optional<int> row;  // absent: the one that shows most
   CenterView center = CenterView::stage;
   BankChoice banks;                // what the Banks view shows
+  std::string rung;                // of the ladder, whose code the Ladder view shows; empty: none
   std::string alone;               // the zoomed panel; empty: none
   std::string side = "listing";    // the panel beside the middle where there is one column for three
   bool by_sm = false;              // the timeline's lanes are SMs

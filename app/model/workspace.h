@@ -35,6 +35,7 @@ struct Workspace {
   std::string language = "en";
   CenterView center = CenterView::stage;  // what the middle of the window shows
   BankChoice banks;                       // what the Banks view shows
+  std::string rung;                       // of the ladder, whose code the Ladder view shows; empty: none
   std::string alone;                      // the panel that has the window for itself; empty: none
   std::string side = "listing";           // the panel beside the middle where there is one column for three
   bool by_sm = false;                     // the timeline's lanes are SMs

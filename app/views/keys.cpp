@@ -82,7 +82,8 @@ void handle_steps(const View& view, Commands& commands) {
   const bool pages = view.lesson.lesson == nullptr;
   if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
   if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
-  if (pages && !banks && !view.lanes.empty()) {
+  const bool ladder = view.workspace->center == CenterView::ladder;  // ↑ and ↓ choose its rung
+  if (pages && !banks && !ladder && !view.lanes.empty()) {
     const int last_row = static_cast<int>(view.lane().simulation->program->tile().block_q) - 1, row = view.workspace->row;
     if (pressed(ImGuiKey_DownArrow, true)) commands.push(SelectRow{std::min(row + 1, std::max(0, last_row))});
     if (pressed(ImGuiKey_UpArrow, true)) commands.push(SelectRow{std::max(0, row - 1)});
@@ -111,6 +112,7 @@ void handle_escape(const View& view, Commands& commands) {
   if (view.lecture->listed) return commands.push(ShowScenes{false});
   if (view.work.seconds > 0) return commands.push(CancelWork{});
   if (view.workspace->range) return commands.push(SetTimeRange{});
+  if (view.workspace->center == CenterView::ladder && !view.workspace->rung.empty()) return commands.push(SetRung{});
   if (!view.workspace->alone.empty()) return commands.push(SetAlone{});
   if (view.workspace->present) return commands.push(SetPresent{false});
   if (view.playback.playing) return commands.push(SetPlaying{false});
@@ -223,7 +225,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 38> rows = {{
+  static constexpr std::array<KeyHelp, 39> rows = {{
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
@@ -235,6 +237,7 @@ std::span<const KeyHelp> key_help() {
       {"< >", "SM in focus: the one before or after"},
       {"← → ↑ ↓ X", "In Banks: wavefront, access, swizzle"},
       {"⇧ ↑ ↓", "In Banks: the lane that is described"},
+      {"↑ ↓, ⇧ ↑ ↓", "In Ladder: the rung whose code is shown; scroll its code"},
       {"+ −", "Faster or slower"},
       {"1 2 3 …", "Choose the middle view"},
       {"Z", "Maximise the panel under the mouse (or double-click its title)"},

@@ -54,6 +54,12 @@ void study_empty(const View& view, std::string_view sentence) {
   wrapped_text(view.theme->ui, view.theme->text_dim, sentence);
 }
 
+bool study_takes_keys(const View& view) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  return !popup && !io.WantTextInput && !io.NavVisible && !io.KeyCtrl && !io.KeyAlt && !io.KeySuper && !view.workspace->blank;
+}
+
 void study_message(const View& view, std::string_view control) {
   if (view.workspace->message && view.workspace->message->control == control)
     wrapped_text(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message));

@@ -20,6 +20,9 @@ void study_progress(const View& view, Commands& commands, std::size_t done, std:
 /// Draws a sentence instead of an empty view.
 void study_empty(const View& view, std::string_view sentence);
 
+/// Whether a key without Ctrl, Alt or Super is meant for the view in the middle: no popup, text field or black screen takes it.
+bool study_takes_keys(const View& view);
+
 /// Shows the latest refusal, if it belongs to `control`.
 void study_message(const View& view, std::string_view control);
 

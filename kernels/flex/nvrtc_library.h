@@ -3,16 +3,11 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
+#include "kernels/embedded_sources.h"
 #include "sim/core/result.h"
 
 namespace tilescope {
-
-/// A file that a text may include, under this name.
-struct EmbeddedSource {
-  std::string_view name, text;
-};
 
 /// Compiles CUDA text to a cubin for one architecture ("sm_90"). For a virtual one ("compute_90") it stops at PTX and returns "".
 /// Errors  libnvrtc was not found: how to get it; the first lines of what NVRTC said

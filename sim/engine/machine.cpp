@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/refuse.h"
+#include "sim/engine/launch_order.h"
 #include "sim/engine/sm_order.h"
 
 namespace tilescope {
@@ -505,11 +506,7 @@ void Machine::begin_launch(int launch, int blocks_per_sm, double start, std::int
     warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_sub_partitions);
   first_block_ = first;
   blocks_ = count;
-  const AttentionProblem& problem = program_.problem();
-  // The other orders permute whole planes, and a part of a launch need not consist of these.
-  const BlockOrder own = block_order_ == BlockOrder::launch && spec.longest_first ? BlockOrder::grouped : block_order_;
-  const BlockOrder order = count == spec.blocks() ? own : BlockOrder::launch;
-  sequence_ = BlockSequence(order, blocks_, problem.query_planes(), planes_that_fit(problem, gpu_));
+  sequence_ = launch_order(spec, program_.problem(), gpu_, block_order_, blocks_);
   next_block_ = finished_ = 0;
   next_start_ = start;
   launch_end_ = start;

@@ -45,7 +45,7 @@ void check_mask(const Expression& expression) {
     for (std::int64_t kv = 4; kv < 13; ++kv) {
       const ExprValue<float> value = reference({1, 3, q, kv});
       if (value.fault) {
-        fuzz_check_sentence(reference.fault({1, 3, q, kv}));
+        fuzz_check_sentence(reference.fault({1, 3, q, kv}).text());
         fuzz_check(verdict.can_fault, "the analysis knows of every fault");
         continue;
       }

@@ -214,6 +214,9 @@ struct Draw {
     return {{random.pick<const char*>({"ldmatrix", "column", "rows", "broadcast", "row_a_lane", "nonsense"}), coin(),
              static_cast<int>(random.below(40))}};
   }
+  SetRung operator()(Kind<SetRung>) const {
+    return {random.pick<const char*>({"", "flash2", "hopper_wgmma", "hopper_causal", "flash3", "nonsense"})};
+  }
   SetPresent operator()(Kind<SetPresent>) const { return {coin()}; }
   SetAlone operator()(Kind<SetAlone>) const { return {random.chance(60) ? "" : panel()}; }
   SetSide operator()(Kind<SetSide>) const { return {std::string(side_panel_ids[random.below(side_panel_ids.size())])}; }

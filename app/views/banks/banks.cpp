@@ -147,9 +147,7 @@ void swizzle(const Shown& shown, Commands& commands, bool on) {
 }
 
 void handle_banks_keys(const Shown& shown, Commands& commands) {
-  const ImGuiIO& io = ImGui::GetIO();
-  const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
-  if (popup || io.WantTextInput || io.NavVisible || io.KeyCtrl || io.KeyAlt || io.KeySuper || shown.view.workspace->blank) return;
+  if (!study_takes_keys(shown.view)) return;
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(key, true); };
   if (pressed(ImGuiKey_RightArrow)) show_wavefront(shown, commands, shown.choice.wavefront + 1);
   if (pressed(ImGuiKey_LeftArrow)) show_wavefront(shown, commands, shown.choice.wavefront - 1);
@@ -159,7 +157,7 @@ void handle_banks_keys(const Shown& shown, Commands& commands) {
   if (shown.view.lesson.lesson != nullptr) return;  // there ↑ and ↓ choose an answer
   const int by = (pressed(ImGuiKey_DownArrow) ? 1 : 0) - (pressed(ImGuiKey_UpArrow) ? 1 : 0);
   if (by == 0) return;
-  if (!io.KeyShift) return show_pattern(shown, commands, by);
+  if (!ImGui::GetIO().KeyShift) return show_pattern(shown, commands, by);
   std::optional<int>& lane = shown.state.lane;
   if (!lane)
     lane = by > 0 ? 0 : warp_lanes - 1;

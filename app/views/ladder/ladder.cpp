@@ -1,4 +1,10 @@
 // The ladder panel: FlashAttention-2 and the rungs to Hopper on the problem that is shown, a bar a rung, simulated and measured.
+//
+//   ┌ finding, how to read it, measured shapes ──────────────┐
+//   │ rung   figures │ title            step through, copy ✕ │
+//   │ ▬▬▬▬▬          │ kernels/hopper_causal/tickets.cuh     │
+//   │ rung   figures │   1 + // Tickets: query tiles …       │
+//   └────────────────┴───────────────────────────────────────┘   without a chosen rung the bars have all the room
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -6,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
+#include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -66,7 +74,7 @@ double peak(const GpuSpec& gpu) {
   return gpu.product_flops_per_cycle(ProductInstruction::wgmma) * gpu.sm_count * gpu.sm_clock_hz;
 }
 
-/// The unit of all rates up to `most`: a toy has no TFLOP/s.
+/// The unit of rates of which the fastest is `most`: a toy has no TFLOP/s.
 struct RateUnit {
   double size;
   const char* name;
@@ -155,12 +163,24 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
 
 struct Columns {
   float title, bar, rate, measured, gain, bound, right;  // left edges
+  bool is_brief;                                         // the bars below the titles, no measured change of time
 };
 
-Columns columns_of(const Theme& theme, float left, float width) {
+/// `is_brief`: beside the code of a rung.
+Columns columns_of(const Theme& theme, float left, float width, bool is_brief) {
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
   Columns c{};
+  if (is_brief) {
+    c.is_brief = true;
+    c.title = c.bar = left;
+    c.right = left + width;
+    c.bound = c.right - 6 * unit;
+    c.gain = c.bound - 64 * unit;
+    c.measured = c.gain - 60 * unit;
+    c.rate = c.measured - 60 * unit;
+    return c;
+  }
   c.title = left;
   c.right = left + width;
   c.bound = c.right - (narrow ? 0 : 150 * unit);
@@ -176,12 +196,12 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, f
   const auto heading = [&](float left, float right, const char* text, Align align) {
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
-  heading(c.title, c.bar, tr("Rung"), Align::left);
+  if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
   heading(c.bar, c.rate, say(tr("{}, up to the wgmma peak"), unit.name).c_str(), Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   heading(c.measured, c.gain, tr("Measured"), Align::right);
-  heading(c.gain, c.bound, tr("Time (measured)"), Align::right);
-  if (c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
+  heading(c.gain, c.bound, c.is_brief ? tr("Time") : tr("Time (measured)"), Align::right);
+  if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
 /// The simulated rate as a bar, the measured one as a slimmer bar below it.
@@ -194,73 +214,124 @@ void draw_bars(ImDrawList* list, const Theme& theme, const Rect& rect, const Row
     list->AddRectFilled({rect.min.x, split + theme.scale}, {at(row.measured), rect.max.y}, theme.text_dim, round);
 }
 
+/// Where the parts of a row stand. The idea of the rung stands under its name where there is room for two lines, and the bars where
+/// its code is beside them.
+struct RowPlaces {
+  Rect title, summary;  // summary: empty where there is no room for it
+  Rect figures;         // as wide as the row
+  Rect bars, note;      // note: what is said where there are no bars
+};
+
+RowPlaces places_in(const Theme& theme, const Columns& c, float top, float height) {
+  const float unit = theme.scale, line = theme.ui->FontSize, small = theme.ui_small->FontSize;
+  RowPlaces places{};
+  if (c.is_brief) {
+    const float bar = std::min(height - line - 4 * unit, 14 * unit),
+                first = std::round(top + (height - line - bar) * 0.5F - 2 * unit);
+    places.title = {{c.title, first}, {c.rate - theme.gap, first + line}};
+    places.figures = {{c.title, first}, {c.right, first + line}};
+    places.bars = {{c.bar, first + line + 2 * unit}, {c.bound, first + line + 2 * unit + bar}};
+    places.note = {{c.bar, first + line}, {c.right, top + height}};
+    return places;
+  }
+  const bool two = height >= line + small + 2 * unit;
+  const float bar = std::min(height * 0.6F, 20 * unit), middle = top + height * 0.5F;
+  const float first = two ? top + (height - line - small) * 0.5F : top;
+  places.title = {{c.title, first}, {c.bar - theme.gap, two ? first + line : top + height}};
+  if (two) places.summary = {{c.title, first + line}, {c.bar - theme.gap, first + line + small}};
+  places.figures = {{c.title, top}, {c.right, top + height}};
+  places.bars = {{c.bar, middle - bar * 0.5F}, {c.rate - theme.gap, middle + bar * 0.5F}};
+  places.note = {{c.bar, top}, {c.right, top + height}};
+  return places;
+}
+
+/// Draws the row's background and chooses the rung at a click; a bar at the left marks the one on the stage. Returns whether the
+/// row is hovered.
+bool draw_row_button(const View& view, Commands& commands, const Row& row, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string& id = row.rung->algorithm;
+  ImGui::PushID(id.c_str());
+  bool clicked = hit_area("rung", rect);
+  const bool hovered = ImGui::IsItemHovered(), chosen = view.workspace->rung == id;
+  if (chosen || hovered)
+    list->AddRectFilled(rect.min, rect.max, chosen ? theme.accent_soft : with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
+  clicked = tab_stop(theme, rect, 4 * theme.scale) || clicked;
+  ImGui::PopID();
+  if (view.lane().simulation->request.algorithm == id)
+    list->AddRectFilled(rect.min, {rect.min.x + 3 * theme.scale, rect.max.y}, theme.accent, 2 * theme.scale);
+  if (clicked) commands.push(SetRung{chosen ? std::string() : id});
+  return hovered;
+}
+
+void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, const RowPlaces& places, const RateUnit& unit) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto figure = [&](float left, float right, ImU32 color, const std::string& text) {
+    draw_text(list, theme.mono_small, {{left, places.figures.min.y}, {right, places.figures.max.y}}, color, text, Align::right);
+  };
+  figure(c.rate, c.measured, theme.text, rate_figure(row.simulated, unit));
+  if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured, unit));
+  if (row.before > 0) {
+    const double change = row.rung->outcome->cycles / row.before - 1;
+    std::string text = format_signed_percent(change);
+    if (row.measured_before > 0 && row.found != nullptr && !c.is_brief)
+      text += fmt::format(" ({})", format_signed_percent(row.found->cycles.median / row.measured_before - 1));
+    figure(c.gain, c.bound, std::abs(change) < 0.005 ? theme.text_faint : change < 0 ? theme.good : theme.bad, text);
+  }
+  if (!c.is_brief && c.bound < c.right)
+    draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, places.figures.min.y}, {c.right, places.figures.max.y}},
+              theme.text_dim, bound_name(row.rung->outcome->bound));
+}
+
+/// The tooltip's lines below the idea of a rung that was simulated.
+std::string row_tip(const View& view, const Row& row, const RateUnit& unit) {
+  const Outcome& outcome = *row.rung->outcome;
+  std::string tip;
+  if (row.before > 0) add_line(tip, say(tr("Time compared with {}."), algorithm_title(row.rung->over)));
+  add_line(tip, say(tr("Simulated: {}, {} cycles"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles)));
+  if (row.found != nullptr)
+    add_line(tip, say(tr("Measured: {} cycles at {} GHz, {} {} there. The model is off by {}."),
+                      format_short(row.found->cycles.median), format_short(row.found->sm_clock_hz / 1e9),
+                      rate_figure(row.measured * row.found->sm_clock_hz / view.requested->gpu_base.sm_clock_hz, unit), unit.name,
+                      format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
+  return tip;
+}
+
 void draw_row(const View& view, Commands& commands, const Row& row, const Columns& c, double most, const RateUnit& unit,
               bool lacks_wgmma, float top, float height) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ProgramInfo& info = **find_program(row.rung->algorithm);
-  const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
-  ImGui::PushID(row.rung->algorithm.c_str());
-  const bool clicked = hit_area("rung", rect);
-  const bool hovered = ImGui::IsItemHovered();
-  ImGui::PopID();
-  if (view.lane().simulation->request.algorithm == row.rung->algorithm)
-    list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
-  else if (hovered)
-    list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
-  if (clicked) {
-    commands.push(SetAlgorithm{row.rung->algorithm});
-    commands.push(SetCenter{CenterView::stage});
-  }
-  // The idea of the rung stands under its name where there is room for two lines.
-  const float gap = theme.gap, line = theme.ui->FontSize, small = theme.ui_small->FontSize;
-  const bool two = height >= line + small + 2 * theme.scale;
-  const float first = two ? top + (height - line - small) * 0.5F : top;
-  draw_text(list, theme.ui, {{c.title, first}, {c.bar - gap, two ? first + line : top + height}}, theme.text,
-            translated(info.title));
-  if (two)
-    draw_text(list, theme.ui_small, {{c.title, first + line}, {c.bar - gap, first + line + small}}, theme.text_faint,
-              translated(info.summary));
+  const RowPlaces places = places_in(theme, c, top, height);
+  const bool hovered = draw_row_button(view, commands, row, {{c.title - 6 * theme.scale, top}, {c.right, top + height}});
+  draw_text(list, theme.ui, places.title, theme.text, translated(info.title));
+  if (places.summary.height() > 0) draw_text(list, theme.ui_small, places.summary, theme.text_faint, translated(info.summary));
   std::string tip = translated(info.summary);
   const Outcome* outcome = row.rung->outcome ? &*row.rung->outcome : nullptr;
   if (outcome == nullptr || !outcome->done()) {
     // Why the rungs cannot run stands above them all.
     const std::string why = outcome != nullptr ? say(outcome->refusal) : std::string();
     const std::string text = outcome == nullptr ? tr("Not simulated yet") : lacks_wgmma ? tr("needs wgmma") : why;
-    draw_text(list, theme.ui_small, {{c.bar, top}, {c.right, top + height}},
-              outcome == nullptr || lacks_wgmma ? theme.text_faint : theme.bad, text);
+    draw_text(list, theme.ui_small, places.note, outcome == nullptr || lacks_wgmma ? theme.text_faint : theme.bad, text);
     if (outcome != nullptr) add_line(tip, why);
   } else {
-    const float bar = std::min(height * 0.6F, 20 * theme.scale), middle = top + height * 0.5F;
-    draw_bars(list, theme, {{c.bar, middle - bar * 0.5F}, {c.rate - gap, middle + bar * 0.5F}}, row, most);
-    const auto figure = [&](float left, float right, ImU32 color, const std::string& text) {
-      draw_text(list, theme.mono_small, {{left, top}, {right, top + height}}, color, text, Align::right);
-    };
-    figure(c.rate, c.measured, theme.text, rate_figure(row.simulated, unit));
-    if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured, unit));
-    if (row.before > 0) {
-      const double change = outcome->cycles / row.before - 1;
-      figure(c.gain, c.bound,
-             std::abs(change) < 0.005 ? theme.text_faint
-             : change < 0             ? theme.good
-                                      : theme.bad,
-             row.measured_before > 0 && row.found != nullptr
-                 ? fmt::format("{} ({})", format_signed_percent(change),
-                               format_signed_percent(row.found->cycles.median / row.measured_before - 1))
-                 : format_signed_percent(change));
-      add_line(tip, say(tr("Time compared with {}."), algorithm_title(row.rung->over)));
-    }
-    if (c.bound < c.right)
-      draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, top}, {c.right, top + height}}, theme.text_dim,
-                bound_name(outcome->bound));
-    add_line(tip, say(tr("Simulated: {}, {} cycles"), format_time(Nanoseconds(outcome->time_ns)), format_short(outcome->cycles)));
-    if (row.found != nullptr)
-      add_line(tip, say(tr("Measured: {} cycles at {} GHz, {} {} there. The model is off by {}."),
-                        format_short(row.found->cycles.median), format_short(row.found->sm_clock_hz / 1e9),
-                        rate_figure(row.measured * row.found->sm_clock_hz / view.requested->gpu_base.sm_clock_hz, unit), unit.name,
-                        format_signed_percent(outcome->cycles / row.found->cycles.median - 1)));
+    draw_bars(list, theme, places.bars, row, most);
+    draw_row_figures(theme, row, c, places, unit);
+    add_line(tip, row_tip(view, row, unit));
   }
   if (hovered) show_tooltip(theme, translated(info.title), tip);
+}
+
+/// ↑ and ↓ choose the rung whose code is shown.
+void handle_ladder_keys(const View& view, Commands& commands, const std::vector<Row>& rows) {
+  if (!study_takes_keys(view) || ImGui::GetIO().KeyShift || view.lesson.lesson != nullptr) return;
+  const int by = (ImGui::IsKeyPressed(ImGuiKey_DownArrow) ? 1 : 0) - (ImGui::IsKeyPressed(ImGuiKey_UpArrow) ? 1 : 0);
+  if (by == 0) return;
+  const int count = static_cast<int>(rows.size());
+  const auto chosen = std::ranges::find_if(rows, [&](const Row& row) { return row.rung->algorithm == view.workspace->rung; });
+  const int now = chosen != rows.end() ? static_cast<int>(chosen - rows.begin()) : by > 0 ? -1 : count;
+  if (const int next = now + by; next >= 0 && next < count)
+    commands.push(SetRung{rows[static_cast<std::size_t>(next)].rung->algorithm});
 }
 
 }  // namespace
@@ -270,29 +341,41 @@ void draw_ladder_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const LadderStudy& study = *view.studies->ladder;
   const std::vector<Row> rows = rows_of(view, study);
-  double most = peak(study.of.gpu);
-  for (const Row& row : rows) most = std::max({most, row.simulated, row.measured});
-  const RateUnit unit = unit_of(most);
+  double fastest = 0;
+  for (const Row& row : rows) fastest = std::max({fastest, row.simulated, row.measured});
+  const double most = std::max(peak(study.of.gpu), fastest);
+  const RateUnit unit = unit_of(fastest > 0 ? fastest : most);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
   std::string detail =
-      tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to step through it.");
+      tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to read its code.");
   if (measured) detail.append(" ").append(say(tr("Slim bars: measured {}, at the GPU's clock."), day_of_case(view, rows)));
   study_head(view, finding(study, rows, unit), detail);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());
 
+  handle_ladder_keys(view, commands, rows);
+
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const Columns columns = columns_of(theme, at.x, room.x);
+  const bool has_code = !view.workspace->rung.empty(), beside = has_code && room.x >= 720 * theme.scale;
+  const float bars_width = beside ? std::clamp(0.335F * room.x, 330 * theme.scale, 480 * theme.scale) : room.x;
+  const Columns columns = columns_of(theme, at.x, bars_width, beside);
   draw_headings(theme, columns, unit, at.y);
   float y = at.y + theme.ui_small->FontSize + 6 * theme.scale;
-  const float least = theme.ui->FontSize + std::round(6 * theme.scale);
+  const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
                                   std::max(least, std::round(64 * theme.scale)));
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;
   }
-  ImGui::Dummy({room.x, y - at.y});  // where the rungs need more than there is, the panel scrolls
+  if (has_code) {  // where there is no room beside the bars, below them
+    const float top = beside ? at.y : y + theme.gap, left = beside ? at.x + bars_width + 1.5F * theme.gap : at.x;
+    const float bottom = std::max(at.y + room.y, beside ? y : top + std::round(320 * theme.scale));
+    draw_ladder_code(view, commands, {{left, top}, {at.x + room.x, bottom}});
+    y = std::max(y, bottom);
+  }
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({room.x, y - at.y});  // where there is more than fits, the panel scrolls
 }
 
 }  // namespace tilescope

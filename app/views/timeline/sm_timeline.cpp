@@ -156,6 +156,7 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
     add_line(text.body, where_from(view.measured.probe->live, view.measured.probe->probe.device, view.measured.probe->probe.date));
     return text;
   }
+  if (const std::string ticket = ticket_sentence(*lane.simulation, run); !ticket.empty()) add_line(text.body, ticket);
   const SmWork* work = lane.sm_works != nullptr ? lane.sm_works->of(run.sm) : nullptr;
   if (work != nullptr) {
     const SmWork::Waits waits = work->longest_wait(run);

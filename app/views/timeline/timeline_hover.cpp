@@ -7,6 +7,7 @@
 #include "app/ui/say.h"
 #include "app/views/stage/link_use.h"
 #include "sim/analysis/format.h"
+#include "sim/engine/launch_order.h"
 
 namespace tilescope {
 namespace {
@@ -48,6 +49,7 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
   add_line(text.body, say(tr("Block {} on SM {}, step {}"), format_count(run.block), run.sm,
                           format_count(simulation.trace->step_of_interval(data.steps->sm, i))));
+  if (const std::string ticket = ticket_sentence(simulation, run); !ticket.empty()) add_line(text.body, ticket);
   return text;
 }
 
@@ -66,6 +68,21 @@ HoverText stretch_text(const UnitLane& lane, double from, double to) {
 }
 
 }  // namespace
+
+std::string ticket_sentence(const Simulation& simulation, const BlockRun& run) {
+  const std::optional<Ticket> ticket = ticket_of(simulation, run);
+  if (!ticket) return {};
+  const AttentionProblem& problem = simulation.program->problem();
+  const std::string number = format_count(ticket->number);
+  const std::int64_t batch = ticket->plane / problem.heads, head = ticket->plane % problem.heads;
+  if (problem.batch == 1)
+    return say(ticket->is_drawn ? tr("Ticket {}, drawn from the counter: head {}, query tile {}")
+                                : tr("Ticket {}, the first of its thread block: head {}, query tile {}"),
+               number, head, ticket->tile);
+  return say(ticket->is_drawn ? tr("Ticket {}, drawn from the counter: batch {}, head {}, query tile {}")
+                              : tr("Ticket {}, the first of its thread block: batch {}, head {}, query tile {}"),
+             number, batch, head, ticket->tile);
+}
 
 std::string cause_text(WaitCause cause) {
   switch (cause) {

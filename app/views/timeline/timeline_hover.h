@@ -30,6 +30,9 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
 /// Returns "Stalled 210 cycles on data: K₂, from HBM"; empty without a stall.
 std::string wait_sentence(const Simulation& simulation, const TimelineData& data, std::size_t interval);
 
+/// Returns "Ticket 17, drawn from the counter: head 3, query tile 30"; empty where a launch does not draw its tiles.
+std::string ticket_sentence(const Simulation& simulation, const BlockRun& run);
+
 /// Names a cause ("a free buffer"); empty for none.
 std::string cause_text(WaitCause cause);
 /// Returns "cycles 200 to 450 (250)".

@@ -200,6 +200,8 @@ float draw_busy(const Rect& rect, const View& view, Commands& commands) {
 std::string hint_text(const View& view) {
   if (view.workspace->center == CenterView::banks)
     return tr("Space play  ←→ wavefront  ↑↓ access  X swizzle  Z enlarge  Ctrl F find  ? keys");
+  if (view.workspace->center == CenterView::ladder)
+    return tr("Space play  ←→ step  ↑↓ rung  ⇧↑↓ scroll its code  Z enlarge  Ctrl F find  ? keys");
   if (!view.playback.race && !view.lanes.empty()) {
     const Lane& lane = view.lane();
     if (lane.step == lane.step_count && lane.step > 0 && view.playback.cycle < lane.simulation->cycles.value)

@@ -13,6 +13,7 @@
 #include "app/model/opening.h"
 #include "app/model/panel_ids.h"
 #include "app/model/playhead.h"
+#include "sim/programs/programs.h"
 #include "tests/app/model/opened_session.h"
 
 using namespace tilescope;
@@ -53,6 +54,7 @@ class SmallStates {
     if (chance(50)) s.row = static_cast<int>(number(0, 20));
     s.center = pick(center_views()).view;
     if (chance(50)) s.banks = {"column", chance(50), static_cast<int>(number(1, 4))};
+    if (chance(50)) s.rung = pick(ladder()).id;
     if (chance(30)) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
     s.by_sm = chance(20);

@@ -13,6 +13,7 @@
 #include "app/views/panel_table.h"
 #include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/sweep.h"
+#include "sim/programs/programs.h"
 #include "tests/app/model/opened_session.h"
 
 using namespace tilescope;
@@ -53,6 +54,7 @@ class RandomStates {
     if (coin()) s.row = static_cast<int>(number(0, 4096));
     s.center = pick(center_views()).view;
     s.banks = banks();
+    if (coin()) s.rung = pick(ladder()).id;
     if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
     s.by_sm = coin();

@@ -8,6 +8,7 @@
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_picture.h"
 #include "sim/programs/attention_tensors.h"
+#include "tests/app/run_simulation.h"
 
 using namespace tilescope;
 
@@ -49,6 +50,22 @@ TEST_CASE("timeline: the name of every row explains what the row shows") {
     ++named;
   }
   CHECK(named >= 7);  // HBM, L2, copy, tensor, exp, scale and sum, store
+}
+
+TEST_CASE("timeline: the tooltip names the ticket of a block that draws its tiles, and none of another") {
+  const AttentionProblem problem = {.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64, .causal = true};
+  const auto drawn = run("hopper_causal", h200_gpu(), problem);
+  const auto sentence_of = [&](std::int64_t block) {
+    for (const BlockRun& each : drawn->trace->runs())
+      if (each.block == block) return ticket_sentence(*drawn, each);
+    return std::string();
+  };
+  // Six query tiles a head; all heads fit the L2 together.
+  CHECK(sentence_of(5) == "Ticket 0, the first of its thread block: head 0, query tile 5");
+  CHECK(sentence_of(3 * 6 + 5) == "Ticket 3, the first of its thread block: head 3, query tile 5");
+  CHECK(sentence_of(4 * 6 + 1) == "Ticket 132, drawn from the counter: head 4, query tile 1");
+  const auto fixed = run("hopper_persistent", h200_gpu(), problem);
+  CHECK(ticket_sentence(*fixed, fixed->trace->runs().front()).empty());
 }
 
 TEST_CASE("timeline: zooming keeps the cycle under the mouse fixed") {

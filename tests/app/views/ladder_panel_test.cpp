@@ -1,0 +1,196 @@
+// The Ladder view: the code of the chosen rung, its marks, keys, buttons and its place in links and undo.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "app/model/rung_code.h"
+#include "app/model/window_state.h"
+#include "app/ui/text_record.h"
+#include "sim/programs/programs.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
+#include "tests/app/views/window_script.h"
+
+namespace tilescope {
+
+namespace {
+
+Session::Start ladder_start() {
+  Session::Start start = opening_start();
+  start.center = CenterView::ladder;
+  return start;
+}
+
+View ladder_view(const SessionView& view) {
+  View out;
+  static_cast<SessionView&>(out) = view;
+  return out;
+}
+
+std::optional<std::string> asked_rung(const std::vector<Command>& commands) {
+  for (const Command& command : commands)
+    if (const auto* set = std::get_if<SetRung>(&command)) return set->id;
+  return std::nullopt;
+}
+
+std::optional<std::string> rung_after_key(PanelScreen& screen, const View& view, ImGuiKey key, bool shift = false) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddKeyEvent(ImGuiMod_Shift, shift);
+  io.AddKeyEvent(key, true);
+  const auto rung = asked_rung(screen.frame(view, draw_ladder_panel));
+  io.AddKeyEvent(key, false);
+  io.AddKeyEvent(ImGuiMod_Shift, false);
+  screen.frame(view, draw_ladder_panel);
+  return rung;
+}
+
+std::string ladder_text(PanelScreen& screen, const View& view) {
+  screen.frame(view, draw_ladder_panel);
+  const TextRecording recording;
+  screen.frame(view, draw_ladder_panel);
+  return recording.text();
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("ladder panel: draws the code of every rung, in both themes, beside the bars and below them") {
+  Opened opened(ladder_start());
+  for (const ThemeKind theme : {ThemeKind::dark, ThemeKind::light})
+    for (const ImVec2 size : {ImVec2{1600, 800}, ImVec2{1200, 500}, ImVec2{500, 700}}) {
+      PanelScreen screen(size, theme);
+      for (const LadderStep& step : ladder()) {
+        CAPTURE(step.id);
+        const View view = ladder_view(opened.after(SetRung{std::string(step.id)}));
+        CHECK(screen.frame(view, draw_ladder_panel).empty());
+        CHECK(screen.vertices() > 1000);
+      }
+    }
+}
+
+TEST_CASE("ladder panel: the code begins with what is new, marked, below the name of its file") {
+  Opened opened(ladder_start());
+  PanelScreen screen({1600, 900});
+  const std::string without = ladder_text(screen, ladder_view(opened.view()));
+  CHECK_FALSE(contains(without, "kernels/"));
+  const std::string text = ladder_text(screen, ladder_view(opened.after(SetRung{"hopper_causal"})));
+  CHECK(contains(text, "kernels/hopper_causal/tickets.cuh"));
+  CHECK(contains(text, "57 lines, a new file"));
+  CHECK(contains(text, "+\t// Tickets: query tiles drawn one at a time"));
+  CHECK_FALSE(contains(text, "kernels/flash2"));
+  const std::string first = ladder_text(screen, ladder_view(opened.after(SetRung{"flash2"})));
+  CHECK(contains(first, "nothing is new"));
+  CHECK(contains(first, "// Device code of flash2"));
+  CHECK_FALSE(contains(first, "+\t//"));
+  CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"flash3"}))), "No kernel of its own"));
+}
+
+TEST_CASE("ladder panel: arrows choose the rung, and Shift with them scrolls its code") {
+  Opened opened(ladder_start());
+  PanelScreen screen({1600, 600});
+  View view = ladder_view(opened.view());
+  screen.frame(view, draw_ladder_panel);
+  CHECK(rung_after_key(screen, view, ImGuiKey_DownArrow) == "flash2");
+  CHECK(rung_after_key(screen, view, ImGuiKey_UpArrow) == "flash3");
+  view = ladder_view(opened.after(SetRung{"hopper_wgmma"}));
+  CHECK(rung_after_key(screen, view, ImGuiKey_DownArrow) == "hopper_producer");
+  CHECK(rung_after_key(screen, view, ImGuiKey_UpArrow) == "flash2");
+  const std::string top = ladder_text(screen, view);
+  CHECK_FALSE(rung_after_key(screen, view, ImGuiKey_DownArrow, true).has_value());
+  CHECK(ladder_text(screen, view) != top);
+  CHECK_FALSE(rung_after_key(screen, view, ImGuiKey_UpArrow, true).has_value());
+  CHECK(ladder_text(screen, view) == top);
+  view = ladder_view(opened.after(SetRung{"flash2"}));
+  CHECK_FALSE(rung_after_key(screen, view, ImGuiKey_UpArrow).has_value());
+  view = ladder_view(opened.after(SetRung{"flash3"}));
+  CHECK_FALSE(rung_after_key(screen, view, ImGuiKey_DownArrow).has_value());
+}
+
+TEST_CASE("ladder panel: a click chooses a rung, another one closes it; its buttons step through it and copy it") {
+  Opened opened(ladder_start());
+  PanelScreen screen({1600, 800});
+  View view = ladder_view(opened.view());
+  screen.frame(view, draw_ladder_panel);
+  std::optional<ImVec2> place;
+  for (float y = 60; y < 790 && !place; y += 10)
+    if (asked_rung(screen.click(view, draw_ladder_panel, {60, y})) == "hopper_overlap") place = ImVec2(60, y);
+  REQUIRE(place);
+  view = ladder_view(opened.after(SetRung{"hopper_overlap"}));
+  std::optional<std::string> other;
+  bool closed = false, stepped = false, copied = false;
+  for (float y = 4; y < 790; y += 8)
+    for (const float x : {60.0F, 900.0F, 1000.0F, 1100.0F, 1200.0F, 1300.0F, 1400.0F, 1470.0F, 1500.0F, 1530.0F, 1575.0F}) {
+      ImGui::SetClipboardText("");
+      const auto commands = screen.click(view, draw_ladder_panel, {x, y});
+      const auto rung = asked_rung(commands);
+      closed = closed || (x == 60 && rung == "");
+      for (const Command& command : commands)
+        if (const auto* set = std::get_if<SetAlgorithm>(&command)) stepped = stepped || set->id == "hopper_overlap";
+      copied = copied || rung_code("hopper_overlap").text() == ImGui::GetClipboardText();
+    }
+  CHECK(closed);
+  CHECK(stepped);
+  CHECK(copied);
+}
+
+TEST_CASE("ladder panel: a click on the heading of a file folds and unfolds it") {
+  Opened opened(ladder_start());
+  PanelScreen screen({1600, 800});
+  const View view = ladder_view(opened.after(SetRung{"hopper_ping_pong"}));
+  const auto has_turns = [&] { return contains(ladder_text(screen, view), "struct PingPong {"); };
+  CHECK(has_turns());
+  std::optional<ImVec2> heading;
+  for (float y = 20; y < 200 && !heading; y += 5) {
+    screen.click(view, draw_ladder_panel, {900, y});
+    if (!has_turns()) heading = ImVec2(900, y);
+  }
+  REQUIRE(heading);
+  screen.click(view, draw_ladder_panel, *heading);
+  CHECK(has_turns());
+}
+
+TEST_CASE("ladder panel: the chosen rung is in the link, and undo takes it back") {
+  const auto state = from_link("view=ladder&rung=hopper_causal");
+  REQUIRE(static_cast<bool>(state));
+  CHECK(state->rung == "hopper_causal");
+  CHECK(to_link(*state) == "view=ladder&rung=hopper_causal");
+  CHECK_FALSE(static_cast<bool>(from_link("rung=standard")));
+  Opened opened(ladder_start());
+  CHECK(opened.after(SetRung{"hopper_producer"}).workspace->rung == "hopper_producer");
+  CHECK(opened.after(SetRung{"standard"}).workspace->rung == "hopper_producer");
+  CHECK(opened.after(Undo{}).workspace->rung.empty());
+  CHECK(opened.after(Redo{}).workspace->rung == "hopper_producer");
+}
+
+TEST_CASE("ladder panel: in the window the arrows choose rungs, not rows, and Tab and Enter reach a rung") {
+  const auto script = WindowScript::open(ladder_start(), 1280, 720);
+  if (script == nullptr) return;
+  const int row = script->view().workspace->row;
+  script->press(ImGuiKey_DownArrow);
+  script->press(ImGuiKey_DownArrow);
+  CHECK(script->view().workspace->rung == "hopper_wgmma");
+  CHECK(script->view().workspace->row == row);
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().workspace->rung.empty());
+  script->press(ImGuiKey_UpArrow);
+  CHECK(script->view().workspace->rung == "flash3");
+  constexpr int most_stops = 60;
+  bool is_pressed = false;
+  for (int stop = 0; stop < most_stops && !is_pressed; ++stop) {
+    script->press(ImGuiKey_Tab);
+    const std::string before = to_link(window_state_of(script->view()));
+    script->press(ImGuiKey_Enter);
+    if (ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) script->press(ImGuiKey_Escape);
+    is_pressed = script->view().workspace->rung == "flash2";
+    if (!is_pressed && to_link(window_state_of(script->view())) != before) script->command(Undo{});
+  }
+  CHECK(is_pressed);
+}
+
+}  // namespace tilescope
