@@ -1,8 +1,10 @@
 // The program tilescope: run_cli() with a window and pictures.
 #include "app/cli/run_cli.h"
+#include "app/ui/language.h"
 #include "app/window.h"
 
 int main(int argc, char** argv) {
-  return tilescope::run_cli(argc, argv, stdout, stderr,
-                            {&tilescope::run_window, &tilescope::render_picture, &tilescope::export_steps});
+  return tilescope::run_cli(
+      argc, argv, stdout, stderr,
+      {&tilescope::run_window, &tilescope::render_picture, &tilescope::export_steps, &tilescope::in_language_of_window});
 }

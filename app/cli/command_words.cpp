@@ -1,9 +1,6 @@
 #include "app/cli/command_words.h"
 
 #include <algorithm>
-#include <cstdlib>
-
-#include "app/ui/language.h"
 
 namespace tilescope {
 
@@ -17,18 +14,8 @@ std::string flag_of(Setting setting) {
 
 }  // namespace
 
-std::string command_words(const Sentence& sentence) {
-  return sentence.text(flag_of);
-}
-
-std::string words_for_caller(const Sentence& sentence) {
-  const char* id = std::getenv("TILESCOPE_LANGUAGE");
-  const auto language = load_language(id != nullptr ? id : "");
-  if (!language || *language == nullptr) return command_words(sentence);
-  return sentence.text(flag_of, [&](const std::string& pattern) {
-    const char* translated = (*language)->find(pattern);
-    return translated != nullptr ? translated : pattern;
-  });
+std::string command_words(const Sentence& sentence, const std::function<std::string(const std::string&)>& translate) {
+  return sentence.text(flag_of, translate);
 }
 
 }  // namespace tilescope

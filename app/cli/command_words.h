@@ -1,6 +1,7 @@
-// command_words(), words_for_caller(): a refusal of the model with the command line's flags in it.
+// command_words(): a refusal of the model with the command line's flags in it.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "sim/core/sentence.h"
@@ -8,9 +9,7 @@
 namespace tilescope {
 
 /// "block_kv is 4097: it must be 1 to 4096" becomes "--block-kv is 4097: it must be 1 to 4096".
-std::string command_words(const Sentence& sentence);
-
-/// The same in the language that TILESCOPE_LANGUAGE names: the window sets it for its exports, and shows what they refuse.
-std::string words_for_caller(const Sentence& sentence);
+/// `translate`, where given, returns a pattern in another language.
+std::string command_words(const Sentence& sentence, const std::function<std::string(const std::string&)>& translate = nullptr);
 
 }  // namespace tilescope

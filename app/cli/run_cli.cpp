@@ -142,11 +142,6 @@ Result<int> run(const CommandLine& typed, std::FILE* out, std::FILE* err, const 
   return exit_wrong_request;
 }
 
-int fail(std::FILE* err, std::string_view sentence, int code) {
-  std::fputs(fmt::format("tilescope: {}\n", printable(sentence, longest_line)).c_str(), err);
-  return code;
-}
-
 /// The JSON library's destructor allocates. Without memory for that nothing can be caught.
 void end_without_memory() {
   if (const std::exception_ptr thrown = std::current_exception()) {
@@ -165,17 +160,19 @@ void end_without_memory() {
 int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
   std::set_terminate(&end_without_memory);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of write(), with a sentence
+  const auto fail = [&](const Error& error) {
+    const std::string words = command_words(error.sentence, screens.translate);
+    std::fputs(fmt::format("tilescope: {}\n", printable(words, longest_line)).c_str(), err);
+    return exit_code(error);
+  };
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto line = parse_command_line(arguments);
-    if (!line) return fail(err, words_for_caller(line.error().sentence), exit_code(line.error()));
+    if (!line) return fail(line.error());
     const auto code = run(*line, out, err, screens);
-    if (!code) return fail(err, words_for_caller(code.error().sentence), exit_code(code.error()));
+    if (!code) return fail(code.error());
     return *code;
-  } catch (...) {
-    const Error error = error_of(std::current_exception());
-    return fail(err, words_for_caller(error.sentence), exit_code(error));
-  }
+  } catch (...) { return fail(error_of(std::current_exception())); }
 }
 
 }  // namespace tilescope

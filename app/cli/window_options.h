@@ -18,6 +18,8 @@ struct Screens {
   int (*open_window)(const WindowOptions& options);
   Result<RenderedPicture> (*render_picture)(const RenderOptions& options);
   Result<ExportedSteps> (*export_steps)(const ExportOptions& options) = nullptr;
+  /// Returns a refusal's pattern in the language of the window that started this program, for what it exports.
+  std::string (*translate)(const std::string& pattern) = nullptr;
 };
 
 /// Draws the picture. Says on `err` how far long work is.

@@ -110,7 +110,7 @@ class Derived {
   std::array<std::optional<TimelineKey>, slots::lanes> timelines_under_way_;
   std::array<std::optional<PlaneKey>, slots::lanes> planes_under_way_;
   std::array<std::optional<BlockKey>, slots::lanes_and_next> histories_under_way_, blocks_under_way_;
-  std::array<std::optional<BlockKey>, slots::lanes_and_next> blocks_at_fault_;  // their values cannot be: they are not asked for again
+  std::array<std::optional<BlockKey>, slots::lanes_and_next> blocks_at_fault_;  // without values; not asked for again
   std::array<ValuesKey, slots::lanes_and_next> values_asked_, values_brought_;
   std::optional<Error> fault_;  // why the values of a block cannot be, until ask() says it
 };

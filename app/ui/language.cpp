@@ -2,6 +2,7 @@
 #include "app/ui/language.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,6 +85,13 @@ Result<std::shared_ptr<const Language>> load_language(const std::string& id) {
   const Result<std::string> text = read_text_file(*path);
   if (!text) return text.error();
   return Language::parse(*text, path->string());
+}
+
+std::string in_language_of_window(const std::string& text) {
+  const char* id = std::getenv("TILESCOPE_LANGUAGE");
+  const auto language = load_language(id != nullptr ? id : "");
+  const char* translated = language && *language != nullptr ? (*language)->find(text) : nullptr;
+  return translated != nullptr ? translated : text;
 }
 
 std::vector<std::string> available_languages() {

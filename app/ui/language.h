@@ -37,6 +37,9 @@ const Language* language_in_use();
 /// Loads assets/lang/<id>.toml; "en" is nullptr.
 /// Errors  no such file: names the id.
 Result<std::shared_ptr<const Language>> load_language(const std::string& id);
+/// Returns `text` in the language that TILESCOPE_LANGUAGE names, or as it is. The window sets that for the exports that it starts,
+/// and shows what they refuse.
+std::string in_language_of_window(const std::string& text);
 /// Returns "en" and the ids of the installed files.
 std::vector<std::string> available_languages();
 

@@ -93,7 +93,8 @@ struct Simulation {
 /// Errors  unknown algorithm; a pass that it does not have
 Status settle_program(SimulationRequest& request);
 
-/// Returns the tile of the request, or the program's default; nullopt if it has none, and the algorithm is unknown or the problem cannot be.
+/// Returns the tile of the request, or the program's default; nullopt where the request has none and the algorithm is unknown or
+/// the problem cannot be.
 std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 
 /// A callback that gets the progress, 0..1, from time to time; returning false cancels.

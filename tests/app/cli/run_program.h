@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "app/cli/run_cli.h"
+#include "app/ui/language.h"
 #include "app/window.h"
 
 namespace tilescope {
@@ -35,7 +36,8 @@ inline RunOutcome run_program(std::vector<std::string> arguments, std::FILE* out
   std::FILE* err = std::tmpfile();
   REQUIRE(err != nullptr);
   RunOutcome outcome;
-  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err, {&run_window, &render_picture, &export_steps});
+  outcome.code = run_cli(static_cast<int>(arguments.size()), argv.data(), out, err,
+                         {&run_window, &render_picture, &export_steps, &in_language_of_window});
   outcome.err = drained(err);
   return outcome;
 }

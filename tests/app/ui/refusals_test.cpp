@@ -10,7 +10,6 @@
 
 #include <doctest/doctest.h>
 
-#include "app/cli/command_words.h"
 #include "app/model/assets.h"
 #include "app/model/deck.h"
 #include "app/model/state_file.h"
@@ -25,6 +24,7 @@
 #include "sim/masks/captured_table.h"
 #include "sim/masks/mask.h"
 #include "sim/masks/mask_choice.h"
+#include "tests/app/cli/run_program.h"
 #include "tests/app/model/opened_session.h"
 
 using namespace tilescope;
@@ -240,10 +240,13 @@ TEST_CASE("refusals in Korean: the session refuses in the window's language") {
 }
 
 TEST_CASE("refusals in Korean: an export answers in the language of the window that asked for it, the command line in English") {
-  const Sentence sentence = refused(write_file("", "text"));
-  CHECK(words_for_caller(sentence) == "cannot write: the file name is empty");
+  const auto refusal = [] { return run_program({"simulate", "--preset", "causall"}).err; };
+  const std::string english = refusal();
+  CHECK(english.find("unknown name 'causall'") != std::string::npos);
   ::setenv("TILESCOPE_LANGUAGE", "ko", 1);
-  CHECK(is_korean(words_for_caller(sentence)));
+  const std::string korean = refusal();
   ::unsetenv("TILESCOPE_LANGUAGE");
-  CHECK(words_for_caller(sentence) == "cannot write: the file name is empty");
+  CHECK(korean.find("causall") != std::string::npos);
+  CHECK(is_korean(korean));
+  CHECK(refusal() == english);
 }
