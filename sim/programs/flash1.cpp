@@ -148,7 +148,7 @@ class Flash1 final : public TileProgram {
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
-    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
+    if (!plan_.rows_are_whole(tensors::q) || !planes_are_alike(problem_)) return std::nullopt;
     return plan_.place(block, {0, problem_.seq_q}, plan_.place_in_sector(block, 0));
   }
 

@@ -8,6 +8,7 @@
 
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
@@ -293,6 +294,12 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
   for (int round = 0; round < rounds(40); ++round) {
     AttentionProblem problem = small_problem(random, round % 2 == 0);
     if (round % 3 != 0) problem.head_dim = 16 * (1 + problem.head_dim / 16);
+    if (round % 4 == 1) {
+      problem.causal = false;
+      problem.seq_q = 8 * (1 + problem.seq_q / 8);  // numbers of rows fill sectors, so that planes may have one shape
+      const char* const by_plane[] = {"h == b", "q >= kv + 7 * h", "(q + kv) % 3 == (h + b) % 3", "kv < 16 * (h + 1)"};
+      REQUIRE(settle_masks({.masks = {by_plane[round / 4 % 4]}}, problem));
+    }
     for (const ProgramInfo& info : program_table()) {
       const auto program =
           info.make(problem, {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)}, h200_gpu());
@@ -315,7 +322,7 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
             const Operation &x = first.operations[i], &y = second.operations[i];
             // From the block's own planes on either side, and along its axis from its first row.
             const auto plane_from = [&](const Operation& op, const BlockOperations& block) {
-              if (op.tile.tensor.means(Meaning::table)) return op.tile.plane - mask_plane_of(problem, block.domain.plane);
+              if (op.tile.tensor->planes == Planes::mask) return op.tile.plane - mask_plane_of(problem, block.domain.plane);
               const std::int64_t group = problem.heads / problem.kv_heads, own = block.domain.plane;
               const bool by_keys = block.domain.axis == Axis::key, of_keys = op.tile.tensor->planes == Planes::key;
               if (by_keys == of_keys) return op.tile.plane - own;
