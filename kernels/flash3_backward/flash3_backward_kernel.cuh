@@ -1,0 +1,391 @@
+// Device code of flash3_backward's second launch: a block owns 128 keys, two groups of 64, and a producer brings the query tiles.
+//
+//   S and dP are computed transposed, S^T = K Q^T and dP^T = V dO^T, so that P^T and dS^T leave the tensor cores as left operands of
+//   dV += P^T dO and dK += dS^T Q. Only dS goes through shared memory: dQ = dS K needs it the other way round, from both groups.
+//
+//     shared     K, V [2 groups][64,d]   Q, dO rings [2][Br,d]   dS ring [2][2 groups][Br,64]   L, D [2][Br]
+//     registers  dK, dV [64,d] fp32   S^T, then dP^T [64,Br] fp32   P^T, dS^T [64,Br] 16-bit   dQ [64,64] fp32
+//
+//   A group's step. dQ comes one step late, so that a group need not wait for the other in the middle of a step:
+//
+//     tensor cores   S(i)   dQ(i-1)        dP(i)   dV(i)        dK(i)   S(i+1) …
+//     the others            P(i)   add dQ(i-1)     dS(i) to shared
+#pragma once
+
+#include "kernels/common/hopper_attention.cuh"
+#include "kernels/common/key_gradients.cuh"
+#include "kernels/flash3_backward/flash3_backward_arguments.h"
+
+namespace tilescope::device {
+
+/// Compile-time parameters of one build.
+template <class Element, int dim, bool is_causal>
+struct Flash3BackwardShape {
+  using T = Element;
+  static constexpr int d = dim, br = d == 64 ? 128 : 64, groups = 2, bc = 64 * groups, stages = 2;
+  static constexpr bool causal = is_causal;
+  static constexpr int threads = 128 * (groups + 1), consumer_warps = 4 * groups;
+  static constexpr int consumer_registers = 240, producer_registers = 24;
+  static constexpr int group_panel_bytes = 64 * panel_row_bytes, q_panel_bytes = br * panel_row_bytes;
+  static constexpr int group_bytes = d / 64 * group_panel_bytes, kv_bytes = groups * group_bytes, q_bytes = d / 64 * q_panel_bytes;
+  static constexpr int pair_bytes = groups * q_panel_bytes, stat_bytes = 2 * br * 4;
+  static constexpr int v_at = kv_bytes, q_at = 2 * kv_bytes, d_o_at = q_at + stages * q_bytes, d_s_at = d_o_at + stages * q_bytes;
+  static constexpr int stats_at = d_s_at + stages * pair_bytes, barriers_at = stats_at + stages * stat_bytes;
+  static constexpr int shared_bytes = barriers_at + 8 * (2 + 4 * stages);
+  static_assert(d == 64 || d == 128);
+};
+
+/// Addresses of the tiles and barriers in shared memory.
+template <class Shape>
+struct Flash3BackwardMemory {
+  std::uint32_t start;
+
+  __device__ __forceinline__ std::uint32_t k() const { return start; }
+  __device__ __forceinline__ std::uint32_t v() const { return start + Shape::v_at; }
+  __device__ __forceinline__ std::uint32_t q(int stage) const { return start + Shape::q_at + stage * Shape::q_bytes; }
+  __device__ __forceinline__ std::uint32_t d_o(int stage) const { return start + Shape::d_o_at + stage * Shape::q_bytes; }
+  __device__ __forceinline__ std::uint32_t d_s(int stage) const { return start + Shape::d_s_at + stage * Shape::pair_bytes; }
+  __device__ __forceinline__ std::uint32_t stats(int stage) const { return start + Shape::stats_at + stage * Shape::stat_bytes; }
+  __device__ __forceinline__ std::uint32_t k_full() const { return start + Shape::barriers_at; }
+  __device__ __forceinline__ std::uint32_t v_full() const { return k_full() + 8; }
+  __device__ __forceinline__ std::uint32_t q_full(int stage) const { return k_full() + 16 + 8 * stage; }
+  __device__ __forceinline__ std::uint32_t d_o_full(int stage) const { return q_full(Shape::stages + stage); }
+  __device__ __forceinline__ std::uint32_t empty(int stage) const { return q_full(2 * Shape::stages + stage); }
+  __device__ __forceinline__ std::uint32_t d_s_full(int stage) const { return q_full(3 * Shape::stages + stage); }
+
+  /// Initialises the barriers; synchronises the block.
+  __device__ __forceinline__ void prepare() const {
+    if (threadIdx.x == 0) {
+      barrier_start(k_full(), 1);
+      barrier_start(v_full(), 1);
+      for (int i = 0; i < Shape::stages; ++i) {
+        barrier_start(q_full(i), 3);  // the copy of Q, L and D
+        barrier_start(d_o_full(i), 1);
+        barrier_start(empty(i), Shape::consumer_warps);
+        barrier_start(d_s_full(i), Shape::consumer_warps);
+      }
+      barriers_ready();
+    }
+    __syncthreads();
+  }
+};
+
+/// Walks over the query tiles that pass by, head by head.
+template <class Shape>
+struct QueryWalk {
+  const QueryVisits<Shape> visits;
+  int tile, plane;
+
+  __device__ __forceinline__ QueryWalk(const GradientArguments& arguments, int first_key)
+      : visits(arguments, first_key), tile(visits.first_tile), plane(static_cast<int>(key_plane(arguments)) * visits.group) {}
+  __device__ __forceinline__ void next() {
+    if (++tile == visits.tiles) tile = visits.first_tile, ++plane;
+  }
+};
+
+/// The three warps of the producer group that work.
+template <class Shape>
+struct Flash3BackwardProducer {
+  const Flash3BackwardArguments& arguments;
+  const Flash3BackwardMemory<Shape>& memory;
+
+  /// Copies K and V once, then every Q and dO. One thread.
+  __device__ __forceinline__ void copy_tiles(int first_key) const {
+    const auto kv_plane = static_cast<int>(key_plane(arguments.tensors));
+    barrier_arrive_expecting(memory.k_full(), Shape::kv_bytes);
+    for (int g = 0; g < Shape::groups; ++g)
+      load_box(memory.k() + g * Shape::group_bytes, &arguments.k, memory.k_full(), first_key + 64 * g, kv_plane);
+    QueryWalk<Shape> walk(arguments.tensors, first_key);
+    RingPlace<Shape::stages> place;
+#pragma unroll 1
+    for (int left = walk.visits.count(); left > 0; --left, walk.next(), place.next()) {
+      barrier_wait(memory.empty(place.stage), place.parity ^ 1);
+      const std::uint32_t q_full = memory.q_full(place.stage), d_o_full = memory.d_o_full(place.stage);
+      barrier_arrive_expecting(q_full, Shape::q_bytes);
+      load_box(memory.q(place.stage), &arguments.q, q_full, walk.tile * Shape::br, walk.plane);
+      if (left == walk.visits.count()) {
+        barrier_arrive_expecting(memory.v_full(), Shape::kv_bytes);
+        for (int g = 0; g < Shape::groups; ++g)
+          load_box(memory.v() + g * Shape::group_bytes, &arguments.v, memory.v_full(), first_key + 64 * g, kv_plane);
+      }
+      barrier_arrive_expecting(d_o_full, Shape::q_bytes);
+      load_box(memory.d_o(place.stage), &arguments.d_o, d_o_full, walk.tile * Shape::br, walk.plane);
+    }
+  }
+
+  /// Brings L in powers of two, or D. A row that sees no key, or does not exist, gets L = +inf, so that its P is 0. One warp each.
+  template <bool dots>
+  __device__ __forceinline__ void copy_stats(int first_key) const {
+    const GradientArguments& a = arguments.tensors;
+    const int lane = threadIdx.x & 31;
+    QueryWalk<Shape> walk(a, first_key);
+    RingPlace<Shape::stages> place;
+#pragma unroll 1
+    for (int left = walk.visits.count(); left > 0; --left, walk.next(), place.next()) {
+      barrier_wait(memory.empty(place.stage), place.parity ^ 1);
+      const int first_row = walk.tile * Shape::br, rows = a.seq_q - first_row;
+      const float* const from = (dots ? a.delta : a.lse) + static_cast<std::int64_t>(walk.plane) * a.seq_q + first_row;
+      float x[Shape::br / 32];
+#pragma unroll
+      for (int i = 0; i < Shape::br / 32; ++i) {
+        x[i] = dots ? 0.f : minus_infinity();
+        if (lane + 32 * i < rows) x[i] = __ldcg(from + lane + 32 * i);
+      }
+#pragma unroll
+      for (int i = 0; i < Shape::br / 32; ++i)
+        store_shared(memory.stats(place.stage) + ((dots ? Shape::br : 0) + lane + 32 * i) * 4,
+                     dots ? x[i] : x[i] == minus_infinity() ? -x[i] : x[i] * log2_e);
+      __syncwarp();
+      if (lane == 0) barrier_arrive(memory.q_full(place.stage));
+    }
+  }
+};
+
+/// One group of 64 keys.
+template <class Shape>
+struct GradientGroup {
+  using T = typename Shape::T;
+  static constexpr int d = Shape::d, br = Shape::br;
+
+  const Flash3BackwardArguments& arguments;
+  const Flash3BackwardMemory<Shape>& memory;
+  const int first_key, group, warp, lane;
+  const float scale_log2;
+  QueryWalk<Shape> walk;
+  RingPlace<Shape::stages> place{};
+  float dk[d / 2], dv[d / 2];
+  std::uint32_t p[br / 4], ds[br / 4];
+
+  __device__ __forceinline__ GradientGroup(const Flash3BackwardArguments& kernel_arguments, const Flash3BackwardMemory<Shape>& shared,
+                                           int block_first_key, int group_index)
+      : arguments(kernel_arguments),
+        memory(shared),
+        first_key(block_first_key),
+        group(group_index),
+        warp(__shfl_sync(0xffffffffu, threadIdx.x / 32 & 3, 0)),
+        lane(threadIdx.x & 31),
+        scale_log2(arguments.tensors.scale * log2_e),
+        walk(arguments.tensors, first_key) {
+#pragma unroll
+    for (int i = 0; i < d / 2; ++i) dk[i] = dv[i] = 0.f;
+  }
+
+  // --- products; each starts and commits ---
+
+  /// Starts sums = A B^T: A is a group's 64 rows of K or V, B a tile of Q or dO.
+  __device__ __forceinline__ void start_pair(float (&sums)[br / 2], std::uint32_t keys, std::uint32_t queries) const {
+    const std::uint64_t a = wgmma_descriptor(keys + group * Shape::group_bytes, 16), b = wgmma_descriptor(queries, 16);
+    wgmma_fence();
+    Wgmma<T, br>::start(sums, a, b);
+#pragma unroll
+    for (int step = 1; step < d / 16; ++step) {
+      const int panel = step / 4, along = step % 4 * 2;  // a step is 16 elements, 32 bytes; descriptors count 16 bytes
+      Wgmma<T, br>::template shared<false>(sums, a + (panel * (Shape::group_panel_bytes >> 4) + along),
+                                           b + (panel * (Shape::q_panel_bytes >> 4) + along));
+    }
+    wgmma_commit();
+  }
+  /// Starts sums += left B: left is P^T or dS^T in registers, B a tile of dO or Q.
+  __device__ __forceinline__ void start_keys(float (&sums)[d / 2], const std::uint32_t (&left)[br / 4], std::uint32_t queries) const {
+    const std::uint64_t b = wgmma_descriptor(queries, Shape::q_panel_bytes);
+    wgmma_fence();
+#pragma unroll
+    for (int slice = 0; slice < br / 16; ++slice)
+      Wgmma<T, d>::registers(sums, left + 4 * slice, b + slice * (16 * panel_row_bytes >> 4));
+    wgmma_commit();
+  }
+  /// Starts the group's part of dQ = dS K: 64 columns (d 128) or 64 rows (d 64).
+  __device__ __forceinline__ void start_queries(float (&dq)[32], int stage) const {
+    const std::uint64_t a = wgmma_descriptor(memory.d_s(stage) + (d == 64 ? group * Shape::group_panel_bytes : 0), 16);
+    const std::uint64_t b = wgmma_descriptor(memory.k() + (d == 128 ? group * Shape::group_panel_bytes : 0), 16);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < Shape::bc / 16; ++step) {
+      const int half = step / 4, within = step % 4;
+      const std::uint64_t left = a + (half * (Shape::q_panel_bytes >> 4) + within * 2);
+      const std::uint64_t right = b + (half * (Shape::group_bytes >> 4) + within * (16 * panel_row_bytes >> 4));
+      if (step == 0)
+        Wgmma<T, 64>::start_transposed(dq, left, right);
+      else
+        Wgmma<T, 64>::add_transposed(dq, left, right);
+    }
+    wgmma_commit();
+  }
+
+  // --- the work between them ---
+
+  /// Sets S^T to -inf where the query does not see the key.
+  __device__ __forceinline__ void mask(float (&s)[br / 2]) const {
+    const int keys = arguments.tensors.seq_kv - first_key;
+    const int diagonal = walk.tile * br + arguments.tensors.seq_kv - arguments.tensors.seq_q - first_key;
+    if (keys >= Shape::bc && !(Shape::causal && diagonal < Shape::bc - 1)) return;
+    int first_query[2];  // that sees the lane's key
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int key = group * 64 + warp * 16 + half * 8 + lane / 4;
+      first_query[half] = key >= keys ? br : Shape::causal ? key - diagonal - 2 * (lane & 3) : -br;
+    }
+#pragma unroll
+    for (int i = 0; i < br / 2; ++i)
+      if (i / 4 * 8 + (i & 1) < first_query[i / 2 & 1]) s[i] = minus_infinity();
+  }
+  /// Turns S^T into P^T, and rounds it to p.
+  __device__ __forceinline__ void weigh(float (&s)[br / 2]) {
+    const std::uint32_t stats = memory.stats(place.stage) + 2 * (lane & 3) * 4;
+#pragma unroll
+    for (int t = 0; t < br / 8; ++t) {
+      const float2 offset = load_two(stats + t * 32);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) s[4 * t + i] = exp2_fast(s[4 * t + i] * scale_log2 - (i & 1 ? offset.y : offset.x));
+#pragma unroll
+      for (int i = 0; i < 2; ++i) p[2 * t + i] = pack<T>(s[4 * t + 2 * i], s[4 * t + 2 * i + 1]);
+    }
+  }
+  /// Rounds dS^T = P^T (dP^T - D) to ds, and writes it to shared memory with queries as rows.
+  __device__ __forceinline__ void differentiate(const float (&dp)[br / 2]) {
+    const std::uint32_t stats = memory.stats(place.stage) + (br + 2 * (lane & 3)) * 4;
+    const int row = (lane >> 4) * 8 + (lane & 7), chunk = warp * 2 + (lane >> 3 & 1);
+    const std::uint32_t to =
+        memory.d_s(place.stage) + group * Shape::q_panel_bytes + row * panel_row_bytes + ((chunk ^ (row & 7)) << 4);
+#pragma unroll
+    for (int t = 0; t < br / 8; ++t) {
+      const float2 dot = load_two(stats + t * 32);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float2 own = unpack<T>(p[2 * t + i]);
+        ds[2 * t + i] = pack<T>(own.x * (dp[4 * t + 2 * i] - dot.x), own.y * (dp[4 * t + 2 * i + 1] - dot.y));
+      }
+      if (t & 1)
+        store_matrices_transposed(to + t / 2 * 16 * panel_row_bytes, ds[2 * t - 2], ds[2 * t - 1], ds[2 * t], ds[2 * t + 1]);
+    }
+    shared_writes_visible_to_async();
+    release(memory.d_s_full(place.stage));
+  }
+  /// Adds dQ of a query tile to its rows of dQ_acc.
+  __device__ __forceinline__ void add_queries(const float (&dq)[32], int plane, int first_row) const {
+    const int row = first_row + (d == 64 ? group * 64 : 0) + warp * 16 + lane / 4, rows = arguments.tensors.seq_q - row;
+    float* const to = arguments.tensors.dq_acc + (static_cast<std::int64_t>(plane) * arguments.tensors.seq_q + row) * d +
+                      (d == 128 ? group * 64 : 0) + (lane & 3) * 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (half * 8 < rows)
+#pragma unroll
+        for (int g = 0; g < 4; ++g) {
+          const float* const x = dq + 8 * g + 2 * half;
+          add_in_memory(to + half * 8 * d + g * 16, x[0], x[1], x[4], x[5]);
+        }
+  }
+  /// Announces that this warp is done.
+  __device__ __forceinline__ void release(std::uint32_t barrier) const {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(barrier);
+  }
+
+  /// Makes P^T of the walk's query tile from its S^T.
+  __device__ __forceinline__ void finish_scores(float (&s)[br / 2]) {
+    pin(s);
+    mask(s);
+    weigh(s);
+  }
+  /// Takes one query tile, from P^T on, and makes the next P^T unless it is the last.
+  template <bool last>
+  __device__ __forceinline__ void step() {
+    float s[br / 2], dp[br / 2], dq[32];
+    barrier_wait(memory.d_o_full(place.stage), place.parity);
+    start_pair(dp, memory.v(), memory.d_o(place.stage));
+    start_keys(dv, p, memory.d_o(place.stage));
+    wgmma_wait<1>();
+    pin(dp);
+    differentiate(dp);
+    start_keys(dk, ds, memory.q(place.stage));
+    const RingPlace<Shape::stages> now = place;
+    const int first_row = walk.tile * br, plane = walk.plane;
+    walk.next();
+    place.next();
+    if constexpr (!last) {
+      barrier_wait(memory.q_full(place.stage), place.parity);
+      start_pair(s, memory.k(), memory.q(place.stage));
+    }
+    wgmma_wait<last ? 0 : 1>();  // dV and dK
+    pin(dv), pin(dk), pin(p), pin(ds);
+    release(memory.empty(now.stage));
+    barrier_wait(memory.d_s_full(now.stage), now.parity);
+    start_queries(dq, now.stage);
+    if constexpr (!last) {
+      wgmma_wait<1>();
+      finish_scores(s);
+    } else {
+      stage(memory.v(), dv, 1.f);
+    }
+    wgmma_wait<0>();
+    pin(dq);
+    add_queries(dq, plane, first_row);
+  }
+
+  /// Computes the gradients of the group's keys.
+  __device__ __forceinline__ void run() {
+    {
+      float s[br / 2];
+      barrier_wait(memory.k_full(), 0);
+      barrier_wait(memory.q_full(0), 0);
+      start_pair(s, memory.k(), memory.q(0));
+      wgmma_wait<0>();
+      finish_scores(s);
+    }
+    barrier_wait(memory.v_full(), 0);
+#pragma unroll 1
+    for (int left = walk.visits.count(); left > 1; --left) step<false>();
+    step<true>();
+    named_sync(1, 128 * Shape::groups);  // now nobody reads K any more
+    stage(memory.k(), dk, arguments.tensors.scale);
+    shared_writes_visible_to_async();
+    if (group == 0)
+      named_sync(2, 128);
+    else
+      named_sync(3, 128);
+    const int key = first_key + 64 * group;
+    if ((threadIdx.x & 127) == 0 && key < arguments.tensors.seq_kv) {
+      const auto kv_plane = static_cast<int>(key_plane(arguments.tensors));
+      store_box(&arguments.dv, memory.v() + group * Shape::group_bytes, key, kv_plane);
+      store_box(&arguments.dk, memory.k() + group * Shape::group_bytes, key, kv_plane);
+      stores_have_read();
+    }
+  }
+  /// Rounds the sums of a gradient to the group's shared tile.
+  __device__ __forceinline__ void stage(std::uint32_t tile, const float (&sums)[d / 2], float scale) const {
+    const int row = warp * 16 + (lane & 15), chunk = lane / 16;
+#pragma unroll
+    for (int n = 0; n < d / 8; n += 2) {
+      const float* const x = sums + n * 4;
+      store_matrices(tile + group * Shape::group_bytes + n / 8 * Shape::group_panel_bytes + row * panel_row_bytes +
+                         (((n % 8 + chunk) ^ (row & 7)) << 4),
+                     pack<T>(x[0] * scale, x[1] * scale), pack<T>(x[2] * scale, x[3] * scale), pack<T>(x[4] * scale, x[5] * scale),
+                     pack<T>(x[6] * scale, x[7] * scale));
+    }
+  }
+};
+
+/// Grid: key tiles, key heads, batch. With a causal mask the first tile of a head has the most work, so it comes first.
+template <class Shape>
+__global__ __launch_bounds__(Shape::threads, 1) void flash3_backward_kernel(const __grid_constant__ Flash3BackwardArguments arguments) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) char shared[];
+  const Flash3BackwardMemory<Shape> memory{shared_address(shared)};
+  memory.prepare();
+  const int first_key = block_x() * Shape::bc;
+  const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+  if (warpgroup == 0) {
+    give_registers<Shape::producer_registers>();
+    const Flash3BackwardProducer<Shape> producer{arguments, memory};
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+    if (threadIdx.x == 0) producer.copy_tiles(first_key);
+    if (warp == 1) producer.template copy_stats<false>(first_key);
+    if (warp == 2) producer.template copy_stats<true>(first_key);
+  } else {
+    take_registers<Shape::consumer_registers>();
+    GradientGroup<Shape>(arguments, memory, first_key, warpgroup - 1).run();
+  }
+#endif
+}
+
+}  // namespace tilescope::device
