@@ -45,6 +45,12 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, std::uint32_t 
 __device__ __forceinline__ void stores_have_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
+/// Starts the addition of floats to global memory, in the L2. `bytes` is a multiple of 16.
+__device__ __forceinline__ void add_bulk(float* to, std::uint32_t shared, int bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(shared), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -60,6 +66,13 @@ __device__ __forceinline__ float load_shared(std::uint32_t address) {
   float value;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
+}
+
+__device__ __forceinline__ void store_four(std::uint32_t address, const float* x) {
+  asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}
+__device__ __forceinline__ void load_four(float* x, std::uint32_t address) {
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3]) : "r"(address) : "memory");
 }
 
 // --- warpgroups ---

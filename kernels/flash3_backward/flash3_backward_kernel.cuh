@@ -28,9 +28,11 @@ struct Flash3BackwardShape {
   static constexpr int consumer_registers = 240, producer_registers = 24;
   static constexpr int group_panel_bytes = 64 * panel_row_bytes, q_panel_bytes = br * panel_row_bytes;
   static constexpr int group_bytes = d / 64 * group_panel_bytes, kv_bytes = groups * group_bytes, q_bytes = d / 64 * q_panel_bytes;
-  static constexpr int pair_bytes = groups * q_panel_bytes, stat_bytes = 2 * br * 4;
+  static constexpr int pair_bytes = groups * q_panel_bytes, sum_bytes = 16 * 64 * 4;  // of dS, of a warp's dQ
+  static constexpr int stat_pitch = br + 16, stat_bytes = 4 * stat_pitch;  // of the numbers of a quad's lane: see load_stats()
   static constexpr int v_at = kv_bytes, q_at = 2 * kv_bytes, d_o_at = q_at + stages * q_bytes, d_s_at = d_o_at + stages * q_bytes;
-  static constexpr int stats_at = d_s_at + stages * pair_bytes, barriers_at = stats_at + stages * stat_bytes;
+  static constexpr int sums_at = d_s_at + stages * pair_bytes, stats_at = sums_at + consumer_warps * sum_bytes;
+  static constexpr int barriers_at = stats_at + stages * 2 * stat_bytes;
   static constexpr int shared_bytes = barriers_at + 8 * (2 + 4 * stages);
   static_assert(d == 64 || d == 128);
 };
@@ -45,7 +47,11 @@ struct Flash3BackwardMemory {
   __device__ __forceinline__ std::uint32_t q(int stage) const { return start + Shape::q_at + stage * Shape::q_bytes; }
   __device__ __forceinline__ std::uint32_t d_o(int stage) const { return start + Shape::d_o_at + stage * Shape::q_bytes; }
   __device__ __forceinline__ std::uint32_t d_s(int stage) const { return start + Shape::d_s_at + stage * Shape::pair_bytes; }
-  __device__ __forceinline__ std::uint32_t stats(int stage) const { return start + Shape::stats_at + stage * Shape::stat_bytes; }
+  __device__ __forceinline__ std::uint32_t sums(int warp) const { return start + Shape::sums_at + warp * Shape::sum_bytes; }
+  /// L in powers of two, or D. The queries 8 j + 2 t and + 1 lie one behind the other for each t.
+  __device__ __forceinline__ std::uint32_t stats(int stage, bool dots) const {
+    return start + Shape::stats_at + (2 * stage + dots) * Shape::stat_bytes;
+  }
   __device__ __forceinline__ std::uint32_t k_full() const { return start + Shape::barriers_at; }
   __device__ __forceinline__ std::uint32_t v_full() const { return k_full() + 8; }
   __device__ __forceinline__ std::uint32_t q_full(int stage) const { return k_full() + 16 + 8 * stage; }
@@ -70,16 +76,20 @@ struct Flash3BackwardMemory {
   }
 };
 
-/// Walks over the query tiles that pass by, head by head.
+/// Walks over the query tiles that pass by, head by head. What they have in common is computed again at each step, so that no register
+/// holds it.
 template <class Shape>
 struct QueryWalk {
-  const QueryVisits<Shape> visits;
   int tile, plane;
 
-  __device__ __forceinline__ QueryWalk(const GradientArguments& arguments, int first_key)
-      : visits(arguments, first_key), tile(visits.first_tile), plane(static_cast<int>(key_plane(arguments)) * visits.group) {}
-  __device__ __forceinline__ void next() {
-    if (++tile == visits.tiles) tile = visits.first_tile, ++plane;
+  static __device__ __forceinline__ QueryVisits<Shape> visits(const GradientArguments& arguments) {
+    return QueryVisits<Shape>(arguments, block_x() * Shape::bc);
+  }
+  __device__ __forceinline__ explicit QueryWalk(const GradientArguments& arguments)
+      : tile(visits(arguments).first_tile), plane(static_cast<int>(key_plane(arguments)) * visits(arguments).group) {}
+  __device__ __forceinline__ void next(const GradientArguments& arguments) {
+    const QueryVisits<Shape> all = visits(arguments);
+    if (++tile == all.tiles) tile = all.first_tile, ++plane;
   }
 };
 
@@ -90,20 +100,22 @@ struct Flash3BackwardProducer {
   const Flash3BackwardMemory<Shape>& memory;
 
   /// Copies K and V once, then every Q and dO. One thread.
-  __device__ __forceinline__ void copy_tiles(int first_key) const {
+  __device__ __forceinline__ void copy_tiles() const {
+    const int first_key = block_x() * Shape::bc;
     const auto kv_plane = static_cast<int>(key_plane(arguments.tensors));
     barrier_arrive_expecting(memory.k_full(), Shape::kv_bytes);
     for (int g = 0; g < Shape::groups; ++g)
       load_box(memory.k() + g * Shape::group_bytes, &arguments.k, memory.k_full(), first_key + 64 * g, kv_plane);
-    QueryWalk<Shape> walk(arguments.tensors, first_key);
+    QueryWalk<Shape> walk(arguments.tensors);
     RingPlace<Shape::stages> place;
+    const int count = walk.visits(arguments.tensors).count();
 #pragma unroll 1
-    for (int left = walk.visits.count(); left > 0; --left, walk.next(), place.next()) {
+    for (int left = count; left > 0; --left, walk.next(arguments.tensors), place.next()) {
       barrier_wait(memory.empty(place.stage), place.parity ^ 1);
       const std::uint32_t q_full = memory.q_full(place.stage), d_o_full = memory.d_o_full(place.stage);
       barrier_arrive_expecting(q_full, Shape::q_bytes);
       load_box(memory.q(place.stage), &arguments.q, q_full, walk.tile * Shape::br, walk.plane);
-      if (left == walk.visits.count()) {
+      if (left == count) {
         barrier_arrive_expecting(memory.v_full(), Shape::kv_bytes);
         for (int g = 0; g < Shape::groups; ++g)
           load_box(memory.v() + g * Shape::group_bytes, &arguments.v, memory.v_full(), first_key + 64 * g, kv_plane);
@@ -115,13 +127,13 @@ struct Flash3BackwardProducer {
 
   /// Brings L in powers of two, or D. A row that sees no key, or does not exist, gets L = +inf, so that its P is 0. One warp each.
   template <bool dots>
-  __device__ __forceinline__ void copy_stats(int first_key) const {
+  __device__ __forceinline__ void copy_stats() const {
     const GradientArguments& a = arguments.tensors;
     const int lane = threadIdx.x & 31;
-    QueryWalk<Shape> walk(a, first_key);
+    QueryWalk<Shape> walk(a);
     RingPlace<Shape::stages> place;
 #pragma unroll 1
-    for (int left = walk.visits.count(); left > 0; --left, walk.next(), place.next()) {
+    for (int left = walk.visits(a).count(); left > 0; --left, walk.next(a), place.next()) {
       barrier_wait(memory.empty(place.stage), place.parity ^ 1);
       const int first_row = walk.tile * Shape::br, rows = a.seq_q - first_row;
       const float* const from = (dots ? a.delta : a.lse) + static_cast<std::int64_t>(walk.plane) * a.seq_q + first_row;
@@ -133,12 +145,17 @@ struct Flash3BackwardProducer {
       }
 #pragma unroll
       for (int i = 0; i < Shape::br / 32; ++i)
-        store_shared(memory.stats(place.stage) + ((dots ? Shape::br : 0) + lane + 32 * i) * 4,
+        store_shared(memory.stats(place.stage, dots) + (lane >> 1 & 3) * Shape::stat_pitch + ((lane / 8 + 4 * i) * 2 + (lane & 1)) * 4,
                      dots ? x[i] : x[i] == minus_infinity() ? -x[i] : x[i] * log2_e);
       __syncwarp();
       if (lane == 0) barrier_arrive(memory.q_full(place.stage));
     }
   }
+};
+
+/// The query tile whose dQ waits to be added.
+struct AddedTile {
+  int plane, first_row;
 };
 
 /// One group of 64 keys.
@@ -149,7 +166,7 @@ struct GradientGroup {
 
   const Flash3BackwardArguments& arguments;
   const Flash3BackwardMemory<Shape>& memory;
-  const int first_key, group, warp, lane;
+  const int group, warp, lane;
   const float scale_log2;
   QueryWalk<Shape> walk;
   RingPlace<Shape::stages> place{};
@@ -157,15 +174,14 @@ struct GradientGroup {
   std::uint32_t p[br / 4], ds[br / 4];
 
   __device__ __forceinline__ GradientGroup(const Flash3BackwardArguments& kernel_arguments, const Flash3BackwardMemory<Shape>& shared,
-                                           int block_first_key, int group_index)
+                                           int group_index)
       : arguments(kernel_arguments),
         memory(shared),
-        first_key(block_first_key),
         group(group_index),
         warp(__shfl_sync(0xffffffffu, threadIdx.x / 32 & 3, 0)),
         lane(threadIdx.x & 31),
         scale_log2(arguments.tensors.scale * log2_e),
-        walk(arguments.tensors, first_key) {
+        walk(arguments.tensors) {
 #pragma unroll
     for (int i = 0; i < d / 2; ++i) dk[i] = dv[i] = 0.f;
   }
@@ -216,6 +232,7 @@ struct GradientGroup {
 
   /// Sets S^T to -inf where the query does not see the key.
   __device__ __forceinline__ void mask(float (&s)[br / 2]) const {
+    const int first_key = block_x() * Shape::bc;
     const int keys = arguments.tensors.seq_kv - first_key;
     const int diagonal = walk.tile * br + arguments.tensors.seq_kv - arguments.tensors.seq_q - first_key;
     if (keys >= Shape::bc && !(Shape::causal && diagonal < Shape::bc - 1)) return;
@@ -229,51 +246,71 @@ struct GradientGroup {
     for (int i = 0; i < br / 2; ++i)
       if (i / 4 * 8 + (i & 1) < first_query[i / 2 & 1]) s[i] = minus_infinity();
   }
+  /// Loads L or D of the lane's queries. Other work passes before they arrive.
+  __device__ __forceinline__ void load_stats(float (&x)[br / 4], bool dots) const {
+    const std::uint32_t stats = memory.stats(place.stage, dots) + (lane & 3) * Shape::stat_pitch;
+#pragma unroll
+    for (int i = 0; i < br / 4; i += 4) load_four(x + i, stats + i * 4);
+  }
   /// Turns S^T into P^T, and rounds it to p.
-  __device__ __forceinline__ void weigh(float (&s)[br / 2]) {
-    const std::uint32_t stats = memory.stats(place.stage) + 2 * (lane & 3) * 4;
+  __device__ __forceinline__ void weigh(float (&s)[br / 2], const float (&offset)[br / 4]) {
 #pragma unroll
     for (int t = 0; t < br / 8; ++t) {
-      const float2 offset = load_two(stats + t * 32);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) s[4 * t + i] = exp2_fast(s[4 * t + i] * scale_log2 - (i & 1 ? offset.y : offset.x));
+      for (int i = 0; i < 4; ++i) s[4 * t + i] = exp2_fast(s[4 * t + i] * scale_log2 - offset[2 * t + (i & 1)]);
 #pragma unroll
       for (int i = 0; i < 2; ++i) p[2 * t + i] = pack<T>(s[4 * t + 2 * i], s[4 * t + 2 * i + 1]);
     }
   }
   /// Rounds dS^T = P^T (dP^T - D) to ds, and writes it to shared memory with queries as rows.
-  __device__ __forceinline__ void differentiate(const float (&dp)[br / 2]) {
-    const std::uint32_t stats = memory.stats(place.stage) + (br + 2 * (lane & 3)) * 4;
+  __device__ __forceinline__ void differentiate(const float (&dp)[br / 2], const float (&dot)[br / 4]) {
     const int row = (lane >> 4) * 8 + (lane & 7), chunk = warp * 2 + (lane >> 3 & 1);
     const std::uint32_t to =
         memory.d_s(place.stage) + group * Shape::q_panel_bytes + row * panel_row_bytes + ((chunk ^ (row & 7)) << 4);
 #pragma unroll
     for (int t = 0; t < br / 8; ++t) {
-      const float2 dot = load_two(stats + t * 32);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const float2 own = unpack<T>(p[2 * t + i]);
-        ds[2 * t + i] = pack<T>(own.x * (dp[4 * t + 2 * i] - dot.x), own.y * (dp[4 * t + 2 * i + 1] - dot.y));
+        ds[2 * t + i] = pack<T>(own.x * (dp[4 * t + 2 * i] - dot[2 * t]), own.y * (dp[4 * t + 2 * i + 1] - dot[2 * t + 1]));
       }
       if (t & 1)
         store_matrices_transposed(to + t / 2 * 16 * panel_row_bytes, ds[2 * t - 2], ds[2 * t - 1], ds[2 * t], ds[2 * t + 1]);
     }
-    shared_writes_visible_to_async();
-    release(memory.d_s_full(place.stage));
   }
-  /// Adds dQ of a query tile to its rows of dQ_acc.
-  __device__ __forceinline__ void add_queries(const float (&dq)[32], int plane, int first_row) const {
-    const int row = first_row + (d == 64 ? group * 64 : 0) + warp * 16 + lane / 4, rows = arguments.tensors.seq_q - row;
-    float* const to = arguments.tensors.dq_acc + (static_cast<std::int64_t>(plane) * arguments.tensors.seq_q + row) * d +
-                      (d == 128 ? group * 64 : 0) + (lane & 3) * 4;
+  /// Puts the warp's dQ of 16 rows into its shared memory, from which add_queries() adds them. Rows of a strip that is not whole are
+  /// added at once.
+  __device__ __forceinline__ void put_queries(const float (&dq)[32], const AddedTile& tile) const {
+    const int row = first_query(tile), rows = arguments.tensors.seq_q - row;
+    if (rows >= 16) {
+      if (lane == 0) stores_have_read();
+      __syncwarp();
+      const std::uint32_t to = memory.sums(group * 4 + warp) + lane * 16;
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
-      if (half * 8 < rows)
+      for (int t = 0; t < 8; ++t) store_four(to + t * 512, dq + 4 * t);
+    } else if (rows > 0) {
+      float* const to = sums_of(tile) + lane / 4 * d + (d == 128 ? group * 64 : 0) + 2 * (lane & 3);
 #pragma unroll
-        for (int g = 0; g < 4; ++g) {
-          const float* const x = dq + 8 * g + 2 * half;
-          add_in_memory(to + half * 8 * d + g * 16, x[0], x[1], x[4], x[5]);
-        }
+      for (int t = 0; t < 8; ++t) {
+        if (lane / 4 < rows) add_in_memory(to + t * 8, dq[4 * t], dq[4 * t + 1]);
+        if (lane / 4 + 8 < rows) add_in_memory(to + 8 * d + t * 8, dq[4 * t + 2], dq[4 * t + 3]);
+      }
+    }
+  }
+  /// Starts the addition of what put_queries() put there. One lane, after the other lanes' writes are visible to the copy engine.
+  __device__ __forceinline__ void add_queries(const AddedTile& tile) const {
+    if (arguments.tensors.seq_q - first_query(tile) < 16) return;
+#ifdef NO_ADD
+    if (tile.plane != 0x7654321) return;
+#endif
+    add_bulk(sums_of(tile) + (d == 128 ? group * 64 * 16 : 0), memory.sums(group * 4 + warp), Shape::sum_bytes);
+  }
+  /// Returns the first query of the warp's strip.
+  __device__ __forceinline__ int first_query(const AddedTile& tile) const {
+    return tile.first_row + (d == 64 ? group * 64 : 0) + warp * 16;
+  }
+  __device__ __forceinline__ float* sums_of(const AddedTile& tile) const {
+    return arguments.tensors.dq_acc + (static_cast<std::int64_t>(tile.plane) * arguments.tensors.seq_q + first_query(tile)) * d;
   }
   /// Announces that this warp is done.
   __device__ __forceinline__ void release(std::uint32_t barrier) const {
@@ -281,75 +318,93 @@ struct GradientGroup {
     if (lane == 0) barrier_arrive(barrier);
   }
 
-  /// Makes P^T of the walk's query tile from its S^T.
-  __device__ __forceinline__ void finish_scores(float (&s)[br / 2]) {
+  /// Starts S^T of the walk's query tile.
+  __device__ __forceinline__ void start_scores(float (&s)[br / 2]) const {
+    barrier_wait(memory.q_full(place.stage), place.parity);
+    start_pair(s, memory.k(), memory.q(place.stage));
+  }
+  /// Makes P^T from it.
+  __device__ __forceinline__ void finish_scores(float (&s)[br / 2], const float (&offset)[br / 4]) {
     pin(s);
     mask(s);
-    weigh(s);
+    weigh(s, offset);
   }
-  /// Takes one query tile, from P^T on, and makes the next P^T unless it is the last.
+  /// Takes one query tile, from P^T on, and makes the next P^T unless it is the last. `dq` holds that of the tile before,
+  /// `added`, and then that of this one.
   template <bool last>
-  __device__ __forceinline__ void step() {
-    float s[br / 2], dp[br / 2], dq[32];
+  __device__ __forceinline__ void step(float (&dq)[32], AddedTile& added) {
+    float s[br / 2], dp[br / 2];
+    float offset[br / 4], dot[br / 4];
     barrier_wait(memory.d_o_full(place.stage), place.parity);
     start_pair(dp, memory.v(), memory.d_o(place.stage));
     start_keys(dv, p, memory.d_o(place.stage));
+    put_queries(dq, added);
+    load_stats(dot, true);
     wgmma_wait<1>();
     pin(dp);
-    differentiate(dp);
+    differentiate(dp, dot);
+    shared_writes_visible_to_async();
+    __syncwarp();
+    if (lane == 0) {
+      barrier_arrive(memory.d_s_full(place.stage));
+      add_queries(added);
+    }
     start_keys(dk, ds, memory.q(place.stage));
     const RingPlace<Shape::stages> now = place;
-    const int first_row = walk.tile * br, plane = walk.plane;
-    walk.next();
+    added = {walk.plane, walk.tile * br};
+    walk.next(arguments.tensors);
     place.next();
-    if constexpr (!last) {
-      barrier_wait(memory.q_full(place.stage), place.parity);
-      start_pair(s, memory.k(), memory.q(place.stage));
-    }
+    if constexpr (!last) start_scores(s);
     wgmma_wait<last ? 0 : 1>();  // dV and dK
     pin(dv), pin(dk), pin(p), pin(ds);
     release(memory.empty(now.stage));
+    if constexpr (!last) load_stats(offset, false);
     barrier_wait(memory.d_s_full(now.stage), now.parity);
     start_queries(dq, now.stage);
     if constexpr (!last) {
       wgmma_wait<1>();
-      finish_scores(s);
+      finish_scores(s, offset);
     } else {
       stage(memory.v(), dv, 1.f);
     }
     wgmma_wait<0>();
     pin(dq);
-    add_queries(dq, plane, first_row);
   }
 
   /// Computes the gradients of the group's keys.
   __device__ __forceinline__ void run() {
+    barrier_wait(memory.k_full(), 0);
     {
       float s[br / 2];
-      barrier_wait(memory.k_full(), 0);
-      barrier_wait(memory.q_full(0), 0);
-      start_pair(s, memory.k(), memory.q(0));
+      float offset[br / 4];
+      start_scores(s);
+      load_stats(offset, false);
       wgmma_wait<0>();
-      finish_scores(s);
+      finish_scores(s, offset);
     }
     barrier_wait(memory.v_full(), 0);
+    float dq[32];
+    AddedTile added{0, arguments.tensors.seq_q};  // past the end: nothing to add yet
 #pragma unroll 1
-    for (int left = walk.visits.count(); left > 1; --left) step<false>();
-    step<true>();
+    for (int left = walk.visits(arguments.tensors).count(); left > 1; --left) step<false>(dq, added);
+    step<true>(dq, added);
+    put_queries(dq, added);
     named_sync(1, 128 * Shape::groups);  // now nobody reads K any more
     stage(memory.k(), dk, arguments.tensors.scale);
     shared_writes_visible_to_async();
+    __syncwarp();
+    if (lane == 0) add_queries(added);
     if (group == 0)
       named_sync(2, 128);
     else
       named_sync(3, 128);
-    const int key = first_key + 64 * group;
+    const int key = block_x() * Shape::bc + 64 * group;
     if ((threadIdx.x & 127) == 0 && key < arguments.tensors.seq_kv) {
       const auto kv_plane = static_cast<int>(key_plane(arguments.tensors));
       store_box(&arguments.dv, memory.v() + group * Shape::group_bytes, key, kv_plane);
       store_box(&arguments.dk, memory.k() + group * Shape::group_bytes, key, kv_plane);
-      stores_have_read();
     }
+    if (lane == 0) stores_have_read();
   }
   /// Rounds the sums of a gradient to the group's shared tile.
   __device__ __forceinline__ void stage(std::uint32_t tile, const float (&sums)[d / 2], float scale) const {
@@ -372,18 +427,17 @@ __global__ __launch_bounds__(Shape::threads, 1) void flash3_backward_kernel(cons
   extern __shared__ __align__(1024) char shared[];
   const Flash3BackwardMemory<Shape> memory{shared_address(shared)};
   memory.prepare();
-  const int first_key = block_x() * Shape::bc;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
   if (warpgroup == 0) {
     give_registers<Shape::producer_registers>();
     const Flash3BackwardProducer<Shape> producer{arguments, memory};
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-    if (threadIdx.x == 0) producer.copy_tiles(first_key);
-    if (warp == 1) producer.template copy_stats<false>(first_key);
-    if (warp == 2) producer.template copy_stats<true>(first_key);
+    if (threadIdx.x == 0) producer.copy_tiles();
+    if (warp == 1) producer.template copy_stats<false>();
+    if (warp == 2) producer.template copy_stats<true>();
   } else {
     take_registers<Shape::consumer_registers>();
-    GradientGroup<Shape>(arguments, memory, first_key, warpgroup - 1).run();
+    GradientGroup<Shape>(arguments, memory, warpgroup - 1).run();
   }
 #endif
 }
