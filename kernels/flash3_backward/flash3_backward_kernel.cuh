@@ -48,7 +48,7 @@ struct Flash3BackwardMemory {
   __device__ __forceinline__ std::uint32_t d_o(int stage) const { return start + Shape::d_o_at + stage * Shape::q_bytes; }
   __device__ __forceinline__ std::uint32_t d_s(int stage) const { return start + Shape::d_s_at + stage * Shape::pair_bytes; }
   __device__ __forceinline__ std::uint32_t sums(int warp) const { return start + Shape::sums_at + warp * Shape::sum_bytes; }
-  /// L in powers of two, or D. The queries 8 j + 2 t and + 1 lie one behind the other for each t.
+  /// L in powers of two, or -D. The queries 8 j + 2 t and + 1 lie one behind the other for each t.
   __device__ __forceinline__ std::uint32_t stats(int stage, bool dots) const {
     return start + Shape::stats_at + (2 * stage + dots) * Shape::stat_bytes;
   }
@@ -125,7 +125,7 @@ struct Flash3BackwardProducer {
     }
   }
 
-  /// Brings L in powers of two, or D. A row that sees no key, or does not exist, gets L = +inf, so that its P is 0. One warp each.
+  /// Brings L in powers of two, or -D. A row that sees no key, or does not exist, gets L = +inf, so that its P is 0. One warp each.
   template <bool dots>
   __device__ __forceinline__ void copy_stats() const {
     const GradientArguments& a = arguments.tensors;
@@ -146,7 +146,7 @@ struct Flash3BackwardProducer {
 #pragma unroll
       for (int i = 0; i < Shape::br / 32; ++i)
         store_shared(memory.stats(place.stage, dots) + (lane >> 1 & 3) * Shape::stat_pitch + ((lane / 8 + 4 * i) * 2 + (lane & 1)) * 4,
-                     dots ? x[i] : x[i] == minus_infinity() ? -x[i] : x[i] * log2_e);
+                     dots ? -x[i] : x[i] == minus_infinity() ? -x[i] : x[i] * log2_e);
       __syncwarp();
       if (lane == 0) barrier_arrive(memory.q_full(place.stage));
     }
@@ -188,13 +188,14 @@ struct GradientGroup {
 
   // --- products; each starts and commits ---
 
-  /// Starts sums = A B^T: A is a group's 64 rows of K or V, B a tile of Q or dO.
+  /// Starts sums = A B^T, or sums += A B^T: A is a group's 64 rows of K or V, B a tile of Q or dO.
+  template <bool fresh>
   __device__ __forceinline__ void start_pair(float (&sums)[br / 2], std::uint32_t keys, std::uint32_t queries) const {
     const std::uint64_t a = wgmma_descriptor(keys + group * Shape::group_bytes, 16), b = wgmma_descriptor(queries, 16);
     wgmma_fence();
-    Wgmma<T, br>::start(sums, a, b);
+    if constexpr (fresh) Wgmma<T, br>::start(sums, a, b);
 #pragma unroll
-    for (int step = 1; step < d / 16; ++step) {
+    for (int step = fresh; step < d / 16; ++step) {
       const int panel = step / 4, along = step % 4 * 2;  // a step is 16 elements, 32 bytes; descriptors count 16 bytes
       Wgmma<T, br>::template shared<false>(sums, a + (panel * (Shape::group_panel_bytes >> 4) + along),
                                            b + (panel * (Shape::q_panel_bytes >> 4) + along));
@@ -246,11 +247,18 @@ struct GradientGroup {
     for (int i = 0; i < br / 2; ++i)
       if (i / 4 * 8 + (i & 1) < first_query[i / 2 & 1]) s[i] = minus_infinity();
   }
-  /// Loads L or D of the lane's queries. Other work passes before they arrive.
+  /// Loads L or -D of the lane's queries: before the products start, which leave shared memory little time for others.
   __device__ __forceinline__ void load_stats(float (&x)[br / 4], bool dots) const {
     const std::uint32_t stats = memory.stats(place.stage, dots) + (lane & 3) * Shape::stat_pitch;
 #pragma unroll
     for (int i = 0; i < br / 4; i += 4) load_four(x + i, stats + i * 4);
+  }
+  /// Lets dP^T start from -D.
+  __device__ __forceinline__ void subtract_dots(float (&dp)[br / 2]) const {
+    float minus_dots[br / 4];
+    load_stats(minus_dots, true);
+#pragma unroll
+    for (int i = 0; i < br / 2; ++i) dp[i] = minus_dots[i / 4 * 2 + (i & 1)];
   }
   /// Turns S^T into P^T, and rounds it to p.
   __device__ __forceinline__ void weigh(float (&s)[br / 2], const float (&offset)[br / 4]) {
@@ -262,8 +270,8 @@ struct GradientGroup {
       for (int i = 0; i < 2; ++i) p[2 * t + i] = pack<T>(s[4 * t + 2 * i], s[4 * t + 2 * i + 1]);
     }
   }
-  /// Rounds dS^T = P^T (dP^T - D) to ds, and writes it to shared memory with queries as rows.
-  __device__ __forceinline__ void differentiate(const float (&dp)[br / 2], const float (&dot)[br / 4]) {
+  /// Rounds dS^T = P^T dP^T to ds, and writes it to shared memory with queries as rows.
+  __device__ __forceinline__ void differentiate(const float (&dp)[br / 2]) {
     const int row = (lane >> 4) * 8 + (lane & 7), chunk = warp * 2 + (lane >> 3 & 1);
     const std::uint32_t to =
         memory.d_s(place.stage) + group * Shape::q_panel_bytes + row * panel_row_bytes + ((chunk ^ (row & 7)) << 4);
@@ -272,7 +280,7 @@ struct GradientGroup {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const float2 own = unpack<T>(p[2 * t + i]);
-        ds[2 * t + i] = pack<T>(own.x * (dp[4 * t + 2 * i] - dot[2 * t]), own.y * (dp[4 * t + 2 * i + 1] - dot[2 * t + 1]));
+        ds[2 * t + i] = pack<T>(own.x * dp[4 * t + 2 * i], own.y * dp[4 * t + 2 * i + 1]);
       }
       if (t & 1)
         store_matrices_transposed(to + t / 2 * 16 * panel_row_bytes, ds[2 * t - 2], ds[2 * t - 1], ds[2 * t], ds[2 * t + 1]);
@@ -319,9 +327,10 @@ struct GradientGroup {
   }
 
   /// Starts S^T of the walk's query tile.
-  __device__ __forceinline__ void start_scores(float (&s)[br / 2]) const {
+  __device__ __forceinline__ void start_scores(float (&s)[br / 2], float (&offset)[br / 4]) const {
     barrier_wait(memory.q_full(place.stage), place.parity);
-    start_pair(s, memory.k(), memory.q(place.stage));
+    load_stats(offset, false);
+    start_pair<true>(s, memory.k(), memory.q(place.stage));
   }
   /// Makes P^T from it.
   __device__ __forceinline__ void finish_scores(float (&s)[br / 2], const float (&offset)[br / 4]) {
@@ -333,32 +342,27 @@ struct GradientGroup {
   /// `added`, and then that of this one.
   template <bool last>
   __device__ __forceinline__ void step(float (&dq)[32], AddedTile& added) {
-    float s[br / 2], dp[br / 2];
-    float offset[br / 4], dot[br / 4];
+    float s[br / 2], dp[br / 2], offset[br / 4];
+    subtract_dots(dp);
     barrier_wait(memory.d_o_full(place.stage), place.parity);
-    start_pair(dp, memory.v(), memory.d_o(place.stage));
+    start_pair<false>(dp, memory.v(), memory.d_o(place.stage));
     start_keys(dv, p, memory.d_o(place.stage));
     put_queries(dq, added);
-    load_stats(dot, true);
     wgmma_wait<1>();
     pin(dp);
-    differentiate(dp, dot);
+    differentiate(dp);
     shared_writes_visible_to_async();
-    __syncwarp();
-    if (lane == 0) {
-      barrier_arrive(memory.d_s_full(place.stage));
-      add_queries(added);
-    }
+    release(memory.d_s_full(place.stage));
     start_keys(dk, ds, memory.q(place.stage));
+    if (lane == 0) add_queries(added);
     const RingPlace<Shape::stages> now = place;
     added = {walk.plane, walk.tile * br};
     walk.next(arguments.tensors);
     place.next();
-    if constexpr (!last) start_scores(s);
+    if constexpr (!last) start_scores(s, offset);
     wgmma_wait<last ? 0 : 1>();  // dV and dK
     pin(dv), pin(dk), pin(p), pin(ds);
     release(memory.empty(now.stage));
-    if constexpr (!last) load_stats(offset, false);
     barrier_wait(memory.d_s_full(now.stage), now.parity);
     start_queries(dq, now.stage);
     if constexpr (!last) {
@@ -373,17 +377,16 @@ struct GradientGroup {
 
   /// Computes the gradients of the group's keys.
   __device__ __forceinline__ void run() {
+    float dq[32];
     barrier_wait(memory.k_full(), 0);
     {
       float s[br / 2];
       float offset[br / 4];
-      start_scores(s);
-      load_stats(offset, false);
+      start_scores(s, offset);
       wgmma_wait<0>();
       finish_scores(s, offset);
     }
     barrier_wait(memory.v_full(), 0);
-    float dq[32];
     AddedTile added{0, arguments.tensors.seq_q};  // past the end: nothing to add yet
 #pragma unroll 1
     for (int left = walk.visits(arguments.tensors).count(); left > 1; --left) step<false>(dq, added);
