@@ -19,9 +19,9 @@ sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
   "$out/kernel_profiles.cpp")
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -path 'kernels/hopper_*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -path 'kernels/hopper_*' ! -path 'kernels/flash3_backward/*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
 sources+=("${more[@]}")
-hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu)  # need code for sm_90a
+hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/*.cu)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do

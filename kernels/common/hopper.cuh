@@ -145,9 +145,9 @@ template <class T, int n>
 struct Wgmma;
 
 // `access` is "+", or "=" for sums that start from zero: what they held before is then free for the compiler.
-#define TILESCOPE_SUMS_8(access, i)                                                                                     \
-  access "f"(d[i]), access "f"(d[i + 1]), access "f"(d[i + 2]), access "f"(d[i + 3]), access "f"(d[i + 4]),             \
-      access "f"(d[i + 5]), access "f"(d[i + 6]), access "f"(d[i + 7])
+#define TILESCOPE_SUMS_8(access, i)                                                                                               \
+  access "f"(d[i]), access "f"(d[i + 1]), access "f"(d[i + 2]), access "f"(d[i + 3]), access "f"(d[i + 4]), access "f"(d[i + 5]), \
+      access "f"(d[i + 6]), access "f"(d[i + 7])
 #define TILESCOPE_SUMS_16(access, i) TILESCOPE_SUMS_8(access, i), TILESCOPE_SUMS_8(access, i + 8)
 #define TILESCOPE_SUMS_24(access, i) TILESCOPE_SUMS_16(access, i), TILESCOPE_SUMS_8(access, i + 16)
 #define TILESCOPE_SUMS_32(access, i) TILESCOPE_SUMS_24(access, i), TILESCOPE_SUMS_8(access, i + 24)
@@ -180,7 +180,7 @@ struct Wgmma;
     static __device__ __forceinline__ void shared(float (&d)[count], std::uint64_t left, std::uint64_t right) {               \
       asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
                    " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 0; }"                                       \
-                   : TILESCOPE_SUMS_##count("+", 0)                                                                                \
+                   : TILESCOPE_SUMS_##count("+", 0)                                                                           \
                    : "l"(left), "l"(right), "n"(fresh ? 0 : 1));                                                              \
     }                                                                                                                         \
     static __device__ __forceinline__ void start(float (&d)[count], std::uint64_t left, std::uint64_t right) {                \
@@ -204,7 +204,7 @@ struct Wgmma;
     static __device__ __forceinline__ void registers(float (&d)[count], const std::uint32_t* left, std::uint64_t right) {     \
       asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word " {" TILESCOPE_NAMES_##count               \
                    "}, {%" #a ",%" #b ",%" #c ",%" #d_ "}, %" #e ", 1, 1, 1, 1;"                                              \
-                   : TILESCOPE_SUMS_##count("+", 0)                                                                                \
+                   : TILESCOPE_SUMS_##count("+", 0)                                                                           \
                    : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                     \
     }                                                                                                                         \
   };

@@ -1,7 +1,7 @@
 // Device code of flash3_backward's second launch: a block owns 128 keys, two groups of 64, and a producer brings the query tiles.
 //
-//   S and dP are computed transposed, S^T = K Q^T and dP^T = V dO^T, so that P^T and dS^T leave the tensor cores as left operands of
-//   dV += P^T dO and dK += dS^T Q. Only dS goes through shared memory: dQ = dS K needs it the other way round, from both groups.
+//   S and dP are computed transposed, S^T = K Q^T and dP^T = V dO^T, so that P^T and dS^T leave the tensor cores as left operands
+//   of dV += P^T dO and dK += dS^T Q. Only dS goes through shared memory: dQ = dS K needs it the other way round, from both groups.
 //
 //     shared     K, V [2 groups][64,d]   Q, dO rings [2][Br,d]   dS ring [2][2 groups][Br,64]   L, D [2][Br]
 //     registers  dK, dV [64,d] fp32   S^T, then dP^T [64,Br] fp32   P^T, dS^T [64,Br] 16-bit   dQ [64,64] fp32
@@ -76,8 +76,8 @@ struct Flash3BackwardMemory {
   }
 };
 
-/// Walks over the query tiles that pass by, head by head. What they have in common is computed again at each step, so that no register
-/// holds it.
+/// Walks over the query tiles that pass by, head by head. What they have in common is computed again at each step, so that no
+/// register holds it.
 template <class Shape>
 struct QueryWalk {
   int tile, plane;
@@ -145,8 +145,11 @@ struct Flash3BackwardProducer {
       }
 #pragma unroll
       for (int i = 0; i < Shape::br / 32; ++i)
-        store_shared(memory.stats(place.stage, dots) + (lane >> 1 & 3) * Shape::stat_pitch + ((lane / 8 + 4 * i) * 2 + (lane & 1)) * 4,
-                     dots ? -x[i] : x[i] == minus_infinity() ? -x[i] : x[i] * log2_e);
+        store_shared(
+            memory.stats(place.stage, dots) + (lane >> 1 & 3) * Shape::stat_pitch + ((lane / 8 + 4 * i) * 2 + (lane & 1)) * 4,
+            dots                       ? -x[i]
+            : x[i] == minus_infinity() ? -x[i]
+                                       : x[i] * log2_e);
       __syncwarp();
       if (lane == 0) barrier_arrive(memory.q_full(place.stage));
     }
@@ -173,8 +176,8 @@ struct GradientGroup {
   float dk[d / 2], dv[d / 2];
   std::uint32_t p[br / 4], ds[br / 4];
 
-  __device__ __forceinline__ GradientGroup(const Flash3BackwardArguments& kernel_arguments, const Flash3BackwardMemory<Shape>& shared,
-                                           int group_index)
+  __device__ __forceinline__ GradientGroup(const Flash3BackwardArguments& kernel_arguments,
+                                           const Flash3BackwardMemory<Shape>& shared, int group_index)
       : arguments(kernel_arguments),
         memory(shared),
         group(group_index),
@@ -203,7 +206,8 @@ struct GradientGroup {
     wgmma_commit();
   }
   /// Starts sums += left B: left is P^T or dS^T in registers, B a tile of dO or Q.
-  __device__ __forceinline__ void start_keys(float (&sums)[d / 2], const std::uint32_t (&left)[br / 4], std::uint32_t queries) const {
+  __device__ __forceinline__ void start_keys(float (&sums)[d / 2], const std::uint32_t (&left)[br / 4],
+                                             std::uint32_t queries) const {
     const std::uint64_t b = wgmma_descriptor(queries, Shape::q_panel_bytes);
     wgmma_fence();
 #pragma unroll
@@ -286,8 +290,8 @@ struct GradientGroup {
         store_matrices_transposed(to + t / 2 * 16 * panel_row_bytes, ds[2 * t - 2], ds[2 * t - 1], ds[2 * t], ds[2 * t + 1]);
     }
   }
-  /// Puts the warp's dQ of 16 rows into its shared memory, from which add_queries() adds them. Rows of a strip that is not whole are
-  /// added at once.
+  /// Puts the warp's dQ of 16 rows into its shared memory, from which add_queries() adds them. Rows of a strip that is not whole
+  /// are added at once.
   __device__ __forceinline__ void put_queries(const float (&dq)[32], const AddedTile& tile) const {
     const int row = first_query(tile), rows = arguments.tensors.seq_q - row;
     if (rows >= 16) {
@@ -308,9 +312,6 @@ struct GradientGroup {
   /// Starts the addition of what put_queries() put there. One lane, after the other lanes' writes are visible to the copy engine.
   __device__ __forceinline__ void add_queries(const AddedTile& tile) const {
     if (arguments.tensors.seq_q - first_query(tile) < 16) return;
-#ifdef NO_ADD
-    if (tile.plane != 0x7654321) return;
-#endif
     add_bulk(sums_of(tile) + (d == 128 ? group * 64 * 16 : 0), memory.sums(group * 4 + warp), Shape::sum_bytes);
   }
   /// Returns the first query of the warp's strip.
@@ -425,7 +426,8 @@ struct GradientGroup {
 
 /// Grid: key tiles, key heads, batch. With a causal mask the first tile of a head has the most work, so it comes first.
 template <class Shape>
-__global__ __launch_bounds__(Shape::threads, 1) void flash3_backward_kernel(const __grid_constant__ Flash3BackwardArguments arguments) {
+__global__ __launch_bounds__(Shape::threads,
+                             1) void flash3_backward_kernel(const __grid_constant__ Flash3BackwardArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char shared[];
   const Flash3BackwardMemory<Shape> memory{shared_address(shared)};

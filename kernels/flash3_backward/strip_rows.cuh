@@ -1,6 +1,7 @@
 // Device code of flash3_backward's third launch: dQ = scale * dQ_acc, where dQ_acc lies in the order of wgmma's accumulators.
 //
-//   dQ_acc is cut into strips of 16 rows. A whole strip holds, for each 8 columns, what the 32 lanes of a warp have in four registers:
+//   dQ_acc is cut into strips of 16 rows. A whole strip holds, for each 8 columns, what the 32 lanes of a warp have in four
+//   registers:
 //
 //        strip [d / 8 column groups][32 lanes][4]     lane l: row l / 4, columns 2 (l % 4) and + 1; then the same of row l / 4 + 8
 //
