@@ -86,8 +86,7 @@ constexpr ListingLine listing[] = {
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Two more warps of the producer bring one number a row each."},
     {2, "wait empty[dO]; load dOᵢ → full[dO]", tensors::d_o, "dOᵢ: Br × d", "dO is needed later than Q and freed earlier."},
     {0, "consumer groups: half of the keys each", Tensor(), "setmaxnreg.inc",
-     "Each keeps dK and dV of its keys in registers. S, P, dP and dS are computed transposed: so P and dS are left factors of "
-     "wgmma."},
+     "Each keeps dK and dV of its keys in registers. P and dS come out transposed, as the left factors of dV and dK."},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
     {1, "wait full[K]", tensors::k, "mbarrier.try_wait", "The bytes of Kⱼ have landed."},
     {1, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ had the first softmax to land in."},
@@ -105,8 +104,7 @@ constexpr ListingLine listing[] = {
     {2, "issue dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "How much each weight matters."},
     {2, "issue dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "P comes from registers, dO from shared memory."},
     {2, "dQ_acc += dSK of the tile before, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
-     "The copy engine takes it from shared memory, and the L2 adds in the order of arrival. Both products of this tile run "
-     "meanwhile."},
+     "The copy engine reads it from shared memory, and the L2 adds in the order of arrival. Two products run meanwhile."},
     {2, "wait dP", tensors::d_p, "wgmma.wait_group", "dV still runs."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dP → shared", tensors::d_p, "dS = P∘(dP − D)",
@@ -355,10 +353,11 @@ std::optional<ClosedForm> Flash3Backward::closed_form() const {
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
-  const Bytes all(planes * problem_.seq_q * row), boxes(planes * sums.pairs * tile_.block_q * row);
+  const bool padded = head_rows_are_whole(problem_);  // TMA moves whole boxes; it takes no other rows
+  const Bytes all(planes * problem_.seq_q * row), boxes(planes * (padded ? sums.pairs * tile_.block_q : sums.rows_pairs) * row);
   const std::int64_t past_the_end = plan_.grid.key_tiles * tile_.block_kv - problem_.seq_kv;
   const std::int64_t last_tile = problem_.seq_kv - problem_.seq_kv % tile_.block_kv;
-  const bool last_is_seen = past_the_end > 0 && rows_pairs_of_keys(problem_, tile_, last_tile, problem_.seq_kv) > 0;
+  const bool last_is_seen = padded && past_the_end > 0 && rows_pairs_of_keys(problem_, tile_, last_tile, problem_.seq_kv) > 0;
   const Bytes kv(kv_planes * (sums.seen_keys + (last_is_seen ? past_the_end : 0)) * row);
   const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
