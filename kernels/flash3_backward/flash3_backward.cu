@@ -3,7 +3,7 @@
 #include "kernels/common/gradient_plan.h"
 #include "kernels/common/hopper_tensors.h"
 #include "kernels/flash3_backward/flash3_backward_kernel.cuh"
-#include "kernels/flash3_backward/strip_rows.cuh"
+#include "kernels/flash3_backward/strip_rows.h"
 
 namespace tilescope {
 
@@ -22,14 +22,14 @@ LaunchPlan launches_of(const AttentionProblem& problem, const DeviceTensors& ten
   arguments.q = of_queries(tensors.q), arguments.d_o = of_queries(tensors.d_o);
   arguments.k = of_keys(tensors.k), arguments.v = of_keys(tensors.v);
   arguments.dk = of_keys(tensors.dk), arguments.dv = of_keys(tensors.dv);
+  static_assert(Shape::br == strip_rows_tile(d));
   const std::array<std::int64_t, 3> rows = {tiles_of(problem.seq_q, Shape::br), problem.heads, problem.batch};
-  const auto handle = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
-  return {planned("row dots", handle(&device::row_dot_kernel<T, d, Shape::br, 1>), rows, device::row_threads, 0, arguments.tensors),
-          planned("gradients", handle(&device::flash3_backward_kernel<Shape>),
+  const StripRows strip_rows = strip_rows_of(problem);
+  return {planned("row dots", strip_rows.row_dots, rows, strip_rows.threads, 0, arguments.tensors),
+          planned("gradients", reinterpret_cast<const void*>(&device::flash3_backward_kernel<Shape>),
                   {tiles_of(problem.seq_kv, Shape::bc), problem.kv_heads, problem.batch}, Shape::threads, Shape::shared_bytes,
                   arguments),
-          planned("convert dQ", handle(&device::convert_strips_kernel<T, d, Shape::br>), rows, device::row_threads, 0,
-                  arguments.tensors)};
+          planned("convert dQ", strip_rows.convert, rows, strip_rows.threads, 0, arguments.tensors)};
 }
 
 }  // namespace

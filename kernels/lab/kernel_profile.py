@@ -71,7 +71,7 @@ PIPES = {
             "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX", "VIMNMX3"},
     "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
     "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
-               "RED", "REDG", "REDUX", "ARRIVES", "UTMALDG", "UTMASTG", "UTMACCTL", "UTMAPF"},
+               "RED", "REDG", "REDUX", "ARRIVES", "UTMALDG", "UTMASTG", "UBLKRED", "UTMACCTL", "UTMAPF"},
     "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
                 "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE",
                 "WARPGROUP", "USETMAXREG", "UTMACMDFLUSH"},

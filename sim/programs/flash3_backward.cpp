@@ -223,12 +223,13 @@ class Flash3Backward final : public TileProgram {
     }
     /// Returns how often the token of a slot's buffer has been signalled once tile n is through.
     std::int64_t signals_of(Slot slot, std::int64_t n) const { return slot.is_ring() ? n / stages + 1 : n + 1; }
-    /// Sets the coordinates of query tile n, in iteration `iteration`.
+    /// Sets the coordinates of query tile n, in iteration `iteration`. Only what belongs to the tile of the iteration lies in a
+    /// ring.
     void look_at(std::int64_t n, std::int64_t iteration) const {
       const GroupVisit& visit = visits[static_cast<std::size_t>(n)];
       b.query_plane(visit.plane);
       b.queries(visit.tile.index, program.plan_.grid.queries(visit.tile.index));
-      b.iteration(iteration, stage_of(n));
+      b.iteration(iteration, stage_of(iteration));
     }
 
     void emit() const {
@@ -239,8 +240,8 @@ class Flash3Backward final : public TileProgram {
       if (count() > 0) {
         load_kept(Line::load_k, tiles::k_kept);
         wait_for_load(Line::wait_k, tiles::k_kept, 0);
-        start_scores(0, 0);
-        finish_scores(0, 0);
+        start_scores(0);
+        finish_scores(0);
         wait_for_load(Line::wait_v, tiles::v_kept, 0);
         for (std::int64_t n = 0; n < count(); ++n) step(n);
       }
@@ -290,15 +291,15 @@ class Flash3Backward final : public TileProgram {
       b.wait_until(line, result, WaitOn::product);
       b.waits(full(result, n), signals_of(result, n));
     }
-    void start_scores(std::int64_t n, std::int64_t iteration) const {
-      look_at(n, iteration);
+    void start_scores(std::int64_t n) const {
+      look_at(n, n);
       load_tile(n);
       wait_for_load(Line::wait_q, tiles::q_ring, n);
       b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = program.plan_.scale});
       issued(tiles::s, n);
     }
-    void finish_scores(std::int64_t n, std::int64_t iteration) const {
-      look_at(n, iteration);
+    void finish_scores(std::int64_t n) const {
+      look_at(n, n);
       wait_for_product(Line::wait_s, tiles::s, n);
       if (visits[static_cast<std::size_t>(n)].tile.partial) b.mask(Line::mask, tiles::s);
       b.exp(Line::exp, tiles::p, tiles::s, rings::lse);
@@ -328,20 +329,21 @@ class Flash3Backward final : public TileProgram {
       b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring,
                {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
       issued(tiles::d_k, n);
-      if (early) start_scores(n + 1, n);
-      look_at(n, n);
+      if (early) start_scores(n + 1);
+      look_at(n, early ? n + 1 : n);
       wait_for_product(Line::wait_d_v, tiles::d_v, n);
       b.signals(empty(tiles::d_o_ring, n));
       wait_for_product(Line::wait_d_k, tiles::d_k, n);
       b.signals(empty(tiles::q_ring, n));
-      if (more && !early) start_scores(n + 1, n);
-      look_at(n, n);
+      if (more && !early) start_scores(n + 1);
+      const std::int64_t iteration = more ? n + 1 : n;  // it began with the next scores
+      look_at(n, iteration);
       b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, {.factor = program.plan_.scale});
       issued(tiles::d_q_part, n);
-      if (more) finish_scores(n + 1, n);
-      look_at(n, n);
+      if (more) finish_scores(n + 1);
+      look_at(n, iteration);
       wait_for_product(Line::wait_d_q, tiles::d_q_part, n);
-      if (!more) add_queries(n, n);
+      if (!more) add_queries(n, iteration);
     }
   };
 
