@@ -3,13 +3,14 @@
 //   S and dP are computed transposed, S^T = K Q^T and dP^T = V dO^T, so that P^T and dS^T leave the tensor cores as left operands
 //   of dV += P^T dO and dK += dS^T Q. Only dS goes through shared memory: dQ = dS K needs it the other way round, from both groups.
 //
-//     shared     K, V [2 groups][64,d]   Q, dO rings [2][Br,d]   dS ring [2][2 groups][Br,64]   L, D [2][Br]
+//     shared     K, V [2 groups][64,d]   Q, dO rings [2][Br,d]   dS ring [2][2 groups][Br,64]
+//                dQ [8 warps][16,64] fp32   L, D [2][Br]
 //     registers  dK, dV [64,d] fp32   S^T, then dP^T [64,Br] fp32   P^T, dS^T [64,Br] 16-bit   dQ [64,64] fp32
 //
-//   A group's step. dQ comes one step late, so that a group need not wait for the other in the middle of a step:
+//   A group's step. dQ comes one step late, so that a group rarely waits for the dS of the other:
 //
-//     tensor cores   S(i)   dQ(i-1)        dP(i)   dV(i)        dK(i)   S(i+1) …
-//     the others            P(i)   add dQ(i-1)     dS(i) to shared
+//     tensor cores   S(i)   dQ(i-1)   dP(i)   dV(i)                         dK(i)   S(i+1) …
+//     the others            P(i)      dQ(i-1) to shared   dS(i) to shared   add dQ(i-1), in bulk
 #pragma once
 
 #include "kernels/common/hopper_attention.cuh"
@@ -65,7 +66,7 @@ struct Flash3BackwardMemory {
       barrier_start(k_full(), 1);
       barrier_start(v_full(), 1);
       for (int i = 0; i < Shape::stages; ++i) {
-        barrier_start(q_full(i), 3);  // the copy of Q, L and D
+        barrier_start(q_full(i), 1 + 2 * 32);  // the copy of Q, and the lanes that bring L and D
         barrier_start(d_o_full(i), 1);
         barrier_start(empty(i), Shape::consumer_warps);
         barrier_start(d_s_full(i), Shape::consumer_warps);
@@ -150,8 +151,7 @@ struct Flash3BackwardProducer {
             dots                       ? -x[i]
             : x[i] == minus_infinity() ? -x[i]
                                        : x[i] * log2_e);
-      __syncwarp();
-      if (lane == 0) barrier_arrive(memory.q_full(place.stage));
+      barrier_arrive(memory.q_full(place.stage));
     }
   }
 };
