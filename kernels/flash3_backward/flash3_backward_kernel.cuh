@@ -68,7 +68,7 @@ struct Flash3BackwardMemory {
       for (int i = 0; i < Shape::stages; ++i) {
         barrier_start(q_full(i), 1 + 2 * 32);  // the copy of Q, and the lanes that bring L and D
         barrier_start(d_o_full(i), 1);
-        barrier_start(empty(i), Shape::consumer_warps);
+        barrier_start(empty(i), 32 * Shape::consumer_warps);
         barrier_start(d_s_full(i), Shape::consumer_warps);
       }
       barriers_ready();
@@ -352,9 +352,9 @@ struct GradientGroup {
     wgmma_wait<1>();
     pin(dp);
     differentiate(dp);
+    start_keys(dk, ds, memory.q(place.stage));
     shared_writes_visible_to_async();
     release(memory.d_s_full(place.stage));
-    start_keys(dk, ds, memory.q(place.stage));
     if (lane == 0) add_queries(added);
     const RingPlace<Shape::stages> now = place;
     added = {walk.plane, walk.tile * br};
@@ -363,7 +363,7 @@ struct GradientGroup {
     if constexpr (!last) start_scores(s, offset);
     wgmma_wait<last ? 0 : 1>();  // dV and dK
     pin(dv), pin(dk), pin(p), pin(ds);
-    release(memory.empty(now.stage));
+    barrier_arrive(memory.empty(now.stage));
     barrier_wait(memory.d_s_full(now.stage), now.parity);
     start_queries(dq, now.stage);
     if constexpr (!last) {
