@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds tilescope_gpu_check, tilescope_record_suite and libtilescope_bench.so on a GPU machine without CMake and our packages: needs nvcc, g++, {fmt} and
+# Builds tilescope_gpu_check, tilescope_record_suite and libtilescope_bench.so on a GPU machine without our packages: needs nvcc, g++, cmake, {fmt} and
 # nlohmann-json.
 # Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder with fmt/ and nlohmann/, if they are not the system's
 #        CUDA_ARCH: GPU to compile for, 90 by default
@@ -17,11 +17,13 @@ flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
 sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_suite.cpp tests/gpu/gpu_check.cpp
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/document.cpp sim/core/text.cpp
-  "$out/kernel_profiles.cpp")
+  kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/embedded_kernels.cpp")
+run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -o 'kernels/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
+cmake "-DOUTPUT=$out/embedded_kernels.cpp" "-DROOT=$root" "-DSOURCES=$run_time_sources" -P cmake/embed_kernels.cmake
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -path 'kernels/hopper_*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -path 'kernels/flash3_backward/*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
 sources+=("${more[@]}")
-hopper=(kernels/common/hopper_plan.cu kernels/hopper_*/*.cu)  # need code for sm_90a
+mapfile -t hopper < <(ls kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/*.cu | grep -v _default)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do

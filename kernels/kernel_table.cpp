@@ -232,6 +232,19 @@ int deterministic_copies(const AttentionProblem& p, int sm_count) {
   return static_cast<int>(gradient_sum_copies(p, flash2_backward_kernel_tile(p), sm_count));
 }
 
+constexpr char flash3_backward_id[] = "flash3_backward";
+std::vector<LaunchNeeds> flash3_backward_launches(const AttentionProblem& p) {
+  // Shared memory: K, V, two buffers of Q, dO and dS; dQ in fp32; two of L and D with 16 floats more each; 10 barriers of 8 bytes.
+  const TileShape tile = flash3_backward_kernel_tile(p);
+  const std::int64_t rows = tile.block_q, keys = tile.block_kv;
+  return {row_needs(flash3_backward_id, "row dots", p),
+          compiled("gradients", kernel_profile(flash3_backward_id).build("gradients", p),
+                   2 * keys * row_bytes(p) + 2 * (2 * rows * row_bytes(p) + rows * keys * 2) + rows * p.head_dim * 4 +
+                       2 * 2 * (rows + 16) * 4 + 10 * 8,
+                   2, 1),
+          row_needs(flash3_backward_id, "convert dQ", p)};
+}
+
 /// The needs without expressions, as for flex.
 std::vector<LaunchNeeds> flex_backward_needs(const AttentionProblem& p) {
   return {row_needs(two_pass_id, "row dots", p),
@@ -380,6 +393,19 @@ constexpr KernelInfo rows[] = {
      .pass = Pass::backward,
      .forward = "flash2",
      .sum_copies = deterministic_copies},
+    {.id = "flash3_backward",
+     .summary = "Over flash2 backward: wgmma, TMA and a producer; dQ comes one step late and is added by the copy engine.",
+     .inputs = kept_o_lse,
+     .outputs = gradients_and_dots,
+     .scratch = gradient_sums,
+     .is_hopper = true,
+     .tile = flash3_backward_kernel_tile,
+     .needs = flash3_backward_launches,
+     .plane_traffic = flash3_backward_traffic,
+     .key_plane_traffic = flash3_backward_key_traffic,
+     .plan = plan_flash3_backward,
+     .pass = Pass::backward,
+     .forward = "flash2"},
     {.id = "flash2_descending",
      .summary = "flash2 from the last visible key tile down: the order of FlashAttention-2 as published.",
      .inputs = qkv,

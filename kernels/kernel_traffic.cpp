@@ -20,6 +20,7 @@ constexpr std::int64_t element = 2, statistic = 4;
 struct Visits {
   std::int64_t rows = 0;        // rows of the tiles that see at least one key
   std::int64_t keys = 0;        // keys of the visited key tiles
+  std::int64_t tiles = 0;       // visited key tiles
   std::int64_t rows_tiles = 0;  // rows times visited key tiles
   std::int64_t rows_keys = 0;   // rows times visited keys: the part of S that is computed
   std::int64_t matrix = 0;      // rows_keys with the padding of each row of S
@@ -33,6 +34,7 @@ Visits visits_of(const AttentionProblem& p, const TileShape& tile) {
     const std::int64_t keys = std::min(p.seq_kv, tiles * tile.block_kv);
     if (tiles > 0) sum.rows += rows;
     sum.keys += keys;
+    sum.tiles += tiles;
     sum.rows_tiles += rows * tiles;
     sum.rows_keys += rows * keys;
     sum.matrix += rows * std::min(row_pitch(p.seq_kv, p.dtype), tiles * tile.block_kv);
@@ -205,6 +207,15 @@ KernelTraffic flash2_backward_traffic(const AttentionProblem& p, const TileShape
   const std::int64_t added = v.rows_tiles * p.head_dim * statistic, sums = p.seq_q * p.head_dim * statistic;
   return {v.rows_tiles * (2 * bytes_of_row(p) + 2 * statistic) + 2 * output_bytes(p) + sums,
           added + sums + p.seq_q * statistic + output_bytes(p), added};
+}
+KernelTraffic flash3_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  KernelTraffic traffic = flash2_backward_traffic(p, tile);
+  traffic.l2_to_sm_bytes += (v.tiles * tile.block_q - v.rows_tiles) * 2 * bytes_of_row(p);  // TMA moves whole boxes
+  return traffic;
+}
+KernelTraffic flash3_backward_key_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {2 * ceil_div(p.seq_kv, tile.block_kv) * tile.block_kv * bytes_of_row(p), 2 * p.seq_kv * bytes_of_row(p)};
 }
 KernelTraffic two_pass_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);

@@ -27,6 +27,8 @@ KernelTraffic hopper_traffic(const AttentionProblem& problem, const TileShape& t
 KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash3_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
+KernelTraffic flash3_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic two_pass_traffic(const AttentionProblem& problem, const TileShape& tile);
 // Traffic of one key plane.
 KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);

@@ -170,6 +170,9 @@ LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
 LaunchPlan plan_flash2_backward(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
+LaunchPlan plan_flash3_backward(const AttentionProblem&, const DeviceTensors&) {
+  return {};
+}
 LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }

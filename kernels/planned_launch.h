@@ -88,6 +88,7 @@ LaunchPlan plan_softmax_fused(const AttentionProblem& problem, const DeviceTenso
 LaunchPlan plan_matmul_naive(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_matmul_tiled(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
+LaunchPlan plan_flash3_backward(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem& problem, const DeviceTensors& tensors);
 LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem& problem, const DeviceTensors& tensors);
 /// The softmax between two library products. It masks S itself, because the library does not, and writes all of P.

@@ -8,7 +8,7 @@ namespace tilescope {
 
 /// Calls plan.operator()<T, d>() with the problem's type and head dimension.
 template <class Plan>
-PlannedLaunch by_shape(const AttentionProblem& problem, Plan plan) {
+auto by_shape(const AttentionProblem& problem, Plan plan) {
   const bool small = problem.head_dim == 64;
   if (problem.dtype == DataType::fp16)
     return small ? plan.template operator()<device::half_type, 64>() : plan.template operator()<device::half_type, 128>();

@@ -99,6 +99,16 @@ __device__ __forceinline__ void add_in_memory(float* to, float x, float y, float
 #endif
 }
 
+/// Adds two floats.
+__device__ __forceinline__ void add_in_memory(float* to, float x, float y) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y) : "memory");
+#else
+  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
+  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to + 1), "f"(y) : "memory");
+#endif
+}
+
 template <int m_tiles, int n_tiles>
 __device__ __forceinline__ void clear(float (&sums)[m_tiles][n_tiles][4]) {
 #pragma unroll

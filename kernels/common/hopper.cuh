@@ -45,6 +45,12 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, std::uint32_t 
 __device__ __forceinline__ void stores_have_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
+/// Starts the addition of floats to global memory, in the L2. `bytes` is a multiple of 16.
+__device__ __forceinline__ void add_bulk(float* to, std::uint32_t shared, int bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(shared), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -60,6 +66,13 @@ __device__ __forceinline__ float load_shared(std::uint32_t address) {
   float value;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
+}
+
+__device__ __forceinline__ void store_four(std::uint32_t address, const float* x) {
+  asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}
+__device__ __forceinline__ void load_four(float* x, std::uint32_t address) {
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3]) : "r"(address) : "memory");
 }
 
 // --- warpgroups ---
@@ -84,6 +97,12 @@ __device__ __forceinline__ void give_registers() {
 __device__ __forceinline__ void store_matrices(std::uint32_t address, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                                std::uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+/// Does the same with each matrix transposed: a row in memory is a column of the fragment.
+__device__ __forceinline__ void store_matrices_transposed(std::uint32_t address, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                                          std::uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
                : "memory");
 }
 
@@ -120,23 +139,26 @@ __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address,
 }
 
 /// The instruction for one type and n. shared(): A and B from shared memory, both with k along the row; starts from zero if
-/// `fresh`. registers(): A from registers, B with n along the row (transposed).
+/// `fresh`. start(): the same from zero, for sums whose registers held something else before. start_transposed() and
+/// add_transposed(): B has n along the row. registers(): A from registers, B with n along the row.
 template <class T, int n>
 struct Wgmma;
 
-#define TILESCOPE_SUMS_8(i) \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define TILESCOPE_SUMS_16(i) TILESCOPE_SUMS_8(i), TILESCOPE_SUMS_8(i + 8)
-#define TILESCOPE_SUMS_24(i) TILESCOPE_SUMS_16(i), TILESCOPE_SUMS_8(i + 16)
-#define TILESCOPE_SUMS_32(i) TILESCOPE_SUMS_24(i), TILESCOPE_SUMS_8(i + 24)
-#define TILESCOPE_SUMS_40(i) TILESCOPE_SUMS_32(i), TILESCOPE_SUMS_8(i + 32)
-#define TILESCOPE_SUMS_48(i) TILESCOPE_SUMS_40(i), TILESCOPE_SUMS_8(i + 40)
-#define TILESCOPE_SUMS_56(i) TILESCOPE_SUMS_48(i), TILESCOPE_SUMS_8(i + 48)
-#define TILESCOPE_SUMS_64(i) TILESCOPE_SUMS_56(i), TILESCOPE_SUMS_8(i + 56)
-#define TILESCOPE_SUMS_72(i) TILESCOPE_SUMS_64(i), TILESCOPE_SUMS_8(i + 64)
-#define TILESCOPE_SUMS_80(i) TILESCOPE_SUMS_72(i), TILESCOPE_SUMS_8(i + 72)
-#define TILESCOPE_SUMS_88(i) TILESCOPE_SUMS_80(i), TILESCOPE_SUMS_8(i + 80)
-#define TILESCOPE_SUMS_96(i) TILESCOPE_SUMS_88(i), TILESCOPE_SUMS_8(i + 88)
+// `access` is "+", or "=" for sums that start from zero: what they held before is then free for the compiler.
+#define TILESCOPE_SUMS_8(access, i)                                                                                               \
+  access "f"(d[i]), access "f"(d[i + 1]), access "f"(d[i + 2]), access "f"(d[i + 3]), access "f"(d[i + 4]), access "f"(d[i + 5]), \
+      access "f"(d[i + 6]), access "f"(d[i + 7])
+#define TILESCOPE_SUMS_16(access, i) TILESCOPE_SUMS_8(access, i), TILESCOPE_SUMS_8(access, i + 8)
+#define TILESCOPE_SUMS_24(access, i) TILESCOPE_SUMS_16(access, i), TILESCOPE_SUMS_8(access, i + 16)
+#define TILESCOPE_SUMS_32(access, i) TILESCOPE_SUMS_24(access, i), TILESCOPE_SUMS_8(access, i + 24)
+#define TILESCOPE_SUMS_40(access, i) TILESCOPE_SUMS_32(access, i), TILESCOPE_SUMS_8(access, i + 32)
+#define TILESCOPE_SUMS_48(access, i) TILESCOPE_SUMS_40(access, i), TILESCOPE_SUMS_8(access, i + 40)
+#define TILESCOPE_SUMS_56(access, i) TILESCOPE_SUMS_48(access, i), TILESCOPE_SUMS_8(access, i + 48)
+#define TILESCOPE_SUMS_64(access, i) TILESCOPE_SUMS_56(access, i), TILESCOPE_SUMS_8(access, i + 56)
+#define TILESCOPE_SUMS_72(access, i) TILESCOPE_SUMS_64(access, i), TILESCOPE_SUMS_8(access, i + 64)
+#define TILESCOPE_SUMS_80(access, i) TILESCOPE_SUMS_72(access, i), TILESCOPE_SUMS_8(access, i + 72)
+#define TILESCOPE_SUMS_88(access, i) TILESCOPE_SUMS_80(access, i), TILESCOPE_SUMS_8(access, i + 80)
+#define TILESCOPE_SUMS_96(access, i) TILESCOPE_SUMS_88(access, i), TILESCOPE_SUMS_8(access, i + 88)
 #define TILESCOPE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define TILESCOPE_NAMES_16 TILESCOPE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define TILESCOPE_NAMES_24 TILESCOPE_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23"
@@ -158,13 +180,31 @@ struct Wgmma;
     static __device__ __forceinline__ void shared(float (&d)[count], std::uint64_t left, std::uint64_t right) {               \
       asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
                    " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 0; }"                                       \
-                   : TILESCOPE_SUMS_##count(0)                                                                                \
+                   : TILESCOPE_SUMS_##count("+", 0)                                                                           \
                    : "l"(left), "l"(right), "n"(fresh ? 0 : 1));                                                              \
+    }                                                                                                                         \
+    static __device__ __forceinline__ void start(float (&d)[count], std::uint64_t left, std::uint64_t right) {                \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
+                   " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 0; }"                                       \
+                   : TILESCOPE_SUMS_##count("=", 0)                                                                           \
+                   : "l"(left), "l"(right), "n"(0));                                                                          \
+    }                                                                                                                         \
+    static __device__ __forceinline__ void start_transposed(float (&d)[count], std::uint64_t left, std::uint64_t right) {     \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
+                   " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 1; }"                                       \
+                   : TILESCOPE_SUMS_##count("=", 0)                                                                           \
+                   : "l"(left), "l"(right), "n"(0));                                                                          \
+    }                                                                                                                         \
+    static __device__ __forceinline__ void add_transposed(float (&d)[count], std::uint64_t left, std::uint64_t right) {       \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #c ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word \
+                   " {" TILESCOPE_NAMES_##count "}, %" #a ", %" #b ", p, 1, 1, 0, 1; }"                                       \
+                   : TILESCOPE_SUMS_##count("+", 0)                                                                           \
+                   : "l"(left), "l"(right), "n"(1));                                                                          \
     }                                                                                                                         \
     static __device__ __forceinline__ void registers(float (&d)[count], const std::uint32_t* left, std::uint64_t right) {     \
       asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." word "." word " {" TILESCOPE_NAMES_##count               \
                    "}, {%" #a ",%" #b ",%" #c ",%" #d_ "}, %" #e ", 1, 1, 1, 1;"                                              \
-                   : TILESCOPE_SUMS_##count(0)                                                                                \
+                   : TILESCOPE_SUMS_##count("+", 0)                                                                           \
                    : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                     \
     }                                                                                                                         \
   };

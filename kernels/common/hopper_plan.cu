@@ -35,23 +35,6 @@ Encode encode_function() {
   return found;
 }
 
-/// Describes [planes][rows][d] as [planes][d / 64][rows][64]: a box of all panels of some rows lands as one panel after the other.
-/// Rows past the end belong to no other plane: they read as zeros and are not written.
-CUtensorMap map_of(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows) {
-  CUtensorMap map{};
-  const Encode encode = address == nullptr ? nullptr : encode_function();
-  if (encode == nullptr) return map;
-  const auto d = static_cast<cuuint64_t>(problem.head_dim), row_bytes = d * element;
-  const cuuint64_t sizes[] = {panel_elements, static_cast<cuuint64_t>(rows), d / panel_elements, static_cast<cuuint64_t>(planes)};
-  const cuuint64_t strides[] = {row_bytes, panel_elements * element, static_cast<cuuint64_t>(rows) * row_bytes};
-  const cuuint32_t box[] = {panel_elements, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(d / panel_elements), 1};
-  const cuuint32_t steps[] = {1, 1, 1, 1};
-  const auto type = problem.dtype == DataType::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  encode(&map, type, 4, const_cast<void*>(address), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return map;
-}
-
 int attribute(cudaDeviceAttr name) {
   int value = 0;
   if (cudaDeviceGetAttribute(&value, name, 0) != cudaSuccess) cudaGetLastError();
@@ -87,13 +70,28 @@ std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles
 
 }  // namespace
 
+CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows) {
+  CUtensorMap map{};
+  const Encode encode = address == nullptr ? nullptr : encode_function();
+  if (encode == nullptr) return map;
+  const auto d = static_cast<cuuint64_t>(problem.head_dim), row_bytes = d * element;
+  const cuuint64_t sizes[] = {panel_elements, static_cast<cuuint64_t>(rows), d / panel_elements, static_cast<cuuint64_t>(planes)};
+  const cuuint64_t strides[] = {row_bytes, panel_elements * element, static_cast<cuuint64_t>(rows) * row_bytes};
+  const cuuint32_t box[] = {panel_elements, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(d / panel_elements), 1};
+  const cuuint32_t steps[] = {1, 1, 1, 1};
+  const auto type = problem.dtype == DataType::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  encode(&map, type, 4, const_cast<void*>(address), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return map;
+}
+
 void set_hopper_tensors(device::HopperArguments& arguments, const AttentionProblem& problem, const DeviceTensors& tensors,
                         int block_kv) {
   const std::int64_t query_planes = problem.query_planes(), key_planes = problem.batch * problem.kv_heads;
-  arguments.q = map_of(tensors.q, query_planes, problem.seq_q, problem, group_rows);
-  arguments.o = map_of(tensors.o, query_planes, problem.seq_q, problem, group_rows);
-  arguments.k = map_of(tensors.k, key_planes, problem.seq_kv, problem, block_kv);
-  arguments.v = map_of(tensors.v, key_planes, problem.seq_kv, problem, block_kv);
+  arguments.q = hopper_map(tensors.q, query_planes, problem.seq_q, problem, group_rows);
+  arguments.o = hopper_map(tensors.o, query_planes, problem.seq_q, problem, group_rows);
+  arguments.k = hopper_map(tensors.k, key_planes, problem.seq_kv, problem, block_kv);
+  arguments.v = hopper_map(tensors.v, key_planes, problem.seq_kv, problem, block_kv);
   arguments.lse = tensors.lse;
   set_lengths_and_heads(arguments, problem);
   arguments.planes = static_cast<int>(query_planes);

@@ -85,6 +85,20 @@ __device__ __forceinline__ std::uint32_t pack<bfloat_type>(float low, float high
   return packed;
 }
 
+/// Returns the two floats of a packed pair.
+template <class T>
+__device__ __forceinline__ float2 unpack(std::uint32_t packed);
+
+template <>
+__device__ __forceinline__ float2 unpack<half_type>(std::uint32_t packed) {
+  return __half22float2(*reinterpret_cast<const __half2*>(&packed));
+}
+
+template <>
+__device__ __forceinline__ float2 unpack<bfloat_type>(std::uint32_t packed) {
+  return make_float2(__uint_as_float(packed << 16), __uint_as_float(packed & 0xffff0000u));
+}
+
 template <class T>
 __device__ __forceinline__ float to_float(T value);
 template <>

@@ -112,6 +112,9 @@ def copies_of(kernel, q):
     return library.tilescope_sum_copies(kernel.encode(), sizes, torch.cuda.get_device_properties(0).multi_processor_count)
 
 
+hopper_kernels = ("flash3_backward",) if torch.cuda.get_device_capability() == (9, 0) else ()
+
+
 def measure_backward(dim, n, causal):
     batch, heads = max(1, 16384 // n), 2048 // dim
     planes = batch * heads
@@ -123,9 +126,11 @@ def measure_backward(dim, n, causal):
     flash = gradients(q, k, v, causal, SDPBackend.FLASH_ATTENTION, d_o)
     expected = flash()
     row = dict(d=dim, n=n, batch=batch, heads=heads, causal=causal, errors={})
-    # PyTorch runs before and after flash2_backward, so that a drifting clock favours neither.
+    # PyTorch runs before and after our kernels, so that a drifting clock favours neither.
     first = milliseconds(flash)
-    for kernel in ("flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic"):
+    cudnn = gradients(q, k, v, causal, SDPBackend.CUDNN_ATTENTION, d_o)
+    first_cudnn = milliseconds(cudnn)
+    for kernel in ("flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic", *hopper_kernels):
         copies = copies_of(kernel, q)
         sums = dict(given, copies=copies, dq_acc=torch.empty(copies, batch, heads, n, dim, device="cuda"))
         for name in ("dq", "dk", "dv"):
@@ -143,9 +148,9 @@ def measure_backward(dim, n, causal):
             # What training keeps or makes besides Q, K, V, O and their gradients.
             row["both_flash2_bytes"] = sum(sums[x].nbytes for x in ("lse", "delta", "dq_acc"))
         del sums
-    row["pytorch_cudnn_ms"] = milliseconds(gradients(q, k, v, causal, SDPBackend.CUDNN_ATTENTION, d_o))
+    row["pytorch_cudnn_ms"] = min(first_cudnn, milliseconds(cudnn))
     row["both_pytorch_flash_ms"] = milliseconds(lambda: train(q, k, v, causal, SDPBackend.FLASH_ATTENTION, d_o))
-    del flash, expected
+    del flash, cudnn, expected
     torch.cuda.empty_cache()
     matrix = planes * n * n * 2
     if matrix * 4 < 40e9:
@@ -188,7 +193,7 @@ def geometric_mean(values):
 
 def compare_backward():
     rows = [measure_backward(*shape) for shape in SHAPES]
-    alone = ("flash2_backward", "pytorch_flash", "pytorch_cudnn", "flash2_backward_two_pass", "flash2_backward_deterministic",
+    alone = (*hopper_kernels, "flash2_backward", "pytorch_flash", "pytorch_cudnn", "flash2_backward_two_pass", "flash2_backward_deterministic",
              "standard_backward", "flash1_backward")
     both = ("both_flash2", "both_pytorch_flash", "both_unfused")
     print("d n causal | backward TFLOP/s: " + " ".join(alone) + " | flash2_backward over flash, over cuDNN | both passes: " + " ".join(both)
@@ -204,6 +209,11 @@ def compare_backward():
     means = dict(mean_over_flash=geometric_mean(over_flash), mean_over_cudnn=geometric_mean(over_cudnn))
     print(f"geometric mean of flash2_backward over PyTorch's flash back end: {means['mean_over_flash']:.3f} "
           f"(least {min(over_flash):.3f}), over cuDNN: {means['mean_over_cudnn']:.3f} (least {min(over_cudnn):.3f})")
+    for kernel in hopper_kernels:
+        over_cudnn = [r["pytorch_cudnn_ms"] / r[kernel + "_ms"] for r in rows]
+        means[f"mean_of_{kernel}_over_cudnn"] = geometric_mean(over_cudnn)
+        print(f"geometric mean of {kernel} over cuDNN: {geometric_mean(over_cudnn):.3f} (least {min(over_cudnn):.3f}, "
+              f"most {max(over_cudnn):.3f})")
     save(rows, **means)
     if any(max(r["errors"].values()) > 4e-3 for r in rows):
         sys.exit("a backward kernel and PyTorch differ")

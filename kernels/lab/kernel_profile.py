@@ -40,6 +40,7 @@ LAUNCHES = {
     "flash2_backward_two_pass": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_two_pass_kernel"},
     "flash2_backward_deterministic": {"row dots": "row_dot_kernel", "gradients": "flash2_backward_deterministic_kernel",
                                       "convert dQ": "convert_kernel"},
+    "flash3_backward": {"row dots": "row_dot_kernel", "gradients": "flash3_backward_kernel", "convert dQ": "convert_strips_kernel"},
     "flash2": {"attention": "flash2_kernel"},
     "flash2_descending": {"attention": "flash2_kernel"},
     "flash2_longest": {"attention": "flash2_kernel"},
@@ -59,7 +60,7 @@ LAUNCHES = {
 
 def architecture_of(kernel):
     """Returns the GPU that the kernel is compiled for. wgmma and setmaxnreg exist only in code for sm_90a."""
-    return "sm_90a" if kernel.startswith("hopper_") else "sm_90"
+    return "sm_90a" if kernel.startswith("hopper_") or kernel == "flash3_backward" else "sm_90"
 
 
 # Pipes by the opcode of an instruction. Other opcodes count as "other".
@@ -70,7 +71,7 @@ PIPES = {
             "MOV", "F2FP", "I2FP", "P2R", "R2P", "CS2R", "HMNMX2", "VIADDMNMX", "VIMNMX3"},
     "special": {"MUFU", "F2I", "I2F", "F2F", "I2I", "POPC", "FLO", "S2R", "S2UR", "R2UR"},
     "memory": {"LDG", "STG", "LDS", "STS", "LDSM", "STSM", "LDL", "STL", "LDC", "LDGSTS", "LDGDEPBAR", "SYNCS", "SHFL", "ATOM", "ATOMG",
-               "RED", "REDG", "REDUX", "ARRIVES", "UTMALDG", "UTMASTG", "UTMACCTL", "UTMAPF"},
+               "RED", "REDG", "REDUX", "ARRIVES", "UTMALDG", "UTMASTG", "UBLKRED", "UTMACCTL", "UTMAPF"},
     "control": {"BRA", "BRX", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "EXIT", "BAR", "DEPBAR", "WARPSYNC", "VOTE", "NOP", "NANOSLEEP",
                 "YIELD", "ELECT", "ENDCOLLECTIVE", "MEMBAR", "ERRBAR", "CCTL", "FENCE",
                 "WARPGROUP", "USETMAXREG", "UTMACMDFLUSH"},

@@ -97,6 +97,15 @@ def backward_beside_pytorch(pytorch):
     return table(["d", "N", "mask", *names.values(), "over flash", "over cuDNN"], rows) + note
 
 
+def flash3_backward_beside_cudnn(pytorch):
+    names = {"flash3_backward": "flash3_backward", "flash2_backward": "flash2_backward", "pytorch_cudnn": "PyTorch cuDNN"}
+    rows = [[*shape_of(r), *(r[name + "_tflops"] for name in names), *(f"{r[peer + '_ms'] / r['flash3_backward_ms']:.3f}" for peer in ("flash2_backward", "pytorch_cudnn"))]
+            for r in pytorch["rows"]]
+    note = (f"\n\nTFLOP/s of the backward pass on {pytorch['device']}, PyTorch {pytorch['torch']}; of cuDNN, the better of a run before ours and one after. "
+            f"Geometric mean of the last column: {pytorch['mean_of_flash3_backward_over_cudnn']:.3f}.")
+    return table(["d", "N", "mask", *names.values(), "over flash2_backward", "over cuDNN"], rows) + note
+
+
 def both_passes(pytorch):
     rows = []
     for r in pytorch["rows"]:
@@ -176,6 +185,7 @@ def main():
     if (root / f"assets/measured/{gpu}-backward.json").exists():
         write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
     write("docs/backward.md", {"flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json"))})
+    write("docs/backward.md", {"flash3 backward beside cuDNN": flash3_backward_beside_cudnn(load("kernels/lab/measured/h100-pytorch-backward.json"))})
     beside = [path for name in ("h200", "h100") if (root / (path := f"kernels/lab/measured/{name}-pytorch-flex.json")).exists()]
     write("docs/masks.md", {"flex beside PyTorch": "\n\n".join(flex_beside_pytorch(load(path)) for path in beside)})
 

@@ -84,8 +84,9 @@ KernelNeeds row_needs(std::string_view id, std::string_view launch, const Attent
   KernelNeeds needs = compiled_needs(id, launch, problem, 4, 1, 0, 0);
   needs.warps_sharing_rows = 1;
   needs.has_products = false;
-  const TileShape own = flash2_backward_kernel_tile(problem);
-  needs.shared_bytes = kernel_profile(id).build(launch, problem).static_shared_bytes / own.block_q * tile.block_q;
+  // D of each row, where the launch computes it.
+  const bool keeps_dots = kernel_profile(id).build(launch, problem).static_shared_bytes > 0;
+  needs.shared_bytes = keeps_dots ? tile.block_q * std::int64_t{sizeof(float)} : 0;
   return needs;
 }
 
@@ -120,6 +121,32 @@ KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, 
 KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
                                   const GpuSpec& gpu) {
   return key_block_needs(id, problem, tile, gpu);
+}
+
+KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  const KernelProfile& kernel = kernel_profile("flash3_backward");
+  const LaunchReading& reading = kernel.reading("gradients", problem);
+  constexpr int group_warps = 4, groups = 2;
+  KernelNeeds needs;
+  needs.instruction = ProductInstruction::wgmma;
+  needs.boxes = true;
+  needs.threads = static_cast<int>((1 + groups) * group_warps * warp_threads);
+  needs.registers_per_thread = kernel.build("gradients", problem).registers;
+  needs.groups = {{"producer", group_warps, 24}, {"consumers", groups * group_warps, 240}};  // setmaxnreg moves the registers
+  needs.warps_sharing_keys = groups;
+  needs.waiting = reading.waiting;
+  needs.setup_instructions = reading.setup_instructions;
+  needs.setup_trips = reading.setup_trips;
+  // K and V, dQ of a tile in fp32, and their barriers; a stage has Q, dO and dS, L and D with 16 floats more, and four barriers.
+  constexpr std::int64_t barrier_bytes = 8, statistic_padding = 16;
+  const std::int64_t row = row_bytes(problem);
+  const std::int64_t fixed =
+      2 * tile.block_kv * row + tile.block_q * problem.head_dim * std::int64_t{sizeof(float)} + 2 * barrier_bytes;
+  set_stages(needs, fixed,
+             2 * tile.block_q * row + pair_bytes(problem, tile) +
+                 2 * (tile.block_q + statistic_padding) * std::int64_t{sizeof(float)} + 4 * barrier_bytes,
+             tile, gpu);
+  return needs;
 }
 
 namespace {
@@ -216,6 +243,10 @@ TileShape flash2_backward_kernel_tile(const AttentionProblem&) {
   return {64, 128};
 }
 
+TileShape flash3_backward_kernel_tile(const AttentionProblem& problem) {
+  return {compiled_head_dim(problem) == 64 ? 128 : 64, 128};
+}
+
 std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count) {
   constexpr std::int64_t most_copies = 4;
   const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.batch * problem.kv_heads;
@@ -226,6 +257,12 @@ std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShap
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
   return shrink(wished_tile(problem, gpu),
                 [&](const TileShape& tile) { return fits(flash2_backward_needs("flash2_backward", problem, tile, gpu), gpu); });
+}
+
+TileShape flash3_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  const bool own = is_large(gpu) && problem.dtype != DataType::fp32 && problem.head_dim <= 128;
+  return shrink(own ? flash3_backward_kernel_tile(problem) : wished_tile(problem, gpu),
+                [&](const TileShape& tile) { return fits(flash3_backward_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -15,6 +15,8 @@ KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, 
 /// Needs of a block that keeps a key tile, accumulates its dK and dV, and streams Q and dO.
 KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
                                   const GpuSpec& gpu);
+/// Needs of flash3_backward's launch of such blocks: a producer, and two groups of four warps that compute.
+KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// The same of flex_backward: with the lengths of lists, and the cost of its expressions.
@@ -35,12 +37,14 @@ struct GradientRows {
 GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 
-/// Returns the tile that the kernels of flash2's backward pass are compiled for.
+/// Return the tiles that the kernels of flash2's backward pass, and that flash3_backward, are compiled for.
 TileShape flash2_backward_kernel_tile(const AttentionProblem& problem);
+TileShape flash3_backward_kernel_tile(const AttentionProblem& problem);
 /// Returns the copies of dQ's sums in flash2_backward_deterministic: as many runs of key tiles as give every SM a block, at most 4.
 std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count);
 
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
+TileShape flash3_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape two_pass_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 TileShape flex_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);
 /// Returns the default tile. On a GPU without an L2 it is the paper's: Bc = ⌈M/4d⌉, Br = min(Bc, d), as in the forward pass.

@@ -59,7 +59,7 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
 
 /// In the order of the backward rows of the table.
 std::span<const ProgramInfo> both_table() {
-  static const std::array<ProgramInfo, 6> table = {
+  static const std::array<ProgramInfo, 7> table = {
       both_program<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
       both_program<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
       both_program<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
@@ -67,6 +67,7 @@ std::span<const ProgramInfo> both_table() {
                                                                      "FlashAttention-2, both passes, backward in two"),
       both_program<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
                                                                           "FlashAttention-2, both passes, deterministic"),
+      both_program<flash2_program, flash3_backward_program>("flash3_backward", "FlashAttention-2, both passes, backward on Hopper"),
       both_program<flex_program, flex_backward_program>("flex", "FlexAttention, both passes")};
   return table;
 }
@@ -93,6 +94,7 @@ std::span<const ProgramInfo> program_table() {
       flash2_backward_program(),
       flash2_backward_two_pass_program(),
       flash2_backward_deterministic_program(),
+      flash3_backward_program(),
       flex_backward_program(),
       softmax_safe_program(),
       softmax_online_program(),

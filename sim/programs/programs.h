@@ -26,6 +26,7 @@ ProgramInfo flash1_backward_program();
 ProgramInfo flash2_backward_program();
 ProgramInfo flash2_backward_two_pass_program();
 ProgramInfo flash2_backward_deterministic_program();
+ProgramInfo flash3_backward_program();
 ProgramInfo flex_backward_program();
 ProgramInfo softmax_safe_program();
 ProgramInfo softmax_online_program();

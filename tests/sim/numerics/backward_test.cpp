@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view backward[] = {
     "standard_backward", "flash1_backward", "flash2_backward", "flash2_backward_two_pass", "flash2_backward_deterministic",
-    "flex_backward"};
+    "flash3_backward",   "flex_backward"};
 
 std::unique_ptr<TileProgram> program_for(std::string_view id, const AttentionProblem& problem, const TileShape& tile,
                                          Pass pass = Pass::backward) {
@@ -271,7 +271,7 @@ TEST_CASE("both passes: gradients agree with the reference when O and L are thos
     const AttentionProblem problem = {
         .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .dtype = type, .causal = true};
     for (const std::string_view id :
-         {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flex"}) {
+         {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flash3_backward", "flex"}) {
       CAPTURE(id);
       const auto program = program_for(id, problem, {16, 8}, Pass::both);
       CHECK(program->schema().fault() == "");

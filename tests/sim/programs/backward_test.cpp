@@ -212,7 +212,8 @@ TEST_CASE("memory: backward needs 8 N bytes of statistics and the sums of dQ, st
 }
 
 TEST_CASE("both passes: bytes, work and closed form are those of forward and backward together, each with its own tile") {
-  for (const std::string_view id : {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic"})
+  for (const std::string_view id :
+       {"standard", "flash1", "flash2", "flash2_backward_two_pass", "flash2_backward_deterministic", "flash3_backward"})
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
       CAPTURE(id);
       CAPTURE(gpu.id);
@@ -223,7 +224,7 @@ TEST_CASE("both passes: bytes, work and closed form are those of forward and bac
       p.pass = Pass::backward;
       const auto backward = run(id, p, gpu);
       p.pass = Pass::forward;
-      const auto forward = run(id.starts_with("flash2") ? "flash2" : id, p, gpu);
+      const auto forward = run(id.starts_with("flash2") || id == "flash3_backward" ? "flash2" : id, p, gpu);
       for (const Link link : {Link::l2_to_sm, Link::sm_to_l2, Link::smem_read, Link::smem_write})
         CHECK(both->ledger.total(link) == forward->ledger.total(link) + backward->ledger.total(link));
       CHECK(both->reduced == backward->reduced);
@@ -265,6 +266,40 @@ TEST_CASE("additions: dQ's sums stay in the L2 while heads in flight fit it, and
   // 512 rows of dQ_acc are 64 KiB; with Q and dO, 128 KiB are in use at once.
   CHECK(reads_of_sums(1024 * 1024) == 0);
   CHECK(reads_of_sums(64 * 1024) > 0.9);
+}
+
+TEST_CASE("closed form: flash3_backward adds and stores what flash2_backward does, and reads whole boxes") {
+  const AttentionProblem p = problem_of(1000, 128);
+  const ClosedForm two = form_of("flash2_backward", p, {64, 128}, h200_gpu()),
+                   three = form_of("flash3_backward", p, {64, 128}, h200_gpu());
+  CHECK(three.reduced == two.reduced);
+  CHECK(three.flops == two.flops);
+  CHECK(total(three, Link::sm_to_l2) == total(two, Link::sm_to_l2));
+  CHECK(bytes(three, tensors::q, Link::l2_to_sm) == 8 * 1024 * 128 * 2);  // 16 tiles of 64 rows for each of 8 key tiles
+  CHECK(bytes(three, tensors::k, Link::l2_to_sm) == 1024 * 128 * 2);
+}
+
+TEST_CASE("timing: flash3_backward is faster than flash2_backward where there is wgmma") {
+  for (const std::int64_t d : {64, 128}) {
+    AttentionProblem p = problem_of(2048, d);
+    p.heads = 16;
+    CHECK(run("flash3_backward", p, h200_gpu())->cycles.value < run("flash2_backward", p, h200_gpu())->cycles.value);
+  }
+}
+
+TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of its kernel") {
+  for (const std::int64_t d : {64, 128}) {
+    const AttentionProblem p = problem_of(4096, d);
+    const TileShape tile = flash3_backward_tile(p, h200_gpu());
+    CHECK(tile == TileShape{d == 64 ? 128 : 64, 128});
+    const KernelNeeds needs = flash3_backward_needs(p, tile, h200_gpu());
+    CHECK(needs.threads == 384);
+    REQUIRE(needs.groups.size() == 2);
+    int registers = 0;
+    for (const WarpGroup& group : needs.groups) registers += group.warps * group.registers;
+    CHECK(registers <= needs.threads / 32 * needs.registers_per_thread);
+    CHECK(needs.stages == 2);
+  }
 }
 
 TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its kernel") {
