@@ -21,9 +21,9 @@ sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic
 run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -o 'kernels/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
 cmake "-DOUTPUT=$out/embedded_kernels.cpp" "-DROOT=$root" "-DSOURCES=$run_time_sources" -P cmake/embed_kernels.cmake
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -path 'kernels/flash3_backward/*' ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -name flash3_backward.cu ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
 sources+=("${more[@]}")
-mapfile -t hopper < <(ls kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/*.cu | grep -v _default)  # need code for sm_90a
+mapfile -t hopper < <(ls kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/flash3_backward.cu | grep -v _default)  # need code for sm_90a
 
 objects=()
 for source in "${sources[@]}"; do

@@ -307,6 +307,12 @@ void show_tooltip(const Theme& theme, std::string_view title, std::string_view b
   ImGui::PopStyleVar();
 }
 
+void activate_next_frame(const char* id) {
+  ImGuiContext& context = *ImGui::GetCurrentContext();
+  context.NavNextActivateId = ImGui::GetID(id);
+  context.NavNextActivateFlags = ImGuiActivateFlags_PreferInput;
+}
+
 bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tooltip, bool enabled, bool on) {
   const float side = std::round(28 * theme.scale);
   ImGui::BeginDisabled(!enabled);

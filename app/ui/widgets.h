@@ -101,6 +101,8 @@ bool icon_button(const Theme& theme, const char* id, Icon icon, const char* tool
 
 // --- drawing ----------------------------------------------------------------------------------------------------------------
 
+/// Gives the field `id` of this window the keyboard. ImGui's SetKeyboardFocusHere() does nothing while its navigation is off.
+void activate_next_frame(const char* id);
 /// Draws a tensor's square.
 void draw_swatch(ImDrawList* list, const Theme& theme, ImVec2 min, float size, Tensor tensor);
 /// Draws a horizontal bar, partly filled.

@@ -6,7 +6,7 @@ namespace tilescope::microbench {
 
 namespace {
 
-constexpr int bodies = 200, products = 48, warps = 8;
+constexpr int bodies_of_shape = 200, products = 48, warps = 8;
 
 struct HalfWide {
   static constexpr const char *shape = "m16n8k16", *type = "fp16";
@@ -58,7 +58,7 @@ __global__ __launch_bounds__(warps * 32) void mma_kernel(std::int64_t* cycles, f
   __syncthreads();
   const std::int64_t start = cycle_counter();
 #pragma unroll 1
-  for (int n = 0; n < bodies; ++n)
+  for (int n = 0; n < bodies_of_shape; ++n)
 #pragma unroll
     for (int i = 0; i < products; ++i) Op::multiply(sums[i % 16], a[i % 2], b[i / 2 % 4]);
   const std::int64_t end = cycle_counter();
@@ -83,7 +83,7 @@ Status add(std::vector<ProductRate>& rates) {
         return spanned(*read);
       });
   if (!took) return took.error();
-  rates.push_back({Op::shape, Op::type, true, Op::flops * products * bodies * warps / *took});
+  rates.push_back({Op::shape, Op::type, true, Op::flops * products * bodies_of_shape * warps / *took});
   return Done{};
 }
 

@@ -91,7 +91,11 @@ __device__ __forceinline__ float2 unpack(std::uint32_t packed);
 
 template <>
 __device__ __forceinline__ float2 unpack<half_type>(std::uint32_t packed) {
-  return __half22float2(*reinterpret_cast<const __half2*>(&packed));
+  float2 pair;
+  asm("{\n .reg .b16 low, high;\n mov.b32 {low, high}, %2;\n cvt.f32.f16 %0, low;\n cvt.f32.f16 %1, high;\n}"
+      : "=f"(pair.x), "=f"(pair.y)
+      : "r"(packed));
+  return pair;
 }
 
 template <>

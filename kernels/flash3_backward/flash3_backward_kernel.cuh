@@ -13,8 +13,9 @@
 //     the others            P(i)      dQ(i-1) to shared   dS(i) to shared   add dQ(i-1), in bulk
 #pragma once
 
+#include "kernels/common/gradient_tiles.cuh"
 #include "kernels/common/hopper_attention.cuh"
-#include "kernels/common/key_gradients.cuh"
+#include "kernels/common/query_visits.cuh"
 #include "kernels/flash3_backward/flash3_backward_arguments.h"
 
 namespace tilescope::device {

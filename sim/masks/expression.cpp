@@ -445,8 +445,8 @@ class Parser {
     const std::string name = printable(token.text, 40);
     if (const auto nearest = nearest_name(token.text, candidates))
       fail(refuse("column {}: unknown name '{}': did you mean {}?", token.column, name, *nearest));
-    fail(refuse("column {}: unknown name '{}': the names are b, h, q, kv, B, H, HKV, N, NK, D, scale, inf and those of {}",
-                token.column, name, Setting::table));
+    fail(refuse("column {}: unknown name '{}': use b, h, q, kv, B, H, HKV, N, NK, D, scale, inf, or the name of a {}", token.column,
+                name, Setting::table));
   }
 
   std::vector<std::int32_t> arguments(std::string_view of, std::size_t wanted, std::uint32_t column, std::string_view close) {

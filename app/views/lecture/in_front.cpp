@@ -66,7 +66,7 @@ void draw_question(const View& view, Commands& commands) {
     }
     ImGui::Dummy({0, theme.gap});
     if (question.answer > 0 && pill(theme, lecture.answered ? tr("Hide the answer") : tr("Show the answer"), lecture.answered,
-                                    tr("Marks the right choice")))
+                                    lecture.answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice")))
       commands.push(AskClass{true, !lecture.answered});
     if (question.answer > 0) ImGui::SameLine();
     if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});

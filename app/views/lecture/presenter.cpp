@@ -116,7 +116,11 @@ void draw_presenter_panel(const View& view, Commands&) {
   wrapped_text(theme.display, theme.text, name_of(*scene, lecture.scene()));
   if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
   ImGui::Dummy({0, theme.gap});
-  wrapped_text(theme.heading, theme.text, scene->notes);
+  constexpr float most = 0.6F;  // of the room that is left: the question and the next scene follow
+  const ImFont& large = *theme.display;
+  const bool fits =
+      large.CalcTextSizeA(large.FontSize, FLT_MAX, width, scene->notes.c_str()).y < most * ImGui::GetContentRegionAvail().y;
+  wrapped_text(fits ? theme.display : theme.heading, theme.text, scene->notes);
   if (lecture.asking || scene->question) {
     divider(theme);
     draw_counts(view, question_of(scene));

@@ -82,7 +82,9 @@ void draw_rows(const View& view, Commands& commands) {
   const float side = text_width(view.theme->ui, "↓") + 2 * ImGui::GetStyle().FramePadding.x;
   for (int i = 0; i < lecture.count(); ++i) {
     ImGui::PushID(i);
-    const std::string label = fmt::format("{}  {}##row", i + 1, title_of(*lecture.at(i), i));
+    const Scene& scene = *lecture.at(i);
+    const std::string title = title_of(scene, i);
+    const std::string label = scene.title.empty() ? title + "##row" : fmt::format("{}  {}##row", i + 1, title);
     const float width = ImGui::GetContentRegionAvail().x - 3 * (side + ImGui::GetStyle().ItemSpacing.x);
     if (ImGui::Selectable(label.c_str(), i == lecture.scene(), 0, {width, 0})) commands.push(GoToScene{i});
     ImGui::SameLine();
@@ -106,19 +108,21 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   ImGui::SetNextItemWidth(width);
   ImGui::InputTextWithHint("##title", tr("Title"), &fields.title);
   after();
+  text_item(theme.ui_small, theme.text_dim, tr("Notes for the presenter"));
   ImGui::InputTextMultiline("##notes", &fields.notes, {width, std::round(96 * theme.scale)});
   after();
-  item_tooltip(theme, tr("Notes for the presenter"));
   ImGui::SetNextItemWidth(width);
   ImGui::InputTextWithHint("##steps", tr("Steps that Page Down walks through, such as 3:12"), &fields.steps);
   after();
+  if (!fields.steps.empty() && !step_range_from(fields.steps))
+    wrapped_text(theme.ui_small, theme.bad, say(tr("'{}' is no range of steps: write first and last, such as 3:12"), fields.steps));
   ImGui::SetNextItemWidth(width);
   ImGui::InputTextWithHint("##question", tr("Question to the class"), &fields.question);
   after();
   if (!fields.question.empty()) {
+    text_item(theme.ui_small, theme.text_dim, tr("Choices, one a line"));
     ImGui::InputTextMultiline("##choices", &fields.choices, {width, std::round(72 * theme.scale)});
     after();
-    item_tooltip(theme, tr("Choices, one a line"));
     ImGui::SetNextItemWidth(std::round(110 * theme.scale));
     ImGui::InputInt(tr("right choice"), &fields.answer);
     after();

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <imgui_internal.h>
+#include <imgui.h>
 #include <imgui_stdlib.h>
 
 #include "app/model/lesson.h"
@@ -165,14 +165,12 @@ void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool&
   const float width = std::min(ImGui::GetContentRegionAvail().x - label, std::round(190 * theme.scale));
   const Rect rect = {at, {at.x + width, at.y + ImGui::GetFrameHeight()}};
   const bool here = keys.item(rect);
-  if (here && keys.just_moved()) {  // SetKeyboardFocusHere() is off where ImGui's navigation is
-    ImGuiContext& context = *ImGui::GetCurrentContext();
-    context.NavNextActivateId = ImGui::GetID("##number");
-    context.NavNextActivateFlags = ImGuiActivateFlags_PreferInput;
-  }
+  if (here && keys.just_moved()) activate_next_frame("##number");
   ImGui::SetNextItemWidth(width);
-  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank))
+  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank)) {
     submit = true;
+    if (!typed_quantity(draft.typed, ask.unit)) activate_next_frame("##number");  // Enter on no number: go on typing
+  }
   if (ImGui::IsItemActivated() && !here) keys.go(keys.last());
   if (!here && ImGui::IsItemActive() && keys.just_moved()) ImGui::ClearActiveID();
   if (!unit.empty()) {

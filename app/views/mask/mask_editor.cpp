@@ -33,6 +33,7 @@ struct TextEdit {
 struct EditorState {
   std::map<std::string, TextEdit> edits;  // by control: "mask.0", "preset.1", "score"
   std::string table_name, table_path;
+  std::string added;  // the control that was added a moment ago: it takes the keyboard, with its example selected
 };
 
 /// One text of the choice on screen.
@@ -204,7 +205,8 @@ void draw_words(const Theme& theme, const std::vector<MaskWord>& words) {
 }
 
 /// The field of a row's text. Returns true when it was changed.
-bool draw_text_field(const View& view, const Row& row, const std::string& control, TextEdit& edit, std::size_t fault_column) {
+bool draw_text_field(const View& view, const Row& row, const std::string& control, EditorState& state, std::size_t fault_column) {
+  TextEdit& edit = state.edits[control];
   const Theme& theme = *view.theme;
   const TableList& tables = view.requested->request.masking.tables;
   const float width = ImGui::GetContentRegionAvail().x;
@@ -219,15 +221,19 @@ bool draw_text_field(const View& view, const Row& row, const std::string& contro
   Completing completing{&tables, row.score, {}};
   // The field's own letters stay below the coloured ones, faint: its cursor has their colour.
   ImGui::PushStyleColor(ImGuiCol_Text, theme.text);
+  const std::string id = fmt::format("##{}", control);
+  const bool added = state.added == control;
+  if (added) activate_next_frame(id.c_str());
   const bool changed = ImGui::InputTextMultiline(
-      fmt::format("##{}", control).c_str(), &edit.text,
-      {width, lines * theme.mono_small->FontSize + 2 * ImGui::GetStyle().FramePadding.y},
-      ImGuiInputTextFlags_CallbackCompletion | ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_NoHorizontalScroll,
+      id.c_str(), &edit.text, {width, lines * theme.mono_small->FontSize + 2 * ImGui::GetStyle().FramePadding.y},
+      ImGuiInputTextFlags_CallbackCompletion | ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_NoHorizontalScroll |
+          (added ? ImGuiInputTextFlags_AutoSelectAll : 0),
       complete, &completing);
   ImGui::PopStyleColor();
   ImGui::PopFont();
   const Rect field = item_rect();
   edit.active = ImGui::IsItemActive();
+  if (added && edit.active) state.added.clear();
   float longest = 0;
   for (std::size_t at = 0; at <= edit.text.size();) {
     const std::size_t end = std::min(edit.text.find('\n', at), edit.text.size());
@@ -309,7 +315,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, EditorState&
   const bool refused = message && message->control == control;
   const std::size_t column = refused ? column_of(message->error.sentence.text()) : 0;
   TextEdit& edit = state.edits[control];
-  if (draw_text_field(view, row, control, edit, column)) commands.push(SetMasking{with_text(choice, row, edit.text)});
+  if (draw_text_field(view, row, control, state, column)) commands.push(SetMasking{with_text(choice, row, edit.text)});
   if (refused) wrapped_text(theme.ui_small, theme.bad, words_of(*message));
   draw_sliders(view, commands, row);
   ImGui::Dummy({0, 2 * theme.scale});
@@ -317,7 +323,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, EditorState&
 }
 
 /// The list of presets of one kind; the first entry is a text of one's own.
-void draw_add(const View& view, Commands& commands, bool score, float width) {
+void draw_add(const View& view, Commands& commands, EditorState& state, bool score, float width) {
   const Theme& theme = *view.theme;
   MaskChoice choice = view.requested->request.masking;
   ImGui::SetNextItemWidth(width);
@@ -329,6 +335,7 @@ void draw_add(const View& view, Commands& commands, bool score, float width) {
         choice.score = "score + 0.0 * (q - kv)";
       else
         choice.masks.emplace_back("let window = 8; q - kv < window");
+      state.added = score ? mask_control(Setting::score, 0) : mask_control(Setting::mask, choice.masks.size() - 1);
       commands.push(SetMasking{choice});
     }
     for (const Preset& preset : presets()) {
@@ -472,9 +479,9 @@ void draw_mask_editor(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& state = panel_state<EditorState>("mask editor");
   const float half = (ImGui::GetContentRegionAvail().x - theme.gap) / 2;
-  draw_add(view, commands, false, half);
+  draw_add(view, commands, state, false, half);
   ImGui::SameLine(0, theme.gap);
-  draw_add(view, commands, true, half);
+  draw_add(view, commands, state, true, half);
   // Refusals of the whole request: an index outside a table, a program without score changes.
   for (const char* control : {"mask", "score"}) study_message(view, control);
   const auto& message = view.workspace->message;

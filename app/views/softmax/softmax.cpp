@@ -109,8 +109,8 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
-void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot,
-               const ScoreScale& scale) {
+void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, const ScoreScale& scale,
+               bool held) {
   const Rect& area = plot.bars;
   const std::int64_t count = plot.shown.end - plot.shown.begin;
   if (count <= 0) return;
@@ -132,6 +132,7 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
     if (!std::isfinite(top)) continue;
     const std::int64_t first_key = figures.first_key + first, last_key = figures.first_key + last;
     const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = first_key < figures.seen;
+    if (held && !current && !seen) continue;  // scores to come answer many a question of a lesson
     const float x = area.min.x + static_cast<float>(bar) * width;
     const auto y_of = [&](float score) { return area.max.y - scale.share(score) * area.height(); };
     const float upper = y_of(std::max(top, 0.0F)), lower = std::max(y_of(std::min(least, 0.0F)), upper + 1);
@@ -221,14 +222,18 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
     list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }
 
-const char* bars_caption(const SoftmaxParts& parts) {
+const char* bars_caption(const SoftmaxFigures& figures, bool held) {
+  const SoftmaxParts& parts = figures.parts;
   if (parts.bars == Slot::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
-  return parts.maximum ? tr("scores seen so far") : tr("scores of this tile");
+  if (!parts.maximum) return tr("scores of this tile");
+  const bool ahead = figures.seen < figures.first_key + static_cast<std::int64_t>(figures.bars.size());
+  return ahead && !held ? tr("scores, grey: still to come") : tr("scores seen so far");
 }
 
 /// Draws the caption of the bars, with the old and new maximum.
-void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect, bool only_tile) {
+void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect, bool only_tile,
+                       bool held) {
   float right = rect.max.x;
   if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
     const bool room = rect.width() > 250 * theme.scale;
@@ -248,10 +253,10 @@ void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigure
                                         {figures.current_end > figures.current_begin ? tr("this tile's scores, right: all so far")
                                                                                      : tr("part of the row, right: all so far"),
                                          tr("right: all so far")})
-                      : std::string(bars_caption(figures.parts)));
+                      : std::string(bars_caption(figures, held)));
 }
 
-void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot) {
+void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, bool held) {
   const std::int64_t count = plot.shown.end - plot.shown.begin;
   const float share = (ImGui::GetIO().MousePos.x - plot.bars.min.x) / plot.bars.width();
   const std::int64_t index =
@@ -259,6 +264,7 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScoreP
   const std::int64_t key = figures.first_key + index;
   const float value = figures.bars[static_cast<std::size_t>(index)];
   const bool current = key >= figures.current_begin && key < figures.current_end;
+  if (held && !current && key >= figures.seen) return;
   std::string body = tr("Skipped by this block");
   if (!std::isnan(value)) {
     body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
@@ -284,7 +290,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   const Rect area = {{at.x, at.y + caption + 2 * theme.scale}, {at.x + width, at.y + height}};
   const bool drawn = area.height() >= 8 && figures.known && !figures.bars.empty();
   const ScorePlot plot = drawn ? score_plot(theme, figures, area) : ScorePlot{};
-  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}}, drawn && !plot.shown.whole);
+  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}}, drawn && !plot.shown.whole, view.lesson.locked);
   if (!drawn) return;
   ScoreScale scale = scale_of(figures.bars);
   if (!figures.before_change.empty()) {
@@ -292,7 +298,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
     scale.low = std::min(scale.low, before.low), scale.high = std::max(scale.high, before.high);
   }
   if (figures.parts.bars.is(Meaning::probability)) scale.low = 0;
-  draw_bars(list, theme, figures, plot, scale);
+  draw_bars(list, theme, figures, plot, scale, view.lesson.locked);
   draw_before_change(list, theme, figures, plot, scale);
   draw_spread(list, theme, figures, plot, scale);
   draw_axes(list, theme, figures, plot, scale);
@@ -303,7 +309,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   };
   line(figures.row.m_old, theme.text_dim);
   line(figures.row.m_new, theme.highlight);
-  if (hovered && plot.bars.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, plot);
+  if (hovered && plot.bars.contains(ImGui::GetIO().MousePos)) bar_tooltip(theme, figures, plot, view.lesson.locked);
   if (hovered && plot.spread.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, tr("Scores seen so far"),
                  tr("How many keys have each score. This tile's are brighter. The bars at the left are this tile's keys alone."));

@@ -209,13 +209,19 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
       fill_in(tr("{} per tile"),
               {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
-  if (all_reads > 0) {
-    body.append("\n").append(fill_in(context.cache.history->all_reads() ? tr("Loaded {} times so far by all SMs, {} in total")
-                                                                        : tr("Loaded {} times so far by this SM, {} in total"),
-                                     {std::to_string(reads), std::to_string(all_reads)}));
-  }
+  const bool held = context.view.lesson.locked;  // the totals answer many a question of a lesson
+  const bool by_all = context.cache.history->all_reads();
+  if (held && reads > 0)
+    body.append("\n").append(fill_in(by_all ? tr("Loaded {} times so far by all SMs") : tr("Loaded {} times so far by this SM"),
+                                     {std::to_string(reads)}));
+  else if (!held && all_reads > 0)
+    body.append("\n").append(fill_in(
+        by_all ? tr("Loaded {} times so far by all SMs, {} in total") : tr("Loaded {} times so far by this SM, {} in total"),
+        {std::to_string(reads), std::to_string(all_reads)}));
   if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
-  if (all_writes > 0)
+  if (held && writes > 0)
+    body.append("\n").append(fill_in(tr("Stored {} times so far"), {std::to_string(writes)}));
+  else if (!held && all_writes > 0)
     body.append("\n").append(
         fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
   if (writes > 0 && crossed < 1)

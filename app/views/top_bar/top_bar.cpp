@@ -126,8 +126,13 @@ class Bar {
 
   /// A pill that opens a popover under itself. Returns true while the popover is open; then end_popover() must follow.
   bool popover(const std::string& label, const char* id, const char* tooltip, std::span<const std::string_view> controls) {
-    if (button(label + "##" + id, ImGui::IsPopupOpen(id), tooltip)) ImGui::OpenPopup(id);
+    const bool refused = message_is_for(view_, controls) && !is_good(*view_.workspace->message);
+    const std::string why = refused ? words_of(*view_.workspace->message) : std::string();
+    if (button(label + "##" + id, ImGui::IsPopupOpen(id), refused ? why.c_str() : tooltip)) ImGui::OpenPopup(id);
     last_ = item_rect();
+    if (refused)  // what is shown is of the setting before: the mark stays when the sentence was read
+      ImGui::GetWindowDrawList()->AddRect(last_.min, last_.max, theme_.bad, last_.height() * 0.5F, 0,
+                                          std::max(1.5F, 1.5F * theme_.scale));
     return popover_here(id, controls);
   }
 

@@ -164,7 +164,7 @@ TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("") == "column 1: the expression is missing");
   CHECK(mistake("(q") == "column 3: the expression ends where ')' is needed");
   CHECK(mistake("let f(x) = f(x); f(1)") ==
-        "column 12: unknown name 'f': the names are b, h, q, kv, B, H, HKV, N, NK, D, scale, inf and those of table");
+        "column 12: unknown name 'f': use b, h, q, kv, B, H, HKV, N, NK, D, scale, inf, or the name of a table");
 }
 
 TEST_CASE("expression: one that is too long, too deep or too much work is refused at once") {
