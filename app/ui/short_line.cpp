@@ -45,7 +45,17 @@ constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
                               Short{"wait full[V] of the tile before", "wait V, before"},
                               Short{"issue O = O + P V of the tile before", "O += P V, before"},
                               Short{"wait O → empty[V] of the tile before", "wait O, before"},
-                              Short{"wait full[V]; issue the last O = O + P V", "issue last O += P V"}};
+                              Short{"wait full[V]; issue the last O = O + P V", "issue last O += P V"},
+                              Short{"consumer groups: half of the keys each", "consumers: 64 keys"},
+                              Short{"wait empty[Q]; load Qᵢ → full[Q]", "load Qᵢ → full[Q]"},
+                              Short{"wait empty[dO]; load dOᵢ → full[dO]", "load dOᵢ → full"},
+                              Short{"issue dV = dV + Pᵀ dOᵢ", "dV += Pᵀ dOᵢ"},
+                              Short{"dQ_acc += dSK of the tile before, in HBM", "dQ_acc += dSK"},
+                              Short{"dS = P ∘ dP → shared", "dS = P ∘ dP"},
+                              Short{"issue dK = dK + τ dSᵀ Qᵢ", "dK += τ dSᵀ Qᵢ"},
+                              Short{"wait dV → empty[dO]", "wait dV"},
+                              Short{"wait dK → empty[Q]", "wait dK"},
+                              Short{"issue dSK = τ dS Kⱼ", "dSK = τ dS Kⱼ"}};
 
 }  // namespace
 
