@@ -600,6 +600,7 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
   if (p.score_change && !kernel.takes_masks)
     return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
+  if (p.page_size > 0) return refuse("kernel {} has no page table: leave out {}", kernel.id, Setting::page_size);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),

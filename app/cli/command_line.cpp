@@ -258,6 +258,11 @@ class CommandLineBuilder {
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
     line_.top = whole("--top", 1, 100000);
     line_.mask_block = whole("--mask-block", 1, largest_size);
+    line_.page_size = whole("--page-size", 1, largest_size);
+    constexpr std::string_view page_orders[] = {"shuffled", "contiguous"};
+    choice("--page-order", page_orders, page_order_from, line_.page_order);
+    if (line_.page_order && !line_.page_size)
+      keep(Error{"--page-order is the order of the pages of K and V: it needs --page-size P"});
     std::vector<std::string_view> orders;
     for (const BlockOrderInfo& row : block_orders()) orders.push_back(row.id);
     choice("--block-order", orders, block_order_from, line_.block_order);
@@ -332,6 +337,10 @@ Texts flags_of(const WindowState& s) {
   out["--table"] = s.tables;
   if (!s.score.empty()) put("--score", s.score);
   if (s.problem.mask_block > 0) put("--mask-block", s.problem.mask_block);
+  if (s.problem.page_size > 0) {
+    put("--page-size", s.problem.page_size);
+    put("--page-order", to_string(s.problem.page_order));
+  }
   if (s.tile) {
     put("--block-q", s.tile->block_q);
     put("--block-kv", s.tile->block_kv);

@@ -38,7 +38,8 @@ struct CommandLine {
   bool causal = false;
   std::vector<std::string> masks, presets, tables;  // as typed; tables as NAME=FILE
   std::optional<std::string> score;
-  std::optional<std::int64_t> mask_block;
+  std::optional<std::int64_t> mask_block, page_size;
+  std::optional<PageOrder> page_order;
   std::optional<Pass> pass;  // forward, or that of a backward algorithm
   std::optional<std::int64_t> block_q, block_kv, stages;
   BlockOrder block_order = BlockOrder::launch;

@@ -66,6 +66,7 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.causal = line.causal;
   p.pass = line.pass.value_or(kernel.pass);
   p.mask_block = line.mask_block.value_or(0);
+  p.page_size = line.page_size.value_or(0);
   if (const Status sound = check(p); !sound) return sound.error();
   if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
   return p;
@@ -83,7 +84,7 @@ Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandL
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
   // Only flex takes masks and changes of scores, so it is what they ask for.
-  const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
+  const std::string algorithm = needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
     if (row.id == algorithm) return kernel_of_pass(row, line);

@@ -84,6 +84,9 @@ std::string heading(const Simulation& simulation) {
                          format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
                          mask->block.block_q, mask->block.block_kv, format_count(mask->by_analysis), format_count(all))});
   }
+  if (problem.page_size > 0)
+    table.row({"pages", fmt::format("{} keys each, {}, {} of each sequence", format_count(problem.page_size),
+                                    to_string(problem.page_order), format_count(pages_of_sequence(problem)))});
   if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
   const ProgramTile& tile = simulation.program->tile();
   if (tile.forward && *tile.forward != TileShape(tile))
@@ -252,6 +255,11 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                     {"decided_by", {{"analysis", mask->by_analysis}, {"evaluation", mask->by_evaluation}}}};
   }
   if (simulation.request.problem.score_change) json["score"] = simulation.request.problem.score_change->expression().text;
+  if (const AttentionProblem& problem = simulation.request.problem; problem.page_size > 0)
+    json["pages"] = {{"page_size", problem.page_size},
+                     {"page_order", to_string(problem.page_order)},
+                     {"per_sequence", pages_of_sequence(problem)},
+                     {"pool", problem.batch * pages_of_sequence(problem)}};
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;

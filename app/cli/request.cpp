@@ -118,8 +118,8 @@ bool changes_attention(const CommandLine& line) {
   return !line.masks.empty() || !line.presets.empty() || line.score;
 }
 
-bool has_mask_flags(const CommandLine& line) {
-  return changes_attention(line) || line.mask_block;
+bool needs_flex(const CommandLine& line) {
+  return changes_attention(line) || line.mask_block || line.page_size;
 }
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
@@ -127,7 +127,7 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   if (!line.algorithm_given) {
     for (const ProgramInfo& row : program_table())
       if (!row.button.empty()) ids.emplace_back(row.id);
-    if (changes_attention(line)) ids.emplace_back("flex");
+    if (changes_attention(line) || line.page_size) ids.emplace_back("flex");
     return ids;
   }
   std::string_view rest = line.algorithm;
@@ -160,8 +160,8 @@ Result<Request> make_request(const CommandLine& line) {
   if (line.base) take_inputs(*line.base, line, request.inputs);
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
-  // flex is the mask's own program.
-  const std::string algorithm = has_mask_flags(line) && !line.algorithm_given ? "flex" : line.algorithm;
+  // flex is the program of masks and of pages.
+  const std::string algorithm = needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
   if (const auto info = find_program(algorithm);
       line.mask_block && info && !(*info)->has_lists && line.command != CommandKind::sweep)
     return refuse("{} is the block of the lists of flex and hopper_flex: {} has none", Setting::mask_block, algorithm);
@@ -175,6 +175,8 @@ Result<Request> make_request(const CommandLine& line) {
   if (!tables) return tables.error();
   masking.tables = std::move(*tables);
   problem.mask_block = line.mask_block.value_or(0);
+  problem.page_size = line.page_size.value_or(0);
+  problem.page_order = line.page_order.value_or(PageOrder::shuffled);
   if (const auto fault = find_mask_fault(masking, problem)) {
     constexpr std::size_t most_shown = 60;
     if (fault->text.empty()) return fault->error;

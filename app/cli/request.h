@@ -21,8 +21,8 @@ Result<Request> make_request(const CommandLine& line);
 
 /// Whether a flag asks for a mask or a change of scores.
 bool changes_attention(const CommandLine& line);
-/// The same, or for a block of their lists.
-bool has_mask_flags(const CommandLine& line);
+/// The same, or for a block of their lists, or for pages: flex is what they choose.
+bool needs_flex(const CommandLine& line);
 
 /// Reads --open and --deck: the same command line on top of the state that they lead to.
 /// Errors  a file that cannot be read; no link, no deck, a scene that it has not; both flags.

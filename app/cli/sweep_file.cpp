@@ -107,6 +107,8 @@ Json asked_of(const SweepRequest& request) {
                         {"tables", tables},
                         {"mask_block", request.base.problem.mask_block}};
   }
+  if (const AttentionProblem& problem = request.base.problem; problem.page_size > 0)
+    asked["pages"] = {{"page_size", problem.page_size}, {"page_order", to_string(problem.page_order)}};
   if (request.axis.key == "heads" && request.keeps_kv_heads) asked["keeps_kv_heads"] = true;
   if (request.base.blocks_per_sm) asked["blocks_per_sm"] = *request.base.blocks_per_sm;
   return asked;

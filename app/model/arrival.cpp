@@ -37,8 +37,7 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
   }
   const auto [first, second] = racers(request.algorithm);
   for (const std::string& algorithm : {first, second}) {
-    SimulationRequest lane = request;
-    lane.algorithm = algorithm;
+    SimulationRequest lane = request_of_rival(request, algorithm);
     const double done = static_cast<double>(out.size()) / 2;
     const auto run = [&] { return simulate(lane, [&progress, done](double fraction) { return progress(done + fraction / 2); }); };
     Result<std::shared_ptr<const Simulation>> one = run();

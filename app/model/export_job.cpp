@@ -64,6 +64,10 @@ std::vector<std::string> state_arguments(const WindowState& state) {
   out.number("--head-dim", p.head_dim);
   out.unless("--dtype", to_string(p.dtype), to_string(DataType::fp16));
   out.toggle("--causal", p.causal);
+  if (p.page_size > 0) {
+    out.number("--page-size", p.page_size);
+    out.unless("--page-order", to_string(p.page_order), to_string(PageOrder::shuffled));
+  }
   if (p.pass == Pass::both) out.add("--pass", "both");
   if (state.tile) {
     out.number("--block-q", state.tile->block_q);

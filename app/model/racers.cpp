@@ -1,6 +1,8 @@
 // Chooses by the table of programs.
 #include "app/model/racers.h"
 
+#include <utility>
+
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -22,6 +24,13 @@ std::pair<std::string, std::string> racers(std::string_view algorithm) {
     first = baseline->id, last = best->id;
   }
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
+}
+
+SimulationRequest request_of_rival(SimulationRequest request, std::string algorithm) {
+  if (algorithm == request.algorithm) return request;
+  request.algorithm = std::move(algorithm);
+  if (const auto row = find_program(request.algorithm); row && !(*row)->takes_pages) request.problem.page_size = 0;
+  return request;
 }
 
 bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen) {

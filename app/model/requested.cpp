@@ -29,6 +29,14 @@ void Requested::add_gpu(std::string path) {
   if (std::find(gpu_ids.begin(), gpu_ids.end(), path) == gpu_ids.end()) gpu_ids.push_back(std::move(path));
 }
 
+void Requested::set_problem(const AttentionProblem& problem) {
+  const auto row = find_program(request.algorithm);
+  if (problem.page_size > 0 && request.problem.page_size == 0 && row && (*row)->family == "attention" &&
+      (*row)->pass == Pass::forward && !(*row)->takes_pages)
+    request.algorithm = "flex";
+  request.problem = problem;
+}
+
 void Requested::set_masking(MaskChoice choice) {
   // flex is the mask's own program; another may be chosen afterwards.
   const auto row = find_program(request.algorithm);

@@ -32,6 +32,8 @@ struct Requested {
   void set_gpu(std::string source, GpuSpec gpu);
   /// Adds a GPU's file to those that can be asked for by name.
   void add_gpu(std::string path);
+  /// Takes a problem; if its K and V are newly in pages, with a program that reads them.
+  void set_problem(const AttentionProblem& problem);
   /// Takes masks and a change of scores, with the program that has them where the one before takes none.
   void set_masking(MaskChoice choice);
   /// "l2.capacity_bytes=0". Errors  those of set_spec_value().

@@ -92,7 +92,7 @@ void Session::State::operator()(const ResetSpecValue& command) {
 
 void Session::State::operator()(const SetProblem& command) {
   if (requested.request.problem == command.problem) return;
-  requested.request.problem = command.problem;
+  requested.set_problem(command.problem);
   simulate_again(command.control);
 }
 

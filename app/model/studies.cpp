@@ -179,8 +179,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
     RooflineKernel chosen = kernel_of(*shown, true);
     std::optional<RooflineKernel> other;
-    SimulationRequest request = asked;
-    request.algorithm = companion_of(asked.algorithm);
+    SimulationRequest request = request_of_rival(asked, companion_of(asked.algorithm));
     request.tile.reset();
     if (!request.algorithm.empty()) {
       const auto made = simulate(request, progress);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/masks/mask.h"
+
 namespace tilescope {
 
 namespace {
@@ -53,8 +55,7 @@ class Collector {
   }
 
   void add(const TileRef& tile, double end, bool store) {
-    const bool of_keys = tile.tensor->planes == Planes::key;
-    if (tile.plane != (of_keys ? kv_plane_ : plane_)) return;
+    if (tile.plane != plane_of(problem_, tile.tensor->planes, plane_)) return;
     const TensorLayout& layout = layouts_[tile.tensor.index()];
     // A load may be more than one tile of the grid (a whole row of S), or a part of one.
     const auto last_row = (tile.row + std::max(tile.rows, 1) - 1) / layout.tile_rows;

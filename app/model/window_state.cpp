@@ -139,6 +139,9 @@ Status read_enum(std::string_view key, std::string_view text, std::span<const st
 constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"}, pass_names = {"forward", "backward", "both"},
                                           grain_names = {"operation", "tile", "phase"}, quantity_names = {"hbm", "l2", "time"};
 
+/// As PageOrder.
+constexpr std::array<std::string_view, 2> page_order_names = {"shuffled", "contiguous"};
+
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> names;
   for (const ProgramInfo& row : program_table()) names.push_back(row.id);
@@ -285,6 +288,13 @@ constexpr std::array keys = {
         [](WindowState& s, Text key, Text text) { return read_on(key, text, s.problem.causal); }},
     Key{"mask_block", [](const WindowState& s) { return unless(std::int64_t{0}, s.problem.mask_block); },
         [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, largest_size, s.problem.mask_block); }},
+    Key{"page_size", [](const WindowState& s) { return unless(std::int64_t{0}, s.problem.page_size); },
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, largest_size, s.problem.page_size); }},
+    Key{"page_order",
+        [](const WindowState& s) {
+          return s.problem.page_order == PageOrder::shuffled ? std::nullopt : Written(to_string(s.problem.page_order));
+        },
+        [](WindowState& s, Text key, Text text) { return read_enum(key, text, page_order_names, s.problem.page_order); }},
     Key{"score", [](const WindowState& s) { return unless(std::string(), s.score); },
         [](WindowState& s, Text key, Text text) { return read_expression(key, text, s.score); }},
     Key{"pass",

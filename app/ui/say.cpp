@@ -66,6 +66,10 @@ const char* control_name(Setting setting) {
       return tr("table");
     case Setting::mask_block:
       return tr("mask block");
+    case Setting::page_size:
+      return tr("page size");
+    case Setting::page_order:
+      return tr("page order");
   }
   return "";
 }

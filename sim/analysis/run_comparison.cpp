@@ -30,6 +30,10 @@ std::string score_text(const AttentionProblem& problem) {
   return problem.score_change != nullptr ? problem.score_change->expression().text : "";
 }
 
+std::string page_order_text(const AttentionProblem& problem) {
+  return problem.page_size > 0 ? std::string(to_string(problem.page_order)) : "";
+}
+
 std::string spec_text_of(const SpecKey& key, double value) {
   return key.whole && std::abs(value) < 1e15 ? format_count(std::llround(value)) : fmt::format("{:g}", value);
 }
@@ -76,6 +80,8 @@ void add_settings(RunComparison& out) {
   settings.add("pass", std::string(to_string(p.pass)), std::string(to_string(q.pass)));
   settings.add("mask", mask_text(p), mask_text(q));
   settings.add("score", score_text(p), score_text(q));
+  settings.add("page_size", p.page_size, q.page_size);
+  settings.add("page_order", page_order_text(p), page_order_text(q));
   const ProgramTile &s = out.first->program->tile(), &t = out.second->program->tile();
   settings.add("block_q", s.block_q, t.block_q);
   settings.add("block_kv", s.block_kv, t.block_kv);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/refuse.h"
+#include "sim/core/units.h"
 #include "sim/masks/mask.h"
 
 namespace tilescope {
@@ -42,6 +43,10 @@ std::string_view to_string(Pass pass) {
   return "";
 }
 
+std::string_view to_string(PageOrder order) {
+  return order == PageOrder::contiguous ? "contiguous" : "shuffled";
+}
+
 std::optional<DataType> data_type_from(std::string_view name) {
   for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32})
     if (name == to_string(type)) return type;
@@ -51,6 +56,12 @@ std::optional<DataType> data_type_from(std::string_view name) {
 std::optional<Pass> pass_from(std::string_view name) {
   for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
     if (name == to_string(pass)) return pass;
+  return std::nullopt;
+}
+
+std::optional<PageOrder> page_order_from(std::string_view name) {
+  for (PageOrder order : {PageOrder::shuffled, PageOrder::contiguous})
+    if (name == to_string(order)) return order;
   return std::nullopt;
 }
 
@@ -72,6 +83,10 @@ TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile) 
   constexpr std::int64_t usual = 128, least = 64;
   const auto divides = [](std::int64_t length) { return length >= least && usual % length == 0; };
   return divides(tile.block_q) && divides(tile.block_kv) ? TileShape{usual, usual} : tile;
+}
+
+std::int64_t pages_of_sequence(const AttentionProblem& problem) {
+  return ceil_div(problem.seq_kv, problem.page_size);
 }
 
 Status check(const AttentionProblem& problem) {

@@ -12,21 +12,27 @@ namespace tilescope {
 
 enum class DataType : std::uint8_t { fp16, bf16, fp32 };
 enum class Pass : std::uint8_t { forward, backward, both };
+/// The order of the pages of K and V in their pool: sequence after sequence, or mixed, as pages that came and went leave it.
+enum class PageOrder : std::uint8_t { shuffled, contiguous };
 
 constexpr int element_bytes(DataType type) {
   return type == DataType::fp32 ? 4 : 2;
 }
 std::string_view to_string(DataType type);
 std::string_view to_string(Pass pass);
+std::string_view to_string(PageOrder order);
 std::optional<DataType> data_type_from(std::string_view name);
 std::optional<Pass> pass_from(std::string_view name);
+std::optional<PageOrder> page_order_from(std::string_view name);
 
 class Mask;         // sim/masks/mask.h
 class ScoreChange;  // sim/masks/score_change.h
 
 /// Describes one attention call.
 /// Equation  O = softmax(scale * Q K^T + mask) V
-/// Shapes    q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
+/// Shapes    q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major. With a page_size, K and
+/// V
+///           lie in a pool of pages instead: see PageTable
 /// Limits    1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
 ///           A causal mask aligns bottom right: query i sees keys j <= i + seq_kv - seq_q.
 struct AttentionProblem {
@@ -42,6 +48,8 @@ struct AttentionProblem {
   std::shared_ptr<const Mask> mask;                 // replaces `causal`; null: `causal` decides
   std::shared_ptr<const ScoreChange> score_change;  // applied to every score before the mask; null: none
   std::int64_t mask_block = 0;                      // edge of a block in the mask's block lists; 0: see mask_block_of()
+  std::int64_t page_size = 0;                       // keys of a page of K and V; 0: they have no pages
+  PageOrder page_order = PageOrder::shuffled;       // of a pool of pages
 
   bool operator==(const AttentionProblem&) const = default;
 
@@ -66,6 +74,9 @@ struct TileShape {
 /// Returns the block size of the mask's block lists: problem.mask_block if it is set. Otherwise 128 x 128, as in the kernels, if
 /// both edges of the tile are at least 64 and divide 128. Otherwise the tile itself.
 TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile);
+
+/// Returns the pages of one sequence of a problem with pages. The last one may be partly filled.
+std::int64_t pages_of_sequence(const AttentionProblem& problem);
 
 /// Checks the sizes.
 /// Errors  a size below 1, any tensor over 2^46 bytes, head_dim over 256, heads not divisible by kv_heads

@@ -54,6 +54,10 @@ std::string_view to_string(Setting setting) {
       return "table";
     case Setting::mask_block:
       return "mask_block";
+    case Setting::page_size:
+      return "page_size";
+    case Setting::page_order:
+      return "page_order";
   }
   return "";
 }

@@ -36,7 +36,9 @@ enum class Setting : std::uint8_t {
   score,
   preset,
   table,
-  mask_block
+  mask_block,
+  page_size,
+  page_order
 };
 
 /// Returns the name of a setting in JSON and in Sentence::text(), such as "block_q".

@@ -43,6 +43,11 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
           axis == Axis::query_block ? ceil_div(problem.seq_q, block.block_q) : ceil_div(problem.seq_kv, block.block_kv);
       return {blocks, of_row ? 1 : blocks};
     }
+    case Axis::key_page: {
+      constexpr std::int64_t entries_of_a_sector = sector_size / 4;
+      const std::int64_t pages = problem.page_size > 0 ? pages_of_sequence(problem) : 1;
+      return {pages, std::min(pages, entries_of_a_sector)};
+    }
   }
   return {};
 }
@@ -50,6 +55,7 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
 std::int64_t planes_of(Planes planes, const AttentionProblem& problem) {
   if (planes == Planes::key) return problem.batch * problem.kv_heads;
   if (planes == Planes::query) return problem.query_planes();
+  if (planes == Planes::sequence) return problem.batch;
   const MaskPlanes by = mask_of(problem)->planes();
   return (by.by_batch ? problem.batch : 1) * (by.by_head ? problem.heads : 1);
 }
@@ -66,7 +72,7 @@ TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& til
   layout.element_bytes = element_bytes(type);
   layout.tile_rows = rows.tile;
   layout.tile_cols = cols.tile;
-  if (tensor->cols == Axis::key) layout.pad = row_pitch(problem.seq_kv, type) - problem.seq_kv;
+  if (tensor->cols == Axis::key || tensor->cols == Axis::key_page) layout.pad = row_pitch(layout.cols, type) - layout.cols;
   return layout;
 }
 

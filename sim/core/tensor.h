@@ -30,10 +30,11 @@ enum class Meaning : std::uint8_t {
 inline constexpr int meaning_count = 12;
 
 /// What the rows or columns of a tensor count. It decides their number and how a tile cuts them.
-enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block };  // *_block: a block of the mask's block lists
+/// *_block: a block of the mask's block lists; key_page: a page of K and V.
+enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block, key_page };
 /// The planes of a tensor: B x H for queries, B x Hkv for keys. A mask has one plane for all heads, or batch and heads if it
-/// depends on them.
-enum class Planes : std::uint8_t { query, key, mask };
+/// depends on them. A page table has one for each sequence.
+enum class Planes : std::uint8_t { query, key, mask, sequence };
 
 /// A program's declaration of a tensor. Programs with the same tensor share the declaration.
 struct TensorSpec {
@@ -95,7 +96,8 @@ struct TileRef {
 };
 
 /// Returns the elements from one row of S or P to the next: the keys, rounded up to whole sectors. Every row then starts on a
-/// sector and no store writes half a sector, which the hardware would have to complete from HBM.
+/// sector and no store writes half a sector, which the hardware would have to complete from HBM. The rows of a page table, whose
+/// elements are pages, start on sectors too.
 constexpr std::int64_t row_pitch(std::int64_t seq_kv, DataType type) {
   return ceil_div(seq_kv * element_bytes(type), sector_size) * sector_size / element_bytes(type);
 }
@@ -103,7 +105,7 @@ constexpr std::int64_t row_pitch(std::int64_t seq_kv, DataType type) {
 /// How a tensor lies in memory: planes are contiguous, rows follow one another, every tensor starts on a line.
 struct TensorLayout {
   std::int64_t planes = 0, rows = 0, cols = 0;
-  std::int64_t pad = 0;  // unused elements at the end of a row of S or P, see row_pitch()
+  std::int64_t pad = 0;  // unused elements at the end of a row of S, P or a page table, see row_pitch()
   std::int64_t element_bytes = 2;
   /// The rectangle that the memory model tracks as one unit. Every access covers parts of one or more of these.
   std::int64_t tile_rows = 1, tile_cols = 1;

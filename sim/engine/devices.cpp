@@ -67,10 +67,10 @@ Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const P
   auto total = std::make_shared<Simulation>();
   const Result<std::vector<int>> per_sm = prepare(request, info, program, *total);
   if (!per_sm) return per_sm.error();
-  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
+  const TensorLayouts layouts = memory_layouts(program->problem(), program->tile(), program->tensors());
   const std::span<const LaunchSpec> launches = program->launches();
   total->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()), program->tensors(), setup.count);
-  const TensorHomes homes(setup.count, layouts, setup.split);
+  const TensorHomes homes(setup.count, tensor_layouts(program->problem(), program->tile(), program->tensors()), setup.split);
   if (const Status status = check_tiles(*program, homes); !status) return status.error();
   DeviceLinks links(request.gpu, homes);
   std::vector<std::unique_ptr<Device>> devices;

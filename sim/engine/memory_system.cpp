@@ -68,6 +68,7 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       ledger_(ledger),
       recorder_(recorder),
       tensors_(use.tensors),
+      pages_(use.pages),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
       ports_(static_cast<std::size_t>(gpu.sm_count)) {
   const std::vector<int> sides = sm_sides(gpu);
@@ -145,7 +146,8 @@ void MemorySystem::join(DeviceId device, DeviceLinks& links) {
   links.add(*this);
 }
 
-inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& tile) {
+inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& logical) {
+  const TileRef tile = pages_ ? pages_->place(logical) : logical;
   const auto bytes = static_cast<double>(op.bytes);
   const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
   const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
@@ -181,11 +183,8 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
 
 void MemorySystem::note_hit(int side, const ScheduledAccess& access, const BlockOrigin& origin, const OpClass& op, double arrival) {
   Hit& hit = hits_[static_cast<std::size_t>(side)];
-  const Planes planes = op.tensor->planes;
   hit.access = access;
-  hit.plane = planes == Planes::key    ? &BlockOrigin::kv_plane
-              : planes == Planes::mask ? &BlockOrigin::mask_plane
-                                       : &BlockOrigin::plane;
+  hit.plane = BlockOrigin::plane_member(op.tensor->planes);
   hit.plane_number = origin.*hit.plane;
   hit.follows = op.tensor->rows == origin.axis || op.tensor->cols == origin.axis ? -1 : 0;
   hit.first = origin.first;

@@ -14,12 +14,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/core/page_table.h"
 #include "sim/engine/device_links.h"
 #include "sim/engine/recorder.h"
 #include "sim/engine/schedule.h"
@@ -51,10 +53,12 @@ struct HbmUse {
 struct TensorUse {
   std::vector<Tensor> tensors;  // the tensors that it reads or writes, each once
   bool comes_back = false;      // it reads tensors that it wrote itself, such as S, P, or sums that a later tile continues
+  std::shared_ptr<const PageTable> pages;  // of K and V; null if they have none
 };
 
 class MemorySystem {
  public:
+  /// `layouts`: those of memory_layouts().
   MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, const TensorUse& use, const ScheduleBuilder& builder,
                Ledger& ledger, Recorder& recorder);
   MemorySystem(const MemorySystem&) = delete;
@@ -123,7 +127,7 @@ class MemorySystem {
     double streams = 0;  // of its cycles, those in which its own bytes cross
     bool hits = false;   // nothing moved in the L2 or into it
   };
-  L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& tile);
+  L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& logical);
   /// Loads a tile from another device, over the link.
   Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
   /// Queues `cycles` of work at `cycle` on a queue that is busy until `free`; returns when the work is done.
@@ -161,6 +165,7 @@ class MemorySystem {
   Ledger& ledger_;
   Recorder& recorder_;
   std::vector<Tensor> tensors_;  // the tensors that the program reads or writes
+  std::shared_ptr<const PageTable> pages_;
   TileMap map_;
   std::optional<TileCache> cache_;  // absent if the GPU has no L2
   std::vector<Port> ports_;

@@ -338,13 +338,21 @@ std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperatio
 
 BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
   if (domain.axis != Axis::key)
-    return {domain.plane, static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)), domain.axis, domain.first,
-            static_cast<std::int32_t>(mask_plane_of(problem_, domain.plane))};
+    return {domain.plane,
+            static_cast<std::int32_t>(problem_.kv_plane_of(domain.plane)),
+            domain.axis,
+            domain.first,
+            static_cast<std::int32_t>(mask_plane_of(problem_, domain.plane)),
+            static_cast<std::int32_t>(domain.plane / problem_.heads)};
   // The first query plane that reads this plane of keys.
   const std::int64_t group = problem_.heads / problem_.kv_heads;
   const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
-  return {static_cast<std::int32_t>(plane), domain.plane, domain.axis, domain.first,
-          static_cast<std::int32_t>(mask_plane_of(problem_, plane))};
+  return {static_cast<std::int32_t>(plane),
+          domain.plane,
+          domain.axis,
+          domain.first,
+          static_cast<std::int32_t>(mask_plane_of(problem_, plane)),
+          static_cast<std::int32_t>(plane / problem_.heads)};
 }
 
 float ScheduleBuilder::delay_of(const Operation& op, const BlockOperations& block) const {

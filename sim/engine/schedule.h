@@ -116,10 +116,23 @@ struct BlockOrigin {
   Axis axis = Axis::query;
   std::int32_t first = 0;
   std::int32_t mask_plane = 0;  // plane of the mask's block lists
+  std::int32_t sequence = 0;
 
-  std::int32_t plane_of(Tensor tensor) const {
-    return tensor->planes == Planes::key ? kv_plane : tensor->planes == Planes::mask ? mask_plane : plane;
+  /// Returns the member that has the plane of such tensors.
+  static constexpr std::int32_t BlockOrigin::*plane_member(Planes planes) {
+    switch (planes) {
+      case Planes::key:
+        return &BlockOrigin::kv_plane;
+      case Planes::mask:
+        return &BlockOrigin::mask_plane;
+      case Planes::sequence:
+        return &BlockOrigin::sequence;
+      case Planes::query:
+        break;
+    }
+    return &BlockOrigin::plane;
   }
+  std::int32_t plane_of(Tensor tensor) const { return this->*plane_member(tensor->planes); }
   std::int32_t row_of(Tensor tensor) const { return tensor->rows == axis ? first : 0; }
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
 };

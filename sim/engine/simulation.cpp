@@ -205,7 +205,7 @@ std::string_view to_string(Bound bound) {
 }
 
 TensorUse use_of(const TileProgram& program) {
-  TensorUse use{tensors_of(program)};
+  TensorUse use{.tensors = tensors_of(program), .comes_back = false, .pages = page_table_of(program.problem())};
   std::array<bool, most_tensors> loaded{}, stored{};
   BlockOperations block;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
@@ -243,7 +243,7 @@ Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& 
   simulation.request = request;
   simulation.info = &info;
   simulation.program = program;
-  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
+  const TensorLayouts layouts = memory_layouts(program->problem(), program->tile(), program->tensors());
   if (const Status status = add_memory(simulation, layouts); !status) return status.error();
   if (const Status status = check_size(request, *program, *per_sm); !status) return status.error();
   return per_sm;
@@ -254,7 +254,7 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   auto simulation = std::make_shared<Simulation>();
   const Result<std::vector<int>> per_sm = prepare(request, info, program, *simulation);
   if (!per_sm) return per_sm.error();
-  const TensorLayouts layouts = tensor_layouts(program->problem(), program->tile(), program->tensors());
+  const TensorLayouts layouts = memory_layouts(program->problem(), program->tile(), program->tensors());
   const std::span<const LaunchSpec> launches = program->launches();
   simulation->ledger = Ledger(static_cast<int>(launches.size()), static_cast<int>(info.listing.size()), program->tensors());
 

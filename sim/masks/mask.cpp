@@ -109,4 +109,18 @@ std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane) 
   return b * (by.by_head ? problem.heads : 1) + h;
 }
 
+std::int64_t plane_of(const AttentionProblem& problem, Planes planes, std::int64_t plane) {
+  switch (planes) {
+    case Planes::query:
+      return plane;
+    case Planes::key:
+      return problem.kv_plane_of(plane);
+    case Planes::mask:
+      return mask_plane_of(problem, plane);
+    case Planes::sequence:
+      return plane / problem.heads;
+  }
+  return plane;
+}
+
 }  // namespace tilescope

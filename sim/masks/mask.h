@@ -15,6 +15,7 @@
 
 #include "sim/core/attention_problem.h"
 #include "sim/core/result.h"
+#include "sim/core/tensor.h"
 
 namespace tilescope {
 
@@ -91,5 +92,7 @@ class MatrixMask final : public Mask {
 std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem);
 /// The plane of the mask's lists that a query plane reads: [B or 1, H or 1].
 std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane);
+/// Returns the plane of tensors with these planes that query plane `plane` reads or writes.
+std::int64_t plane_of(const AttentionProblem& problem, Planes planes, std::int64_t plane);
 
 }  // namespace tilescope

@@ -67,7 +67,12 @@ struct Loaded {
 };
 
 Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) {
-  if (machine.is_input(op.tile.tensor)) return {machine.input(op.tile)};
+  if (machine.is_input(op.tile.tensor)) {
+    Loaded loaded = {machine.load(op.tile)};
+    if (loaded.values == nullptr)
+      loaded.fault = phrase("reads {} at row {}, of a page whose entry it has not loaded", to_string(op.tile.tensor), op.tile.row);
+    return loaded;
+  }
   HbmImage::Found found = image.load(op.tile);
   Loaded loaded = {std::move(found.values), found.oldest_stamp, true};
   if (found.missing > 0)
@@ -178,7 +183,7 @@ class CheckpointedHistory final : public BlockHistory {
     const std::scoped_lock running(running_);
     if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;  // another thread has just run it
     if (brings_input(slot, event)) {
-      MatrixPtr tile = machine_->input(block_.operations[static_cast<std::size_t>(event)].tile);
+      MatrixPtr tile = machine_->load(block_.operations[static_cast<std::size_t>(event)].tile);
       const std::scoped_lock lock(mutex_);
       keep(inputs_, event, tile, most_inputs);
       return tile;

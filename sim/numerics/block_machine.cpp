@@ -46,6 +46,7 @@ BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs
       tile_(program.tile()),
       inputs_(inputs),
       tables_(program.tables()),
+      pages_(page_table_of(program.problem())),
       forward_(program.problem(), inputs),
       arithmetic_(program.problem()) {
   for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << tensor.index();
@@ -68,6 +69,18 @@ MatrixPtr BlockMachine::input(const TileRef& tile) {
   return values;
 }
 
+MatrixPtr BlockMachine::load(const TileRef& tile) {
+  if (!pages_ || !PageTable::holds(tile.tensor)) return input(tile);
+  const auto entry = static_cast<std::int32_t>(tile.row / pages_->page_size()) - first_entry_;
+  if (entries_ == nullptr || entry < 0 || entry >= entries_->cols) return nullptr;
+  // What a page of the pool holds, its owner put there.
+  const PageTable::Owner owner = pages_->owner(static_cast<std::int64_t>(entries_->at(0, entry)));
+  TileRef found = tile;
+  found.plane = static_cast<std::int32_t>(owner.sequence * problem_.kv_heads + tile.plane % problem_.kv_heads);
+  found.row = static_cast<std::int32_t>(owner.logical * pages_->page_size() + tile.row % pages_->page_size());
+  return input(found);
+}
+
 Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const MatrixPtr& loaded, Effect& effect) {
   effect.read.clear();
   effect.changed.clear();
@@ -77,6 +90,7 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
     const std::int32_t into = op.dst.has_strips() ? op.strip : op.ring;
     slots_.buffer(op.dst, into) = {std::const_pointer_cast<Matrix>(loaded), index};
     slots_.current[at(op.dst)] = into;
+    if (op.tile.tensor->cols == Axis::key_page) entries_ = loaded, first_entry_ = op.tile.col;
     effect.written = {op.dst, into};
     effect.changed.push_back(op.dst);
     return {};

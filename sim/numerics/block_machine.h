@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/page_table.h"
 #include "sim/numerics/forward_results.h"
 #include "sim/numerics/hbm_image.h"
 #include "sim/numerics/inputs.h"
@@ -56,6 +57,9 @@ class BlockMachine {
   bool is_input(Tensor tensor) const { return (inputs_mask_ >> tensor.index() & 1U) != 0; }
   /// Returns a tile of an input tensor.
   MatrixPtr input(const TileRef& tile);
+  /// Returns what the block loads as a tile of an input tensor: K and V in pages lie where the entries of the page table say that
+  /// it loaded. Returns nullptr if it has not loaded the entry.
+  MatrixPtr load(const TileRef& tile);
 
   /// Executes operation `index`. `loaded` holds the values of a load. Returns a sentence if the program is faulty, otherwise "".
   Sentence execute(const Operation& operation, std::int32_t index, const MatrixPtr& loaded, Effect& effect);
@@ -68,6 +72,9 @@ class BlockMachine {
   std::uint32_t inputs_mask_ = 0;
   InputSource inputs_;
   std::shared_ptr<const TableValues> tables_;  // null if the program has none
+  std::shared_ptr<const PageTable> pages_;     // null if K and V have none
+  MatrixPtr entries_;                          // of the page table, as loaded
+  std::int32_t first_entry_ = 0;
   ForwardResults forward_;
   TileArithmetic arithmetic_;
   SlotFile slots_;

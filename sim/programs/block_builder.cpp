@@ -38,6 +38,20 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   }
 }
 
+std::int32_t BlockBuilder::plane_of(Planes planes) const {
+  switch (planes) {
+    case Planes::key:
+      return kv_plane_;
+    case Planes::mask:
+      return mask_plane_;
+    case Planes::sequence:
+      return static_cast<std::int32_t>(plane_ / plan_.grid.problem.heads);
+    case Planes::query:
+      break;
+  }
+  return plane_;
+}
+
 TileRef BlockBuilder::rectangle(Tensor tensor) const {
   // A list is a row of blocks; its entries are blocks of the other axis.
   const auto range = [&](Axis axis, bool of_row) -> std::pair<std::int32_t, std::int32_t> {
@@ -51,6 +65,8 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
       case Axis::query_block:
       case Axis::key_block:
         return of_row ? std::pair{mask_row_, 1} : std::pair{0, mask_entries_};
+      case Axis::key_page:
+        return {page_, pages_};
       case Axis::one:
         break;
     }
@@ -58,8 +74,7 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
   };
   const auto [row, rows] = range(tensor->rows, true);
   const auto [col, cols] = range(tensor->cols, false);
-  const std::int32_t plane = tensor->planes == Planes::key ? kv_plane_ : tensor->planes == Planes::mask ? mask_plane_ : plane_;
-  return {tensor, plane, row, rows, col, cols};
+  return {tensor, plane_of(tensor->planes), row, rows, col, cols};
 }
 
 void BlockBuilder::put(Slot slot) {
@@ -77,6 +92,13 @@ void BlockBuilder::mask_list(std::int64_t plane, std::int64_t row, std::int64_t 
   mask_entries_ = static_cast<std::int32_t>(count);
   for (Slot slot : plan_.tiles)
     if (slot.tensor()->rows == Axis::query_block || slot.tensor()->rows == Axis::key_block) put(slot);
+}
+
+void BlockBuilder::pages(std::int64_t first, std::int64_t count) {
+  page_ = static_cast<std::int32_t>(first);
+  pages_ = static_cast<std::int32_t>(count);
+  for (Slot slot : plan_.tiles)
+    if (slot.tensor()->cols == Axis::key_page) put(slot);
 }
 
 void BlockBuilder::queries(std::int64_t q_tile, TileRange rows) {
@@ -102,7 +124,7 @@ std::int64_t BlockBuilder::bytes(const TileRef& tile) const {
   const auto t = tile.tensor.index();
   const std::int64_t row_bytes = plan_.whole_row_bytes[t];
   if (row_bytes != 0 && tile.cols == plan_.layouts[t].cols) return tile.rows * row_bytes;
-  return sectors_touched(plan_.layouts[t], tile) * sector_size;
+  return sectors_touched(plan_.layouts[t], plan_.pages ? plan_.pages->place(tile) : tile) * sector_size;
 }
 
 Operation& BlockBuilder::next(OpKind kind, LineId line, Slot dst) {

@@ -70,6 +70,9 @@ class BlockBuilder {
   /// Sets the plane and the row of blocks of the mask's lists, and the number of entries to read.
   void mask_list(std::int64_t plane, std::int64_t row, std::int64_t count);
 
+  /// Sets the entries of the sequence's page table to read.
+  void pages(std::int64_t first, std::int64_t count);
+
   /// Loads a tile of the slot's tensor. The load waits until its buffer is free and operation `after` is over.
   std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
   /// Loads as TMA does, in boxes of `box_rows` rows. A box that ends past the last row moves zeros for the rest.
@@ -174,6 +177,7 @@ class BlockBuilder {
   std::int32_t width(Slot slot) const { return held_[slot.index()].tile.cols; }
   /// Returns the tile of a tensor at the current coordinates.
   TileRef rectangle(Tensor tensor) const;
+  std::int32_t plane_of(Planes planes) const;
   void put(Slot slot);
   std::int64_t bytes_on_chip(Slot slot) const { return elements(slot) * plan_.layouts[slot.tensor().index()].element_bytes; }
   std::int64_t bytes(const TileRef& tile) const;
@@ -191,6 +195,7 @@ class BlockBuilder {
   std::int32_t plane_ = 0, kv_plane_ = 0;
   std::int32_t row_ = 0, rows_ = 0, col_ = 0, cols_ = 0;
   std::int32_t mask_plane_ = 0, mask_row_ = 0, mask_entries_ = 0;
+  std::int32_t page_ = 0, pages_ = 0;
   std::int32_t ring_ = 0;
   Operation blank_;  // holds only the current coordinates
   struct Held {

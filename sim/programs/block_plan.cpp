@@ -7,7 +7,8 @@ namespace tilescope {
 
 BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema)
     : grid(problem, tile),
-      layouts(tensor_layouts(problem, tile, schema.tensors)),
+      layouts(memory_layouts(problem, tile, schema.tensors)),
+      pages(page_table_of(problem)),
       head_dim(static_cast<std::int32_t>(problem.head_dim)),
       element(element_bytes(problem.dtype)),
       scale(static_cast<float>(problem.scale())) {

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/core/page_table.h"
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
 
@@ -29,7 +31,8 @@ struct BufferToken {
 
 struct BlockPlan {
   TileGrid grid;
-  TensorLayouts layouts;
+  TensorLayouts layouts;                   // as they lie in HBM
+  std::shared_ptr<const PageTable> pages;  // of K and V; null if they have none
   /// Bytes of a tensor's row if rows are whole sectors, otherwise 0.
   std::array<std::int64_t, most_tensors> whole_row_bytes{};
   std::int32_t head_dim = 0;

@@ -1,8 +1,10 @@
 // flex: FlashAttention-2's loop over the key tiles that a mask's lists name, with changed scores. Partial tiles first, then full
-// ones.
+// ones. K and V may lie in pages.
 //
-//   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e + lists      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
-//   Wᵢ: keys of the listed blocks of query tile i. A list is a count, in a sector of its own, and four bytes a block.
+//   l2_to_sm = B·Hq·(Nq·d + 2·Σᵢ Wᵢ·d)·e + lists + page table      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
+//   Wᵢ: keys of the listed blocks of query tile i. A list is a count, in a sector of its own, and four bytes a block. A block of
+//   threads reads four bytes for each page from the first to the last that its query tile visits.
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -27,6 +29,7 @@ constexpr std::string_view id = "flex";
 enum class Line {
   load_counts,
   load_lists,
+  load_pages,
   load_q,
   init,
   key_loop,
@@ -51,6 +54,8 @@ constexpr ListingLine listing[] = {
      "The mask was cut into blocks before the kernel ran. A query tile whose lists are empty loads nothing else."},
     {0, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]",
      "Empty blocks are in no list: they are neither loaded nor computed."},
+    {0, "load page table entries", paged::table, "page_table[b, first … last page]",
+     "Only if K and V lie in pages. All heads of a sequence share its row of the table."},
     {0, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "As in FlashAttention-2, the block keeps its queries on chip."},
     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "A row that sees no key ends with l = 0: its O is 0 and its L is −∞."},
@@ -87,6 +92,11 @@ Schema declared(const AttentionProblem& problem) {
       {o, lse},
       {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
   if (problem.has_mask()) add_lists(schema);
+  if (problem.page_size > 0) {
+    schema.tensors.push_back(paged::table);
+    schema.inputs.push_back(paged::table);
+    schema.tiles.push_back(paged::entries);
+  }
   return schema;
 }
 
@@ -121,7 +131,8 @@ class Flex final : public TileProgram {
     const FlexLists::OfTile own = lists_ ? lists_->of(grid, plane, i) : FlexLists::OfTile();
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    const std::int32_t listed = lists_ ? load_lists(b, own) : -1;
+    std::int32_t listed = lists_ ? load_lists(b, own) : -1;
+    if (plan_.pages && !visits.empty()) listed = load_pages(b, visits, listed);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
@@ -145,7 +156,10 @@ class Flex final : public TileProgram {
     return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
 
-  std::shared_ptr<const TableValues> tables() const override { return lists_ ? lists_->values() : nullptr; }
+  std::shared_ptr<const TableValues> tables() const override {
+    const std::shared_ptr<const TableValues> of_lists = lists_ ? lists_->values() : nullptr;
+    return plan_.pages ? page_values(plan_.pages, of_lists) : of_lists;
+  }
 
   std::optional<ClosedForm> closed_form() const override;
 
@@ -164,6 +178,14 @@ class Flex final : public TileProgram {
     load_entries(lists::partial_tile, std::ssize(own.partial));
     load_entries(lists::full_tile, std::ssize(own.full));
     return latest;
+  }
+
+  /// Loads the entries of all pages from the first visited one to the last, once the lists name them.
+  std::int32_t load_pages(BlockBuilder& b, std::span<const KeyTile> visits, std::int32_t listed) const {
+    const auto page_of = [&](const KeyTile& tile) { return tile.index * tile_.block_kv / plan_.pages->page_size(); };
+    const auto [first, last] = std::ranges::minmax(visits, {}, &KeyTile::index);
+    b.pages(page_of(first), page_of(last) - page_of(first) + 1);
+    return b.load_after(Line::load_pages, paged::entries, listed);
   }
 
   void emit_pair(BlockBuilder& b, bool masked, int moved, std::int32_t listed) const {
@@ -200,6 +222,9 @@ std::optional<ClosedForm> Flex::closed_form() const {
     add(tensor, Link::l2_to_sm, sums.keys * row_bytes,
         formula_for(p, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ keys of the listed blocks"));
   if (p.has_mask()) add_list_terms(form, sums);
+  if (p.page_size > 0)
+    add(paged::table, Link::l2_to_sm, sums.page_bytes,
+        formula_for(p, "B·Hq·⌈Nq/Br⌉·4·⌈Nk/P⌉, in sectors", "B·Hq·Σᵢ 4·pages of tile i, in sectors"));
   add(tensors::o, Link::sm_to_l2, p.query_planes() * p.seq_q * row_bytes, "B·Hq·Nq·d·e");
   add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Visits::once), "B·Hq·Nq·4");
   form.flops = 4 * p.head_dim * sums.rows_keys;
@@ -209,8 +234,10 @@ std::optional<ClosedForm> Flex::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken); !status) return status.error();
+  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken, Pages::taken); !status)
+    return status.error();
   if (Status status = check_mask_block(problem, tile); !status) return status.error();
+  if (Status status = check_pages(problem, tile); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Flex>(problem, tile, gpu));
 }
 
@@ -227,6 +254,7 @@ ProgramInfo flex_program() {
   info.default_tile = flash2_tile;
   info.make = make;
   info.has_lists = true;
+  info.takes_pages = true;
   return info;
 }
 

@@ -36,6 +36,23 @@ class ListValues final : public TableValues {
   std::shared_ptr<const BlockMask> mask_, transposed_;
 };
 
+class PageValues final : public TableValues {
+ public:
+  PageValues(std::shared_ptr<const PageTable> pages, std::shared_ptr<const TableValues> others)
+      : pages_(std::move(pages)), others_(std::move(others)) {}
+
+  Matrix tile(const TileRef& tile) const override {
+    if (tile.tensor != paged::table) return others_->tile(tile);
+    Matrix values(tile.rows, tile.cols);
+    for (std::int32_t i = 0; i < tile.cols; ++i) values.at(0, i) = static_cast<float>(pages_->page(tile.plane, tile.col + i));
+    return values;
+  }
+
+ private:
+  std::shared_ptr<const PageTable> pages_;
+  std::shared_ptr<const TableValues> others_;
+};
+
 /// Returns the tiles of the listed blocks, of which there are `count` in all.
 std::vector<KeyTile> tiles_of(const FlexLists::OfTile& own, std::int64_t tiles_of_block, std::int64_t count, KeyOrder order) {
   std::vector<KeyTile> visits;
@@ -66,6 +83,10 @@ void add_lists(Schema& schema, ListsBy by) {
   add(lists::query_partial, lists::query_partial_tile);
   add(lists::query_full_count, lists::query_full_count_tile);
   add(lists::query_full, lists::query_full_tile);
+}
+
+std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> pages, std::shared_ptr<const TableValues> others) {
+  return std::make_shared<const PageValues>(std::move(pages), std::move(others));
 }
 
 FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by)
@@ -124,11 +145,14 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
       const std::int64_t plane = list / heads * p.heads + list % heads;
       const TileRange queries = cut(row * block.block_q, block.block_q, p.seq_q);
       std::int64_t keys = 0, box_keys = 0, tiles = 0, entries[2] = {};  // of full blocks, of partial ones
+      std::int64_t first_key = -1, end_key = 0;
       for (std::int64_t col = 0; col < cols; ++col) {
         const TileRange of = cut(col * block.block_kv, block.block_kv, p.seq_kv);
         const TileVisibility seen = mask.tile(plane, queries, of);
         if (seen == TileVisibility::empty) continue;
         keys += of.count;
+        if (first_key < 0) first_key = of.first;
+        end_key = of.end();
         box_keys += in_boxes(of.count, key_box);
         tiles += ceil_div(of.count, tile.block_kv);
         ++entries[seen == TileVisibility::full ? 0 : 1];
@@ -142,6 +166,10 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
       sums.full_bytes += list_bytes(entries[0]);
       sums.partial_bytes += list_bytes(entries[1]);
       if (keys == 0) continue;
+      if (p.page_size > 0) {
+        const std::int64_t first = first_key / p.page_size * 4, end = ceil_div(end_key, p.page_size) * 4;
+        sums.page_bytes += query_tiles * (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+      }
       sums.rows += queries.count;
       for (std::int64_t first = 0; first < queries.count; first += tile.block_q) {
         const std::int64_t own = std::min(tile.block_q, queries.count - first), start = queries.first + first;
@@ -160,7 +188,7 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
     }
   const std::int64_t copies = p.query_planes() / (batches * heads);
   for (std::int64_t* sum : {&sums.rows, &sums.box_rows, &sums.keys, &sums.rows_keys, &sums.rows_tiles, &sums.partial_bytes,
-                            &sums.full_bytes, &sums.count_bytes})
+                            &sums.full_bytes, &sums.count_bytes, &sums.page_bytes})
     *sum *= copies;
   sums.pair_statistic_bytes = pair_statistics;
   sums.own_statistic_bytes = own_statistics;

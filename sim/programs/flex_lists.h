@@ -1,4 +1,4 @@
-// The block lists of a mask, as the programs flex, hopper_flex and flex_backward load and follow them.
+// The block lists of a mask, as the programs flex, hopper_flex and flex_backward load and follow them; and the page table of flex.
 //
 //   A list is a count, in a sector of its own, and four bytes a block. Partial blocks come first, then full ones.
 #pragma once
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/page_table.h"
 #include "sim/masks/block_mask.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/tile_grid.h"
@@ -57,9 +58,28 @@ inline constexpr Slot query_full_count_tile = query_full_count_tile_spec, query_
 
 }  // namespace lists
 
+namespace paged {
+
+/// A row of page numbers for each sequence; int32, which has the size of fp32.
+inline constexpr TensorSpec table_spec{.name = "page_table",
+                                       .meaning = Meaning::table,
+                                       .index = 25,
+                                       .planes = Planes::sequence,
+                                       .rows = Axis::one,
+                                       .cols = Axis::key_page,
+                                       .type = DataType::fp32};
+inline constexpr Tensor table = table_spec;
+inline constexpr TileSpec entries_spec{.name = "pages", .tensor = table_spec, .index = 40};
+inline constexpr Slot entries = entries_spec;
+
+}  // namespace paged
+
 enum class ListsBy : std::uint8_t { row, both };
 /// Adds the lists' tensors and tiles to the schema of a program, by row or by row and by column.
 void add_lists(Schema& schema, ListsBy by = ListsBy::row);
+
+/// The values of a page table as a kernel reads them, and those of `others`, which may be null.
+std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> pages, std::shared_ptr<const TableValues> others);
 
 /// The blocks that a mask leaves.
 class FlexLists {
@@ -95,6 +115,7 @@ struct FlexSums {
   std::int64_t keys = 0;                // of the listed blocks, for each query tile, in whole boxes
   std::int64_t rows_keys = 0, rows_tiles = 0;
   std::int64_t partial_bytes = 0, full_bytes = 0, count_bytes = 0;  // of lists; count_bytes: of either count
+  std::int64_t page_bytes = 0;                                      // of page tables: from the first listed block to the last
   std::int64_t pair_statistic_bytes = 0, own_statistic_bytes = 0;   // one fp32 number a row, in sectors: once for each listed key
                                                                     // tile, and once for each query tile that sees a key
 };

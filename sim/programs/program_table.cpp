@@ -159,7 +159,7 @@ Status check(const ProgramTile& tile) {
 }
 
 Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
-                     ScoreChanges scores) {
+                     ScoreChanges scores, Pages pages) {
   if (Status status = check(problem); !status) return status;
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
@@ -168,6 +168,8 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
                         : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   if (problem.score_change && scores == ScoreChanges::refused)
     return refuse("{} takes scores as they are: use {} flex with {}", id, Setting::algorithm, Setting::score);
+  if (problem.page_size > 0 && pages == Pages::refused)
+    return refuse("{} has no page table: leave out {}, or run flex forward", id, Setting::page_size);
   if (problem.mask)
     if (Status status = problem.mask->fits(problem); !status) return status;
   if (problem.score_change)

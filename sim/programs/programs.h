@@ -47,11 +47,12 @@ std::unique_ptr<TileProgram> both_passes(std::unique_ptr<TileProgram> forward, s
 
 enum class CausalMask : std::uint8_t { taken, refused };
 enum class ScoreChanges : std::uint8_t { taken, refused };
+enum class Pages : std::uint8_t { taken, refused };
 /// Checks a request.
-/// Errors  those of the problem and of the tile; a pass that is not forward; a mask or a score change that the program does not
-///         take, or that was made for other sizes
+/// Errors  those of the problem and of the tile; a pass that is not forward; a mask, a score change or pages that the program
+///         does not take, or what was made for other sizes
 Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
-                     ScoreChanges scores = ScoreChanges::refused);
+                     ScoreChanges scores = ScoreChanges::refused, Pages pages = Pages::refused);
 
 /// Implements ProgramInfo::make for a program that is constructed from problem, tile and GPU.
 template <class Program>

@@ -195,6 +195,7 @@ struct ProgramInfo {
   std::string_view forward = {};  // of a backward program: the forward program that it differentiates
   std::string_view label = {};    // short title of a row without a button
   bool has_lists = false;         // follows the lists of a mask's blocks, and takes a score change
+  bool takes_pages = false;       // reads K and V through a page table if they have pages
 };
 
 std::span<const ProgramInfo> program_table();

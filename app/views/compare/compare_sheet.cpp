@@ -18,9 +18,9 @@ namespace tilescope {
 namespace {
 
 std::string setting_name(std::string_view key) {
-  constexpr std::array settings = {Setting::batch,   Setting::heads,    Setting::kv_heads, Setting::seq,
-                                   Setting::seq_kv,  Setting::head_dim, Setting::dtype,    Setting::pass,
-                                   Setting::block_q, Setting::block_kv, Setting::stages,   Setting::key_order};
+  constexpr std::array settings = {Setting::batch,    Setting::heads,     Setting::kv_heads,  Setting::seq,       Setting::seq_kv,
+                                   Setting::head_dim, Setting::dtype,     Setting::pass,      Setting::block_q,   Setting::block_kv,
+                                   Setting::stages,   Setting::key_order, Setting::page_size, Setting::page_order};
   for (const Setting setting : settings)
     if (to_string(setting) == key) return control_name(setting);
   if (key == "algorithm") return tr("Algorithm");

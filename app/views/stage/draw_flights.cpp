@@ -6,6 +6,7 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/masks/mask.h"
 
 namespace tilescope {
 
@@ -51,8 +52,7 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
     return;
   }
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
-  const bool of_keys = flight.tile.tensor->planes == Planes::key;
-  const std::int64_t plane = context.cache.history->plane(), shown = of_keys ? context.problem().kv_plane_of(plane) : plane;
+  const std::int64_t shown = plane_of(context.problem(), flight.tile.tensor->planes, context.cache.history->plane());
   auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
   if (!path) return;
   Token token;

@@ -5,6 +5,7 @@
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/masks/mask.h"
 
 namespace tilescope {
 
@@ -148,9 +149,7 @@ CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycl
 /// Returns, per drawn cell of `box`, a flight of one of its tiles, or null.
 std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
   std::vector<const TileInFlight*> found(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
-  const std::int64_t query_plane = context.cache.history->plane();
-  const bool of_keys = box.tensor->planes == Planes::key;
-  const std::int64_t plane = of_keys ? context.problem().kv_plane_of(query_plane) : query_plane;
+  const std::int64_t plane = plane_of(context.problem(), box.tensor->planes, context.cache.history->plane());
   for (const TileInFlight& flight : context.lane.state.flights) {
     const TileRef& tile = flight.tile;
     if (tile.tensor != box.tensor || tile.plane != plane || (context.layout().has_l2 && flight.hbm_bytes == 0)) continue;

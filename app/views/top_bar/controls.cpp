@@ -172,6 +172,39 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   return value != before;
 }
 
+/// The size of the pages of K and V, and their order in the pool.
+void draw_page_controls(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  constexpr std::array<std::int64_t, 6> sizes = {0, 16, 32, 64, 128, 256};
+  AttentionProblem p = view.requested->request.problem;
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, tr("Pages of K, V"));
+  item_tooltip(theme, tr("Pages of K, V"), tr("Keys of a page: a multiple of Bc. A page table says where each page lies"));
+  ImGui::SameLine(std::round(150 * theme.scale));
+  const auto name = [](std::int64_t size) { return size == 0 ? std::string(tr("none")) : fmt::format("{}", size); };
+  ImGui::SetNextItemWidth(std::round(120 * theme.scale));
+  if (ImGui::BeginCombo("##page_size", name(p.page_size).c_str())) {
+    for (const std::int64_t size : sizes)
+      if (ImGui::Selectable(name(size).c_str(), size == p.page_size)) {
+        p.page_size = size;
+        commands.push(SetProblem{p, "page_size"});
+      }
+    ImGui::EndCombo();
+  }
+  control_message(view, "page_size");
+  if (p.page_size == 0) return;
+  ImGui::AlignTextToFramePadding();
+  text_item(theme.ui, theme.text_dim, tr("page order"));
+  item_tooltip(theme, tr("page order"), tr("Shuffled: as pages that came and went leave the pool"));
+  ImGui::SameLine(std::round(150 * theme.scale));
+  const std::array<const char*, 2> orders = {tr("shuffled"), tr("contiguous")};
+  if (const auto order = segmented(theme, "page_order", orders, static_cast<int>(p.page_order))) {
+    p.page_order = static_cast<PageOrder>(*order);
+    commands.push(SetProblem{p, "page_order"});
+  }
+  control_message(view, "page_order");
+}
+
 void draw_problem_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   AttentionProblem p = view.requested->request.problem;
@@ -227,6 +260,7 @@ void draw_problem_controls(const View& view, Commands& commands) {
     push("causal");
   }
   control_message(view, "causal");
+  draw_page_controls(view, commands);
 }
 
 void draw_tile_controls(const View& view, Commands& commands) {

@@ -21,8 +21,8 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> problem_controls = {"batch",  "heads",    "kv_heads", "seq",
-                                                              "seq_kv", "head_dim", "dtype",    "causal"};
+constexpr std::array<std::string_view, 10> problem_controls = {"batch",    "heads", "kv_heads", "seq",       "seq_kv",
+                                                               "head_dim", "dtype", "causal",   "page_size", "page_order"};
 constexpr std::array<std::string_view, 5> tile_controls = {"block_q", "block_kv", "stages", "blocks_per_sm", "block_order"};
 constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
 
@@ -48,6 +48,7 @@ std::string problem_label(const SimulationRequest& request, const Detail& detail
   std::string masked;
   if (p.mask) masked += fmt::format("  · {}", tr("mask"));
   if (p.score_change) masked += fmt::format("  · {}", tr("score"));
+  if (p.page_size > 0) masked += fmt::format("  · {}", tr("pages"));
   if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
   return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
 }

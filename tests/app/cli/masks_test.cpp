@@ -1,4 +1,5 @@
-// --mask, --score, --preset, --table and --mask-block: what reaches the simulation, what the JSON says, and what is refused.
+// --mask, --score, --preset, --table, --mask-block and --page-size: what reaches the simulation, what the JSON says, and what is
+// refused.
 #include <string>
 #include <vector>
 
@@ -83,6 +84,26 @@ TEST_CASE("masks: a score change alters no byte, and presets and tables reach th
   CHECK(documents["mask"]["partial_blocks"] == 0);
   CHECK(documents["mask"]["visible_elements"] == 4 * 16 * 16);
   CHECK(simulated({"--mask", "doc[q] == doc[kv]", "--table", "doc=" + file, "--mask-block", "64"})["mask"]["partial_blocks"] == 1);
+}
+
+TEST_CASE("pages: --page-size chooses flex, the JSON describes the pool, and what cannot be is one sentence") {
+  const Json plain = simulated({"--algorithm", "flex", "--batch", "2", "--seq", "72"});
+  const Json paged = simulated({"--batch", "2", "--seq", "72", "--page-size", "32"});
+  CHECK(paged["algorithm"] == "flex");
+  CHECK(paged["pages"] == Json({{"page_size", 32}, {"page_order", "shuffled"}, {"per_sequence", 3}, {"pool", 6}}));
+  CHECK_FALSE(plain.contains("pages"));
+  // One sector of entries for each of 2 x 5 blocks.
+  CHECK(paged["traffic"]["l2_to_sm_bytes"] == plain["traffic"]["l2_to_sm_bytes"].get<std::int64_t>() + 10 * 32);
+  CHECK(simulated({"--page-size", "32", "--page-order", "contiguous", "--causal"})["pages"]["page_order"] == "contiguous");
+  CHECK(refusal({"--page-size", "24"}) ==
+        "--page-size is 24, and the key tile is 16: a page must be a multiple of the key tile, such as 32");
+  CHECK(refusal({"--algorithm", "flash2", "--page-size", "32"}) ==
+        "flash2 has no page table: leave out --page-size, or run flex forward");
+  CHECK(refusal({"--page-order", "contiguous"}) == "--page-order is the order of the pages of K and V: it needs --page-size P");
+  CHECK(refusal({"--page-size", "32", "--page-order", "mixed"}).find("--page-order is 'mixed'") == 0);
+  const RunOutcome measured = run_program({"measure", "--page-size", "128"});
+  CHECK(measured.code == 2);
+  CHECK(measured.err == "tilescope: kernel flex has no page table: leave out --page-size\n");
 }
 
 TEST_CASE("masks: a mistake is one line that names the flag and the column") {

@@ -41,6 +41,7 @@ class SmallStates {
     if (chance(20)) s.blocks_per_sm = static_cast<int>(number(1, 4));
     if (chance(30)) s.block_order = pick(block_orders()).order;
     if (chance(20)) s.key_order = KeyOrder::descending;
+    if (chance(10)) s.problem.page_size = 8 * number(1, 4);
     s.race = chance(30);
     if (chance(30)) s.seed = random_();
     if (chance(30)) s.spread = real(0, 4);

@@ -35,6 +35,8 @@ class RandomStates {
       for (std::int64_t i = number(-2, 2); i > 0; --i) (s.*member).push_back(text());
     if (coin()) s.score = text();
     if (coin()) s.problem.mask_block = number(1, 512);
+    if (coin()) s.problem.page_size = number(1, 512);
+    if (coin()) s.problem.page_order = PageOrder::contiguous;
     if (coin()) s.tile = ProgramTile(number(1, 4096), number(1, 4096), coin() ? number(1, 8) : 0);
     if (coin()) s.blocks_per_sm = static_cast<int>(number(1, 1024));
     if (coin()) s.block_order = pick(block_orders()).order;

@@ -42,7 +42,10 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
   return static_cast<std::int64_t>(sectors.size());
 }
 
-BlockChecker::BlockChecker(const TileProgram& program) : program_(program) {
+BlockChecker::BlockChecker(const TileProgram& program)
+    : program_(program),
+      memory_(memory_layouts(program.problem(), program.tile(), program.tensors())),
+      pages_(page_table_of(program.problem())) {
   for (Tensor tensor : program.tensors()) {
     TensorLayout& layout = layouts_[index(tensor)];
     layout = tensor_layout(program.problem(), program.tile(), tensor);
@@ -140,6 +143,8 @@ std::string BlockChecker::check_place(const Operation& op) const {
     return fmt::format("its tile of {} [{}+{}, {}+{}] of plane {} is outside the tensor", to_string(t.tensor), t.row, t.rows, t.col,
                        t.cols, t.plane);
   if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
+  if (t.tensor->cols == Axis::key_page)
+    return t.plane == block_->domain.plane / program_.problem().heads ? "" : "its pages are of another sequence";
   if (t.tensor.means(Meaning::table)) {
     // A list of the mask: one row of blocks, of a plane that the block's own reads, and the row that holds its queries or its keys.
     const AttentionProblem& p = program_.problem();
@@ -197,7 +202,7 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
     return fmt::format("ring {} of {} buffers", op.ring, stages);
   Buffer& target = buffer(op.dst, op);
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
-  const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
+  const std::int64_t sectors = count_sectors(memory_[index(op.tile.tensor)], pages_ ? pages_->place(op.tile) : op.tile);
   const bool shared = is_shared(*block_, op.dst);
   if (program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes && shared) {
     const std::int64_t bytes = bytes_of_boxes(op);

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/core/page_table.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -57,6 +59,8 @@ class BlockChecker {
 
   const TileProgram& program_;
   std::array<TensorLayout, most_tensors> layouts_;
+  TensorLayouts memory_;                    // as tensors lie in HBM
+  std::shared_ptr<const PageTable> pages_;  // of K and V; null if they have none
   std::array<std::array<std::int64_t, link_count>, most_tensors> bytes_{};
   std::array<std::vector<int>, most_tensors> stores_, additions_;
   std::vector<int> scores_;

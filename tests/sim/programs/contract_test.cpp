@@ -52,6 +52,14 @@ int expected_scores(const ProgramInfo& info) {
   return info.id == "flash2_backward_two_pass" || info.id == "flex_backward" ? 2 : 1;
 }
 
+/// Puts K and V of a case in pages of one to three key tiles.
+void put_in_pages(RandomCase& drawn, std::uint64_t seed) {
+  AttentionProblem& p = drawn.problem;
+  p.page_size = drawn.tile.block_kv * (1 + static_cast<std::int64_t>(seed / 2 % 3));
+  p.page_order = seed / 2 % 2 == 0 ? PageOrder::shuffled : PageOrder::contiguous;
+  drawn.text += fmt::format(", pages of {}, {}", p.page_size, to_string(p.page_order));
+}
+
 /// Runs every block through the checker and holds the sums against the closed form and the definition.
 void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<int>& lines) {
   const auto made = info.make(drawn.problem, drawn.tile, drawn.gpu);
@@ -128,7 +136,8 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
   for (const ProgramInfo& info : program_table()) {
     std::set<int> lines;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      const RandomCase drawn = random_case(seed, takes_causal(info));
+      RandomCase drawn = random_case(seed, takes_causal(info));
+      if (info.takes_pages && seed % 2 == 0) put_in_pages(drawn, seed);
       CAPTURE(info.id);
       CAPTURE(drawn.text);
       check_program(info, drawn, lines);

@@ -14,6 +14,7 @@
 #include "sim/numerics/producers.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/flex_lists.h"
 #include "tests/sim/masks/random_expression.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/test_gpus.h"
@@ -88,6 +89,14 @@ Drawn random_problem(std::mt19937_64& random) {
   return drawn;
 }
 
+/// Puts K and V of a case in pages of one to three key tiles.
+void put_in_pages(std::mt19937_64& random, Drawn& drawn) {
+  AttentionProblem& p = drawn.problem;
+  p.page_size = drawn.tile.block_kv * static_cast<std::int64_t>(1 + random() % 3);
+  p.page_order = random() % 2 == 0 ? PageOrder::shuffled : PageOrder::contiguous;
+  drawn.text += fmt::format(" pages of {}, {}", p.page_size, to_string(p.page_order));
+}
+
 constexpr std::string_view both[] = {"flex", "hopper_flex"};
 constexpr std::string_view all[] = {"flex", "hopper_flex", "flex_backward"};
 
@@ -124,7 +133,8 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
     const std::string_view id = all[round % 3];
     const int times_a_score = id == "flex_backward" ? 2 : 1;  // in a block that owns keys, and in one that owns queries
     CAPTURE(id);
-    const Drawn drawn = random_problem(random);
+    Drawn drawn = random_problem(random);
+    if (id == "flex" && round % 2 == 0) put_in_pages(random, drawn);
     CAPTURE(drawn.text);
     const auto program = flex(drawn.problem, drawn.tile, id);
     BlockChecker checker(*program);
@@ -360,6 +370,93 @@ TEST_CASE("flex: the producer of hopper_flex waits for the lists, and a block wi
   }
 }
 
+namespace {
+
+/// A program whose page table names the next page of the pool in the first entry that a block reads.
+class Mistaken final : public TileProgram {
+ public:
+  explicit Mistaken(const TileProgram& of) : TileProgram(of.problem(), of.tile(), of.schema()), of_(of) {
+    launches_.assign(of.launches().begin(), of.launches().end());
+  }
+  void emit_block(int launch, std::int64_t block, BlockOperations& out) const override { of_.emit_block(launch, block, out); }
+  std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override { return of_.place_of(launch, block); }
+  std::optional<ClosedForm> closed_form() const override { return of_.closed_form(); }
+  std::shared_ptr<const TableValues> tables() const override {
+    return std::make_shared<const Values>(of_.tables(), problem().batch * pages_of_sequence(problem()));
+  }
+
+ private:
+  struct Values final : TableValues {
+    Values(std::shared_ptr<const TableValues> of_table, std::int64_t pages_of_pool)
+        : of(std::move(of_table)), pages(pages_of_pool) {}
+    Matrix tile(const TileRef& tile) const override {
+      Matrix values = of->tile(tile);
+      float& entry = values.values.front();
+      if (tile.tensor == paged::table) entry = static_cast<float>((static_cast<std::int64_t>(entry) + 1) % pages);
+      return values;
+    }
+    std::shared_ptr<const TableValues> of;
+    std::int64_t pages;
+  };
+  const TileProgram& of_;
+};
+
+}  // namespace
+
+TEST_CASE("flex: pages of K and V change no bit of O and L, in either order; a wrong entry of the table does") {
+  const std::uint64_t seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  int differ = 0;
+  for (int round = 0; round < 80; ++round) {
+    Drawn drawn = random_problem(random);
+    if (round % 4 == 0) {
+      drawn.problem.mask = nullptr;
+      drawn.problem.score_change = nullptr;
+      drawn.problem.head_dim = round % 8 == 0 ? 16 : 5;  // with 5, rows share sectors
+    }
+    const auto whole = flex(drawn.problem, drawn.tile);
+    put_in_pages(random, drawn);
+    CAPTURE(drawn.text);
+    const auto paged = flex(drawn.problem, drawn.tile);
+    const Mistaken mistaken(*paged);
+    InputSource inputs;
+    inputs.seed = static_cast<std::uint64_t>(round + 1);
+    for (std::int64_t plane = 0; plane < drawn.problem.query_planes(); ++plane)
+      for (const Tensor tensor : {tensors::o, tensors::lse}) {
+        const auto expected = run_plane(*whole, inputs, plane, tensor), got = run_plane(*paged, inputs, plane, tensor),
+                   wrong = run_plane(mistaken, inputs, plane, tensor);
+        REQUIRE(expected);
+        REQUIRE_MESSAGE(got, (got ? std::string() : got.error().sentence.text()));
+        REQUIRE(wrong);
+        CHECK(got->values == expected->values);
+        differ += wrong->values != expected->values;
+      }
+  }
+  CHECK(differ > 20);
+}
+
+TEST_CASE("flex: what pages add to the bytes is the entries of the table, once a block; every key still comes from HBM once") {
+  AttentionProblem whole = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 200, .head_dim = 16};
+  const auto plain = simulated("flex", whole, ProgramTile(16, 16), h200_gpu());
+  for (const PageOrder order : {PageOrder::contiguous, PageOrder::shuffled}) {
+    AttentionProblem p = whole;
+    p.page_size = 16;
+    p.page_order = order;
+    const auto run = simulated("flex", p, ProgramTile(16, 16), h200_gpu());
+    // 13 pages are two sectors of entries, for each of 2 x 4 x 4 blocks. Each sequence has a row of its own.
+    CHECK(run->ledger.total(paged::table, Link::l2_to_sm).value == 2 * 4 * 4 * 64);
+    CHECK(run->ledger.total(paged::table, Link::hbm_read).value == 2 * 64);
+    for (const Tensor tensor : {tensors::k, tensors::v}) {
+      CHECK(run->ledger.total(tensor, Link::l2_to_sm) == plain->ledger.total(tensor, Link::l2_to_sm));
+      CHECK(run->ledger.total(tensor, Link::hbm_read).value == 2 * 2 * 200 * 16 * 2);
+    }
+    // The pool has room for 13 pages of 16 keys, although a sequence has 200.
+    CHECK(run->peak_hbm.value == plain->peak_hbm.value + 2 * (2 * 2 * 8 * 16 * 2) + 2 * 64);
+    CHECK(run->cycles.value >= plain->cycles.value);
+  }
+}
+
 TEST_CASE("flex: what it cannot take is answered with a sentence") {
   AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
   problem.mask = mask_from(problem, "q >= kv");
@@ -372,6 +469,13 @@ TEST_CASE("flex: what it cannot take is answered with a sentence") {
   odd.mask_block = 24;
   CHECK(refusal("flex", odd, ProgramTile(16, 16)) ==
         "mask_block is 24, and the tile is 16x16: the block must be a multiple of both lengths, such as 16");
+  AttentionProblem paged = problem;
+  paged.page_size = 24;
+  CHECK(refusal("flex", paged, ProgramTile(16, 16)) ==
+        "page_size is 24, and the key tile is 16: a page must be a multiple of the key tile, such as 32");
+  for (const std::string_view id : {"flash2", "hopper_flex", "flex_backward"})
+    CHECK(refusal(id, paged, ProgramTile(8, 8)) ==
+          fmt::format("{} has no page table: leave out page_size, or run flex forward", id));
   AttentionProblem longer = problem;
   longer.seq_q = longer.seq_kv = 128;
   for (const std::string_view id : {"flex", "flash2", "standard"})
