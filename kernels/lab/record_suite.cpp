@@ -1,7 +1,7 @@
 // tilescope_record_suite: measures the cases of one pass of the suite, as `tilescope measure --suite` does. It needs no CMake and
 // no window libraries: kernels/build_gpu_check.sh builds it.
 //
-//   tilescope_record_suite forward|backward OUT.json COMMIT
+//   tilescope_record_suite forward|backward|FILE.txt OUT.json COMMIT
 //   Exit codes: 0 all measured, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -40,12 +40,24 @@ void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
   std::fflush(stdout);
 }
 
+/// The built-in suite of a pass, or that of a file.
+Result<std::vector<SuiteCase>> suite_of(const std::string& name) {
+  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
+  std::ifstream file(name);
+  if (!file) return Error{"no such file, and neither forward nor backward"};
+  return suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::optional<Pass> pass = argc == 4 ? pass_from(argv[1]) : std::nullopt;
-  if (!pass || *pass == Pass::both) {
-    fmt::print("usage: tilescope_record_suite forward|backward OUT.json COMMIT\n");
+  if (argc != 4) {
+    fmt::print("usage: tilescope_record_suite forward|backward|FILE.txt OUT.json COMMIT\n");
+    return 2;
+  }
+  const Result<std::vector<SuiteCase>> suite = suite_of(argv[1]);
+  if (!suite) {
+    fmt::print("{}: {}\n", argv[1], suite.error().sentence.text());
     return 2;
   }
   Result<MeasuringSession> session = MeasuringSession::open();
@@ -59,7 +71,7 @@ int main(int argc, char** argv) {
       fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   bundle.command = fmt::format("tilescope_record_suite {}", argv[1]);
   int failed = 0;
-  for (const SuiteCase& one : default_suite(*pass)) {
+  for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
     Result<MeasuredCase> measured = session->measure(kernel, one.problem, options, nullptr);
     if (!measured) {

@@ -58,6 +58,17 @@ TEST_CASE("banks: swizzling turns eight-way conflicts of ldmatrix, stmatrix and 
   CHECK(wavefronts("broadcast", false) == 1);
 }
 
+TEST_CASE("banks: the matrices of ldmatrix and stmatrix are four quarters of a tile of 16 rows and 32 bytes") {
+  for (const AccessPattern& pattern : access_patterns()) {
+    if (pattern.id != "ldmatrix" && pattern.id != "stmatrix") continue;
+    const WarpAccess access = pattern.access(false);
+    CHECK(access.address[0] == tile_address(0, 0, false));
+    CHECK(access.address[8] == tile_address(8, 0, false));
+    CHECK(access.address[16] == tile_address(0, 16, false));
+    CHECK(access.address[31] == tile_address(15, 16, false));
+  }
+}
+
 TEST_CASE("banks: a swizzled tile holds every byte once") {
   std::set<std::int64_t> seen;
   for (std::int64_t row = 0; row < 64; ++row)

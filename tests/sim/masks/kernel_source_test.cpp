@@ -49,6 +49,13 @@ TEST_CASE("kernel source: another constant gives the same text and another argum
   CHECK(source_of("", "20 * tanh(score / 20)").text() == source_of("", "50 * tanh(score / 50)").text());
 }
 
+TEST_CASE("kernel source: a division by a constant is a product with its inverse; other divisions stay") {
+  const auto divides = [](const std::string& text) { return has(text, " / ") || has(text, "divide"); };
+  CHECK_FALSE(divides(source_of("", "tanh(score) / 8").text()));
+  CHECK(source_of("", "tanh(score) / 8").text() == source_of("", "tanh(score) / 32").text());
+  CHECK(divides(source_of("", "1 / (1 + abs(score))").text()));
+}
+
 TEST_CASE("kernel source: a comparison of a query and a key is one comparison with a constant") {
   const std::string text = source_of("q >= kv && q - kv <= 64").text();
   CHECK(has(text, ">= 1 * column.place"));

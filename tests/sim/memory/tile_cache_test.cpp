@@ -212,6 +212,14 @@ TEST_CASE("l2: where too much is dirty, what was used longest ago is written bac
   CHECK(cache.read(tile_of(tensors::o, 16), 0).hbm_read_bytes == 0);
 }
 
+TEST_CASE("l2 oracle: where too much is dirty, lines are written back and stay") {
+  LineCache cache(small_layouts(), Bytes(16 * 2048), 1, CachePolicy{0, 0, 0.125});
+  for (const int row : {0, 16, 32}) cache.write(tile_of(tensors::o, row), 0);
+  CHECK(cache.hbm_write_bytes() == 2048);
+  CHECK(cache.dirty_bytes() == 2 * 2048);
+  CHECK(cache.read(tile_of(tensors::o, 0), 0) == 0);
+}
+
 /// 256 tiles of 8 KiB of each matrix.
 TensorLayouts many_tiles() {
   AttentionProblem problem;
