@@ -170,7 +170,8 @@ std::size_t word_begin(std::string_view text, std::size_t at) {
 struct Completing {
   const TableList* tables = nullptr;
   bool score = false;
-  std::string begun;  // the word before the cursor
+  std::string begun;         // the word before the cursor
+  bool selects_all = false;  // so that typing replaces the text
 };
 
 /// Tab puts in what all words that begin like this one share.
@@ -180,6 +181,7 @@ int complete(ImGuiInputTextCallbackData* data) {
   const auto cursor = static_cast<std::size_t>(data->CursorPos);
   const std::size_t begin = word_begin(text, cursor);
   completing.begun = std::string(text.substr(begin, cursor - begin));
+  if (completing.selects_all) data->SelectAll();
   if (data->EventFlag != ImGuiInputTextFlags_CallbackCompletion || completing.begun.empty()) return 0;
   const std::vector<MaskWord> found = completions(completing.begun, text, *completing.tables, completing.score);
   if (found.empty()) return 0;
@@ -224,10 +226,10 @@ bool draw_text_field(const View& view, const Row& row, const std::string& contro
   const std::string id = fmt::format("##{}", control);
   const bool added = state.added == control;
   if (added) activate_next_frame(id.c_str());
+  completing.selects_all = added;
   const bool changed = ImGui::InputTextMultiline(
       id.c_str(), &edit.text, {width, lines * theme.mono_small->FontSize + 2 * ImGui::GetStyle().FramePadding.y},
-      ImGuiInputTextFlags_CallbackCompletion | ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_NoHorizontalScroll |
-          (added ? ImGuiInputTextFlags_AutoSelectAll : 0),
+      ImGuiInputTextFlags_CallbackCompletion | ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_NoHorizontalScroll,
       complete, &completing);
   ImGui::PopStyleColor();
   ImGui::PopFont();
