@@ -28,6 +28,10 @@ class Arguments {
     list.emplace_back(flag);
     list.push_back(std::move(value));
   }
+  /// An expression may begin with a minus, which alone would be read as a flag.
+  void expression(std::string_view flag, const std::string& text) {
+    text.starts_with('-') ? list.push_back(fmt::format("{}={}", flag, text)) : add(flag, text);
+  }
   template <class T>
   void number(std::string_view flag, T value) {
     add(flag, fmt::format("{}", value));
@@ -64,6 +68,11 @@ std::vector<std::string> state_arguments(const WindowState& state) {
   out.number("--head-dim", p.head_dim);
   out.unless("--dtype", to_string(p.dtype), to_string(DataType::fp16));
   out.toggle("--causal", p.causal);
+  for (const std::string& mask : state.masks) out.expression("--mask", mask);
+  for (const std::string& preset : state.presets) out.add("--preset", preset);
+  if (!state.score.empty()) out.expression("--score", state.score);
+  for (const std::string& table : state.tables) out.add("--table", table);
+  out.unless<std::int64_t>("--mask-block", p.mask_block, 0);
   if (p.page_size > 0) {
     out.number("--page-size", p.page_size);
     out.unless("--page-order", to_string(p.page_order), to_string(PageOrder::shuffled));

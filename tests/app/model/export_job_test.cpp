@@ -85,6 +85,30 @@ TEST_CASE("export job: the copied command asks for what the window shows") {
   CHECK(request->simulation.gpu.l2_capacity_bytes == 0);
 }
 
+TEST_CASE("export job: masks, a changed score, tables and pages are in the command") {
+  const TemporaryFolder folder;
+  WindowState state = odd_state();
+  state.algorithm = "flex";
+  state.problem = {1, 2, 2, 64, 64, 16, DataType::fp16, false, Pass::forward, {}};
+  state.problem.page_size = 64;
+  state.masks = {"q - kv < shift[0]", "-q < kv"};
+  state.presets = {"sliding_window:window=8"};
+  state.score = "-score / 2";
+  state.tables = {"shift=" + folder.file("shift.csv", "16\n")};
+  ExportChoice choice;
+  choice.file = "out.csv";
+  const auto line = parse_command_line(export_arguments(state, choice));
+  REQUIRE_MESSAGE(line, line.error().sentence.text());
+  const auto request = make_request(*line);
+  REQUIRE_MESSAGE(request, request.error().sentence.text());
+  const MaskChoice& read = request->simulation.masking;
+  CHECK(read.masks == state.masks);
+  CHECK(read.presets == state.presets);
+  CHECK(read.score == state.score);
+  CHECK(read.tables.size() == 1);
+  CHECK(request->simulation.problem.page_size == 64);
+}
+
 TEST_CASE("export job: a table has no flags of a picture") {
   ExportChoice choice;
   choice.file = "out.csv";
