@@ -58,14 +58,19 @@ TEST_CASE("banks: swizzling turns eight-way conflicts of ldmatrix, stmatrix and 
   CHECK(wavefronts("broadcast", false) == 1);
 }
 
-TEST_CASE("banks: the matrices of ldmatrix and stmatrix are four quarters of a tile of 16 rows and 32 bytes") {
+TEST_CASE("banks: lanes of ldmatrix, stmatrix and stored pairs have addresses of their own") {
   for (const AccessPattern& pattern : access_patterns()) {
-    if (pattern.id != "ldmatrix" && pattern.id != "stmatrix") continue;
     const WarpAccess access = pattern.access(false);
-    CHECK(access.address[0] == tile_address(0, 0, false));
-    CHECK(access.address[8] == tile_address(8, 0, false));
-    CHECK(access.address[16] == tile_address(0, 16, false));
-    CHECK(access.address[31] == tile_address(15, 16, false));
+    if (pattern.id == "ldmatrix" || pattern.id == "stmatrix") {  // four quarters of a tile of 16 rows and 32 bytes
+      CHECK(access.address[8] == tile_address(8, 0, false));
+      CHECK(access.address[16] == tile_address(0, 16, false));
+      CHECK(access.address[31] == tile_address(15, 16, false));
+    }
+    if (pattern.id == "store_pairs") {  // eight rows of four pairs
+      CHECK(access.address[1] == tile_address(0, 4, false));
+      CHECK(access.address[4] == tile_address(1, 0, false));
+      CHECK(access.address[31] == tile_address(7, 12, false));
+    }
   }
 }
 
