@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
+#include "sim/programs/closed_form.h"
 
 namespace tilescope {
 
@@ -62,6 +64,45 @@ inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64
   BlockPlace place = plan.place(0, keys, column * 8 + plan.place_in_sector(first_query_plane(problem, kv_plane), 0));
   place.domain = BlockPlan::along(Axis::key, kv_plane, keys);
   return place;
+}
+
+/// What blocks that own keys load of their tiles, in bytes and as formulas of the rows.
+struct KeyBlockLoads {
+  Bytes queries;  // of Q, and as many of dO
+  Bytes keys;     // of K, and as many of V
+  std::string query_rows, key_rows;
+};
+/// Returns the closed form of a program whose blocks own keys and add dQ in HBM: a launch for D and zeros, the blocks, a
+/// conversion.
+inline ClosedForm added_gradients_form(const AttentionProblem& problem, const TileShape& tile, const KeyBlockLoads& loads) {
+  const VisitSums sums = visit_sums(problem, tile);
+  const std::int64_t planes = problem.query_planes(), sum_row = problem.head_dim * 4;
+  const std::int64_t row = problem.head_dim * element_bytes(problem.dtype);
+  const Bytes all(planes * problem.seq_q * row), gradient(key_planes(problem) * problem.seq_kv * row);
+  const Bytes every(statistic_bytes(problem, tile, Visits::every_pair));
+  const std::string visits = formula_for(problem, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
+  ClosedForm form;
+  form.terms = {
+      {tensors::q, Link::l2_to_sm, loads.queries, "B·Hq·d·e·" + loads.query_rows},
+      {tensors::k, Link::l2_to_sm, loads.keys, "B·Hkv·" + loads.key_rows + "·d·e"},
+      {tensors::v, Link::l2_to_sm, loads.keys, "B·Hkv·" + loads.key_rows + "·d·e"},
+      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
+      {tensors::d_o, Link::l2_to_sm, all + loads.queries, "B·Hq·d·e·(Nq + " + loads.query_rows + ")"},
+      {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem, tile, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::d_q_acc, Link::l2_to_sm, Bytes(planes * problem.seq_q * sum_row), "B·Hq·Nq·d·4"},
+      {tensors::d_q_acc, Link::sm_to_l2, Bytes(planes * (problem.seq_q + sums.rows_pairs) * sum_row),
+       "B·Hq·d·4·(Nq + " + visits + ")"},
+      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
+      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
+  };
+  form.reduced = Bytes(planes * sums.rows_pairs * sum_row);
+  form.flops = planes * 10 * problem.head_dim * sums.rows_keys;
+  form.exps = planes * sums.rows_keys;
+  form.order = "Θ(N²d²/M)";
+  return form;
 }
 
 /// Emits D = rowsum(dO ∘ O) for the rows of a block.

@@ -197,33 +197,12 @@ class Flash2Backward final : public TileProgram {
 std::optional<ClosedForm> Flash2Backward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
-  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
-  const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
-  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
-  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
-  ClosedForm form;
-  form.terms = {
-      {tensors::q, Link::l2_to_sm, pairs, "B·Hq·d·e·" + visits},
-      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
-      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Nk·d·e"},
-      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
-      {tensors::d_o, Link::l2_to_sm, all + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
-      {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
-      {tensors::d_q_acc, Link::l2_to_sm, Bytes(planes * problem_.seq_q * sum_row), "B·Hq·Nq·d·4"},
-      {tensors::d_q_acc, Link::sm_to_l2, Bytes(planes * (problem_.seq_q + sums.rows_pairs) * sum_row),
-       "B·Hq·d·4·(Nq + " + visits + ")"},
-      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
-      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-  };
-  form.reduced = Bytes(planes * sums.rows_pairs * sum_row);
-  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
-  form.exps = planes * sums.rows_keys;
-  form.order = "Θ(N²d²/M)";
-  return form;
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
+  return added_gradients_form(problem_, tile_,
+                              {.queries = Bytes(problem_.query_planes() * sums.rows_pairs * row),
+                               .keys = Bytes(key_planes(problem_) * sums.seen_keys * row),
+                               .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉"),
+                               .key_rows = "Nk"});
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {

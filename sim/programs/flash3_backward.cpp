@@ -6,8 +6,9 @@
 //
 //   The kernel's consumers are two groups of four warps with half of the keys each. Here they are one group of eight.
 //
-//   l2_to_sm = B·Hkv·2·Bc·⌈Nk/Bc⌉·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·(Br·⌈Nq/Br⌉·2·d·e + Nq·8) [Q, dO, L, D] + B·Hq·Nq·(2·d·e + 4·d) [O, dO,
-//   dQ_acc] sm_to_l2 as flash2_backward
+//   l2_to_sm = B·Hkv·2·Bc·⌈Nk/Bc⌉·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·(Br·⌈Nq/Br⌉·2·d·e + Nq·8) [Q, dO, L, D]
+//            + B·Hq·Nq·(2·d·e + 4·d) [O, dO, dQ_acc]
+//   sm_to_l2   as flash2_backward
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
@@ -353,39 +354,18 @@ class Flash3Backward final : public TileProgram {
 std::optional<ClosedForm> Flash3Backward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
-  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
+  const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const bool padded = head_rows_are_whole(problem_);  // TMA moves whole boxes; it takes no other rows
-  const Bytes all(planes * problem_.seq_q * row), boxes(planes * (padded ? sums.pairs * tile_.block_q : sums.rows_pairs) * row);
   const std::int64_t past_the_end = plan_.grid.key_tiles * tile_.block_kv - problem_.seq_kv;
   const std::int64_t last_tile = problem_.seq_kv - problem_.seq_kv % tile_.block_kv;
   const bool last_is_seen = padded && past_the_end > 0 && rows_pairs_of_keys(problem_, tile_, last_tile, problem_.seq_kv) > 0;
-  const Bytes kv(kv_planes * (sums.seen_keys + (last_is_seen ? past_the_end : 0)) * row);
-  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
-  const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
-  const std::string pairs = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉");
-  ClosedForm form;
-  form.terms = {
-      {tensors::q, Link::l2_to_sm, boxes, "B·Hq·d·e·" + pairs},
-      {tensors::k, Link::l2_to_sm, kv, "B·Hkv·Bc·⌈Nk/Bc⌉·d·e"},
-      {tensors::v, Link::l2_to_sm, kv, "B·Hkv·Bc·⌈Nk/Bc⌉·d·e"},
-      {tensors::o, Link::l2_to_sm, all, "B·Hq·Nq·d·e"},
-      {tensors::d_o, Link::l2_to_sm, all + boxes, "B·Hq·d·e·(Nq + " + pairs + ")"},
-      {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
-      {tensors::d_q_acc, Link::l2_to_sm, Bytes(planes * problem_.seq_q * sum_row), "B·Hq·Nq·d·4"},
-      {tensors::d_q_acc, Link::sm_to_l2, Bytes(planes * (problem_.seq_q + sums.rows_pairs) * sum_row),
-       "B·Hq·d·4·(Nq + " + visits + ")"},
-      {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
-      {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-      {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
-  };
-  form.reduced = Bytes(planes * sums.rows_pairs * sum_row);
-  form.flops = planes * 10 * problem_.head_dim * sums.rows_keys;
-  form.exps = planes * sums.rows_keys;
-  form.order = "Θ(N²d²/M)";
-  return form;
+  const std::int64_t query_rows = padded ? sums.pairs * tile_.block_q : sums.rows_pairs;
+  const std::int64_t key_rows = sums.seen_keys + (last_is_seen ? past_the_end : 0);
+  return added_gradients_form(problem_, tile_,
+                              {.queries = Bytes(problem_.query_planes() * query_rows * row),
+                               .keys = Bytes(key_planes(problem_) * key_rows * row),
+                               .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉"),
+                               .key_rows = "Bc·⌈Nk/Bc⌉"});
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
