@@ -22,7 +22,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF", f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
+CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF", "-DCMAKE_UNITY_BUILD=ON", "-DTILESCOPE_MUTANTS=ON",
+             f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
 # Each stage is linked and run where the one before passes: an executable and its arguments. {} is the changed folder, "sim/engine".
 STAGES = [("test_sim", ["--abort-after=1", "--source-file=*/tests/{}/*"]),
           ("test_sim", ["--abort-after=1", "--source-file-exclude=*/tests/{}/*"]),
