@@ -260,8 +260,13 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   if (cache_) {
     const int side = port.side;
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
-    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, cache_->read(tile, side).hbm_read_bytes);
-    l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
+    if (op.kind == OpKind::reduce_add) {
+      const TileAccess added = cache_->add(tile, side);
+      hbm_end = fetch_sums(op, cycle, added.hbm_read_bytes);
+      l2_end = std::max(l2_end, cross(1 - side, cycle, added.crossed_bytes));
+    } else {
+      l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
+    }
     write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
   } else {

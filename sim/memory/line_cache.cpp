@@ -102,6 +102,11 @@ void LineCache::write_line(std::uint64_t line, std::uint8_t sectors, int side) {
     else
       use(side, line).present |= sectors;
   }
+  write_home(line, sectors);
+}
+
+void LineCache::write_home(std::uint64_t line, std::uint8_t sectors) {
+  const int home = home_of(line);
   Line& own = use(home, line);
   Set& set = set_of(home, line);
   own.present |= sectors;
@@ -142,6 +147,17 @@ std::int64_t LineCache::read(const TileRef& tile, int side) {
 
 void LineCache::write(const TileRef& tile, int side) {
   for_each_line(tile, [&](std::uint64_t line, std::uint8_t sectors) { write_line(line, sectors, side); });
+}
+
+std::int64_t LineCache::add(const TileRef& tile) {
+  const std::int64_t before = hbm_read_;
+  for_each_line(tile, [&](std::uint64_t line, std::uint8_t sectors) {
+    const int home = home_of(line);
+    read_line(line, sectors, home);
+    if (partitions_.size() == 2) drop(1 - home, line);
+    write_home(line, sectors);
+  });
+  return hbm_read_ - before;
 }
 
 std::int64_t LineCache::dirty_bytes() const {

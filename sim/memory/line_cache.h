@@ -2,7 +2,7 @@
 //
 //   lines        128 bytes, in four 32-byte sectors
 //   partitions   one or two; a hash of its address decides a line's home. An access through the other partition leaves a copy
-//                there; a write invalidates the copy in the partition that it did not come through
+//                there; a write invalidates the copy in the partition that it did not come through, and an addition invalidates both
 //   sets         one per partition, or sets of CachePolicy::ways lines, chosen by another hash
 //   eviction     least recently used line of the set; a set with too many dirty sectors writes back its least recently used
 //                dirty lines
@@ -28,6 +28,8 @@ class LineCache {
   /// Reads every sector that the tile touches through partition `side`; returns the bytes read from HBM. write() reads none.
   std::int64_t read(const TileRef& tile, int side);
   void write(const TileRef& tile, int side);
+  /// Adds to every sector that the tile touches; returns the bytes read from HBM.
+  std::int64_t add(const TileRef& tile);
 
   std::int64_t hbm_read_bytes() const { return hbm_read_; }
   /// Return the dirty bytes written back so far, and those still in the cache.
@@ -57,6 +59,7 @@ class LineCache {
   std::list<Line>::iterator pick_victim(Set& set);
   void read_line(std::uint64_t line, std::uint8_t sectors, int side);
   void write_line(std::uint64_t line, std::uint8_t sectors, int side);
+  void write_home(std::uint64_t line, std::uint8_t sectors);
   /// Calls f(line, sectors) for each line that the tile touches; each sector appears once.
   template <class F>
   void for_each_line(const TileRef& tile, F&& f) const;

@@ -361,6 +361,28 @@ std::int64_t TileCache::write(const TileRef& tile, int side) {
   return crossed;
 }
 
+TileAccess TileCache::add(const TileRef& tile, int side) {
+  latest_ = {};
+  missed_.clear();
+  TileAccess result;
+  map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
+    const std::uint32_t home = find_or_create(key) * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);
+    result.hbm_read_bytes += fetch_home(home, slices);
+    write_home(home, slices);
+    if (!two_) return shrink(set_of(home));
+    const std::uint32_t copy = home + 1, far_home = home ^ 2;
+    result.crossed_bytes += bytes(entries_[home >> 2], copy & 3, slices);
+    result.hbm_read_bytes += fetch_home(far_home, slices);
+    write_home(far_home, slices);
+    remove(copy, slices);
+    remove(far_home + 1, slices);
+    Set &of_near = set_of(home), &of_far_home = set_of(far_home);
+    shrink(of_far_home);
+    shrink(of_near);
+  });
+  return result;
+}
+
 void TileCache::note_arrival(double cycle) {
   for (std::uint32_t entry : missed_) arrivals_[entry] = cycle;
 }

@@ -9,6 +9,7 @@
 //   nodes        A tile has up to four: in each partition its home half and a copy of the other half.
 //   read         A hit on a copy does not refresh the home. A copy survives the eviction of its home.
 //   write        Both homes become dirty. The writing side keeps a copy of the far half; the other side loses its copy.
+//   add          Both homes become dirty. What they lack is read first. No side keeps a copy.
 //   sets         In each partition a tile belongs to one set, as a line does in hardware. A set orders its nodes by last use.
 //   eviction     The least recently used node goes. If it is dirty, it is written back and gets a second chance, and the least
 //                recently used clean node goes instead.
@@ -52,6 +53,8 @@ class TileCache {
   }
   /// Writes whole sectors, so nothing is fetched. Returns the bytes that cross the fabric to the other side.
   std::int64_t write(const TileRef& tile, int side);
+  /// Adds to whole sectors where their home is.
+  TileAccess add(const TileRef& tile, int side);
   /// Sets the arrival time of the bytes that the last read() missed.
   void note_arrival(double cycle);
 
