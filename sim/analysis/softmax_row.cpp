@@ -162,7 +162,9 @@ class SoftmaxRowReader {
       return;
     }
     const std::int64_t tile_keys = program_.tile().block_kv;
-    const std::int64_t first_key = result.kv_tile * tile_keys;
+    const int scored = last_of([](const Operation& o) { return o.dst.is(Meaning::score) && o.tile.cols > 0; });
+    // The scores of a group that has part of the keys begin there.
+    const std::int64_t first_key = scored >= 0 ? operation(scored).tile.col : result.kv_tile * tile_keys;
     const bool arrived = last_of(touches_scores) >= 0;
     result.keys_seen = std::min(visible(result.query), first_key);
     find_other_order(result);

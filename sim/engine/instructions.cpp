@@ -39,8 +39,9 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
     const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>(ceil_div(n, of)); };
     constexpr std::int32_t rows = 64, widest = 256, columns = 8, depth = 16;
     constexpr double warps = 4;
-    counts.wgmma_flops = 2 * whole(op.rows, rows) * rows * whole(op.cols, columns) * columns * whole(op.inner, depth) * depth;
-    return add(counts, warps * whole(op.rows, rows) * whole(op.cols, widest) * whole(op.inner, depth));
+    const std::int32_t m = op.turned ? op.cols : op.rows, n = op.turned ? op.rows : op.cols;
+    counts.wgmma_flops = 2 * whole(m, rows) * rows * whole(n, columns) * columns * whole(op.inner, depth) * depth;
+    return add(counts, warps * whole(m, rows) * whole(n, widest) * whole(op.inner, depth));
   }
   counts.mma = flops / mma_flops;
   add(counts, counts.mma + with_address * static_cast<double>(op.smem_read_bytes) / wide_bytes);
@@ -60,7 +61,8 @@ void count_load(Instructions& counts, const Operation& op, const BlockOperations
 }
 
 /// An fp32 tile is packed to 16 bits and staged through shared memory, so that its rows leave in whole sectors.
-void count_store(Instructions& counts, const Operation& op, DataType type) {
+void count_store(Instructions& counts, const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
+  if (is_bulk_addition(op, block, needs)) return add(counts, with_address * needs.threads / lanes);  // one lane of each warp asks
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   const double pairs = static_cast<double>(op.tile.rows) * op.tile.cols / 2 / lanes;
   if (op.tile.cols > 1 && op.tile.tensor->type.value_or(type) != DataType::fp32) add(counts, with_address * pairs, pairs);
@@ -121,6 +123,10 @@ bool has_head_rows(Slot slot, Axis rows) {
 
 }  // namespace
 
+bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
+  return op.kind == OpKind::reduce_add && needs.boxes && is_shared(block, op.src[0]);
+}
+
 double boxes_of(const Operation& op) {
   constexpr std::int32_t most_rows = 256, row_bytes = 128;
   const auto bytes_a_row = static_cast<std::int32_t>(op.smem_write_bytes / std::max(1, op.rows));
@@ -174,7 +180,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   else if (op.kind == OpKind::load)
     count_load(counts, op, block, needs, type);
   else if (writes_memory(op.kind))
-    count_store(counts, op, type);
+    count_store(counts, op, block, needs, type);
   else
     count_arithmetic(counts, op, needs), counts.fp32 = counts.issued - counts.alu - counts.exp;
   const double share = op.share / 8.0;

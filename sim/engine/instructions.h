@@ -27,6 +27,9 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
 /// Counts the warp instructions of `op`, all warps of the block together.
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type);
 
+/// Returns whether the copy engine adds a tile from shared memory, and the warps go on.
+bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
+
 /// Returns the boxes in which TMA fetches a tile: at most 256 rows of 128 bytes, the span of the swizzle.
 double boxes_of(const Operation& op);
 

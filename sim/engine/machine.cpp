@@ -278,6 +278,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
                         .least = duration,
                         .work = timing->shown,
                         .depth = timing->spare,
+                        .reads = timing->smem_cycles,
                         .moment = moment});
       take_pipes(sm, *timing, start);
       block.compute_end = never;
@@ -335,8 +336,8 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
   if (timing.asynchronous) transfer.end += gpu_.sm_box_latency_cycles;
   // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
   if (timing.smem_cycles > 0)
-    transfer.end = std::max(
-        transfer.end, owner.memory_pipe.serve(owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
+    transfer.end =
+        std::max(transfer.end, serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
   if (block.focused) {
     // Where an earlier copy lands later, it is what the group waits for.
     const bool follows = timing.copy || !builder_.instructions_wait(), is_last = !follows || transfer.end >= block.copied;
@@ -398,16 +399,23 @@ void Machine::store(int sm, Resident& block, double time) {
   const ScheduledOp op = block.ops[block.next_compute];
   const OpTiming& timing = builder_.timings()[op.number()];
   // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
-  const double landed = transfer.end + (builder_.instructions_wait() ? timing.duration / 2 : 0);
+  const double landed = transfer.end + (builder_.instructions_wait() && !timing.asynchronous ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
   if (block.focused) record_compute(sm, block, time, landed, transfer.streams);
   const std::uint32_t at = block.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   const double duration = timing.duration + crowded(owner, block, timing, time);
   note_issue_rate(block, timing.issued, duration);
-  block.compute_end = std::max(time + duration, take_all(owner, timing, time));
-  if (op.signals()) *block.next_signal++ = block.compute_end;  // the stored buffer has been read
-  if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], block.compute_end);
+  block.compute_end = time + duration;
+  double read = block.compute_end;  // when the stored buffer has been read
+  if (timing.asynchronous) {
+    if (timing.smem_cycles > 0) read = serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles);
+    read = std::max({block.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
+  } else {
+    read = block.compute_end = std::max(block.compute_end, take_all(owner, timing, time));
+  }
+  if (op.signals()) *block.next_signal++ = read;
+  if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], read);
 }
 
 bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double time) {

@@ -268,7 +268,12 @@ class Machine {
   /// Occupies the pipes and the memory pipe; returns when the memory pipe is done with the operation.
   static double take_all(Sm& sm, const OpTiming& timing, double start) {
     take_pipes(sm, timing, start);
-    return sm.memory_pipe.serve(sm.free[smem_port], start, timing.smem_cycles);
+    return serve(sm, sm.free[smem_port], start, timing.smem_cycles);
+  }
+  /// Serves `cycles` of the memory pipe, behind the products that read shared memory.
+  static double serve(Sm& sm, double& own_free, double start, double cycles) {
+    if (cycles > 0 && sm.products.busy_until() > start) cycles += sm.products.wait_for_reads(start, cycles);
+    return sm.memory_pipe.serve(own_free, start, cycles);
   }
   // Recording and replaying of stretches: replay.cpp.
   /// Returns the position of a block whose next load is `next_load`.

@@ -278,6 +278,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
   }
   Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
+  transfer.sent = std::max(port_end, l2_end);
   transfer.streams = streams;
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (!cache_) {

@@ -33,6 +33,7 @@ namespace tilescope {
 /// The result of one load or store.
 struct Transfer {
   double end = 0;                     // when it has landed
+  double sent = 0;                    // of a store: when the L2 has taken all of it
   double streams = 0;                 // its last cycles, in which its bytes cross the slowest link on its way
   std::int64_t hbm_bytes = 0;         // bytes read from HBM for it
   WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2 or hbm (bandwidth)

@@ -24,6 +24,7 @@ struct QueuedProduct {
   double least = 0;              // cycles that the group takes to issue it when there is room
   double work = 0;               // cycles that it occupies the tensor cores
   double depth = 0;              // cycles of its work that the queue can hold
+  double reads = 0;              // cycles that it reads shared memory
   double* moment = nullptr;      // where its end is noted; null: nobody of its group waits for it
   double start = -1;             // when the tensor cores begin it; below 0: not known yet
   double end = 0;                // when they end it
@@ -31,6 +32,8 @@ struct QueuedProduct {
 };
 
 class ProductQueue {
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
  public:
   bool empty() const { return issuing_.empty(); }
   void clear() { *this = ProductQueue(); }
@@ -39,12 +42,20 @@ class ProductQueue {
   void push(QueuedProduct product) {
     advance(product.issued);
     product.left = product.work;
+    double ahead = std::max(0.0, free_ - now_);
+    for (const QueuedProduct& other : issuing_) ahead += other.left;
+    reading_ = (reading_ * ahead + product.reads) / std::max(1e-9, ahead + product.work);
     product.start = std::max(now_, free_);
     issuing_.push_back(product);
     fill();
   }
   /// Returns when the tensor cores have done all that is in the queue.
   double busy_until() const { return free_; }
+  /// Returns how much longer than `cycles` shared memory needs for other accesses that begin at `time`: products come first.
+  double wait_for_reads(double time, double cycles) const {
+    const double busy = std::max(0.0, free_ - time), share = std::min(1.0, reading_);
+    return std::min(share * busy, share < 1 ? cycles * share / (1 - share) : never);
+  }
   /// Lets what is queued from now on wait for `cycles` more.
   void delay(double cycles) { free_ += cycles; }
   /// Returns when the next group has issued its product, if no other begins before; infinite if none is issuing.
@@ -60,8 +71,6 @@ class ProductQueue {
   }
 
  private:
-  static constexpr double never = std::numeric_limits<double>::infinity();
-
   std::size_t waiting() const {
     return static_cast<std::size_t>(
         std::count_if(issuing_.begin(), issuing_.end(), [](const QueuedProduct& product) { return product.left > 0; }));
@@ -111,7 +120,8 @@ class ProductQueue {
 
   std::vector<QueuedProduct> issuing_;  // in order of issue
   double now_ = 0;
-  double free_ = 0;  // when the tensor cores have done all that is in the queue
+  double reading_ = 0;  // share of the time that what is queued reads shared memory
+  double free_ = 0;     // when the tensor cores have done all that is in the queue
 };
 
 }  // namespace tilescope

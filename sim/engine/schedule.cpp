@@ -285,7 +285,13 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     c.timing.duration = boxes_of(op) * gpu_.sm_box_issue_cycles;
     if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
   }
+  if (is_bulk_addition(op, block, needs)) {
+    c.timing.asynchronous = true;
+    c.timing.duration = gpu_.sm_box_issue_cycles;
+    c.timing.smem_cycles = c.bank_cycles;  // the copy engine reads the tile
+  }
   set_pipes(c.timing);
+  if (c.timing.store && c.timing.asynchronous) c.timing.port = no_pipe;
   if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
   return c;
 }
@@ -298,7 +304,6 @@ void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
   const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
   timing.duration = (instructions_wait() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
   timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
-  timing.smem_cycles = 0;
   timing.pipe.fill(no_pipe);
   timing.port = no_pipe;
 }

@@ -33,7 +33,7 @@ static_assert(pipe_of(Server::none) == no_pipe);
 
 /// The timing of an operation class: one host cache line, so that the event loop's working set stays in the L1 cache.
 struct alignas(64) OpTiming {
-  double smem_cycles = 0;                   // of the memory pipe, including the bytes of a load or a store
+  double smem_cycles = 0;                   // of the memory pipe, including the bytes of a load or a store; of a product, its reads
   std::array<double, server_count> work{};  // cycles of each pipe, with all sub-partitions counted as one
   double duration = 0;                      // from its start to the earliest start of the block's next operation
   double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows

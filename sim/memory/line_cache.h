@@ -2,7 +2,8 @@
 //
 //   lines        128 bytes, in four 32-byte sectors
 //   partitions   one or two; a hash of its address decides a line's home. An access through the other partition leaves a copy
-//                there; a write invalidates the copy in the partition that it did not come through, and an addition invalidates both
+//                there; a write invalidates the copy in the partition that it did not come through, and an addition invalidates
+//                both
 //   sets         one per partition, or sets of CachePolicy::ways lines, chosen by another hash
 //   eviction     least recently used line of the set; a set with too many dirty sectors writes back its least recently used
 //                dirty lines

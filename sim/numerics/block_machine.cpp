@@ -18,6 +18,14 @@ std::size_t at(Slot slot) {
   return slot.index();
 }
 
+/// Returns `rows` rows of a matrix, from `first` on; null if it does not have them.
+std::shared_ptr<Matrix> rows_of(const Matrix& of, std::int32_t first, std::int32_t rows) {
+  if (first < 0 || first + rows > of.rows) return nullptr;
+  auto part = std::make_shared<Matrix>(rows, of.cols);
+  std::copy_n(of.values.begin() + std::ptrdiff_t{first} * of.cols, part->values.size(), part->values.begin());
+  return part;
+}
+
 }  // namespace
 
 Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
@@ -27,7 +35,7 @@ Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
 }
 
 std::int32_t SlotFile::choose(Slot slot, const Operation& op) const {
-  if (slot.has_strips()) return op.strip;
+  if (slot.has_strips()) return buffer_of(op, slot);
   const std::int32_t ring = op.ring;
   // An operation names one ring buffer for all its operands. A slot without a ring uses its only buffer.
   const auto& buffers = rings[at(slot)];
@@ -105,8 +113,13 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
     held[i] = slots_.buffer(slot, ring).values;
     src[i] = held[i].get();
     effect.read.push_back({slot, ring});
+    if (op.source_strip >= 0 && slot.has_strips()) continue;  // those of another group
     if (slots_.current[at(slot)] != ring) effect.changed.push_back(slot);
     slots_.current[at(slot)] = ring;
+  }
+  if (op.source_strip >= 0 && held[0] != nullptr) {
+    held[0] = rows_of(*held[0], static_cast<std::int32_t>(op.tile.row - op.q_tile * tile_.block_q), op.rows);
+    src[0] = held[0].get();
   }
   const bool writes = op.dst != Slot::none && !writes_memory(op.kind) && op.kind != OpKind::barrier && op.kind != OpKind::wait;
   if (!writes) return operand_fault(op, src, nullptr);

@@ -126,14 +126,15 @@ KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& p
 KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("flash3_backward");
   const LaunchReading& reading = kernel.reading("gradients", problem);
-  constexpr int group_warps = 4, groups = 2;
+  constexpr int group_warps = 4, groups = flash3_backward_groups;
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
   needs.threads = static_cast<int>((1 + groups) * group_warps * warp_threads);
   needs.registers_per_thread = kernel.build("gradients", problem).registers;
-  needs.groups = {{"producer", group_warps, 24}, {"consumers", groups * group_warps, 240}};  // setmaxnreg moves the registers
-  needs.warps_sharing_keys = groups;
+  needs.groups = {{"producer", group_warps, 24}};  // setmaxnreg moves the registers
+  constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
+  for (const std::string_view name : names) needs.groups.push_back({name, group_warps, 240});
   needs.waiting = reading.waiting;
   needs.setup_instructions = reading.setup_instructions;
   needs.setup_trips = reading.setup_trips;

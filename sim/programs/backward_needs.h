@@ -15,7 +15,9 @@ KernelNeeds convert_needs(std::string_view id, const AttentionProblem& problem, 
 /// Needs of a block that keeps a key tile, accumulates its dK and dV, and streams Q and dO.
 KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
                                   const GpuSpec& gpu);
-/// Needs of flash3_backward's launch of such blocks: a producer, and two groups of four warps that compute.
+/// Needs of flash3_backward's launch of such blocks: a producer, and groups of four warps that compute, each with its part of the
+/// keys.
+inline constexpr int flash3_backward_groups = 2;
 KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a mixed launch: such blocks, and blocks that keep a query tile, accumulate its dQ, and stream K and V.
 KernelNeeds two_pass_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);

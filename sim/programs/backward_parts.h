@@ -68,8 +68,9 @@ inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64
 
 /// What blocks that own keys load of their tiles, in bytes and as formulas of the rows.
 struct KeyBlockLoads {
-  Bytes queries;  // of Q, and as many of dO
-  Bytes keys;     // of K, and as many of V
+  Bytes queries;                    // of Q, and as many of dO
+  Bytes keys;                       // of K, and as many of V
+  std::optional<Bytes> statistics;  // of L, and as many of D; none: those of whole tiles
   std::string query_rows, key_rows;
 };
 /// Returns the closed form of a program whose blocks own keys and add dQ in HBM: a launch for D and zeros, the blocks, a
@@ -79,7 +80,7 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
   const std::int64_t planes = problem.query_planes(), sum_row = problem.head_dim * 4;
   const std::int64_t row = problem.head_dim * element_bytes(problem.dtype);
   const Bytes all(planes * problem.seq_q * row), gradient(key_planes(problem) * problem.seq_kv * row);
-  const Bytes every(statistic_bytes(problem, tile, Visits::every_pair));
+  const Bytes every = loads.statistics.value_or(Bytes(statistic_bytes(problem, tile, Visits::every_pair)));
   const std::string visits = formula_for(problem, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {

@@ -202,6 +202,19 @@ std::int32_t BlockBuilder::load_boxes(LineId line, Slot dst, std::int64_t box_ro
   return self;
 }
 
+std::int32_t BlockBuilder::load_by_warps(LineId line, Slot dst) {
+  const std::int32_t self = load_after(line, dst, -1);
+  Operation& op = out_.operations[static_cast<std::size_t>(self)];
+  op.bytes = 0;
+  for (std::int32_t row = 0; row < op.tile.rows; row += warp_lanes) {
+    TileRef part = op.tile;
+    part.row += row;
+    part.rows = std::min(warp_lanes, op.tile.rows - row);
+    op.bytes += bytes(part);
+  }
+  return self;
+}
+
 std::int32_t BlockBuilder::store(LineId line, Slot src) {
   Operation& op = next(OpKind::store, line, Slot::none);
   op.tile = held_[src.index()].tile;
@@ -237,6 +250,7 @@ void BlockBuilder::matmul(LineId line, Slot dst, Slot left, Slot right, const Pr
   const TileRef& factor = held_[right.index()].tile;
   op.transpose = form.transpose;
   op.transpose_left = form.transpose_left;
+  op.turned = form.turned;
   op.accumulate = form.accumulate;
   op.inner = form.transpose ? factor.cols : factor.rows;
   op.value = form.factor;

@@ -46,11 +46,14 @@ struct LineId {
   constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}  // NOLINT(google-explicit-constructor): that is its purpose
 };
 
+inline constexpr std::int32_t warp_lanes = 32;
+
 /// The form of a product: which operands are transposed, and whether it adds to dst.
 struct ProductForm {
   bool transpose = false, accumulate = false;  // transpose the right operand; add to dst
   float factor = 1;
   bool transpose_left = false;
+  bool turned = false;  // the kernel computes the transposed product: the columns are the rows of its instruction
 };
 
 class BlockBuilder {
@@ -79,6 +82,8 @@ class BlockBuilder {
   std::int32_t load_boxes(LineId line, Slot dst, std::int64_t box_rows);
   /// Loads into registers, which are always free: the load waits only for operation `after`.
   std::int32_t load_after(LineId line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
+  /// Loads one fp32 number a row, as many rows at once as a warp has lanes.
+  std::int32_t load_by_warps(LineId line, Slot dst);
   /// Makes the latest operation wait for operation `index`.
   void after(std::int32_t index) { wait(out_.operations.back(), index); }
   /// Makes `slot` refer to the buffer that load `index` filled.
@@ -122,6 +127,8 @@ class BlockBuilder {
     blank_.strip = static_cast<std::uint8_t>(strip);
     queries(q_tile, rows);
   }
+  /// Makes the latest product read `strip` of its factors, and of the left one only the rows that it needs.
+  void reads_strip(std::size_t strip) { out_.operations.back().source_strip = static_cast<std::int8_t>(strip); }
   /// Makes the latest operation wait for the `count`-th signal of a token; 0: it need not wait.
   void waits(std::int16_t token, std::int64_t count) {
     if (count <= 0) return;

@@ -36,7 +36,8 @@ enum class Visits : std::uint8_t {
   every_pair
 };
 /// Returns the bytes, in whole sectors, of one fp32 number per row, moved tile by tile, over all planes.
-std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits);
+/// `at_once`: the numbers of a tile that an instruction asks for; 0: all.
+std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits, std::int64_t at_once = 0);
 
 /// Returns whether rows of Q, K, V and O are whole sectors; rows of S and P always are.
 bool head_rows_are_whole(const AttentionProblem& problem);

@@ -1,14 +1,20 @@
 // flash3_backward: flash2_backward on Hopper. TMA moves the tiles, wgmma multiplies them, and a producer runs ahead of the warps
 // that compute. dQ comes one step late, so that its addition runs under the products of the next query tile.
 //
-//   producer    load K   load Q₀ L₀ D₀   load V   load dO₀   load Q₁ …       wait empty, load Q₂ …
-//   consumers   S₀ → P₀   issue dP₀ dV₀   add dQ₋₁   dS₀   issue dK₀ S₁   wait dV₀ dK₀ ─empty─►   issue dQ₀   P₁   issue dP₁ dV₁ …
+//   producer     load K   load Q₀ L₀ D₀   load V   load dO₀   load Q₁ …       wait empty, load Q₂ …
+//   consumer g   S₀ → P₀   issue dP₀ dV₀   dQ₋₁ → shared   dS₀ ─full─►   issue dK₀   add dQ₋₁   issue S₁   wait dV₀ dK₀ ─empty─►
+//                wait dS₀ of both   issue dQ₀   P₁   issue dP₁ dV₁ …
 //
-//   The kernel's consumers are two groups of four warps with half of the keys each. Here they are one group of eight.
+//   Each of two groups owns half of the keys. All of dS meets in shared memory: of dQ = dS K each group computes half. Here that is
+//   half of the rows; at d 128 the kernel's groups take half of the columns.
 //
 //   l2_to_sm = B·Hkv·2·Bc·⌈Nk/Bc⌉·d·e [K, V] + B·Hq·⌈Nk/Bc⌉·(Br·⌈Nq/Br⌉·2·d·e + Nq·8) [Q, dO, L, D]
 //            + B·Hq·Nq·(2·d·e + 4·d) [O, dO, dQ_acc]
 //   sm_to_l2   as flash2_backward
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
@@ -49,13 +55,15 @@ enum class Line {
   wait_d_o,
   d_p,
   d_v,
-  add,
+  put,
   wait_d_p,
   subtract,
   d_s,
   d_k,
+  add,
   wait_d_v,
   wait_d_k,
+  wait_d_s,
   d_q,
   wait_d_q,
   store,
@@ -104,16 +112,20 @@ constexpr ListingLine listing[] = {
     {2, "wait full[dO]", tensors::d_o, "mbarrier.try_wait", "The bytes of dOᵢ have landed."},
     {2, "issue dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "How much each weight matters."},
     {2, "issue dV = dV + Pᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "P comes from registers, dO from shared memory."},
-    {2, "dQ_acc += dSK of the tile before, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
-     "The copy engine reads it from shared memory, and the L2 adds in the order of arrival. Two products run meanwhile."},
+    {2, "dSK of the tile before → shared", tensors::d_q_acc, "st.shared",
+     "From registers, for the copy engine. Two products run meanwhile."},
     {2, "wait dP", tensors::d_p, "wgmma.wait_group", "dV still runs."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dP → shared", tensors::d_p, "dS = P∘(dP − D)",
      "It stays in registers for dK, and goes to shared memory for dQ, which needs the keys of both groups."},
     {2, "issue dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "dS comes from registers, Q from shared memory."},
+    {2, "dQ_acc += dSK of the tile before, in HBM", tensors::d_q_acc, "dQ_acc = dQ_acc + dSK, fp32",
+     "One instruction: the copy engine reads it from shared memory, and the L2 adds in the order of arrival. The warps go on."},
     {2, "wait dV → empty[dO]", tensors::d_v, "wgmma.wait_group", "The producer may load the dO after next."},
     {2, "wait dK → empty[Q]", tensors::d_k, "wgmma.wait_group", "The producer may load the Q after next."},
-    {2, "issue dSK = τ dS Kⱼ", tensors::d_q_acc, "dSK = τ dS·K", "What this key tile contributes to dQ."},
+    {2, "wait full[dS]", tensors::d_p, "mbarrier.try_wait", "dQ needs the dS of both groups."},
+    {2, "issue dSK = τ dS Kⱼ", tensors::d_q_acc, "dSK = τ dS·K",
+     "What this key tile contributes to dQ. Each group computes half of it."},
     {2, "wait dSK", tensors::d_q_acc, "wgmma.wait_group", "By now it is over: it had the next softmax to run under."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Through the memory of K and V, as boxes of TMA."},
     {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
@@ -133,19 +145,42 @@ inline constexpr TileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .inde
 inline constexpr Slot lse = declared::lse, row_dot = declared::row_dot;
 }  // namespace rings
 
+/// A group's half of a tile.
+namespace halves {
+namespace declared {
+constexpr TileSpec of(TileSpec spec) {
+  spec.ring = false;
+  spec.strips = true;
+  return spec;
+}
+inline constexpr TileSpec k = of(tiles::declared::k_kept), v = of(tiles::declared::v_kept), d_p = of(tiles::declared::d_p),
+                          d_s = of(tiles::declared::d_s), d_k = of(tiles::declared::d_k), d_v = of(tiles::declared::d_v);
+inline constexpr TileSpec d_q_sent = of(tiles::declared::d_q_part);  // in shared memory
+inline constexpr TileSpec d_q_part = of({.name = "dSK", .tensor = tensors::d_q_acc, .index = 34, .part = TilePart::of_tile});
+inline constexpr TileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = 35});
+inline constexpr TileSpec s = of({.name = "S", .tensor = tensors::s, .index = 37});
+inline constexpr TileSpec p = of({.name = "P", .tensor = tensors::p, .index = 38});
+inline constexpr TileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = 36});
+}  // namespace declared
+inline constexpr Slot k = declared::k, v = declared::v, s = declared::s, p = declared::p, d_p = declared::d_p, d_s = declared::d_s,
+                      d_k = declared::d_k, d_v = declared::d_v, d_q_sent = declared::d_q_sent, d_q_part = declared::d_q_part,
+                      p_kept = declared::p_kept, d_s_kept = declared::d_s_kept;
+}  // namespace halves
+
 /// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
   return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
           {q, k, v, o, lse, d_o},
           {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring,  tiles::k_kept,   tiles::v_kept,  tiles::s,        tiles::p,     tiles::p_kept, rings::lse,
-           rings::row_dot, tiles::row_dot,  tiles::d_o,     tiles::d_o_ring, tiles::d_o_o, tiles::o,      tiles::d_p,
-           tiles::d_s,     tiles::d_q_part, tiles::d_q_acc, tiles::d_q,      tiles::d_k,   tiles::d_v}};
+          {tiles::q_ring,  halves::k,      halves::v,      halves::s,        halves::p,        halves::p_kept,
+           rings::lse,     rings::row_dot, tiles::row_dot, tiles::d_o,       tiles::d_o_ring,  tiles::d_o_o,
+           tiles::o,       halves::d_p,    halves::d_s,    halves::d_s_kept, halves::d_q_part, halves::d_q_sent,
+           tiles::d_q_acc, tiles::d_q,     halves::d_k,    halves::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
-enum Group : std::size_t { producer, consumers };
+constexpr std::size_t producer = 0;
 
 class Flash3Backward final : public TileProgram {
  public:
@@ -174,10 +209,12 @@ class Flash3Backward final : public TileProgram {
       const std::int64_t j = block % grid.key_tiles, kv_plane = block / grid.key_tiles;
       const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
       BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                     slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring, tiles::d_s));
+                     slot_bits(tiles::q_ring, halves::k, halves::v, tiles::d_o_ring, halves::d_s, halves::d_q_sent));
+      // A group computes half of the keys of S, and half of the rows of dQ.
+      out.whole_keys = static_cast<std::int32_t>(half_of(tile_.block_kv));
+      out.whole_rows = static_cast<std::int32_t>(half_of(tile_.block_q));
       out.iterations = static_cast<std::int32_t>(visits.size());
-      b.keys(j, grid.keys(j));
-      Emission{*this, b, visits, needs.stages}.emit();
+      Emission(*this, b, visits, needs.stages, j, grid.keys(j)).emit();
       return;
     }
     const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
@@ -207,144 +244,286 @@ class Flash3Backward final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
+  Overhead overhead(std::string_view at) const { return kernel_profile(id).overhead("gradients", at, problem_); }
+
+  static std::int64_t half_of(std::int64_t length) { return ceil_div(length, std::int64_t{flash3_backward_groups}); }
+  /// Returns group g's part of a range whose halves have `half`; empty if the range ends before.
+  static TileRange part_of(TileRange range, std::int64_t half, std::int64_t g) {
+    return {range.first + g * half, std::clamp(range.count - g * half, std::int64_t{0}, half)};
+  }
+
   /// Emits a block that owns keys.
   struct Emission {
     const Flash3Backward& program;
     BlockBuilder& b;
     const std::vector<GroupVisit>& visits;
     std::int64_t stages;
+    std::int64_t key_tile;
+    TileRange keys;
+    std::vector<std::array<std::int64_t, flash3_backward_groups>> sent;  // of how many query tiles before n a group computes dQ
+
+    Emission(const Flash3Backward& of, BlockBuilder& builder, const std::vector<GroupVisit>& all, std::int64_t ring,
+             std::int64_t tile, TileRange range)
+        : program(of), b(builder), visits(all), stages(ring), key_tile(tile), keys(range), sent(all.size() + 1) {
+      for (std::size_t n = 0; n < all.size(); ++n)
+        for (std::size_t g = 0; g < sent[n].size(); ++g)
+          sent[n + 1][g] = sent[n][g] + (has_queries(static_cast<std::int64_t>(g), static_cast<std::int64_t>(n)) ? 1 : 0);
+    }
 
     std::int64_t count() const { return std::ssize(visits); }
     std::int64_t stage_of(std::int64_t n) const { return n % stages; }
-    std::int16_t full(Slot slot, std::int64_t n) const {
-      return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(stage_of(n))));
+    static std::int16_t full(Slot slot, std::int64_t buffer) {
+      return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
     }
-    std::int16_t empty(Slot slot, std::int64_t n) const {
-      return BufferToken::empty(BufferToken::buffer(slot, static_cast<std::int32_t>(stage_of(n))));
+    static std::int16_t empty(Slot slot, std::int64_t buffer) {
+      return BufferToken::empty(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
     }
-    /// Returns how often the token of a slot's buffer has been signalled once tile n is through.
-    std::int64_t signals_of(Slot slot, std::int64_t n) const { return slot.is_ring() ? n / stages + 1 : n + 1; }
-    /// Sets the coordinates of query tile n, in iteration `iteration`. Only what belongs to the tile of the iteration lies in a
-    /// ring.
-    void look_at(std::int64_t n, std::int64_t iteration) const {
+
+    TileRange keys_of(std::int64_t g) const { return part_of(keys, half_of(program.tile_.block_kv), g); }
+    bool has_keys(std::int64_t g) const { return keys_of(g).count > 0; }
+    std::int64_t groups_with_keys() const { return has_keys(1) ? 2 : 1; }
+    bool has_queries(std::int64_t g, std::int64_t n) const { return queries_of(g, n).count > 0; }
+    /// Returns whether a query of tile n does not see all keys of group g.
+    bool hides_keys(std::int64_t g, std::int64_t n) const {
       const GroupVisit& visit = visits[static_cast<std::size_t>(n)];
+      const TileGrid& grid = program.plan_.grid;
+      return visit.tile.partial && grid.mask->tile(visit.plane, grid.queries(visit.tile.index), keys_of(g)) != TileVisibility::full;
+    }
+    /// Returns the rows of dQ that group g computes.
+    TileRange queries_of(std::int64_t g, std::int64_t n) const {
+      return part_of(program.plan_.grid.queries(visits[static_cast<std::size_t>(n)].tile.index), half_of(program.tile_.block_q), g);
+    }
+
+    /// Sets the coordinates of query tile n and the keys of group g, in iteration `iteration`.
+    void look_at(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      const GroupVisit& visit = visits[static_cast<std::size_t>(n)];
+      b.group(static_cast<std::size_t>(1 + g));
       b.query_plane(visit.plane);
-      b.queries(visit.tile.index, program.plan_.grid.queries(visit.tile.index));
-      b.iteration(iteration, stage_of(iteration));
+      b.strip(static_cast<std::size_t>(g), visit.tile.index, program.plan_.grid.queries(visit.tile.index));
+      b.keys(key_tile, keys_of(g));
+      b.iteration(iteration, stage_of(n));
+    }
+    template <class Emit>
+    static void for_each_group(Emit emit) {
+      for (std::int64_t g = 0; g < flash3_backward_groups; ++g) emit(g);
     }
 
     void emit() const {
       b.tokens_by_hand();
-      b.group(consumers);
-      b.fill(Line::init, tiles::d_k, 0.0F);
-      b.fill(Line::init, tiles::d_v, 0.0F);
+      for_each_group([&](std::int64_t g) {
+        if (!has_keys(g)) return;
+        start(g);
+        b.fill(Line::init, halves::d_k, 0.0F);
+        b.fill(Line::init, halves::d_v, 0.0F);
+      });
       if (count() > 0) {
-        load_kept(Line::load_k, tiles::k_kept);
-        wait_for_load(Line::wait_k, tiles::k_kept, 0);
-        start_scores(0);
-        finish_scores(0);
-        wait_for_load(Line::wait_v, tiles::v_kept, 0);
+        load_kept(Line::load_k, halves::k);
+        load_tile(0);
+        for_each_group([&](std::int64_t g) {
+          start(g);
+          for (std::int64_t from = 0; from < groups_with_keys(); ++from) {  // dQ needs the keys of both groups
+            b.keys(key_tile, keys_of(from));
+            wait_for_load(Line::wait_k, halves::k, from, 1);
+          }
+          if (!has_keys(g)) return;
+          start(g);
+          start_scores(g, 0);
+          finish_scores(g, 0);
+          wait_for_load(Line::wait_v, halves::v, g, 1);
+        });
         for (std::int64_t n = 0; n < count(); ++n) step(n);
       }
-      b.queries(-1, {});
-      b.iteration(count(), 0);
-      b.store(Line::store, tiles::d_k);
-      b.store(Line::store, tiles::d_v);
+      for_each_group([&](std::int64_t g) {
+        if (!has_keys(g)) return;
+        start(g);
+        b.iteration(count(), 0);
+        b.store(Line::store, halves::d_k);
+        b.store(Line::store, halves::d_v);
+      });
+    }
+    /// Sets group g and its keys, without a query tile.
+    void start(std::int64_t g) const {
+      b.group(static_cast<std::size_t>(1 + g));
+      b.strip(static_cast<std::size_t>(g), -1, {});
+      b.keys(key_tile, keys_of(g));
     }
 
     // The producer.
+    /// The whole key tile is copied, whether its keys exist or not.
     void load_kept(Line line, Slot slot) const {
-      b.group(producer);
-      b.load_boxes(line, slot, program.tile_.block_kv);
-      b.signals(full(slot, 0));
-      b.group(consumers);
+      for (std::int64_t g = 0; g < groups_with_keys(); ++g) {
+        start(g);
+        b.group(producer);
+        const bool is_last = g + 1 == groups_with_keys();
+        const std::int64_t first = keys_of(g).first - keys.first;
+        b.load_boxes(line, slot, is_last ? program.tile_.block_kv - first : half_of(program.tile_.block_kv));
+        b.signals(full(slot, g));
+      }
     }
     /// `freed` is the slot whose release also frees this one.
     void loaded(Slot slot, Slot freed, std::int64_t n) const {
-      b.waits(empty(freed, n), n / stages);
-      b.signals(full(slot, n));
+      b.waits(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
+      b.signals(full(slot, stage_of(n)));
     }
     void load_tile(std::int64_t n) const {
+      look_at(0, n, n);
       b.group(producer);
       b.load_boxes(Line::load_q, tiles::q_ring, program.tile_.block_q);
       loaded(tiles::q_ring, tiles::q_ring, n);
       for (const Slot slot : {rings::lse, rings::row_dot}) {
-        b.load_after(Line::load_stats, slot, -1);
+        b.load_by_warps(Line::load_stats, slot);
         loaded(slot, tiles::q_ring, n);
       }
-      if (n == 0) load_kept(Line::load_v, tiles::v_kept);
-      b.group(producer);
+      if (n == 0) {
+        load_kept(Line::load_v, halves::v);
+        look_at(0, n, n);
+        b.group(producer);
+      }
       b.load_boxes(Line::load_d_o, tiles::d_o_ring, program.tile_.block_q);
       loaded(tiles::d_o_ring, tiles::d_o_ring, n);
-      b.group(consumers);
     }
 
-    // The consumers.
-    void wait_for_load(Line line, Slot slot, std::int64_t n) const {
+    // A consumer group.
+    void wait_for_load(Line line, Slot slot, std::int64_t buffer, std::int64_t signals) const {
       b.wait_until(line, slot, WaitOn::mbarrier);
-      b.waits(full(slot, n), signals_of(slot, n));
+      b.waits(full(slot, buffer), signals);
     }
-    void issued(Slot result, std::int64_t n) const {
+    void wait_for_tile(Line line, Slot slot, std::int64_t n) const { wait_for_load(line, slot, stage_of(n), n / stages + 1); }
+    void issued(Slot result, std::int64_t g) const {
       b.asynchronous();
-      b.signals(full(result, n));
+      b.signals(full(result, g));
     }
-    void wait_for_product(Line line, Slot result, std::int64_t n) const {
+    /// Waits for the `nth` product into `result`.
+    void wait_for_product(Line line, Slot result, std::int64_t g, std::int64_t nth) const {
       b.wait_until(line, result, WaitOn::product);
-      b.waits(full(result, n), signals_of(result, n));
+      b.waits(full(result, g), nth);
     }
-    void start_scores(std::int64_t n) const {
-      look_at(n, n);
-      load_tile(n);
-      wait_for_load(Line::wait_q, tiles::q_ring, n);
-      b.matmul(Line::scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = program.plan_.scale});
-      issued(tiles::s, n);
+    void start_scores(std::int64_t g, std::int64_t n) const {
+      look_at(g, n, n);
+      wait_for_tile(Line::wait_q, tiles::q_ring, n);
+      b.matmul(Line::scores, halves::s, tiles::q_ring, halves::k,
+               {.transpose = true, .factor = program.plan_.scale, .turned = true});
+      issued(halves::s, g);
     }
-    void finish_scores(std::int64_t n) const {
-      look_at(n, n);
-      wait_for_product(Line::wait_s, tiles::s, n);
-      if (visits[static_cast<std::size_t>(n)].tile.partial) b.mask(Line::mask, tiles::s);
-      b.exp(Line::exp, tiles::p, tiles::s, rings::lse);
-      b.waits(full(rings::lse, n), signals_of(rings::lse, n));
-      b.copy(Line::exp, tiles::p_kept, tiles::p);
+    void finish_scores(std::int64_t g, std::int64_t n) const {
+      look_at(g, n, n);
+      wait_for_product(Line::wait_s, halves::s, g, n + 1);
+      if (hides_keys(g, n)) b.mask(Line::mask, halves::s);
+      b.exp(Line::exp, halves::p, halves::s, rings::lse);
+      b.waits(full(rings::lse, stage_of(n)), n / stages + 1);
+      b.copy(Line::exp, halves::p_kept, halves::p);
+      b.overhead(program.overhead("p"));
     }
-    void add_queries(std::int64_t n, std::int64_t iteration) const {
-      look_at(n, iteration);
-      b.reduce_add(Line::add, tiles::d_q_part);
+    /// Sets the part of dQ of query tile n that group g computes.
+    void look_at_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      look_at(g, n, iteration);
+      b.strip(static_cast<std::size_t>(g), visits[static_cast<std::size_t>(n)].tile.index, queries_of(g, n));
     }
+    /// Hands what was computed for query tile n to the copy engine. It has read the tile before.
+    void put_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      if (!has_queries(g, n)) return;
+      look_at_queries(g, n, iteration);
+      b.wait_until(Line::put, halves::d_q_sent, WaitOn::product);
+      b.waits(empty(halves::d_q_sent, g), sent_before(g, n));
+      b.copy(Line::put, halves::d_q_sent, halves::d_q_part);
+      b.overhead(program.overhead("put"));
+    }
+    void add_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      if (!has_queries(g, n)) return;
+      look_at_queries(g, n, iteration);
+      b.reduce_add(Line::add, halves::d_q_sent);
+      b.signals(empty(halves::d_q_sent, g));
+    }
+    std::int64_t sent_before(std::int64_t g, std::int64_t n) const {
+      return sent[static_cast<std::size_t>(n)][static_cast<std::size_t>(g)];
+    }
+    void multiply_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      look_at_queries(g, n, iteration);
+      // Half of the columns of 64 rows are as much work as half of the rows, with the columns as those of the instruction.
+      const bool turned = program.problem_.head_dim > 64;
+      for (std::int64_t from = 0; from < groups_with_keys(); ++from) {
+        b.keys(key_tile, keys_of(from));
+        b.matmul(Line::d_q, halves::d_q_part, halves::d_s, halves::k,
+                 {.accumulate = from > 0, .factor = program.plan_.scale, .turned = turned});
+        b.reads_strip(static_cast<std::size_t>(from));
+        b.asynchronous();
+      }
+      b.signals(full(halves::d_q_part, g));
+    }
+
     /// Takes one query tile, from P on, and makes the next P.
     void step(std::int64_t n) const {
-      const bool more = n + 1 < count(), early = more && stages > 1;  // with one buffer, the next Q takes the place of this one
-      look_at(n, n);
-      wait_for_load(Line::wait_d_o, tiles::d_o_ring, n);
-      b.matmul(Line::d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, {.transpose = true});
-      issued(tiles::d_p, n);
-      b.matmul(Line::d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
-      issued(tiles::d_v, n);
-      if (n > 0) add_queries(n - 1, n);
-      look_at(n, n);
-      wait_for_product(Line::wait_d_p, tiles::d_p, n);
-      b.subtract_rows(Line::subtract, tiles::d_p, rings::row_dot);
-      b.waits(full(rings::row_dot, n), signals_of(rings::row_dot, n));
-      b.multiply(Line::d_s, tiles::d_p, tiles::p_kept);
-      b.copy(Line::d_s, tiles::d_s, tiles::d_p);
-      b.matmul(Line::d_k, tiles::d_k, tiles::d_s, tiles::q_ring,
-               {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
-      issued(tiles::d_k, n);
-      if (early) start_scores(n + 1);
-      look_at(n, early ? n + 1 : n);
-      wait_for_product(Line::wait_d_v, tiles::d_v, n);
-      b.signals(empty(tiles::d_o_ring, n));
-      wait_for_product(Line::wait_d_k, tiles::d_k, n);
-      b.signals(empty(tiles::q_ring, n));
-      if (more && !early) start_scores(n + 1);
-      const std::int64_t iteration = more ? n + 1 : n;  // it began with the next scores
-      look_at(n, iteration);
-      b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, {.factor = program.plan_.scale});
-      issued(tiles::d_q_part, n);
-      if (more) finish_scores(n + 1);
-      look_at(n, iteration);
-      wait_for_product(Line::wait_d_q, tiles::d_q_part, n);
-      if (!more) add_queries(n, iteration);
+      for_each_group([&](std::int64_t g) { differentiate(g, n); });
+      const bool more = n + 1 < count();
+      const std::int64_t iteration = more ? n + 1 : n;  // it begins with the next scores
+      if (stages > 1) {
+        if (more) start_next(n);
+        for_each_group([&](std::int64_t g) { release(g, n, iteration); });
+      } else {  // with one buffer, the next Q takes the place of this one
+        for_each_group([&](std::int64_t g) { release(g, n, iteration); });
+        if (more) start_next(n);
+      }
+      for_each_group([&](std::int64_t g) {
+        if (!has_queries(g, n)) return;
+        look_at(g, n, iteration);
+        b.keys(key_tile, keys);
+        wait_for_load(Line::wait_d_s, halves::d_s, 0, groups_with_keys() * (n + 1));
+        multiply_queries(g, n, iteration);
+      });
+      for_each_group([&](std::int64_t g) {
+        if (more && has_keys(g)) finish_scores(g, n + 1);
+        if (!has_queries(g, n)) return;
+        look_at(g, n, iteration);
+        wait_for_product(Line::wait_d_q, halves::d_q_part, g, sent_before(g, n) + 1);
+        if (more) return;
+        put_queries(g, n, iteration);
+        add_queries(g, n, iteration);
+      });
+    }
+    /// Loads the query tile after n, and starts its scores.
+    void start_next(std::int64_t n) const {
+      load_tile(n + 1);
+      for_each_group([&](std::int64_t g) {
+        if (has_keys(g)) start_scores(g, n + 1);
+      });
+    }
+    /// dV, dS and dK of query tile n.
+    void differentiate(std::int64_t g, std::int64_t n) const {
+      look_at(g, n, n);
+      if (has_keys(g)) {
+        wait_for_tile(Line::wait_d_o, tiles::d_o_ring, n);
+        b.matmul(Line::d_p, halves::d_p, tiles::d_o_ring, halves::v, {.transpose = true, .turned = true});
+        issued(halves::d_p, g);
+        b.matmul(Line::d_v, halves::d_v, halves::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
+        issued(halves::d_v, g);
+      }
+      if (n > 0) put_queries(g, n - 1, n);
+      if (has_keys(g)) {
+        look_at(g, n, n);
+        wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
+        b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
+        b.overhead(program.overhead("subtract"));
+        b.waits(full(rings::row_dot, stage_of(n)), n / stages + 1);
+        b.multiply(Line::d_s, halves::d_p, halves::p_kept);
+        b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
+        b.copy(Line::d_s, halves::d_s, halves::d_p);
+        b.overhead(program.overhead("d_s"));
+        b.signals(full(halves::d_s, 0));
+        b.matmul(Line::d_k, halves::d_k, halves::d_s_kept, tiles::q_ring,
+                 {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
+        issued(halves::d_k, g);
+      }
+      if (n > 0) add_queries(g, n - 1, n);
+    }
+    /// Frees the buffers of query tile n.
+    void release(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
+      look_at(g, n, iteration);
+      b.wait_until(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
+      b.waits(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
+      b.signals(empty(tiles::d_o_ring, stage_of(n)));
+      b.wait_until(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
+      b.waits(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
+      b.signals(empty(tiles::q_ring, stage_of(n)));
     }
   };
 
@@ -352,18 +531,19 @@ class Flash3Backward final : public TileProgram {
 };
 
 std::optional<ClosedForm> Flash3Backward::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  if (!head_rows_are_whole(problem_)) return std::nullopt;  // a group's rows can begin inside a sector
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
-  const bool padded = head_rows_are_whole(problem_);  // TMA moves whole boxes; it takes no other rows
+  // TMA moves whole boxes.
   const std::int64_t past_the_end = plan_.grid.key_tiles * tile_.block_kv - problem_.seq_kv;
   const std::int64_t last_tile = problem_.seq_kv - problem_.seq_kv % tile_.block_kv;
-  const bool last_is_seen = padded && past_the_end > 0 && rows_pairs_of_keys(problem_, tile_, last_tile, problem_.seq_kv) > 0;
-  const std::int64_t query_rows = padded ? sums.pairs * tile_.block_q : sums.rows_pairs;
+  const bool last_is_seen = past_the_end > 0 && rows_pairs_of_keys(problem_, tile_, last_tile, problem_.seq_kv) > 0;
+  const std::int64_t query_rows = sums.pairs * tile_.block_q;
   const std::int64_t key_rows = sums.seen_keys + (last_is_seen ? past_the_end : 0);
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * query_rows * row),
                                .keys = Bytes(key_planes(problem_) * key_rows * row),
+                               .statistics = Bytes(statistic_bytes(problem_, tile_, Visits::every_pair, warp_lanes)),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉"),
                                .key_rows = "Bc·⌈Nk/Bc⌉"});
 }

@@ -143,6 +143,7 @@ struct Operation {
   std::int32_t ring = 0;        // ring buffer that a load fills, or that the other operations read and write
   bool transpose = false;       // matmul: src1 is used transposed
   bool transpose_left = false;  // matmul: src0 is used transposed
+  bool turned = false;          // matmul: the columns of dst are the rows of the instruction
   bool accumulate = false;      // matmul: adds to dst
   bool asynchronous = false;    // matmul: its group goes on once it is issued, and its token is signalled when it ends
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
@@ -166,7 +167,8 @@ struct Operation {
   std::uint8_t slices = 1;
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
-  std::uint8_t strip = 0;            // the rows that it works on, for tiles that have strips
+  std::uint8_t strip = 0;            // the buffer of tiles that have strips
+  std::int8_t source_strip = -1;     // matmul: that of its factors; of the left one it reads only the rows of dst. -1: `strip`
   WaitOn wait_on = WaitOn::product;  // wait: what its token is
   std::int16_t wait_token = -1;      // it waits until this token has wait_count signals
   std::int16_t signal_token = -1;    // the token that it signals when it ends; a load, when its bytes have landed
@@ -183,7 +185,9 @@ bool reads(const Operation& operation, Slot slot);
 
 /// Returns the number of the buffer of `slot` that an operation uses.
 constexpr std::int32_t buffer_of(const Operation& operation, Slot slot) {
-  return slot.has_strips() ? operation.strip : slot.is_ring() ? operation.ring : 0;
+  if (slot.has_strips())
+    return operation.source_strip >= 0 && slot != operation.dst ? std::int32_t{operation.source_strip} : operation.strip;
+  return slot.is_ring() ? operation.ring : 0;
 }
 
 /// The slice of the problem that a block owns: rows [first, first + count) along an axis, on one plane of that axis.

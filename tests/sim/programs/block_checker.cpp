@@ -77,7 +77,8 @@ int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key)
 }
 
 BlockChecker::Buffer& BlockChecker::buffer(Slot slot, const Operation& op) {
-  return buffers_[{slot, slot.has_strips() ? op.strip : slot.is_ring() ? op.ring : 0}];
+  const int strip = op.source_strip >= 0 && slot != op.dst ? op.source_strip : op.strip;
+  return buffers_[{slot, slot.has_strips() ? strip : slot.is_ring() ? op.ring : 0}];
 }
 
 std::vector<Slot> BlockChecker::reads(const Operation& op) const {
@@ -178,15 +179,24 @@ std::string BlockChecker::check_place(const Operation& op) const {
   return {};
 }
 
-/// TMA moves whole boxes: those of Q have the rows of a group that computes, those of K and V the rows of a key tile.
+/// TMA moves whole boxes: those of Q have the rows of a group that computes, those of K and V the rows of a key tile. Where groups
+/// share a key tile, each has a box, and all of it is fetched, whether its keys exist or not.
 std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
   const TensorLayout& layout = layouts_[index(op.tile.tensor)];
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   const auto groups = static_cast<std::int64_t>(needs.groups.empty() ? needs.warps_sharing_rows : needs.groups.size() - 1);
   const TileShape& tile = program_.tile();
-  const std::int64_t box = op.tile.tensor->rows == Axis::key ? tile.block_kv : (tile.block_q + groups - 1) / groups;
+  const bool keeps_keys = block_->domain.axis == Axis::key;  // then all groups read the same Q
+  const std::int64_t box = op.tile.tensor->rows == Axis::key ? tile.block_kv
+                           : keeps_keys                      ? tile.block_q
+                                                             : (tile.block_q + groups - 1) / groups;
   std::int64_t rows = 0;
   while (rows < op.rows) rows += box;
+  if (op.tile.tensor->rows == Axis::key && op.dst.has_strips()) {
+    const std::int64_t first = op.tile.row % box, part = (box + groups - 1) / groups;
+    const bool is_last = op.tile.row + op.rows == layout.rows || first + op.rows == box;
+    rows = is_last ? box - first : part;
+  }
   const std::int64_t row_bytes = (layout.cols + layout.pad) * layout.element_bytes;
   // Rows that do not end with a sector are none that TMA takes. They count as they are.
   return count_sectors(layout, op.tile) * sector_size + (row_bytes % sector_size == 0 ? (rows - op.rows) * row_bytes : 0);
@@ -202,9 +212,17 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
     return fmt::format("ring {} of {} buffers", op.ring, stages);
   Buffer& target = buffer(op.dst, op);
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
-  const std::int64_t sectors = count_sectors(memory_[index(op.tile.tensor)], pages_ ? pages_->place(op.tile) : op.tile);
   const bool shared = is_shared(*block_, op.dst);
-  if (program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes && shared) {
+  const bool boxes = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes;
+  std::int64_t sectors = count_sectors(memory_[index(op.tile.tensor)], pages_ ? pages_->place(op.tile) : op.tile);
+  if (boxes && !shared && op.tile.cols == 1) {  // a warp beside the one that copies boxes asks for 32 numbers at once
+    sectors = 0;
+    for (TileRef part = op.tile; part.row < op.tile.row + op.tile.rows; part.row += 32) {
+      part.rows = std::min(32, op.tile.row + op.tile.rows - part.row);
+      sectors += count_sectors(memory_[index(op.tile.tensor)], part);
+    }
+  }
+  if (boxes && shared) {
     const std::int64_t bytes = bytes_of_boxes(op);
     if (op.bytes != bytes) return fmt::format("{} bytes, but boxes of {}", op.bytes, bytes);
   } else if (op.bytes != sectors * sector_size) {
@@ -238,12 +256,16 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   for (Slot slot : reads(op)) {
     Buffer& source = buffer(slot, op);
     if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
-    if (source.product >= 0 && !seen_[op.group].contains(source.product))
+    // The tensor cores add up in the order of a group's products.
+    const bool adds_up = op.kind == OpKind::matmul && slot == op.dst && source.product >= 0 &&
+                         block_->operations[static_cast<std::size_t>(source.product)].group == op.group;
+    if (source.product >= 0 && !adds_up && !seen_[op.group].contains(source.product))
       return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
     if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
     const int times = op.kind != OpKind::matmul ? 1 : slot == op.src[1] ? needs.warps_sharing_rows : needs.warps_sharing_keys;
-    if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * source.rows * source.cols * times;
+    const std::int64_t rows = op.source_strip >= 0 && slot == op.src[0] ? op.rows : source.rows;
+    if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * rows * source.cols * times;
   }
   // A kernel may wait for more than it reads here, but for no load that comes later.
   const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
@@ -281,6 +303,11 @@ std::string BlockChecker::check_store(const Operation& op) {
   return {};
 }
 
+/// Returns whether a buffer has the rows of a tile.
+bool BlockChecker::holds_rows(const Buffer& buffer, const TileRef& tile) {
+  return buffer.tile.row <= tile.row && tile.row + tile.rows <= buffer.tile.row + buffer.tile.rows;
+}
+
 std::string BlockChecker::check_compute(const Operation& op) {
   if (op.bytes != 0) return "it moves bytes";
   if (op.smem_write_bytes != (is_shared(*block_, op.dst) ? element(op.dst.tensor()) * op.rows * op.cols : 0))
@@ -306,7 +333,10 @@ std::string BlockChecker::check_shapes(const Operation& op) {
   std::int64_t flops = std::int64_t{op.rows} * op.cols, ex = 0;
   switch (op.kind) {
     case OpKind::matmul:
-      fits = (op.transpose_left ? is(op.src[0], op.inner, op.rows) : is(op.src[0], op.rows, op.inner)) &&
+      fits = (op.transpose_left ? is(op.src[0], op.inner, op.rows)
+              : op.source_strip >= 0
+                  ? holds_rows(buffer(op.src[0], op), op.tile) && is(op.src[0], buffer(op.src[0], op).rows, op.inner)
+                  : is(op.src[0], op.rows, op.inner)) &&
              (op.transpose ? is(op.src[1], op.cols, op.inner) : is(op.src[1], op.inner, op.cols));
       flops *= 2 * op.inner;
       break;
@@ -391,7 +421,8 @@ std::string BlockChecker::check_scores(const Operation& op) {
   if (op.kind == OpKind::matmul && !op.transpose) {
     const TileRef &weights = buffer(op.src[0], op).tile, &v = buffer(op.src[1], op).tile;
     const bool by_columns = op.transpose_left;  // of the weights, as dV = Pᵀ dO
-    if ((by_columns ? weights.row : weights.col) != v.row || (by_columns ? weights.col : weights.row) != op.tile.row)
+    if ((by_columns ? weights.row : weights.col) != v.row || (by_columns ? weights.col : weights.row) > op.tile.row ||
+        (op.source_strip < 0 && (by_columns ? weights.col : weights.row) != op.tile.row))
       return "it weighs other rows than those of its weights";
     const bool other_heads = by_columns ? weights.plane != v.plane : weights.plane != op.tile.plane;
     if (other_heads) return "its weights are those of another head";
