@@ -75,7 +75,7 @@ Result<const KernelInfo*> find_kernel(std::string_view id);
 /// Errors   those of find_kernel(id); no kernel visits the keys in this order
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
 
-/// Return what the kernel writes for a problem: its outputs with the gradients of captured tables, and its scratch with their parts.
+/// Return what the kernel writes for a problem: outputs with the gradients of captured tables, and scratch with their parts.
 std::vector<Tensor> outputs_of(const KernelInfo& kernel, const AttentionProblem& problem);
 std::vector<Tensor> scratch_of(const KernelInfo& kernel, const AttentionProblem& problem);
 

@@ -157,12 +157,11 @@ class CommandLineBuilder {
       }
     }
     if (const std::string* given = text("--json")) line_.json = *given;
-    for (const auto& [name, target] :
-         {std::pair{"--set", &line_.overrides},
-          {"--mask", &line_.masks},
-          {"--preset", &line_.presets},
-          {"--table", &line_.tables},
-          {"--table-gradient", &line_.table_gradients}})
+    for (const auto& [name, target] : {std::pair{"--set", &line_.overrides},
+                                       {"--mask", &line_.masks},
+                                       {"--preset", &line_.presets},
+                                       {"--table", &line_.tables},
+                                       {"--table-gradient", &line_.table_gradients}})
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};

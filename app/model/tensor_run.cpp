@@ -40,7 +40,8 @@ std::vector<Tensor> tensors_left(const TileProgram& program) {
     if (writes(program, tensors::lse) || writes(program, tensors::l) || writes(program, tensors::s)) left.push_back(tensors::lse);
     for (const Tensor gradient : {tensors::d_q, tensors::d_k, tensors::d_v})
       if (writes(program, gradient)) left.push_back(gradient);
-    std::ranges::copy_if(program.outputs(), std::back_inserter(left), [](Tensor tensor) { return tensor->table >= 0 && tensor->read < 0; });
+    std::ranges::copy_if(program.outputs(), std::back_inserter(left),
+                         [](Tensor tensor) { return tensor->table >= 0 && tensor->read < 0; });
     return left;
   }
   return {writes(program, tensors::p) ? tensors::p : tensors::s};

@@ -462,8 +462,7 @@ struct ListKey {
   std::vector<std::string> WindowState::*member;
 };
 constexpr std::array list_keys = {ListKey{"mask", &WindowState::masks}, ListKey{"preset", &WindowState::presets},
-                                  ListKey{"table", &WindowState::tables},
-                                  ListKey{"table_gradient", &WindowState::table_gradients}};
+                                  ListKey{"table", &WindowState::tables}, ListKey{"table_gradient", &WindowState::table_gradients}};
 
 bool may_repeat(std::string_view name) {
   return std::any_of(list_keys.begin(), list_keys.end(), [&](const ListKey& row) { return row.name == name; });

@@ -229,7 +229,8 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepar
 }
 
 /// Adds the launches and arguments of the gradients of tables.
-void add_tables(const Prepared& prepared, const DeviceTensors& tensors, device::FlexBackwardArguments& arguments, LaunchPlan& plan) {
+void add_tables(const Prepared& prepared, const DeviceTensors& tensors, device::FlexBackwardArguments& arguments,
+                LaunchPlan& plan) {
   const AttentionProblem& problem = prepared.problem;
   if (!problem.score_change || problem.score_change->table_gradients().empty()) return;
   const std::span<const TableGradient> all = problem.score_change->table_gradients();
@@ -251,8 +252,9 @@ void add_tables(const Prepared& prepared, const DeviceTensors& tensors, device::
     arguments.tables[n] = tensors.d_tables[n];
     if (!all[n].in_order) zero(tensors.d_tables[n], all[n].rows(), all[n].cols());
     if (all[n].in_order) {
-      sums.tables[sums.count++] = {tensors.d_tables[n],       static_cast<int>(all[n].rows()), static_cast<int>(all[n].cols()),
-                                   static_cast<int>(blocks), static_cast<int>(number),        static_cast<int>(all[n].reads.size())};
+      sums.tables[sums.count++] = {
+          tensors.d_tables[n],      static_cast<int>(all[n].rows()), static_cast<int>(all[n].cols()),
+          static_cast<int>(blocks), static_cast<int>(number),        static_cast<int>(all[n].reads.size())};
       blocks += all[n].rows() * ceil_div(all[n].cols(), 32);
     }
     for (const TableRead& read : all[n].reads) {

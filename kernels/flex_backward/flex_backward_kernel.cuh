@@ -43,6 +43,7 @@ struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   static constexpr int key_ring_at = kept_at + columns * bc, key_visits_at = key_ring_at + 2 * rows * br;
   static constexpr int query_ring_at = kept_at + rows * br, gathered_at = query_ring_at + 2 * columns * bc;
   static constexpr int query_visits_at = gathered_at + all_gathered_words<Queries>(Reads());
+  static constexpr bool has_reads = count_reads(Reads()) > 0;
   static constexpr bool has_pair_sums = gathers_pairs(Reads()), has_block_sums = gathers_blocks(Reads());
 };
 
@@ -183,8 +184,7 @@ template <class Shape, bool all_visible, class ScoreRow, class MaskRow, class Sl
 __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const (&s)[4], float (&p)[4], bool masked,
                                            const Exists& exists, float offset, float scale, const ScoreRow& score_row,
                                            const MaskRow& mask_row, const SlopeRow& slope_row, const ScoreColumns& score_columns,
-                                           const MaskColumns& mask_columns, const SlopeColumns& slope_columns,
-                                           const Reads& reads) {
+                                           const MaskColumns& mask_columns, const SlopeColumns& slope_columns, const Reads& reads) {
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
   using Slope = typename Shape::Slope;
@@ -408,30 +408,31 @@ struct FlexQueryPair {
   /// Gathers what a warp's tile gives to tables. `dp`: dP - D.
   __device__ __forceinline__ void take(const float (&dp)[2][4][4], const float (&p)[2][4][4], int part, int query_at, int key_at,
                                        int lane) const {
-    const int first_query = kept<Shape>(3), first_key = key_of(j);
-    // Beyond the last key nothing is there to add, and the words of a short tile are read no further.
-    for_each_read<Shape>(Reads(), gathered(), [&](auto read, float* words) {
-      using Read = decltype(read);
-      float g[2][4][4];
+    if constexpr (Shape::has_reads) {
+      const int first_query = kept<Shape>(3), first_key = key_of(j);
+      for_each_read<Shape>(Reads(), gathered(), [&](auto read, float* words) {
+        using Read = decltype(read);
+        float g[2][4][4];
 #pragma unroll
-      for (int mt = 0; mt < 2; ++mt)
+        for (int mt = 0; mt < 2; ++mt)
 #pragma unroll
-        for (int t = 0; t < 4; ++t)
+          for (int t = 0; t < 4; ++t)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            if constexpr (Read::weighed) {
-              g[mt][t][i] = dp[mt][t][i] * weights[Read::weight][mt][t][i];
-            } else {
-              g[mt][t][i] = dp[mt][t][i] * p[mt][t][i];
-              if constexpr (Read::has_factor) {
-                const int query = first_query + query_at + mt * 16 + i / 2 * 8 + lane / 4;
-                const int key = first_key + key_at + t * 8 + 2 * (lane & 3) + i % 2;
-                g[mt][t][i] = g[mt][t][i] == 0.f ? 0.f : g[mt][t][i] * Read::factor(place, 0.f, query, key);
+            for (int i = 0; i < 4; ++i) {
+              if constexpr (Read::weighed) {
+                g[mt][t][i] = dp[mt][t][i] * weights[Read::weight][mt][t][i];
+              } else {
+                g[mt][t][i] = dp[mt][t][i] * p[mt][t][i];
+                if constexpr (Read::has_factor) {
+                  const int query = first_query + query_at + mt * 16 + i / 2 * 8 + lane / 4;
+                  const int key = first_key + key_at + t * 8 + 2 * (lane & 3) + i % 2;
+                  g[mt][t][i] = g[mt][t][i] == 0.f ? 0.f : g[mt][t][i] * Read::factor(place, 0.f, query, key);
+                }
               }
             }
-          }
-      gather<Shape>(read, g, place, arguments, words, j & 1, part, first_query, first_key, query_at, key_at, lane);
-    });
+        gather<Shape>(read, g, place, arguments, words, j & 1, part, first_query, first_key, query_at, key_at, lane);
+      });
+    }
   }
   /// Leaves in memory what all warps gathered of the pair of tiles. All threads call it.
   __device__ __forceinline__ void leave_sums() const {

@@ -1,5 +1,5 @@
-// The launches around the gradients of flex_backward where tables have gradients: D of the query tiles with zeros for the tables before
-// them, the sums of tables that are added in order after them.
+// The launches around the gradients of flex_backward where tables have gradients: D of the query tiles with zeros for the tables
+// before them, the sums of tables that are added in order after them.
 #include "kernels/common/gradient_rows.cuh"
 #include "kernels/common/gradient_variants.h"
 #include "kernels/flex_backward/flex_backward_arguments.h"
@@ -37,14 +37,15 @@ __global__ __launch_bounds__(row_threads) void flex_row_dot_kernel(const FlexRow
   zero_tables(arguments);
 }
 
-/// Adds the parts of 32 neighbouring elements of a table: read after read, head after head, query tile after query tile, key tile after
-/// key tile. Grid: 32 elements each, row after row, table after table.
+/// Adds the parts of 32 neighbouring elements of a table: read after read, head after head, query tile after query tile, key tile
+/// after key tile. Grid: 32 elements each, row after row, table after table.
 __global__ __launch_bounds__(32) void table_sums_kernel(const FlexTableSums a) {
   constexpr int br = 64, bc = 128;
   int number = 0;
   while (number + 1 < a.count && static_cast<int>(blockIdx.x) >= a.tables[number + 1].first_block) ++number;
   const FlexTableSums::Table& table = a.tables[number];
-  const int across = (table.cols + 31) / 32, block = blockIdx.x - table.first_block, row = block / across, first = block % across * 32;
+  const int across = (table.cols + 31) / 32, block = blockIdx.x - table.first_block, row = block / across,
+            first = block % across * 32;
   const int count = min(32, table.cols - first), lane = threadIdx.x;
   const int query_tiles = (a.seq_q + br - 1) / br, key_tiles = (a.seq_kv + bc - 1) / bc;
   float sum = 0.f;

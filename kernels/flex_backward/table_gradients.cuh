@@ -9,8 +9,8 @@
 //     distance   diagonals                      64 floats a tile                 once a pair of tiles
 //     pair       none                           nothing                          element by element
 //
-//   Every sum is taken in one order: only the additions to memory come in any. Where these are to be in order too, the sums go to places
-//   of their own instead (TableParts of sim/masks/table_gradient.h), and the last launch adds them.
+//   Every sum is taken in one order: only the additions to memory come in any. Where these are to be in order too, the sums go to
+//   places of their own instead (TableParts of sim/masks/table_gradient.h), and the last launch adds them.
 #pragma once
 
 #include "kernels/flex/flex_parts.cuh"
@@ -35,6 +35,10 @@ __host__ __device__ constexpr int gathered_words() {
 template <class Shape, class... Reads>
 __host__ __device__ constexpr int all_gathered_words(TableReads<Reads...>) {
   return (0 + ... + gathered_words<Shape, Reads>());
+}
+template <class... Reads>
+__host__ __device__ constexpr int count_reads(TableReads<Reads...>) {
+  return sizeof...(Reads);
 }
 template <class... Reads>
 __host__ __device__ constexpr int weighed_reads(TableReads<Reads...>) {
@@ -120,11 +124,11 @@ __device__ __forceinline__ float2 sum_along_diagonals(const float (&g)[2][4][4],
   return made;
 }
 
-/// Adds the elements of a warp's tile one by one. An instruction has eight neighbours along the axis that lies in a row of the table:
-/// of 4 queries and 8 keys, or of 8 queries and 4 keys.
+/// Adds the elements of a warp's tile one by one. An instruction has eight neighbours along the axis that lies in a row of the
+/// table: of 4 queries and 8 keys, or of 8 queries and 4 keys.
 template <class Read>
-__device__ __forceinline__ void add_pairs(const float (&g)[2][4][4], const FlexPlace& place, float* to, int first_query, int first_key,
-                                          int lane) {
+__device__ __forceinline__ void add_pairs(const float (&g)[2][4][4], const FlexPlace& place, float* to, int first_query,
+                                          int first_key, int lane) {
   const auto add = [&](int query, int key, float value) {
     if (query >= place.arguments.seq_q || key >= place.arguments.seq_kv) return;
     if (const int element = Read::index(place, query, key); element >= 0) atomicAdd(to + element, value);
@@ -151,16 +155,17 @@ __device__ __forceinline__ void add_pairs(const float (&g)[2][4][4], const FlexP
 
 /// What a warp's tile of 32 x 32 scores gives to a read's words, or to memory. `buffer`: that of the pair of tiles.
 template <class Shape, class Read>
-__device__ __forceinline__ void gather(Read, const float (&g)[2][4][4], const FlexPlace& place, const FlexBackwardArguments& arguments,
-                                       float* words, int buffer, int part, int first_query, int first_key, int query_at, int key_at,
-                                       int lane) {
+__device__ __forceinline__ void gather(Read, const float (&g)[2][4][4], const FlexPlace& place,
+                                       const FlexBackwardArguments& arguments, float* words, int buffer, int part, int first_query,
+                                       int first_key, int query_at, int key_at, int lane) {
   if constexpr (Read::reach == TableReach::pair) {
     add_pairs<Read>(g, place, arguments.tables[Read::table], first_query + query_at, first_key + key_at, lane);
   } else if constexpr (Read::reach == TableReach::key) {
     words[(buffer * Shape::query_warps + query_at / 32) * Shape::bc + key_at + lane / 8 * 8 + 2 * (lane & 3) + (lane / 4 & 1)] =
         sum_along_columns(g, lane);
   } else if constexpr (Read::reach == TableReach::distance) {
-    float* const to = words + (buffer * Shape::query_warps + query_at / 32) * Shape::bc * 2 + key_at * 2 + 8 * (lane & 3) + lane / 4;
+    float* const to =
+        words + (buffer * Shape::query_warps + query_at / 32) * Shape::bc * 2 + key_at * 2 + 8 * (lane & 3) + lane / 4;
     const float2 sums = sum_along_diagonals(g, lane);
     to[0] = sums.x;
     to[32] = sums.y;
@@ -169,15 +174,16 @@ __device__ __forceinline__ void gather(Read, const float (&g)[2][4][4], const Fl
   }
 }
 
-/// Calls visit(n) for the elements n < count of a run that lies at `flat` of a table and goes up, so that no two warps share a sector.
+/// Calls visit(n) for the elements n < count of a run that lies at `flat` of a table and goes up, so that no two warps share a
+/// sector.
 template <int threads, class Visit>
 __device__ __forceinline__ void for_run(int flat, int count, const Visit& visit) {
   for (int base = -(flat & 7); base < count; base += threads)
     if (const int n = base + static_cast<int>(threadIdx.x); n >= 0 && n < count) visit(n);
 }
 
-/// Leaves `count` sums of a block. Added: sum_of(x) at the element that query_of(x) and key_of(x) read, x = 0 … count - 1. In order: side
-/// by side, from `place` of the parts on.
+/// Leaves `count` sums of a block. Added: sum_of(x) at the element that query_of(x) and key_of(x) read, x = 0 … count - 1. In
+/// order: side by side, from `place` of the parts on.
 template <class Shape, class Read, class QueryOf, class KeyOf, class SumOf>
 __device__ __forceinline__ void leave_sums(const FlexPlace& place, const FlexBackwardArguments& arguments, std::int64_t part_place,
                                            int count, const QueryOf& query_of, const KeyOf& key_of, const SumOf& sum_of) {
@@ -205,7 +211,8 @@ __device__ __forceinline__ void leave_pair_sums(Read, const FlexPlace& place, co
   if constexpr (Read::reach == TableReach::key) {
     const float* const from = words + buffer * Shape::query_warps * Shape::bc;
     leave_sums<Shape, Read>(
-        place, arguments, tile * flex.seq_kv + first_key, keys, [&](int) { return first_query; }, [&](int x) { return first_key + x; },
+        place, arguments, tile * flex.seq_kv + first_key, keys, [&](int) { return first_query; },
+        [&](int x) { return first_key + x; },
         [&](int x) {
           float sum = 0.f;
 #pragma unroll
@@ -247,7 +254,8 @@ __device__ __forceinline__ void leave_block_sums(Read, const FlexPlace& place, c
   };
   if constexpr (Read::reach == TableReach::query)
     leave_sums<Shape, Read>(
-        place, arguments, plane * flex.seq_q + first_query, rows, [&](int x) { return first_query + x; }, [](int) { return 0; }, sum_of);
+        place, arguments, plane * flex.seq_q + first_query, rows, [&](int x) { return first_query + x; }, [](int) { return 0; },
+        sum_of);
   if constexpr (Read::reach == TableReach::head)
     if (threadIdx.x < 32) {
       float sum = 0.f;

@@ -18,8 +18,8 @@ struct ReferenceGradients {
   std::vector<double> row_dot;   // [seq_q]
   /// This plane's contribution to the gradients of captured tables, in the order of ScoreChange::table_gradients().
   std::vector<std::vector<double>> d_tables;
-  /// For each of them, the size of the terms that it sums, squared: those of a query added up, those of queries as squares. The error of
-  /// D is one for all keys of a query.
+  /// For each of them, the size of the terms that it sums, squared: those of a query added up, those of queries as squares. The
+  /// error of D is one for all keys of a query.
   std::vector<double> table_terms;
 };
 

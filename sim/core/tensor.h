@@ -30,8 +30,8 @@ enum class Meaning : std::uint8_t {
 inline constexpr int meaning_count = 12;
 
 /// What the rows or columns of a tensor count. It decides their number and how a tile cuts them.
-/// *_block: a block of the mask's block lists; key_page: a page of K and V. table_row, table_col: of a captured table, whose last axis
-/// has the columns.
+/// *_block: a block of the mask's block lists; key_page: a page of K and V. table_row, table_col: of a captured table, whose last
+/// axis has the columns.
 enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block, key_page, table_row, table_col };
 /// The planes of a tensor: B x H for queries, B x Hkv for keys. A mask has one plane for all heads, or batch and heads if it
 /// depends on them. A page table has one for each sequence, a captured table one in all.

@@ -726,9 +726,10 @@ std::vector<KernelSourceLine> written_reads(std::span<const TableGradient> gradi
                                           captured.table(expression.tables[n]))
                             : ", nullptr";
         }
-        return fmt::format("{}({}, x.b, x.h, q, kv, ExprSizes{{x.arguments.batch, x.arguments.heads, x.arguments.kv_heads, "
-                           "x.arguments.seq_q, x.arguments.seq_kv, x.arguments.head_dim}}{})",
-                           name, what == "factor" ? "score" : "0.0f", arguments);
+        return fmt::format(
+            "{}({}, x.b, x.h, q, kv, ExprSizes{{x.arguments.batch, x.arguments.heads, x.arguments.kv_heads, "
+            "x.arguments.seq_q, x.arguments.seq_kv, x.arguments.head_dim}}{})",
+            name, what == "factor" ? "score" : "0.0f", arguments);
       };
       const std::string index = function("index", read.index), flat = function("flat", read.unbounded_index());
       const std::string factor = read.factor ? function("factor", read.used_factor()) : "1.0f";
@@ -741,8 +742,9 @@ std::vector<KernelSourceLine> written_reads(std::span<const TableGradient> gradi
                       read.factor && !weighed, weighed, rises, read.is_flipped(), gradients[table].in_order));
       add(fmt::format("  static __device__ __forceinline__ int index(const FlexPlace& x, int q, int kv) {{ return {}; }}", index));
       add(fmt::format("  static __device__ __forceinline__ int flat(const FlexPlace& x, int q, int kv) {{ return {}; }}", flat));
-      add(fmt::format("  static __device__ __forceinline__ float factor(const FlexPlace& x, float score, int q, int kv) {{ return {}; }}",
-                      factor));
+      add(fmt::format(
+          "  static __device__ __forceinline__ float factor(const FlexPlace& x, float score, int q, int kv) {{ return {}; }}",
+          factor));
       add("};");
       names += fmt::format("{}FlexRead{}", number == 0 ? "" : ", ", number);
       ++number;

@@ -115,7 +115,8 @@ Status settle_masks(const MaskChoice& choice, AttentionProblem& problem, const M
     wanted.push_back(std::move(*one));
   }
   if (!wanted.empty() && !parsed.score)
-    return refuse("{} is for tables that {} or a {} reads: give one of them", Setting::table_gradient, Setting::score, Setting::preset);
+    return refuse("{} is for tables that {} or a {} reads: give one of them", Setting::table_gradient, Setting::score,
+                  Setting::preset);
   if (!wanted.empty() && problem.pass == Pass::forward && !scope.plane)
     return refuse("{} is made by the backward pass: {} is {}", Setting::table_gradient, Setting::pass, to_string(problem.pass));
   if (parsed.score && !scope.plane) {

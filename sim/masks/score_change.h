@@ -22,8 +22,7 @@ struct ScoreCost {
 
 class ScoreChange {
  public:
-  /// Checks the indices of every element that `mask` shows; null: every element. `gradients`: those that a backward pass makes of its
-  /// tables.
+  /// Checks the indices of every element that `mask` shows; null: every element. `gradients`: of tables, for a backward pass.
   /// Errors  an index outside a table or a division by zero, with its element
   static Result<std::shared_ptr<const ScoreChange>> make(Expression expression, const Mask* mask,
                                                          std::vector<TableGradient> gradients = {});

@@ -101,10 +101,10 @@ class TableGradientMaker {
   TableGradientMaker(const Expression& score, const TableGradientChoice& wanted) : score_(score), wanted_(wanted) {}
 
   Result<TableGradient> made() {
-    const auto found =
-        std::ranges::find_if(score_.tables, [&](const auto& table) { return table->name == wanted_.name; });
+    const auto found = std::ranges::find_if(score_.tables, [&](const auto& table) { return table->name == wanted_.name; });
     if (found == score_.tables.end())
-      return refuse("{}: there is no table {}: name one of {}", Setting::table_gradient, printable(wanted_.name, 40), Setting::table);
+      return refuse("{}: there is no table {}: name one of {}", Setting::table_gradient, printable(wanted_.name, 40),
+                    Setting::table);
     TableGradient made{*found, wanted_.in_order, {}};
     const CapturedTable& table = **found;
     if (table.type != ValueType::real)
@@ -126,12 +126,14 @@ class TableGradientMaker {
                       most_table_reads);
       made.reads.push_back(read_of(node, factor));
       if (wanted_.in_order && made.reads.back().reach == TableReach::pair)
-        return refuse("{}: in_order needs an index that moves by 1 with q, with kv or with q - kv, or with none of them; column {} "
-                      "reads {} at another one",
-                      Setting::table_gradient, node.column, table.name);
+        return refuse(
+            "{}: in_order needs an index that moves by 1 with q, with kv or with q - kv, or with none of them; column {} "
+            "reads {} at another one",
+            Setting::table_gradient, node.column, table.name);
     }
     if (made.reads.empty())
-      return refuse("{}: no score changes with the numbers of table {}, so it has no gradient", Setting::table_gradient, table.name);
+      return refuse("{}: no score changes with the numbers of table {}, so it has no gradient", Setting::table_gradient,
+                    table.name);
     return made;
   }
 
@@ -232,7 +234,9 @@ TableBox table_share(std::int64_t rows, std::int64_t cols, std::int64_t n, std::
 }
 
 TableRead::Origin TableRead::origin(std::int64_t plane) const {
-  const auto of = [&](const std::vector<Line>& lines) { return lines[lines.size() == 1 ? 0 : static_cast<std::size_t>(plane)].constant; };
+  const auto of = [&](const std::vector<Line>& lines) {
+    return lines[lines.size() == 1 ? 0 : static_cast<std::size_t>(plane)].constant;
+  };
   return {of(row_), of(col_)};
 }
 

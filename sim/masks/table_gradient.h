@@ -3,8 +3,8 @@
 //   score + slope[h] * (kv - q)         d slope[h]      += dS · (kv - q)        of all q and kv
 //   score + bias[q - kv + NK - 1]       d bias[i]       += dS                   along a diagonal
 //
-//   A table may be read at several places of an expression. Each has an index and a factor, the derivative of the score by what is read.
-//   Which elements of a tile share an element of the table decides how a block adds up before it writes.
+//   A table may be read at several places of an expression. Each has an index and a factor, the derivative of the score by what is
+//   read. Which elements of a tile share an element of the table decides how a block adds up before it writes.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline constexpr int table_reach_count = 5;
 /// The most tables with a gradient in one run, and the most places at which an expression reads them.
 inline constexpr std::size_t most_table_gradients = 4, most_table_reads = 8;
 
-/// A table whose gradient is wanted. `in_order`: its parts are kept apart and added in one order, so that every run gives the same bits.
+/// A table whose gradient is wanted. `in_order`: added in one order, so that every run gives the same bits.
 struct TableGradientChoice {
   std::string name;
   bool in_order = false;
@@ -55,8 +55,8 @@ struct TableBox {
 class TableRead {
  public:
   TableReach reach = TableReach::pair;
-  int per_query = 0, per_key = 0;  // how far the index moves along the last axis from one query, and one key, to the next; 0 for a pair
-  Expression index;                // an int: the element, counted over the whole table; -1 outside of it
+  int per_query = 0, per_key = 0;    // what a query, and a key, more adds to the index along the last axis; 0 for a pair
+  Expression index;                  // an int: the element, counted over the whole table; -1 outside of it
   std::optional<Expression> factor;  // the derivative of the score by what is read; absent: 1, or the derivative by the score
   bool takes_slope = false;          // the factor is the derivative of the score change by the score
   std::uint32_t column = 0;          // of the read in the text
@@ -120,11 +120,12 @@ struct TableGradient {
   std::int64_t cols() const { return table->shape.back(); }
 };
 
-/// Returns the part of a table with so many rows and columns that block `n` of `blocks` fills with zeros. The parts are the whole table.
+/// Returns the part of a table that block `n` of `blocks` fills with zeros. Together the parts are the whole table.
 TableBox table_share(std::int64_t rows, std::int64_t cols, std::int64_t n, std::int64_t blocks);
 
 /// Finds the reads of the wanted tables.
-/// Errors  a name that the expression does not read; a table of ints or bools; one whose numbers no score changes with, because they
+/// Errors  a name that the expression does not read; a table of ints or bools; one whose numbers no score changes with, because
+/// they
 ///         are only compared or rounded; too many tables or reads; a fixed order for an index of two axes
 Result<std::vector<TableGradient>> table_gradients(const Expression& score, const std::vector<TableGradientChoice>& wanted);
 

@@ -371,7 +371,8 @@ void TileArithmetic::gather(const Operation& op, const Matrix& of, Matrix& dst) 
       const std::int64_t element = index(at).integer;
       if (element < 0) continue;
       const std::int64_t row = element / read.table_cols() - box.row, col = element % read.table_cols() - box.col;
-      if (row >= 0 && row < dst.rows && col >= 0 && col < dst.cols) dst.at(static_cast<int>(row), static_cast<int>(col)) += of.at(r, c);
+      if (row >= 0 && row < dst.rows && col >= 0 && col < dst.cols)
+        dst.at(static_cast<int>(row), static_cast<int>(col)) += of.at(r, c);
     }
 }
 

@@ -152,7 +152,7 @@ class BlockBuilder {
   void factor(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, std::int64_t exps);
   /// Emits the sums of `of` over the elements that meet at one element of the table, for the n-th read.
   void gather(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, bool accumulate);
-  /// Emits the addition of a row of parts to elements of a row of a table: from element `first` on, upwards, downwards, or all to it.
+  /// Emits the addition of a row of parts to a row of a table: from element `first` on, upwards, downwards, or all to it.
   void add_parts(LineId line, Slot dst, Slot of, std::int64_t first, int step);
   void row_max(LineId line, Slot dst, Slot old, Slot of);  // max(old, rowmax of)
   void exp(LineId line, Slot dst, Slot of, Slot minus);

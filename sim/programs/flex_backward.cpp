@@ -6,15 +6,15 @@
 //              query head, by row for every query tile
 //   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])
 //
-// Gradients of captured tables: the blocks that own queries have the scores of one head, so what a table's index has of b and h is the
-// same for the whole block, and what it has of q stays for all key tiles. Such a block gathers the scores that meet at one element and
-// adds their sum to HBM: once a tile pair, or once at its end where the index does not change with kv. Blocks that own keys go through
-// several heads and could keep neither. The first launch writes the zeros.
+// Gradients of captured tables: the blocks that own queries have the scores of one head, so what a table's index has of b and h is
+// the same for the whole block, and what it has of q stays for all key tiles. Such a block gathers the scores that meet at one
+// element and adds their sum to HBM: once a tile pair, or once at its end where the index does not change with kv. Blocks that own
+// keys go through several heads and could keep neither. The first launch writes the zeros.
 //
 //   sm_to_l2 += tables' elements·4 [zeros] + the gathered sums·4, in sectors [added]
 //
-// In order, the sums are stored instead, each in a place of its own, over zeros that the first launch writes; a last launch adds them up,
-// head after head and tile after tile.
+// In order, the sums are stored instead, each in a place of its own, over zeros that the first launch writes; a last launch adds
+// them up, head after head and tile after tile.
 //
 //   sm_to_l2 += places·4 [zeros] + the gathered sums·4 [stored] + tables' elements·4;   l2_to_sm += the gathered sums·4, in sectors
 #include "sim/masks/score_change.h"
@@ -161,9 +161,11 @@ constexpr ListingLine listing[] = {
     {1, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32", "Where the index does not change with the key, once a block."},
     {1, "store ΔT → HBM", Tensor(), "ΔT: a place for each query tile", "In order, in the same way."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "Written once, in one order: every run gives the same bits."},
-    {0, "for each 32 numbers of T, a block:", Tensor(), "⌈elements of a row/32⌉ blocks a row of T", "The third launch, if tables are added in order."},
+    {0, "for each piece t of T, a block:", Tensor(), "a piece: 32 numbers in a row of T",
+     "The third launch, if tables are added in order."},
     {1, "dT = 0", Tensor(), "dT = 0", "In registers."},
-    {1, "load the next ΔT", Tensor(), "head by head, query tile by query tile, key tile by key tile", "Those that hold sums of these numbers."},
+    {1, "load the next ΔT", Tensor(), "head by head, query tile by query tile, key tile by key tile",
+     "Those that hold sums of these numbers."},
     {1, "dT = dT + ΔT", Tensor(), "dT = dT + ΔT", "In one order: every run gives the same bits."},
     {1, "store dT → HBM", Tensor(), "dT: 32 numbers, fp32", "Each element is written exactly once."},
 };
@@ -196,7 +198,8 @@ std::vector<GatheredRead> gathered_reads(const AttentionProblem& problem, const 
       const std::size_t number = reads.size();
       GatheredRead made{&read, number, gradient, Slot::none, Slot::none, problem.score_change->factor_cost(read), std::nullopt};
       if (all[n].in_order) made.parts.emplace(read, problem, tile);
-      made.gathered = tables::gathered(number, made.parts ? tables::parts(n, number, name) : gradient, made.parts && !made.is_kept());
+      made.gathered =
+          tables::gathered(number, made.parts ? tables::parts(n, number, name) : gradient, made.parts && !made.is_kept());
       if (read.factor) made.factor = tables::factor(number, name);
       reads.push_back(made);
     }
@@ -204,7 +207,8 @@ std::vector<GatheredRead> gathered_reads(const AttentionProblem& problem, const 
   return reads;
 }
 
-/// Instructions that sum a tile, per element: additions in registers and shuffles; for a pair also its index and the addition to memory.
+/// Instructions that sum a tile, per element: additions and shuffles; for a pair also its index and the addition to memory.
+/// Estimates.
 std::int64_t gather_operations(TableReach reach) {
   return reach == TableReach::pair ? 16 : reach == TableReach::distance ? 3 : 2;
 }
@@ -313,27 +317,21 @@ struct GatheringScores {
       return;
     }
     b.reduce_add(adds, read.gathered);
-    out->operations.back().bytes = read.read->is_exact() ? exact_bytes(read, box) : most_scattered_bytes(box);
+    out->operations.back().bytes = read.read->is_exact() ? exact_bytes(read, box) : scattered_bytes();
   }
 
  private:
   std::int64_t exact_bytes(const GatheredRead& read, const TableBox& box) const {
     return tables::sectors_added(*read.read, (*layouts)[read.gradient.index()], tile_of(read.gradient, box)) * sector_size;
   }
-  /// Returns the most bytes that single additions move: an instruction has those of 4 queries and 8 keys, and at most a sector each.
-  std::int64_t most_scattered_bytes(const TableBox& box) const {
-    constexpr std::int64_t rows = 4, cols = 8;
-    const std::int64_t sectors = std::min(rows * cols, box.rows * (ceil_div(box.cols * 4, sector_size) + 1));
-    return ceil_div(queries.count, rows) * ceil_div(keys.count, cols) * sectors * sector_size;
-  }
+  /// Returns the most bytes that single additions move: a sector each. Lanes of a warp that meet at one number are not combined.
+  std::int64_t scattered_bytes() const { return queries.count * keys.count * sector_size; }
 };
 
 class FlexBackward final : public TileProgram {
  public:
   FlexBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem, tile)),
-        plan_(problem, tile, schema()),
-        reads_(gathered_reads(problem, tile)) {
+      : TileProgram(problem, tile, declared(problem, tile)), plan_(problem, tile, schema()), reads_(gathered_reads(problem, tile)) {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile, ListsBy::both);
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
@@ -455,7 +453,7 @@ class FlexBackward final : public TileProgram {
   }
 
   void emit_table_sums(std::int64_t block, BlockOperations& out) const {
-    BlockBuilder b(out, plan_, launches_[table_launch].needs, table_launch, block, BlockPlan::query_rows(0, {0, problem_.seq_q}), 0);
+    BlockBuilder b(out, plan_, launches_[table_launch].needs, table_launch, block, BlockPlan::query_rows(0, {}), 0);
     const std::span<const TableGradient> all = problem_.score_change->table_gradients();
     std::int64_t own = block;
     for (std::size_t n = 0; n < all.size(); ++n) {
@@ -516,7 +514,8 @@ class FlexBackward final : public TileProgram {
         for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
           const TileRange queries = grid.queries(i), keys = grid.keys(j);
           TableBox box = read.parts->box(plane, i, queries, j, keys);
-          const std::int64_t least = queries.first - (keys.end() - 1), low = std::max(x, least), high = std::min(end, least + box.cols);
+          const std::int64_t least = queries.first - (keys.end() - 1), low = std::max(x, least),
+                             high = std::min(end, least + box.cols);
           if (low >= high) continue;
           box.col += low - least;
           box.cols = high - low;
@@ -609,7 +608,8 @@ class FlexBackward final : public TileProgram {
                            rows};
     const auto each_kept = [&](const auto& emit) {
       for (const GatheredRead& read : reads_)
-        if (const TableBox box = read.box(work.plane, work.tile, rows, 0, {0, 1}); read.is_kept() && !visits.empty() && !box.empty())
+        if (const TableBox box = read.box(work.plane, work.tile, rows, 0, {0, 1});
+            read.is_kept() && !visits.empty() && !box.empty())
           emit(read, box);
     };
     each_kept([&](const GatheredRead& read, const TableBox& box) {
@@ -617,8 +617,7 @@ class FlexBackward final : public TileProgram {
       b.fill(Line::init_queries, read.gathered, 0.0F);
     });
     b.walk_keys(
-        visits, needs.stages,
-        [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
+        visits, needs.stages, [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
           change.j = tile.index;
           change.keys = grid.keys(tile.index);
@@ -639,8 +638,8 @@ class FlexBackward final : public TileProgram {
   std::vector<GatheredRead> reads_;
 };
 
-/// Returns the bytes that blocks of queries leave of a read, worked out from the mask; nullopt where they depend on which numbers a tile
-/// meets.
+/// Returns the bytes that blocks of queries leave of a read, worked out from the mask; nullopt where they depend on which numbers a
+/// tile meets.
 std::optional<Bytes> gathered_bytes(const AttentionProblem& p, const TileGrid& grid, const GatheredRead& read) {
   if (!read.read->is_exact()) return std::nullopt;
   const Tensor tensor = read.gathered.tensor();
@@ -716,7 +715,8 @@ bool FlexBackward::add_table_terms(ClosedForm& form) const {
     if (!all[n].in_order) stored = zeros_of(tensor);
     for (std::int64_t row = 0; all[n].in_order && row < layout.rows; ++row)
       for (std::int64_t col = 0; col < layout.cols; col += table_chunk)
-        stored += Bytes(sector_size * sectors_touched(layout, tile_of(tensor, {row, 1, col, std::min(table_chunk, layout.cols - col)})));
+        stored +=
+            Bytes(sector_size * sectors_touched(layout, tile_of(tensor, {row, 1, col, std::min(table_chunk, layout.cols - col)})));
     for (const GatheredRead& read : reads_) {
       if (read.gradient != tensor) continue;
       const std::optional<Bytes> left = gathered_bytes(problem_, plan_.grid, read);
@@ -725,7 +725,8 @@ bool FlexBackward::add_table_terms(ClosedForm& form) const {
       if (!read.parts) added += *left;
       if (!read.parts) continue;
       form.terms.push_back({parts, Link::sm_to_l2, zeros_of(parts) + *left, "4·(places + Σ gathered sums), in sectors"});
-      form.terms.push_back({parts, Link::l2_to_sm, summed_bytes(problem_, plan_.grid, read, layout), "4·Σ gathered sums, in sectors of each 32 numbers"});
+      form.terms.push_back({parts, Link::l2_to_sm, summed_bytes(problem_, plan_.grid, read, layout),
+                            "4·Σ gathered sums, in sectors of each 32 numbers"});
     }
     form.terms.push_back({tensor, Link::sm_to_l2, stored + added, "4·(elements of the table + Σ sums added), in sectors"});
     form.reduced += added;

@@ -151,7 +151,7 @@ struct Operation {
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
   // factor and gather: operations per element; add_parts: the first element of dst.
   std::int32_t rows = 0, cols = 0, inner = 0;
-  float value = 0;         // fill: the value; matmul: the scale factor; add_parts: the step
+  float value = 0;  // fill: the value; matmul: the scale factor; add_parts: the step
   // load and store: the tile that moves; gather: the position of src0 in its logical matrix; others: that of dst
   TileRef tile;
   std::int64_t bytes = 0;  // load and store: 32 times the sectors touched

@@ -1,9 +1,9 @@
 // tilescope_gpu_check: every kernel against float64 on a GPU, then what was asked for: times, counters, compiled needs.
 //
 //   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--repeats] [--needs] [--time] [--counters]
-//   --probed checks the kernels with the probe compiled in, in place of the plain ones. --repeats runs the gradients of captured tables
-//   several times: those that are added in order must have the same bits.
-//   Exit codes: 0 all held, 1 something did not, 77 no CUDA device (skipped).
+//   --probed checks the kernels with the probe compiled in, in place of the plain ones. --repeats runs the gradients of captured
+//   tables several times: those that are added in order must have the same bits. Exit codes: 0 all held, 1 something did not, 77 no
+//   CUDA device (skipped).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -131,15 +131,21 @@ const std::vector<TableScore>& table_scores() {
   return all;
 }
 
-/// The tables that these scores read, filled by a rule.
-TableList tables_for(const AttentionProblem& p) {
+/// The tables that a score reads, filled by a rule.
+TableList tables_for(const AttentionProblem& p, const std::string& score) {
   const std::int64_t distances = p.seq_q + p.seq_kv - 1;
-  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {
-      {"slope", {p.heads}},          {"row", {p.seq_q}},                 {"column", {p.heads, p.seq_kv}},    {"relative", {distances}},
-      {"far", {p.heads, distances}}, {"pair", {p.heads, p.seq_q, p.seq_kv}}, {"flipped", {p.seq_kv, p.seq_q}}, {"small", {9}}};
+  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"slope", {p.heads}},
+                                                                      {"row", {p.seq_q}},
+                                                                      {"column", {p.heads, p.seq_kv}},
+                                                                      {"relative", {distances}},
+                                                                      {"far", {p.heads, distances}},
+                                                                      {"pair", {p.heads, p.seq_q, p.seq_kv}},
+                                                                      {"flipped", {p.seq_kv, p.seq_q}},
+                                                                      {"small", {9}}};
   TableList tables;
   int n = 0;
   for (const auto& [name, shape] : shapes) {
+    if (score.find(fmt::format("{}[", name)) == std::string::npos) continue;
     CapturedTable table;
     table.name = name;
     table.type = ValueType::real;
@@ -153,7 +159,7 @@ TableList tables_for(const AttentionProblem& p) {
 }
 
 Status take_tables(AttentionProblem& p, const TableScore& score, const std::string& mask, bool in_order) {
-  MaskChoice choice{.score = score.score, .tables = tables_for(p), .table_gradients = score.gradients};
+  MaskChoice choice{.score = score.score, .tables = tables_for(p, score.score), .table_gradients = score.gradients};
   if (in_order)
     for (std::string& name : choice.table_gradients) name += ":in_order";
   if (!mask.empty()) choice.masks = {mask};
@@ -346,15 +352,27 @@ double counter_of(const CounterReading& reading, std::string_view key) {
   return std::nan("");
 }
 
-/// Whether gradients of tables that are added in order have the same bits in every run; those added in any order are told beside them.
-bool print_repeats(const KernelInfo& kernel) {
+/// Whether gradients of tables that are added in order have the same bits in every run; those added in any order are told beside
+/// them, and the time of both and of the backward pass without them.
+bool print_repeats(const DeviceInfo& device, const KernelInfo& kernel) {
+  Result<DeviceMemory> scratch = flush_scratch(device);
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
+  const auto time_of = [&](const AttentionProblem& p, const DeviceProblem& tensors) {
+    TimingOptions timing;
+    timing.l2 = L2State::cold;
+    const Result<Timing> time = time_kernel(kernel, p, tensors.tensors(), *scratch, timing);
+    return time ? time->median_ms : std::nan("");
+  };
   bool all = true;
   for (const TableScore& score : table_scores())
-    for (const bool in_order : {false, true}) {
+    for (const auto& [in_order, wanted] : {std::pair{false, false}, {false, true}, {true, true}}) {
       if (in_order && !score.can_be_ordered) continue;
-      AttentionProblem p = shape(2, 8, 1024, 64, false);
+      AttentionProblem p = shape(1, 16, 4096, 64, false);
       p.pass = Pass::backward;
-      if (const Status taken = take_tables(p, score, "", in_order); !taken) return fmt::print("{}\n", taken.error().sentence.text()), false;
+      TableScore asked = score;
+      if (!wanted) asked.gradients.clear();
+      if (const Status taken = take_tables(p, asked, "", in_order); !taken)
+        return fmt::print("{}\n", taken.error().sentence.text()), false;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
       std::vector<std::vector<float>> first;
@@ -373,7 +391,12 @@ bool print_repeats(const KernelInfo& kernel) {
         if (run == 0) first = now;
         differ += now != first;
       }
-      fmt::print("repeats '{}'{}: {} of {} runs differ from the first\n", score.score, in_order ? " in order" : "", differ, runs - 1);
+      fmt::print("repeats '{}'{}: {} of {} runs differ from the first, {:.4f} ms\n", score.score,
+                 !wanted    ? " without"
+                 : in_order ? " in order"
+                            : "",
+                 differ, runs - 1, time_of(p, *tensors));
+      std::fflush(stdout);
       all = all && (differ == 0 || !in_order);
     }
   return all;
@@ -401,9 +424,11 @@ bool print_table_counters(CounterSession& session, const DeviceMemory& scratch, 
       if (!expected) return false;
       const double added = counter_of(*reading, "sm_to_l2_reduce_bytes"), out = reading->values[3];
       const Result<std::vector<CompiledNeeds>> needs = compiled_launches(kernel, p);
-      fmt::print("tables {} '{}'{}: added {:.0f} of {} ({:+.4f}%) sm_to_l2 {:.0f} of {} ({:+.4f}%) local {}\n", text_of(p), score.score,
-                 in_order ? " in order" : "", added, expected->reduced, expected->reduced > 0 ? 100 * (added / static_cast<double>(expected->reduced) - 1) : 0.0, out, expected->sm_to_l2,
-                 100 * (out / static_cast<double>(expected->sm_to_l2) - 1), needs ? needs->back().local_bytes : -1);
+      fmt::print("tables {} '{}'{}: added {:.0f} of {} ({:+.4f}%) sm_to_l2 {:.0f} of {} ({:+.4f}%) local {}\n", text_of(p),
+                 score.score, in_order ? " in order" : "", added, expected->reduced,
+                 expected->reduced > 0 ? 100 * (added / static_cast<double>(expected->reduced) - 1) : 0.0, out, expected->sm_to_l2,
+                 100 * (out / static_cast<double>(expected->sm_to_l2) - 1), needs ? (*needs)[1].local_bytes : -1);
+      std::fflush(stdout);
       all = all && added <= static_cast<double>(expected->reduced) * 1.001;
     }
   return all;
@@ -476,7 +501,7 @@ int main(int argc, char** argv) {
              device->driver_version, options.seed);
   bool held = check_all(options);
   if (options.needs) held = print_needs(options.kernel) && held;
-  if (options.repeats) held = print_repeats(**find_kernel("flex_backward")) && held;
+  if (options.repeats) held = print_repeats(*device, **find_kernel("flex_backward")) && held;
   if (options.counters) held = print_counters(*device, options.kernel) && held;
   if (options.time) held = print_times(*device, options.kernel) && held;
   fmt::print("{}\n", held ? "all held" : "something did not hold");

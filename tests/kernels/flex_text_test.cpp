@@ -120,8 +120,12 @@ TEST_CASE("flex: the reads of tables with a gradient are structs of the text, an
   } cases[] = {
       {"score + slope[h] * (kv - q)", {"slope"}, {"TableReach::head", "has_factor = true, weighed = false"}},
       {"score + bias[q - kv + NK - 1]", {"bias"}, {"TableReach::distance", "has_factor = false, weighed = false, rises = true"}},
-      {"tanh(score * slope[h]) + column[kv]", {"slope", "column"}, {"weighed = true", "TableReach::key", "TableReads<FlexRead0, FlexRead1>"}},
-      {"score + pair[h, q, kv] + row[N - 1 - q] * (kv % 3)", {"pair", "row"}, {"TableReach::pair", "TableReach::query", "rises = false"}},
+      {"tanh(score * slope[h]) + column[kv]",
+       {"slope", "column"},
+       {"weighed = true", "TableReach::key", "TableReads<FlexRead0, FlexRead1>"}},
+      {"score + pair[h, q, kv] + row[N - 1 - q] * (kv % 3)",
+       {"pair", "row"},
+       {"TableReach::pair", "TableReach::query", "rises = false"}},
       {"20 * tanh((score + spatial[h, clamp(q - kv, 0, 7)]) / 20)", {"spatial"}, {"has_factor = false, weighed = false"}},
   };
   for (const std::int64_t head_dim : {64, 128})

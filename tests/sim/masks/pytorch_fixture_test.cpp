@@ -322,12 +322,16 @@ TEST_CASE("pytorch: gradients of captured tables of flex_backward equal FlexAtte
       std::string mask, text;
       std::getline(in, mask, '|');
       std::getline(in, text);
-      MaskChoice choice{.score = text,
-                        .tables = {std::make_shared<const CapturedTable>(captured)},
-                        .table_gradients = {captured.name}};
+      MaskChoice choice{
+          .score = text, .tables = {std::make_shared<const CapturedTable>(captured)}, .table_gradients = {captured.name}};
       if (mask.find("kv") != std::string::npos) choice.masks = {mask};
-      problem = {.heads = small_heads, .kv_heads = small_kv_heads, .seq_q = small, .seq_kv = small, .head_dim = 16,
-                 .dtype = DataType::fp32, .pass = Pass::backward};
+      problem = {.heads = small_heads,
+                 .kv_heads = small_kv_heads,
+                 .seq_q = small,
+                 .seq_kv = small,
+                 .head_dim = 16,
+                 .dtype = DataType::fp32,
+                 .pass = Pass::backward};
       const Status settled = settle_masks(choice, problem);
       REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
       program = std::move(*(*find_program("flex_backward"))->make(problem, ProgramTile(32, 32), toy_gpu()));

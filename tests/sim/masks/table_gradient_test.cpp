@@ -31,9 +31,11 @@ std::shared_ptr<const CapturedTable> reals(std::string name, std::vector<std::in
 
 constexpr ExprSizes sizes = {.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 20, .seq_kv = 26, .head_dim = 64};
 const TableList& tables() {
-  static const TableList all = {reals("row", {20}),        reals("column", {3, 26}), reals("slope", {3}),
-                                reals("relative", {45}),   reals("far", {3, 45}),    reals("pair", {20, 26}),
-                                reals("flipped", {26, 20}), reals("small", {5}),     reals("K", {26}),           std::make_shared<const CapturedTable>(make_table("whole", {1, 2, 3}))};
+  static const TableList all = {reals("row", {20}),         reals("column", {3, 26}),
+                                reals("slope", {3}),        reals("relative", {45}),
+                                reals("far", {3, 45}),      reals("pair", {20, 26}),
+                                reals("flipped", {26, 20}), reals("small", {5}),
+                                reals("K", {26}),           std::make_shared<const CapturedTable>(make_table("whole", {1, 2, 3}))};
   return all;
 }
 
@@ -90,10 +92,10 @@ TEST_CASE("table gradients: what an index moves with decides how a block adds up
 
 TEST_CASE("table gradients: a tile's box holds every element that its scores read, and no other where it says so") {
   std::mt19937 random(3);
-  for (const char* text : {"score + slope[h]", "score + row[q]", "score + row[N - 1 - q]", "score + column[h, kv]",
-                           "score + relative[q - kv + NK - 1]", "score + far[h, kv - q + N - 1]", "score + pair[q, kv]",
-                           "score + flipped[kv, q]", "score + small[clamp(q - kv, -2, 2) + 2]", "score + row[q // 2 + h * 3]",
-                           "where(q >= kv, score + small[q - kv], score)"}) {
+  for (const char* text :
+       {"score + slope[h]", "score + row[q]", "score + row[N - 1 - q]", "score + column[h, kv]",
+        "score + relative[q - kv + NK - 1]", "score + far[h, kv - q + N - 1]", "score + pair[q, kv]", "score + flipped[kv, q]",
+        "score + small[clamp(q - kv, -2, 2) + 2]", "score + row[q // 2 + h * 3]", "where(q >= kv, score + small[q - kv], score)"}) {
     CAPTURE(text);
     const Expression expression = score(text);
     std::string name = std::string(text).substr(0, std::string(text).find('['));

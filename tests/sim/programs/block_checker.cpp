@@ -187,7 +187,8 @@ std::string BlockChecker::check_place(const Operation& op) const {
 std::string BlockChecker::check_gather(const Operation& op) const {
   const TableRead& read = *program_.problem().score_change->table_reads()[static_cast<std::size_t>(op.read)];
   const TileRef& t = op.tile;
-  if (t.tensor->rows != Axis::query || t.tensor->cols != Axis::key || t.plane != block_->domain.plane) return "it gathers no scores";
+  if (t.tensor->rows != Axis::query || t.tensor->cols != Axis::key || t.plane != block_->domain.plane)
+    return "it gathers no scores";
   if (tensor_of(op.dst)->read >= 0) return {};  // kept apart in the tile's own order
   const TableBox box = read.box(t.plane, {t.row, t.rows}, {t.col, t.cols});
   if (op.rows != box.rows || op.cols != box.cols) return "it gathers another part of the table";
@@ -201,7 +202,8 @@ std::string BlockChecker::check_gather(const Operation& op) const {
       const std::int64_t row = at / read.table_cols() - box.row, col = at % read.table_cols() - box.col;
       if (row < 0 || row >= box.rows || col < 0 || col >= box.cols) return "a score reads an element that it does not gather";
     }
-  if (read.is_exact() && static_cast<std::int64_t>(met.size()) != box.rows * box.cols) return "it gathers elements that no score reads";
+  if (read.is_exact() && static_cast<std::int64_t>(met.size()) != box.rows * box.cols)
+    return "it gathers elements that no score reads";
   return {};
 }
 
@@ -293,12 +295,17 @@ std::string BlockChecker::check_store(const Operation& op) {
     if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
   }
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
-  // Single additions to a table move more where it is met in any order, and where eight neighbours lie across sectors.
+  // Single additions to a table are a sector a score where it is met in any order, and more where eight neighbours lie across
+  // sectors.
   bool at_random = false;
-  if (op.tile.tensor->planes == Planes::all && op.kind == OpKind::reduce_add && op.bytes > sectors * sector_size)
+  if (op.tile.tensor->planes == Planes::all && op.kind == OpKind::reduce_add) {
+    const TileShape& tile = program_.tile();
     for (const TableRead& read :
          program_.problem().score_change->table_gradients()[static_cast<std::size_t>(op.tile.tensor->table)].reads)
-      at_random = at_random || !read.is_exact() || (read.reach == TableReach::pair && op.bytes <= 2 * (sectors + op.rows) * sector_size);
+      at_random =
+          at_random || (!read.is_exact() && op.bytes <= tile.block_q * tile.block_kv * sector_size) ||
+          (read.reach == TableReach::pair && op.bytes > sectors * sector_size && op.bytes <= 2 * (sectors + op.rows) * sector_size);
+  }
   if (op.bytes != sectors * sector_size && !at_random) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
   const bool adds = op.kind == OpKind::reduce_add;
   if (adds && element(op.tile.tensor) != 4) return "it adds to what is no fp32 tensor";
@@ -393,7 +400,8 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     }
     case OpKind::add_parts: {
       const std::int32_t count = buffer(op.src[0], op).cols, last = op.inner + static_cast<std::int32_t>(op.value) * (count - 1);
-      fits = buffer(op.src[0], op).rows == 1 && is(op.dst, 1, op.cols) && op.inner >= 0 && op.inner < op.cols && last >= 0 && last < op.cols;
+      fits = buffer(op.src[0], op).rows == 1 && is(op.dst, 1, op.cols) && op.inner >= 0 && op.inner < op.cols && last >= 0 &&
+             last < op.cols;
       flops = count;
       break;
     }

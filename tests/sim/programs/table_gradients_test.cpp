@@ -22,10 +22,15 @@ namespace {
 /// A table of floats around 0 for each size that an index needs.
 TableList tables_for(const AttentionProblem& p) {
   const std::int64_t distances = p.seq_q + p.seq_kv - 1;
-  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {
-      {"slope", {p.heads}},           {"row", {p.seq_q}},       {"column", {p.heads, p.seq_kv}},
-      {"relative", {distances}},      {"far", {p.heads, distances}}, {"pair", {p.heads, p.seq_q, p.seq_kv}},
-      {"flipped", {p.seq_kv, p.seq_q}}, {"small", {9}},           {"by_head", {distances, p.heads}}};
+  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"slope", {p.heads}},
+                                                                      {"row", {p.seq_q}},
+                                                                      {"column", {p.heads, p.seq_kv}},
+                                                                      {"relative", {distances}},
+                                                                      {"far", {p.heads, distances}},
+                                                                      {"pair", {p.heads, p.seq_q, p.seq_kv}},
+                                                                      {"flipped", {p.seq_kv, p.seq_q}},
+                                                                      {"small", {9}},
+                                                                      {"by_head", {distances, p.heads}}};
   TableList tables;
   int n = 0;
   for (const auto& [name, shape] : shapes) {
@@ -50,7 +55,10 @@ struct Case {
 const Case cases[] = {
     {"score + slope[h] * (kv - q)", {"slope"}, true, false},
     {"score * slope[h]", {"slope"}, true, false},
-    {"score + 0.25 * (kv % 3) * (row[q] + row[N - 1 - q])", {"row"}, true, false},  // the softmax does not see a bias of the row alone
+    {"score + 0.25 * (kv % 3) * (row[q] + row[N - 1 - q])",
+     {"row"},
+     true,
+     false},  // the softmax does not see a bias of the row alone
     {"score + column[h, kv]", {"column"}, true, false},
     {"score + relative[q - kv + NK - 1]", {"relative"}, true, false},
     {"score + far[h, kv - q + N - 1]", {"far"}, true, false},
@@ -105,7 +113,8 @@ double loss(const AttentionProblem& p) {
 }  // namespace
 
 TEST_CASE("table gradients: the reference equals finite differences of the loss") {
-  const AttentionProblem base = {.batch = 2, .heads = 2, .kv_heads = 1, .seq_q = 6, .seq_kv = 8, .head_dim = 4, .dtype = DataType::fp32};
+  const AttentionProblem base = {
+      .batch = 2, .heads = 2, .kv_heads = 1, .seq_q = 6, .seq_kv = 8, .head_dim = 4, .dtype = DataType::fp32};
   const TableList tables = tables_for(base);
   for (const Case& one : cases)
     for (const char* mask : {"", "q >= kv - 2 && (kv + h) % 5 != 3"}) {
@@ -143,7 +152,8 @@ TEST_CASE("table gradients: operations keep the contract, and bytes equal the cl
   const auto pick = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
-  const char* masks[] = {"", "q >= kv", "(q + kv) % 3 != 0", "q // 12 == kv // 12 && (b == 0 || q >= kv)", "q < 16 && kv < 16", "false"};
+  const char* masks[] = {"",     "q >= kv", "(q + kv) % 3 != 0", "q // 12 == kv // 12 && (b == 0 || q >= kv)", "q < 16 && kv < 16",
+                         "false"};
   for (int round = 0; round < 390; ++round) {
     AttentionProblem p;
     p.batch = pick(1, 2);
@@ -159,8 +169,9 @@ TEST_CASE("table gradients: operations keep the contract, and bytes equal the cl
     const Case& one = cases[static_cast<std::size_t>(round) % std::size(cases)];
     const char* mask = masks[pick(0, static_cast<std::int64_t>(std::size(masks)) - 1)];
     const bool in_order = !one.has_pair && pick(0, 1) == 0;
-    CAPTURE(fmt::format("B {} H {}/{} N {}x{} tile {}x{} mask block {} mask '{}' score '{}'{}", p.batch, p.heads, p.kv_heads, p.seq_q,
-                        p.seq_kv, tile.block_q, tile.block_kv, p.mask_block, mask, one.score, in_order ? " in order" : ""));
+    CAPTURE(fmt::format("B {} H {}/{} N {}x{} tile {}x{} mask block {} mask '{}' score '{}'{}", p.batch, p.heads, p.kv_heads,
+                        p.seq_q, p.seq_kv, tile.block_q, tile.block_kv, p.mask_block, mask, one.score,
+                        in_order ? " in order" : ""));
     p = with_tables(p, one, mask, tables_for(p), in_order);
     const auto program = program_for(p, tile);
     CHECK(program->schema().fault().empty());
@@ -199,7 +210,8 @@ TEST_CASE("table gradients: the tile machine agrees with float64, in every type,
         CAPTURE(to_string(type));
         CAPTURE(std::string(one.score));
         CAPTURE(std::string(mask));
-        const AttentionProblem base = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 37, .seq_kv = 45, .head_dim = 16, .dtype = type};
+        const AttentionProblem base = {
+            .batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 37, .seq_kv = 45, .head_dim = 16, .dtype = type};
         const TableList tables = tables_for(base);
         // P, dP and the products' operands are rounded, and a table's sums run over many of them.
         const double bound = type == DataType::fp32 ? 2e-5 : type == DataType::fp16 ? 4e-3 : 3e-2;
