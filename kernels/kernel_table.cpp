@@ -14,10 +14,12 @@
 #include "kernels/standard_backward/gradient_rows.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/table_tensors.h"
 
 namespace tilescope {
 
@@ -545,6 +547,8 @@ constexpr KernelInfo rows[] = {
 };
 
 const void* address_of(const DeviceTensors& t, Tensor tensor) {
+  if (tensor->read >= 0) return t.table_parts[static_cast<std::size_t>(tensor->read)];
+  if (tensor->table >= 0) return t.d_tables[static_cast<std::size_t>(tensor->table)];
   const std::pair<Tensor, const void*> addresses[] = {
       {tensors::q, t.q},    {tensors::k, t.k},    {tensors::v, t.v},     {tensors::s, t.s},           {tensors::p, t.p},
       {tensors::o, t.o},    {tensors::m, t.m},    {tensors::lse, t.lse}, {tensors::l, t.l},           {tensors::d_o, t.d_o},
@@ -565,6 +569,32 @@ Status launch_library(const AttentionProblem& problem, const DeviceTensors& tens
 
 std::span<const KernelInfo> kernel_table() {
   return rows;
+}
+
+namespace {
+
+/// Returns the tables whose gradients the kernel makes.
+std::span<const TableGradient> tables_of(const KernelInfo& kernel, const AttentionProblem& problem) {
+  if (!kernel.takes_masks || kernel.pass != Pass::backward || !problem.score_change) return {};
+  return problem.score_change->table_gradients();
+}
+
+}  // namespace
+
+std::vector<Tensor> outputs_of(const KernelInfo& kernel, const AttentionProblem& problem) {
+  std::vector<Tensor> outputs(kernel.outputs.begin(), kernel.outputs.end());
+  const std::span<const TableGradient> gradients = tables_of(kernel, problem);
+  for (std::size_t n = 0; n < gradients.size(); ++n) outputs.push_back(tables::gradient(n, gradients[n].table->name));
+  return outputs;
+}
+
+std::vector<Tensor> scratch_of(const KernelInfo& kernel, const AttentionProblem& problem) {
+  std::vector<Tensor> scratch(kernel.scratch.begin(), kernel.scratch.end());
+  const std::span<const TableGradient> gradients = tables_of(kernel, problem);
+  for (std::size_t n = 0, read = 0; n < gradients.size(); ++n)
+    for (std::size_t end = read + gradients[n].reads.size(); read < end; ++read)
+      if (gradients[n].in_order) scratch.push_back(tables::parts(n, read, gradients[n].table->name));
+  return scratch;
 }
 
 Result<const KernelInfo*> find_kernel(std::string_view id) {
@@ -639,7 +669,8 @@ Status launch(const KernelInfo& kernel, const AttentionProblem& problem, const D
   if (Status fits = supports(kernel, problem); !fits) return fits;
   if (!built_with_cuda()) return no_cuda_error();
   if (Status runs = runs_on_this_device(kernel); !runs) return runs;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
+  const std::vector<Tensor> outputs = outputs_of(kernel, problem), scratch = scratch_of(kernel, problem);
+  for (const std::span<const Tensor> list : {kernel.inputs, std::span<const Tensor>(outputs), std::span<const Tensor>(scratch)})
     for (Tensor tensor : list)
       if (address_of(tensors, tensor) == nullptr)
         return refuse("kernel {} needs tensor {} on the device", kernel.id, to_string(tensor));

@@ -75,6 +75,10 @@ Result<const KernelInfo*> find_kernel(std::string_view id);
 /// Errors   those of find_kernel(id); no kernel visits the keys in this order
 Result<const KernelInfo*> find_kernel(std::string_view program, KeyOrder order);
 
+/// Return what the kernel writes for a problem: outputs with the gradients of captured tables, and scratch with their parts.
+std::vector<Tensor> outputs_of(const KernelInfo& kernel, const AttentionProblem& problem);
+std::vector<Tensor> scratch_of(const KernelInfo& kernel, const AttentionProblem& problem);
+
 /// Returns the row whose device code runs: the kernel itself, or the one that it chooses for the problem.
 const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProblem& problem);
 

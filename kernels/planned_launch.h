@@ -34,6 +34,8 @@ struct DeviceTensors {
   int dq_acc_copies = 1;
   void* dp = nullptr;
   void* ds = nullptr;
+  std::array<float*, 4> d_tables{};     // gradients of captured tables, in the order of ScoreChange::table_gradients()
+  std::array<float*, 8> table_parts{};  // of those that are added in order, in the order of ScoreChange::table_reads()
 };
 
 struct PlannedLaunch {

@@ -157,8 +157,11 @@ class CommandLineBuilder {
       }
     }
     if (const std::string* given = text("--json")) line_.json = *given;
-    for (const auto& [name, target] :
-         {std::pair{"--set", &line_.overrides}, {"--mask", &line_.masks}, {"--preset", &line_.presets}, {"--table", &line_.tables}})
+    for (const auto& [name, target] : {std::pair{"--set", &line_.overrides},
+                                       {"--mask", &line_.masks},
+                                       {"--preset", &line_.presets},
+                                       {"--table", &line_.tables},
+                                       {"--table-gradient", &line_.table_gradients}})
       if (const auto given = texts_.find(name); given != texts_.end()) *target = given->second;
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
@@ -335,6 +338,7 @@ Texts flags_of(const WindowState& s) {
   out["--mask"] = s.masks;
   out["--preset"] = s.presets;
   out["--table"] = s.tables;
+  out["--table-gradient"] = s.table_gradients;
   if (!s.score.empty()) put("--score", s.score);
   if (s.problem.mask_block > 0) put("--mask-block", s.problem.mask_block);
   if (s.problem.page_size > 0) {

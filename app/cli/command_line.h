@@ -37,6 +37,7 @@ struct CommandLine {
   DataType dtype = DataType::fp16;
   bool causal = false;
   std::vector<std::string> masks, presets, tables;  // as typed; tables as NAME=FILE
+  std::vector<std::string> table_gradients;
   std::optional<std::string> score;
   std::optional<std::int64_t> mask_block, page_size;
   std::optional<PageOrder> page_order;

@@ -164,6 +164,8 @@ constexpr std::array flags = {
              repeated, masked},
     FlagInfo{"--table", "NAME=FILE", "Problem", "numbers for --mask and --score, from .csv or .npy; may be given many times",
              repeated, masked},
+    FlagInfo{"--table-gradient", "NAME", "Problem",
+             "a table of --score whose gradient the backward pass makes; NAME:in_order adds in a fixed order", repeated, masked},
     FlagInfo{"--mask-block", "N", "Problem",
              "queries and keys of a block of the lists [128 where the tile divides it, else the tile]", value, masked},
     FlagInfo{"--page-size", "P", "Problem", "keys of a page: K and V lie in a pool of pages; needs flex [no pages]", value, masked},

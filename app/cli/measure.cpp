@@ -46,6 +46,7 @@ Result<MaskChoice> choice_of(const CommandLine& line) {
   choice.masks = line.masks;
   choice.presets = line.presets;
   choice.score = line.score.value_or("");
+  choice.table_gradients = line.table_gradients;
   if (!line.tables.empty() && choice.empty())
     return refuse("{} is read by {}, {} and {}: give one of them", Setting::table, Setting::mask, Setting::score, Setting::preset);
   auto tables = load_tables(line.tables);

@@ -169,6 +169,7 @@ Result<Request> make_request(const CommandLine& line) {
   masking.masks = line.masks;
   masking.presets = line.presets;
   masking.score = line.score.value_or("");
+  masking.table_gradients = line.table_gradients;
   if (!line.tables.empty() && masking.empty())
     return refuse("{} is read by {}, {} and {}: give one of them", Setting::table, Setting::mask, Setting::score, Setting::preset);
   auto tables = load_tables(line.tables);
@@ -235,6 +236,7 @@ std::shared_ptr<const WindowState> state_of(const CommandLine& line, const Reque
   state.presets = asked.masking.presets;
   state.score = asked.masking.score;
   state.tables = line.tables;
+  state.table_gradients = line.table_gradients;
   state.tile = asked.tile;
   if (state.tile) state.tile->key_order = KeyOrder::ascending;
   state.blocks_per_sm = asked.blocks_per_sm;

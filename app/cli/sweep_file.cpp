@@ -106,6 +106,7 @@ Json asked_of(const SweepRequest& request) {
                         {"score", masking.score},
                         {"tables", tables},
                         {"mask_block", request.base.problem.mask_block}};
+    if (!masking.table_gradients.empty()) asked["masking"]["table_gradients"] = masking.table_gradients;
   }
   if (const AttentionProblem& problem = request.base.problem; problem.page_size > 0)
     asked["pages"] = {{"page_size", problem.page_size}, {"page_order", to_string(problem.page_order)}};

@@ -72,6 +72,7 @@ std::vector<std::string> state_arguments(const WindowState& state) {
   for (const std::string& preset : state.presets) out.add("--preset", preset);
   if (!state.score.empty()) out.expression("--score", state.score);
   for (const std::string& table : state.tables) out.add("--table", table);
+  for (const std::string& gradient : state.table_gradients) out.add("--table-gradient", gradient);
   out.unless<std::int64_t>("--mask-block", p.mask_block, 0);
   if (p.page_size > 0) {
     out.number("--page-size", p.page_size);

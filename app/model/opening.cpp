@@ -38,6 +38,7 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   request.masking.masks = state.masks;
   request.masking.presets = state.presets;
   request.masking.score = state.score;
+  request.masking.table_gradients = state.table_gradients;
   auto tables = load_tables(state.tables);
   if (!tables) return tables.error();
   request.masking.tables = std::move(*tables);

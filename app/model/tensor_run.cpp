@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "sim/core/element.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/backward_tensors.h"
 
@@ -38,12 +40,15 @@ std::vector<Tensor> tensors_left(const TileProgram& program) {
     if (writes(program, tensors::lse) || writes(program, tensors::l) || writes(program, tensors::s)) left.push_back(tensors::lse);
     for (const Tensor gradient : {tensors::d_q, tensors::d_k, tensors::d_v})
       if (writes(program, gradient)) left.push_back(gradient);
+    std::ranges::copy_if(program.outputs(), std::back_inserter(left),
+                         [](Tensor tensor) { return tensor->table >= 0 && tensor->read < 0; });
     return left;
   }
   return {writes(program, tensors::p) ? tensors::p : tensors::s};
 }
 
 std::vector<std::int64_t> shape_of(const AttentionProblem& p, Tensor tensor) {
+  if (tensor->table >= 0) return p.score_change->table_gradients()[static_cast<std::size_t>(tensor->table)].table->shape;
   const bool query_side = tensor->planes == Planes::query;
   std::vector<std::int64_t> shape = {p.batch, query_side ? p.heads : p.kv_heads, query_side ? p.seq_q : p.seq_kv};
   if (tensor->cols == Axis::head) shape.push_back(p.head_dim);
@@ -52,6 +57,7 @@ std::vector<std::int64_t> shape_of(const AttentionProblem& p, Tensor tensor) {
 }
 
 std::int64_t planes_of(const AttentionProblem& p, Tensor tensor) {
+  if (tensor->planes == Planes::all) return 1;
   return p.batch * (tensor->planes == Planes::query ? p.heads : p.kv_heads);
 }
 

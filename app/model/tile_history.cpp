@@ -132,7 +132,7 @@ BlockMap::BlockMap(const TileProgram& program, int launch) {
   learn(spec.grid_x > 1, 1, &Linear::x);
   learn(spec.grid_y > 1, grid_x_, &Linear::y);
   learn(spec.grid_z > 1, grid_x_ * grid_y_, &Linear::z);
-  known_ = true;
+  known_ = block.domain.count > 0;  // a block that owns no rows has no place among them
   for (std::int64_t index : {spec.blocks() / 3, spec.blocks() / 2, spec.blocks() - 1}) {
     const auto [p, r] = probe(index);
     known_ = known_ && p == this->plane(index) && r == first_row(index);

@@ -462,7 +462,7 @@ struct ListKey {
   std::vector<std::string> WindowState::*member;
 };
 constexpr std::array list_keys = {ListKey{"mask", &WindowState::masks}, ListKey{"preset", &WindowState::presets},
-                                  ListKey{"table", &WindowState::tables}};
+                                  ListKey{"table", &WindowState::tables}, ListKey{"table_gradient", &WindowState::table_gradients}};
 
 bool may_repeat(std::string_view name) {
   return std::any_of(list_keys.begin(), list_keys.end(), [&](const ListKey& row) { return row.name == name; });
@@ -599,6 +599,7 @@ WindowState window_state_of(const SessionView& view) {
   state.presets = request.masking.presets;
   state.score = request.masking.score;
   state.tables = to_text(request.masking.tables);
+  state.table_gradients = request.masking.table_gradients;
   state.tile = request.tile;
   if (state.tile) state.tile->key_order = KeyOrder::ascending;  // the request's own decides
   state.blocks_per_sm = request.blocks_per_sm;

@@ -38,6 +38,7 @@ struct WindowState {
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
   AttentionProblem problem;
   std::vector<std::string> masks, presets, tables;  // as the flags of these names write them; tables by path
+  std::vector<std::string> table_gradients;
   std::string score;
   std::optional<ProgramTile> tile;  // absent: the program's own
   std::optional<int> blocks_per_sm;

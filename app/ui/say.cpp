@@ -70,6 +70,8 @@ const char* control_name(Setting setting) {
       return tr("page size");
     case Setting::page_order:
       return tr("page order");
+    case Setting::table_gradient:
+      return tr("table gradient");
   }
   return "";
 }

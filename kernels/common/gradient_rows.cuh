@@ -17,7 +17,7 @@ inline constexpr int row_threads = 128;
 
 /// Computes D of a query tile and zeroes its rows of every copy of dQ_acc. Grid: query tiles, heads, batch.
 template <class T, int d, int br, int zeroed>
-__global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArguments arguments) {
+__device__ __forceinline__ void row_dots(const GradientArguments& arguments) {
   constexpr int row_chunks = d / 8, rows_a_step = row_threads / row_chunks;
   __shared__ float dots[br];
   const int thread = threadIdx.x, first_row = blockIdx.x * br, rows = min(br, arguments.seq_q - first_row);
@@ -49,6 +49,11 @@ __global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArgu
   __syncthreads();
   float* const delta = arguments.delta + row;
   for_block_by_sector<row_threads>(delta, rows, thread, [&](int i) { delta[i] = dots[i]; });
+}
+
+template <class T, int d, int br, int zeroed>
+__global__ __launch_bounds__(row_threads) void row_dot_kernel(const GradientArguments arguments) {
+  row_dots<T, d, br, zeroed>(arguments);
 }
 
 /// Sums the copies of dQ_acc in order, scales and rounds them to dQ. Grid: query tiles, heads, batch.

@@ -18,5 +18,9 @@ GradientVariant flash2_backward_deterministic_fp16(int head_dim, bool causal);
 GradientVariant flash2_backward_deterministic_bf16(int head_dim, bool causal);
 GradientVariant flash2_backward_two_pass_fp16(int head_dim, bool causal);
 GradientVariant flash2_backward_two_pass_bf16(int head_dim, bool causal);
+/// Returns the first launch of flex_backward, which also zeroes the gradients of tables; query tiles have 64 rows.
+const void* flex_backward_row_dots(bool fp16, int head_dim);
+/// Returns its last launch, of 32 threads for 32 elements of a table that is added in order.
+const void* flex_backward_table_sums();
 
 }  // namespace tilescope

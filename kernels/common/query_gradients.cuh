@@ -35,6 +35,8 @@ struct MaskedQueryPair {
   /// Returns the first key of the j-th tile.
   __device__ __forceinline__ int key_of(int j) const { return j * Shape::bc; }
   __device__ __forceinline__ void start_next() const {}
+  /// Takes dP - D and P before dS is made of them.
+  __device__ __forceinline__ void take(const float (&)[2][4][4], const float (&)[2][4][4], int, int, int, int) const {}
   /// Replaces S of 32 queries x 32 keys by P, and sets dP to -D. `stats`: L of the tile's queries, then -D.
   __device__ __forceinline__ void weigh(float (&s)[2][4][4], float (&dp)[2][4][4], int first_query, int first_key,
                                         const float* stats, float scale, int lane) const {
@@ -185,6 +187,7 @@ class QueryBlock {
       }
       pair.weigh(s, dp, query_warp_ * 32, first_key, stats(), a_.scale, lane_);
       add_product_transposed<T, row_bytes, 0>(dp, places_, d_o, v);
+      pair.take(dp, s, part_, query_warp_ * 32, first_key, lane_);
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
 #pragma unroll

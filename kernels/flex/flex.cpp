@@ -25,6 +25,7 @@
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/block_mask.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
@@ -45,6 +46,7 @@ struct Prepared {
   const void* kernel = nullptr;
   std::int64_t shared_bytes = 0;
   device::FlexBackwardArguments arguments{};  // of a forward kernel: its flex part
+  std::array<const std::int32_t*, most_table_reads> origins{};  // of reads that are added in order: FlexTableSums
   std::vector<DeviceMemory> memory;
 };
 
@@ -226,6 +228,51 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepar
   return std::max(most, longest_list(by_column, full_by_column) * a.query_tiles_of_block);
 }
 
+/// Adds the launches and arguments of the gradients of tables.
+void add_tables(const Prepared& prepared, const DeviceTensors& tensors, device::FlexBackwardArguments& arguments,
+                LaunchPlan& plan) {
+  const AttentionProblem& problem = prepared.problem;
+  if (!problem.score_change || problem.score_change->table_gradients().empty()) return;
+  const std::span<const TableGradient> all = problem.score_change->table_gradients();
+  const TileShape tile = flex_kernel_tile(prepared.base, problem);
+  device::FlexRowArguments rows{};
+  rows.gradients = arguments.gradients;
+  const auto zero = [&](float* values, std::int64_t row_count, std::int64_t col_count) {
+    rows.zeros[rows.count] = values;
+    rows.rows[rows.count] = static_cast<int>(row_count);
+    rows.cols[rows.count++] = static_cast<int>(col_count);
+  };
+  device::FlexTableSums sums{};
+  sums.planes = static_cast<int>(problem.query_planes());
+  sums.seq_q = static_cast<int>(problem.seq_q);
+  sums.seq_kv = static_cast<int>(problem.seq_kv);
+  std::int64_t blocks = 0;
+  std::size_t number = 0;
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    arguments.tables[n] = tensors.d_tables[n];
+    if (!all[n].in_order) zero(tensors.d_tables[n], all[n].rows(), all[n].cols());
+    if (all[n].in_order) {
+      sums.tables[sums.count++] = {
+          tensors.d_tables[n],      static_cast<int>(all[n].rows()), static_cast<int>(all[n].cols()),
+          static_cast<int>(blocks), static_cast<int>(number),        static_cast<int>(all[n].reads.size())};
+      blocks += all[n].rows() * ceil_div(all[n].cols(), 32);
+    }
+    for (const TableRead& read : all[n].reads) {
+      arguments.parts[number] = tensors.table_parts[number];
+      if (all[n].in_order) {
+        const TableParts parts(read, problem, tile);
+        zero(tensors.table_parts[number], parts.rows(), parts.cols());
+        sums.reads[number] = {tensors.table_parts[number], prepared.origins[number], static_cast<int>(read.reach),
+                              read.reach == TableReach::key ? read.per_key : read.per_query};
+      }
+      ++number;
+    }
+  }
+  plan.front() = planned("row dots", flex_backward_row_dots(problem.dtype == DataType::fp16, static_cast<int>(problem.head_dim)),
+                         plan.front().grid, plan.front().threads, 0, rows);
+  if (blocks > 0) plan.push_back(planned("table sums", flex_backward_table_sums(), {blocks, 1, 1}, 32, 0, sums));
+}
+
 /// Returns the launches; `tensors` may be empty.
 LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
   const AttentionProblem& problem = prepared.problem;
@@ -240,7 +287,11 @@ LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
     LaunchPlan plan = plan_flash2_backward_two_pass(plain, tensors);  // its first launch makes D
     device::FlexBackwardArguments arguments = prepared.arguments;
     arguments.gradients = gradient_arguments(problem, tensors);
-    plan.back() = launch("gradients", plan.back().grid, arguments);
+    const std::array<std::int64_t, 3> grid = plan.back().grid;
+    LaunchPlan around = {plan.front()};
+    add_tables(prepared, tensors, arguments, around);
+    plan = {around.front(), launch("gradients", grid, arguments)};
+    if (around.size() > 1) plan.push_back(around.back());
     return plan;
   }
   const std::array<std::int64_t, 3> grid{ceil_div(problem.seq_q, tile.block_q), problem.heads, problem.batch};
@@ -284,6 +335,20 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
     prepared.arguments.flex.tables[i] = *address;
   }
   std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.flex.scalars);
+  if (base == FlexBase::backward && problem.score_change) {
+    std::size_t number = 0;
+    for (const TableRead* read : problem.score_change->table_reads()) {
+      std::vector<std::int32_t> origins;
+      for (std::int64_t plane = 0; plane < problem.query_planes(); ++plane) {
+        const TableRead::Origin origin = read->origin(plane);
+        origins.push_back(static_cast<std::int32_t>(origin.row));
+        origins.push_back(static_cast<std::int32_t>(origin.col));
+      }
+      const Result<const void*> address = copied(origins, prepared.memory);
+      if (!address) return address.error();
+      prepared.origins[number++] = static_cast<const std::int32_t*>(*address);
+    }
+  }
   cost.lists_seconds = seconds_since(start);
   prepared.shared_bytes = flex_shared_bytes(base, problem, source, most_visits);
   if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block)

@@ -53,8 +53,22 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
 /// The parameters of the shape behind the type and the head dimension.
 std::string shape_parameters(FlexBase base, const FlexText& text, const TileShape& tile, const TileShape& block) {
   if (base == FlexBase::backward)
-    return fmt::format("FlexScore, FlexMask, FlexSlope, {}, {}", block.block_q / tile.block_q, block.block_kv / tile.block_kv);
+    return fmt::format("FlexScore, FlexMask, FlexSlope, {}, {}{}", block.block_q / tile.block_q, block.block_kv / tile.block_kv,
+                       text.source.table_reads.empty() ? "" : ", FlexReads");
   return fmt::format("FlexScore, FlexMask, {}, {}", text.tiles_of_block, text.ragged);
+}
+
+/// The words in which a block of flex_backward gathers the gradients of tables (kernels/flex_backward/table_gradients.cuh).
+std::int64_t gathered_words(const AttentionProblem& problem, const TileShape& tile) {
+  const std::int64_t query_warps = tile.block_q / 32, warps = flex_threads(FlexBase::backward, problem) / 32;
+  std::int64_t words = 0;
+  if (!problem.score_change) return words;
+  for (const TableRead* read : problem.score_change->table_reads()) {
+    if (read->reach == TableReach::head || read->reach == TableReach::query) words += warps / query_warps * tile.block_q;
+    if (read->reach == TableReach::key) words += 2 * query_warps * tile.block_kv;
+    if (read->reach == TableReach::distance) words += 2 * query_warps * tile.block_kv * 2;
+  }
+  return words;
 }
 
 }  // namespace
@@ -84,9 +98,11 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
                   Setting::mask_block, problem.mask_block, id, tile.block_q, tile.block_kv, std::lcm(tile.block_q, tile.block_kv));
   FlexText text;
   const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
-  text.source = base == FlexBase::backward ? backward_kernel_source(mask ? &*mask : nullptr, score,
-                                                                    score != nullptr ? problem.score_change->slope() : nullptr)
-                                           : kernel_source(mask ? &*mask : nullptr, score);
+  const ScoreChange* const change = problem.score_change.get();
+  text.source = base == FlexBase::backward
+                    ? backward_kernel_source(mask ? &*mask : nullptr, score, change != nullptr ? change->slope() : nullptr,
+                                             change != nullptr ? change->table_gradients() : std::span<const TableGradient>())
+                    : kernel_source(mask ? &*mask : nullptr, score);
   if (text.source.tables.size() > static_cast<std::size_t>(device::flex_most_tables))
     return refuse("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables, text.source.tables.size());
   text.ragged = problem.seq_kv % tile.block_kv != 0;
@@ -116,7 +132,8 @@ std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, c
                                                                     pairs * tile.block_q * tile.block_kv * 2 +
                                                                     4 * tile.block_q * 4 + 14 * 8;
     const std::int64_t of_keys = source.columns * tile.block_kv + stages * source.rows * tile.block_q;
-    const std::int64_t of_queries = source.rows * tile.block_q + stages * source.columns * tile.block_kv;
+    const std::int64_t of_queries =
+        source.rows * tile.block_q + stages * source.columns * tile.block_kv + gathered_words(problem, tile);
     const std::int64_t words =
         ceil_div(counts + source.uniforms, 4) * 4 + std::max(of_keys, of_queries) + ceil_div(most_visits, 4) * 4;
     return ceil_div(tiles_bytes, word_places) * word_places + 4 * words;

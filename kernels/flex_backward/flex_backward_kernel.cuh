@@ -9,24 +9,30 @@
 //     owns queries uniforms, rows                         columns of the key tile
 //
 //   P · slope takes the place of P once P is rounded for dV: dS = (P · slope) ∘ (dP - D) needs no further registers.
+//
+//   Gradients of captured tables come from the blocks that own queries (table_gradients.cuh).
 #pragma once
 
 #include "kernels/common/query_gradients.cuh"
 #include "kernels/flex/flex_parts.cuh"
 #include "kernels/flex_backward/flex_backward_arguments.h"
+#include "kernels/flex_backward/table_gradients.cuh"
 
 namespace tilescope::device {
 
 /// The shapes of both kinds of block with the three expressions, and the words of shared memory behind their tiles.
-template <class T, int d, class ScoreChange, class Visible, class ScoreSlope, int query_tiles, int key_tiles>
+template <class T, int d, class ScoreChange, class Visible, class ScoreSlope, int query_tiles, int key_tiles,
+          class ReadsOfTables = TableReads<>>
 struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   using Keys = KeyShape<T, d, false, false, 0>;
   using Queries = QueryShape<Keys>;
   using Score = ScoreChange;
   using Mask = Visible;
   using Slope = ScoreSlope;
+  using Reads = ReadsOfTables;
   using Keys::bc;
   using Keys::br;
+  static constexpr int query_warps = Queries::query_warps, parts = Queries::parts;
   static constexpr int query_tiles_of_block = query_tiles, key_tiles_of_block = key_tiles;
   static constexpr int uniforms = Score::uniforms + Mask::uniforms + Slope::uniforms, rows = Score::rows + Mask::rows + Slope::rows;
   static constexpr int columns = Score::columns + Mask::columns + Slope::columns;
@@ -35,7 +41,10 @@ struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   static constexpr int uniforms_at = 4, kept_at = (uniforms_at + uniforms + 3) / 4 * 4;
   // The kept values of a block, then its ring of two buffers, then its visits.
   static constexpr int key_ring_at = kept_at + columns * bc, key_visits_at = key_ring_at + 2 * rows * br;
-  static constexpr int query_ring_at = kept_at + rows * br, query_visits_at = query_ring_at + 2 * columns * bc;
+  static constexpr int query_ring_at = kept_at + rows * br, gathered_at = query_ring_at + 2 * columns * bc;
+  static constexpr int query_visits_at = gathered_at + all_gathered_words<Queries>(Reads());
+  static constexpr bool has_reads = count_reads(Reads()) > 0;
+  static constexpr bool has_pair_sums = gathers_pairs(Reads()), has_block_sums = gathers_blocks(Reads());
 };
 
 /// Returns the words behind the tiles. Their address is a constant, which no register holds.
@@ -169,12 +178,13 @@ __device__ __forceinline__ std::int64_t list_plane(const FlexArguments& argument
 
 /// Makes P of four raw scores of one query, and P times the slope: `p` and `s`. `offset`: L in powers of two. Unless `all_visible`,
 /// exists(i) says whether the i-th score is one of the sequences.
+/// `reads` looks at each raw score, and then at its P.
 template <class Shape, bool all_visible, class ScoreRow, class MaskRow, class SlopeRow, class ScoreColumns, class MaskColumns,
-          class SlopeColumns, class Exists>
+          class SlopeColumns, class Exists, class Reads>
 __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const (&s)[4], float (&p)[4], bool masked,
                                            const Exists& exists, float offset, float scale, const ScoreRow& score_row,
                                            const MaskRow& mask_row, const SlopeRow& slope_row, const ScoreColumns& score_columns,
-                                           const MaskColumns& mask_columns, const SlopeColumns& slope_columns) {
+                                           const MaskColumns& mask_columns, const SlopeColumns& slope_columns, const Reads& reads) {
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
   using Slope = typename Shape::Slope;
@@ -185,6 +195,8 @@ __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const 
     float* const of[4] = {&slope[0], &slope[1], &slope[2], &slope[3]};
     change_scores<Slope, all_visible>(place, of, slope_row, slope_columns);
   }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) reads.before(i, *s[i]);
   if constexpr (Score::present) change_scores<Score, all_visible>(place, s, score_row, score_columns);
   if constexpr (!all_visible) {
     if constexpr (Mask::present)
@@ -197,12 +209,25 @@ __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const 
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     p[i] = exp2_fast(*s[i] * scale_log2 - offset);
+    reads.after(i, p[i]);
     if constexpr (Slope::present)
       *s[i] = p[i] == 0.f ? 0.f : p[i] * slope[i];
     else
       *s[i] = p[i];
   }
 }
+
+struct NoReads {
+  __device__ __forceinline__ void before(int, float) const {}
+  __device__ __forceinline__ void after(int, float) const {}
+};
+
+/// Looks at four raw scores, and then at their P, by two functions.
+template <class Before, class After>
+struct ReadsOfFour {
+  const Before& before;
+  const After& after;
+};
 
 /// The pair of tiles of a block that owns keys: those of its n-th visit. What it knows of the lists it reads from shared memory, so
 /// that no register holds it through the products.
@@ -281,7 +306,7 @@ struct FlexKeyPair {
             Score::row(place, query, lane_key, rows + at, Shape::br),
             Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
             Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br), score_columns,
-            mask_columns, slope_columns);
+            mask_columns, slope_columns, NoReads());
       }
 #pragma unroll
       for (int mt = 0; mt < 2; ++mt)
@@ -353,9 +378,15 @@ class FlexKeyBlock : public KeyBlock<typename Shape::Keys> {
 /// The pair of tiles of a block that owns queries: those of its j-th visit.
 template <class Shape>
 struct FlexQueryPair {
+  using Reads = typename Shape::Reads;
+  static constexpr int weighed = weighed_reads(Reads());
+
   const FlexPlace& place;
+  const FlexBackwardArguments& arguments;
   std::uint32_t full;  // barriers of the two buffers
   int j;
+  /// P times the factor of each read that needs the scores as they were.
+  mutable float weights[weighed > 0 ? weighed : 1][2][4][4];
 
   __device__ __forceinline__ int key_of(int visit) const {
     return reinterpret_cast<const int*>(flex_words<Shape>() + Shape::query_visits_at)[visit];
@@ -370,6 +401,46 @@ struct FlexQueryPair {
       const int i = static_cast<int>(threadIdx.x), key = key_of(visit) + i;
       if (i < Shape::bc && key < place.arguments.seq_kv) set_columns<Shape>(place, key, ring(visit) + i, is_masked<Shape>(visit));
       barrier_arrive(full + (visit & 1) * 8);
+    }
+  }
+
+  __device__ __forceinline__ float* gathered() const { return reinterpret_cast<float*>(flex_words<Shape>() + Shape::gathered_at); }
+  /// Gathers what a warp's tile gives to tables. `dp`: dP - D.
+  __device__ __forceinline__ void take(const float (&dp)[2][4][4], const float (&p)[2][4][4], int part, int query_at, int key_at,
+                                       int lane) const {
+    if constexpr (Shape::has_reads) {
+      const int first_query = kept<Shape>(3), first_key = key_of(j);
+      for_each_read<Shape>(Reads(), gathered(), [&](auto read, float* words) {
+        using Read = decltype(read);
+        float g[2][4][4];
+#pragma unroll
+        for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+          for (int t = 0; t < 4; ++t)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              if constexpr (Read::weighed) {
+                g[mt][t][i] = dp[mt][t][i] * weights[Read::weight][mt][t][i];
+              } else {
+                g[mt][t][i] = dp[mt][t][i] * p[mt][t][i];
+                if constexpr (Read::has_factor) {
+                  const int query = first_query + query_at + mt * 16 + i / 2 * 8 + lane / 4;
+                  const int key = first_key + key_at + t * 8 + 2 * (lane & 3) + i % 2;
+                  g[mt][t][i] = g[mt][t][i] == 0.f ? 0.f : g[mt][t][i] * Read::factor(place, 0.f, query, key);
+                }
+              }
+            }
+        gather<Shape>(read, g, place, arguments, words, j & 1, part, first_query, first_key, query_at, key_at, lane);
+      });
+    }
+  }
+  /// Leaves in memory what all warps gathered of the pair of tiles. All threads call it.
+  __device__ __forceinline__ void leave_sums() const {
+    if constexpr (Shape::has_pair_sums) {
+      __syncthreads();  // the buffer is used again two pairs later, behind another barrier
+      for_each_read<Shape>(Reads(), gathered(), [&](auto read, float* words) {
+        leave_pair_sums<Shape>(read, place, arguments, words, j & 1, kept<Shape>(3), key_of(j));
+      });
     }
   }
 
@@ -428,12 +499,28 @@ struct FlexQueryPair {
           float* const four[4] = {&s[mt][t][half * 2], &s[mt][t][half * 2 + 1], &s[mt][t + 1][half * 2],
                                   &s[mt][t + 1][half * 2 + 1]};
           float p[4];
+          const auto weight = [&](auto read, int i) -> float& {
+            return weights[decltype(read)::weight][mt][t + i / 2][half * 2 + i % 2];
+          };
+          const auto each_weighed = [&](const auto& visit) {
+            for_each_read<Shape>(Reads(), nullptr, [&](auto read, float*) {
+              if constexpr (decltype(read)::weighed) visit(read);
+            });
+          };
+          const auto before = [&](int i, float raw) {
+            each_weighed([&](auto read) {
+              weight(read, i) = decltype(read)::factor(place, raw * scale, query, lane_key + t * 8 + i / 2 * 8 + i % 2);
+            });
+          };
+          const auto after = [&](int i, float own) {
+            each_weighed([&](auto read) { weight(read, i) = own == 0.f ? 0.f : own * weight(read, i); });
+          };
           weigh_four<Shape, all_visible>(
               place, four, p, masked, exists, stats[lane_query + at], scale,
               Score::row(place, query, lane_key, rows + at, Shape::br),
               Mask::row(place, query, lane_key, rows + Score::rows * Shape::br + at, Shape::br),
               Slope::row(place, query, lane_key, rows + (Score::rows + Mask::rows) * Shape::br + at, Shape::br), score_columns,
-              mask_columns, slope_columns);
+              mask_columns, slope_columns, ReadsOfFour<decltype(before), decltype(after)>{before, after});
         }
     }
   }
@@ -472,11 +559,22 @@ class FlexQueryBlock : public QueryBlock<typename Shape::Queries> {
           set_row<Shape>(place, own.first_row + thread, words + Shape::kept_at + thread, listed.partial_tiles > 0);
       this->start_rows(key_plane(arguments_.gradients), own.row, own.rows);
       keep<Shape>(listed.tiles, listed.partial_tiles, own.first_row);
-      FlexQueryPair<Shape> pair{place, this->full(0), 0};
+      FlexQueryPair<Shape> pair{place, arguments_, this->full(0), 0, {}};
+      if constexpr (Shape::has_block_sums)
+        for (int i = thread; i < Shape::query_visits_at - Shape::gathered_at; i += Shape::threads) pair.gathered()[i] = 0.f;
       this->start_copy(0, pair.key_of(0));
       pair.set_columns_of(0);
       __syncthreads();
-      for (; pair.j < kept<Shape>(1); ++pair.j) this->iterate(pair.j, pair.j + 1 < kept<Shape>(1), pair);
+      for (; pair.j < kept<Shape>(1); ++pair.j) {
+        this->iterate(pair.j, pair.j + 1 < kept<Shape>(1), pair);
+        pair.leave_sums();
+      }
+      if constexpr (Shape::has_block_sums) {
+        __syncthreads();
+        for_each_read<Shape>(typename Shape::Reads(), pair.gathered(), [&](auto read, float* sums) {
+          leave_block_sums<Shape>(read, place, arguments_, sums, kept<Shape>(3));
+        });
+      }
     }
     const Tile again = tile();
     this->store(again.row, again.rows);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's FlexAttention makes of our presets and of random expressions: tests/sim/masks/pytorch_flex.txt; with
---gradients its gradients: tests/sim/masks/pytorch_flex_gradients.txt.
+--gradients its gradients: tests/sim/masks/pytorch_flex_gradients.txt; with --tables those of captured tables:
+tests/sim/masks/pytorch_table_gradients.txt.
 
-Usage: pytorch_masks.py OUT.txt [--gradients]        needs PyTorch; a GPU is used where there is one
+Usage: pytorch_masks.py OUT.txt [--gradients | --tables]        needs PyTorch; a GPU is used where there is one
 The masks are written here a second time, as functions of tensors, from the papers and attention-gym: they do not come from the
 text in sim/masks/presets.cpp, which the test parses. A line of the file is one of
   mask NAME N NK B H        then a line for each b, h, query tile of 128: b h row | partial key tiles | full key tiles
   values KIND TEXT          then a line for each row kept: h q L | O (16 numbers); float32, N = NK = 160, H 4, HKV 2, d 16
   gradients KIND TEXT       then lines of some rows: dQ h q | 16 numbers; dK and dV with a head of keys and a key. dO is the fourth input
+  tables NAME SHAPE | MASK | TEXT     then lines: element | the gradient of the table's element, counted as one row. MASK may be empty
 Tables and inputs follow formulas that tests/sim/masks/pytorch_fixture_test.cpp repeats.
 """
 import datetime
@@ -209,6 +211,39 @@ def write_gradients(out, kind, text, score, mask, heads=(0, 3)):
                 out.write(f"{name} {h} {row} | " + " ".join(f"{x:.6g}" for x in gradient[0, h, row].tolist()) + "\n")
 
 
+def write_tables(out):
+    def values(*shape):
+        size = math.prod(shape)
+        numbers = torch.tensor([((i * 37) % 64 - 32) / 64 for i in range(size)], device=DEVICE)
+        return numbers.view(shape).requires_grad_(True)
+    none, causal = ("", None), ("q >= kv", lambda b, h, q, kv: q >= kv)
+    cases = [
+        ("slope", (HEADS,), "score + slope[h] * (kv - q)", lambda t: lambda s, b, h, q, kv: s + t[h] * (kv - q)),
+        ("slope", (HEADS,), "score * slope[h]", lambda t: lambda s, b, h, q, kv: s * t[h]),
+        ("relative", (2 * N - 1,), "score + relative[q - kv + NK - 1]", lambda t: lambda s, b, h, q, kv: s + t[q - kv + N - 1]),
+        ("far", (HEADS, 2 * N - 1), "score + far[h, q - kv + NK - 1]", lambda t: lambda s, b, h, q, kv: s + t[h, q - kv + N - 1]),
+        ("column", (HEADS, N), "score + column[h, kv]", lambda t: lambda s, b, h, q, kv: s + t[h, kv]),
+        ("row", (N,), "score * row[q]", lambda t: lambda s, b, h, q, kv: s * t[q]),
+        ("pair", (HEADS, N, N), "score + pair[h, q, kv]", lambda t: lambda s, b, h, q, kv: s + t[h, q, kv]),
+        ("small", (17,), "score + small[clamp(q - kv, -8, 8) + 8]",
+         lambda t: lambda s, b, h, q, kv: s + t[torch.clamp(q - kv, -8, 8) + 8]),
+        ("relative", (2 * N - 1,), "2 * tanh((score + relative[q - kv + NK - 1]) / 2)",
+         lambda t: lambda s, b, h, q, kv: 2 * torch.tanh((s + t[q - kv + N - 1]) / 2)),
+    ]
+    for name, shape, text, score_of in cases:
+        for mask_text, mask in (none, causal):
+            torch._dynamo.reset()
+            q, k, v, d_o = inputs()
+            t = values(*shape)
+            blocks = create_block_mask(mask, None, HEADS, N, N, device=DEVICE) if mask else None
+            o = flex_attention(q, k, v, score_mod=score_of(t), block_mask=blocks, enable_gqa=True)
+            gradient = torch.autograd.grad(o, t, d_o)[0].flatten().tolist()
+            out.write(f"tables {name} {' '.join(map(str, shape))} | {mask_text} | {text}\n")
+            step = max(1, len(gradient) // 60)
+            for element in range(0, len(gradient), step):
+                out.write(f"{element} | {gradient[element]:.7g}\n")
+
+
 def write_presets(out, write):
     bias = torch.tensor([((i * 37) % 64 - 32) / 16 for i in range(2 * N - 1)], device=DEVICE)
 
@@ -285,15 +320,16 @@ def write_random(out, write, count):
 
 
 def main():
-    gradients = "--gradients" in sys.argv
-    if gradients:
-        sys.argv.remove("--gradients")
+    gradients, tables = "--gradients" in sys.argv, "--tables" in sys.argv
+    sys.argv = [word for word in sys.argv if word not in ("--gradients", "--tables")]
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     torch.backends.cuda.matmul.allow_tf32 = False
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
     with open(sys.argv[1], "w") as out:
         out.write(f"# PyTorch {torch.__version__} on {device}, {datetime.date.today()}: kernels/lab/pytorch_masks.py\n")
+        if tables:
+            return write_tables(out)
         if gradients:
             write_presets(out, write_gradients)
             return write_random(out, write_gradients, 40)

@@ -40,6 +40,8 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
   const TileShape tile = kernel.tile(problem);
   DeviceProblem on_device;
   on_device.kernel_ = &kernel;
+  on_device.outputs_ = outputs_of(kernel, problem);
+  on_device.scratch_ = scratch_of(kernel, problem);
   if (kernel.sum_copies != nullptr) {
     const Result<DeviceInfo> device = find_device();
     if (!device) return device.error();
@@ -49,9 +51,10 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     return tensor_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
   };
   std::int64_t total = 0;
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
+  const std::span<const Tensor> outputs = on_device.outputs_, scratch = on_device.scratch_;
+  for (const std::span<const Tensor> list : {kernel.inputs, outputs, scratch})
     for (Tensor tensor : list) total += bytes_of(tensor);
-  for (const std::span<const Tensor> list : {kernel.inputs, kernel.outputs, kernel.scratch})
+  for (const std::span<const Tensor> list : {kernel.inputs, outputs, scratch})
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(bytes_of(tensor));
       if (!memory)
@@ -145,6 +148,10 @@ DeviceTensors DeviceProblem::tensors() const {
   t.dq_acc_copies = sum_copies_;
   t.dp = address(tensors::d_p);
   t.ds = address(tensors::d_s);
+  for (const Tensor tensor : outputs_)
+    if (tensor->table >= 0) t.d_tables[static_cast<std::size_t>(tensor->table)] = floats(tensor);
+  for (const Tensor tensor : scratch_)
+    if (tensor->read >= 0) t.table_parts[static_cast<std::size_t>(tensor->read)] = floats(tensor);
   return t;
 }
 
@@ -154,7 +161,7 @@ Status DeviceProblem::write_plane(Tensor tensor, std::int64_t plane, const std::
 }
 
 Status DeviceProblem::poison() {
-  for (const std::span<const Tensor> list : {kernel_->outputs, kernel_->scratch})
+  for (const std::span<const Tensor> list : {std::span<const Tensor>(outputs_), std::span<const Tensor>(scratch_)})
     for (Tensor tensor : list)
       if (Status filled = memory_[place(tensor)].fill(0xff); !filled) return filled;
   return Done{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "kernels/kernel_table.h"
 #include "kernels/measure/reference.h"
@@ -31,6 +32,7 @@ class DeviceProblem {
   /// again.
   Status run_forward(const AttentionProblem& problem);
   const KernelInfo* kernel_ = nullptr;
+  std::vector<Tensor> outputs_, scratch_;
   int sum_copies_ = 1;  // of dQ_acc
   std::array<DeviceMemory, most_tensors> memory_;
 };

@@ -102,7 +102,15 @@ HostReference reference(const AttentionProblem& problem, const HostInputs& input
     append(out.row_dot, gradients.row_dot);
     add(out.d_k, index(kv_plane * keys * d), gradients.d_k);
     add(out.d_v, index(kv_plane * keys * d), gradients.d_v);
+    out.d_tables.resize(gradients.d_tables.size());
+    out.table_terms.resize(gradients.d_tables.size());
+    for (std::size_t n = 0; n < gradients.d_tables.size(); ++n) {
+      out.d_tables[n].resize(gradients.d_tables[n].size());
+      add(out.d_tables[n], 0, gradients.d_tables[n]);
+      out.table_terms[n] += gradients.table_terms[n];
+    }
   }
+  for (double& terms : out.table_terms) terms = std::sqrt(terms);
   if (problem.pass == Pass::backward) measure_terms(problem, out);
   return out;
 }

@@ -25,6 +25,8 @@ struct HostReference {
   /// to its terms. 1 for dS = 0.
   double cancellation = 1;
   double row_dot_terms = 0;  // ‖P∘dP‖, the size of the terms that D sums
+  std::vector<std::vector<double>> d_tables;  // gradients of captured tables, and the size of the terms that each sums
+  std::vector<double> table_terms;
 };
 /// Computes the reference from Q, K and V or, with scores, from S and V; of a backward problem also the gradients.
 /// Source   arXiv:2205.14135, section 2.2 and appendix B.2

@@ -39,7 +39,7 @@ Result<std::vector<KernelOutput>> run_kernel(const KernelInfo& kernel, const Att
   if (Status launched = launch(kernel, problem, tensors->tensors(), nullptr); !launched) return launched.error();
   if (Status done = wait_for(nullptr); !done) return done.error();
   std::vector<KernelOutput> outputs;
-  for (const Tensor tensor : kernel.outputs) {
+  for (const Tensor tensor : outputs_of(kernel, problem)) {
     Result<std::vector<float>> values =
         read(tensors->memory(tensor), tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
     if (!values) return values.error();

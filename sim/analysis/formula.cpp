@@ -43,6 +43,11 @@ class FormulaWriter {
         return fmt::format("{} = f({}) = {}", entry(o.dst), format_value(element(o.dst)), format_value(result()));
       case OpKind::slope:
         return fmt::format("{} = f′({}) = {}", entry(o.dst), format_value(element(o.src[0])), format_value(result()));
+      case OpKind::factor:
+        return fmt::format("{} = {}", entry(o.dst), format_value(result()));
+      case OpKind::gather:
+      case OpKind::add_parts:
+        return fmt::format("{} = {}", entry(o.dst), format_value(result()));
       case OpKind::row_max:
         return row_max();
       case OpKind::exp:

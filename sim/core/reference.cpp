@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "sim/masks/mask.h"
@@ -55,12 +56,28 @@ ReferenceRow AttentionReference::row_of_scores(std::int64_t query, std::span<con
   return row;
 }
 
+ReferenceRow::Read AttentionReference::read_of(const TableRead& read, const ReferenceRow& row, std::int64_t query,
+                                               std::size_t visible) const {
+  ReferenceRow::Read made{std::vector<std::int64_t>(visible, -1), std::vector<double>(visible, 1.0)};
+  if (read.takes_slope) made.factor.assign(row.slopes.begin(), row.slopes.begin() + static_cast<std::ptrdiff_t>(visible));
+  std::optional<ExpressionEvaluator<double>> factor;
+  if (read.factor) factor.emplace(*read.factor);
+  ExpressionEvaluator<double> index(read.index);
+  for (std::size_t j = 0; j < visible; ++j) {
+    const ExprElement at{plane_ / problem_.heads, plane_ % problem_.heads, query, static_cast<std::int64_t>(j)};
+    made.element[j] = index(at).integer;
+    if (factor) made.factor[j] = (*factor)(at, row.scores[j]).real;
+  }
+  return made;
+}
+
 void AttentionReference::finish(ReferenceRow& row, std::int64_t query, std::size_t visible, const std::vector<bool>* seen) const {
   if (problem_.score_change) {
     if (problem_.score_change->slope() != nullptr) {
       row.slopes = row.scores;
       problem_.score_change->apply_slope(plane_, query, 0, std::span(row.slopes).first(visible));
     }
+    for (const TableRead* read : problem_.score_change->table_reads()) row.reads.push_back(read_of(*read, row, query, visible));
     problem_.score_change->apply(plane_, query, 0, std::span(row.scores).first(visible));
   }
   std::fill(row.scores.begin() + static_cast<std::ptrdiff_t>(visible), row.scores.end(), -HUGE_VAL);

@@ -9,11 +9,19 @@
 
 namespace tilescope {
 
+class TableRead;  // sim/masks/table_gradient.h
+
 /// One query row in float64.
 struct ReferenceRow {
   std::vector<double> scores;  // -inf where the mask hides the key
   std::vector<double> probabilities;
   std::vector<double> slopes;   // the derivative of the score change at each score; empty where it is 1
+  /// For each read of a table with a gradient: the element of the table at each key, -1 for none, and the derivative by it.
+  struct Read {
+    std::vector<std::int64_t> element;
+    std::vector<double> factor;
+  };
+  std::vector<Read> reads;
   std::vector<double> output;   // empty without V
   double maximum = 0, sum = 0;  // row maximum, and the row sum of e^(score - maximum)
   double log_sum_exp = 0;       // -inf if no key is visible
@@ -40,6 +48,8 @@ class AttentionReference {
 
  private:
   std::size_t visible(std::int64_t query, std::int64_t keys) const;
+  /// `row` has the scores before their change.
+  ReferenceRow::Read read_of(const TableRead& read, const ReferenceRow& row, std::int64_t query, std::size_t visible) const;
   void finish(ReferenceRow& row, std::int64_t query, std::size_t visible, const std::vector<bool>* seen) const;
 
   AttentionProblem problem_;

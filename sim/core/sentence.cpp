@@ -58,6 +58,8 @@ std::string_view to_string(Setting setting) {
       return "page_size";
     case Setting::page_order:
       return "page_order";
+    case Setting::table_gradient:
+      return "table_gradient";
   }
   return "";
 }

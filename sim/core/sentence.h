@@ -38,7 +38,8 @@ enum class Setting : std::uint8_t {
   table,
   mask_block,
   page_size,
-  page_order
+  page_order,
+  table_gradient
 };
 
 /// Returns the name of a setting in JSON and in Sentence::text(), such as "block_q".

@@ -30,11 +30,12 @@ enum class Meaning : std::uint8_t {
 inline constexpr int meaning_count = 12;
 
 /// What the rows or columns of a tensor count. It decides their number and how a tile cuts them.
-/// *_block: a block of the mask's block lists; key_page: a page of K and V.
-enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block, key_page };
+/// *_block: a block of the mask's block lists; key_page: a page of K and V. table_row, table_col: of a captured table, whose last
+/// axis has the columns.
+enum class Axis : std::uint8_t { one, query, key, head, query_block, key_block, key_page, table_row, table_col };
 /// The planes of a tensor: B x H for queries, B x Hkv for keys. A mask has one plane for all heads, or batch and heads if it
-/// depends on them. A page table has one for each sequence.
-enum class Planes : std::uint8_t { query, key, mask, sequence };
+/// depends on them. A page table has one for each sequence, a captured table one in all.
+enum class Planes : std::uint8_t { query, key, mask, sequence, all };
 
 /// A program's declaration of a tensor. Programs with the same tensor share the declaration.
 struct TensorSpec {
@@ -45,10 +46,12 @@ struct TensorSpec {
   Axis rows = Axis::query, cols = Axis::head;
   std::optional<DataType> type;  // if absent, the problem's type
   bool gradient = false;
+  std::int8_t table = -1;  // of table_row and table_col: the place among the tables with a gradient
+  std::int8_t read = -1;   // of the parts of such a gradient, which are kept apart: the place among the reads of tables
 };
 
 /// The most tensors that a program can declare.
-inline constexpr int most_tensors = 28;
+inline constexpr int most_tensors = 40;
 
 /// A handle to the declaration of a tensor, which must outlive it. Empty by default.
 class Tensor {

@@ -82,6 +82,12 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
       return add_each(elements, needs.score_cost);
     case OpKind::slope:
       return add_each(elements, needs.slope_cost);
+    case OpKind::factor:
+      return add(counts, elements * op.inner);
+    case OpKind::add_parts:
+      return add(counts, static_cast<double>(op.flops) / lanes);
+    case OpKind::gather:
+      return add(counts, static_cast<double>(op.tile.rows) * op.tile.cols / lanes * op.inner);
     case OpKind::row_max:
       return add(counts, summed + 6 * groups, summed + 3 * groups);  // two shuffles with maxima, the old maximum, the scale
     case OpKind::exp:
@@ -121,6 +127,11 @@ bool has_head_rows(Slot slot, Axis rows) {
   return slot != Slot::none && slot.tensor()->rows == rows && slot.tensor()->cols == Axis::head;
 }
 
+/// Returns whether a tile holds elements of a captured table.
+bool has_table(Slot slot) {
+  return slot != Slot::none && slot.tensor()->rows == Axis::table_row;
+}
+
 }  // namespace
 
 bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
@@ -135,6 +146,7 @@ double boxes_of(const Operation& op) {
 
 Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
   if (block.whole_rows == 0 || op.rows < 1) return op;
+  if (op.kind == OpKind::gather || has_table(op.dst) || (writes_memory(op.kind) && has_table(op.src[0]))) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
   Operation whole = op;
   if (op.kind == OpKind::load) {

@@ -117,6 +117,7 @@ struct BlockOrigin {
   std::int32_t first = 0;
   std::int32_t mask_plane = 0;  // plane of the mask's block lists
   std::int32_t sequence = 0;
+  std::int32_t only = 0;  // plane of a tensor with one plane
 
   /// Returns the member that has the plane of such tensors.
   static constexpr std::int32_t BlockOrigin::*plane_member(Planes planes) {
@@ -127,6 +128,8 @@ struct BlockOrigin {
         return &BlockOrigin::mask_plane;
       case Planes::sequence:
         return &BlockOrigin::sequence;
+      case Planes::all:
+        return &BlockOrigin::only;
       case Planes::query:
         break;
     }

@@ -9,17 +9,23 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int32_t zero = -1;  // of a node that does not change with the score
+constexpr std::int32_t zero = -1;  // of a node that does not change with what is varied
 
 class Derivative {
  public:
-  explicit Derivative(const Expression& expression) : out_(expression), of_(expression.nodes.size(), zero) {}
+  /// `varied`: the nodes by which the derivative is taken.
+  Derivative(const Expression& expression, const std::vector<bool>& varied)
+      : out_(expression), of_(expression.nodes.size(), zero), changes_(varied), varied_(varied) {
+    for (std::size_t n = 0; n < changes_.size(); ++n)
+      for (std::size_t a = 0; a < out_.nodes[n].operands; ++a)
+        changes_[n] = changes_[n] || changes_[static_cast<std::size_t>(out_.nodes[n].args[a])];
+  }
 
   Expression made() {
     const std::size_t count = of_.size();
     for (std::size_t n = 0; n < count; ++n) {
       const ExprNode node = out_.nodes[n];
-      if ((node.dependence & depends_on_score) != 0) of_[n] = rule(node, static_cast<std::int32_t>(n));
+      if (changes_[n]) of_[n] = rule(node, static_cast<std::int32_t>(n));
     }
     const std::int32_t root = of_.back() == zero ? constant(0) : of_.back();
     // The root stands last.
@@ -77,7 +83,7 @@ class Derivative {
   /// The derivative of node `self`, whose operands' derivatives are known.
   std::int32_t rule(const ExprNode& node, std::int32_t self) {
     if (node.type != ValueType::real) return zero;
-    if (node.op == ExprOp::name) return constant(1);
+    if (varied_[static_cast<std::size_t>(self)]) return constant(1);
     const std::int32_t a = node.args[0], b = node.args[1];
     const std::int32_t da = of_[static_cast<std::size_t>(a)], db = node.operands > 1 ? of_[static_cast<std::size_t>(b)] : zero;
     switch (node.op) {
@@ -131,12 +137,22 @@ class Derivative {
 
   Expression out_;
   std::vector<std::int32_t> of_;
+  std::vector<bool> changes_, varied_;
 };
 
 }  // namespace
 
 Expression derivative_by_score(const Expression& expression) {
-  return Derivative(expression).made();
+  std::vector<bool> score(expression.nodes.size());
+  for (std::size_t n = 0; n < score.size(); ++n)
+    score[n] = expression.nodes[n].op == ExprOp::name && expression.nodes[n].name == ExprName::score;
+  return Derivative(expression, score).made();
+}
+
+Expression derivative_by_read(const Expression& expression, std::int32_t read) {
+  std::vector<bool> varied(expression.nodes.size());
+  varied[static_cast<std::size_t>(read)] = true;
+  return Derivative(expression, varied).made();
 }
 
 }  // namespace tilescope

@@ -195,6 +195,11 @@ IntervalAnalysis::Verdict IntervalAnalysis::operator()(TileRange queries, TileRa
   return {root.high != 0, root.low == 0, root.can_fault != 0};
 }
 
+IntervalAnalysis::IntegerRange IntervalAnalysis::integer() const {
+  const Interval& root = intervals_.back();
+  return {root.low, root.high, root.per_query, root.per_key, root.constant, root.affine != 0};
+}
+
 IntervalAnalysis::Interval IntervalAnalysis::affine(std::int64_t per_query, std::int64_t per_key, std::int64_t constant) const {
   Interval made;
   const auto small = [](std::int64_t value, std::int64_t limit) { return value >= -limit && value <= limit; };

@@ -51,6 +51,14 @@ class IntervalAnalysis {
   /// What a condition is over a block. Of a score expression only `can_fault` means something.
   Verdict operator()(TileRange queries, TileRange keys);
 
+  /// What an int is over the last block: between two values, and linear in q and kv where `linear`.
+  struct IntegerRange {
+    std::int64_t low = 0, high = 0;
+    std::int64_t per_query = 0, per_key = 0, constant = 0;
+    bool linear = false;
+  };
+  IntegerRange integer() const;
+
  private:
   struct Interval {
     std::int64_t low = 0, high = 0;                         // ints; conditions as 0 and 1

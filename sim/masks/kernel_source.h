@@ -1,5 +1,5 @@
 // KernelSource: a mask and a score change as the structs that the flex kernels call, FlexMask and FlexScore; for a backward pass
-// also FlexSlope, the derivative of the score change by the score.
+// also FlexSlope, the derivative of the score change by the score, and FlexReads, the reads of tables with a gradient.
 //
 //   A part of an expression is computed where it changes, and no oftener:
 //
@@ -16,10 +16,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/masks/expression.h"
+#include "sim/masks/table_gradient.h"
 
 namespace tilescope {
 
@@ -42,6 +44,7 @@ struct KernelSourceLine {
 
 struct KernelSource {
   std::vector<KernelSourceLine> mask, score, slope;  // the structs, line by line; slope: of a backward pass
+  std::vector<KernelSourceLine> table_reads;         // empty where no table has a gradient
   std::vector<std::uint32_t> scalars;                // FlexArguments::scalars
   TableList tables;                                  // FlexArguments::tables
   std::vector<KernelTableRead> reads;                // in the order of their loads
@@ -57,7 +60,8 @@ struct KernelSource {
 KernelSource kernel_source(const Expression* mask, const Expression* score);
 
 /// Does the same for a backward pass. `slope`: the derivative of the score change by the score; null where it is 1.
-KernelSource backward_kernel_source(const Expression* mask, const Expression* score, const Expression* slope);
+KernelSource backward_kernel_source(const Expression* mask, const Expression* score, const Expression* slope,
+                                    std::span<const TableGradient> gradients = {});
 
 /// Division by a positive constant as a multiplication: floor(a / d) = ((a ^ s) * magic >> shift) ^ s with s = a >> 31.
 struct DivisionMagic {

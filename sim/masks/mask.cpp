@@ -119,6 +119,8 @@ std::int64_t plane_of(const AttentionProblem& problem, Planes planes, std::int64
       return mask_plane_of(problem, plane);
     case Planes::sequence:
       return plane / problem.heads;
+    case Planes::all:
+      return 0;
   }
   return plane;
 }

@@ -81,7 +81,7 @@ Error error_of(const MaskFault& fault) {
 }
 
 bool MaskChoice::operator==(const MaskChoice& other) const {
-  return masks == other.masks && presets == other.presets && score == other.score &&
+  return masks == other.masks && presets == other.presets && score == other.score && table_gradients == other.table_gradients &&
          std::equal(tables.begin(), tables.end(), other.tables.begin(), other.tables.end(),
                     [](const auto& a, const auto& b) { return a == b || *a == *b; });
 }
@@ -92,7 +92,7 @@ std::optional<MaskFault> find_mask_fault(const MaskChoice& choice, const Attenti
 }
 
 Status settle_masks(const MaskChoice& choice, AttentionProblem& problem, const MaskScope& scope) {
-  if (choice.empty()) return Done{};
+  if (choice.empty() && choice.table_gradients.empty()) return Done{};
   if (const Status good = check(problem); !good) return good;
   Parsed parsed;
   if (const auto fault = parse(choice, problem, parsed)) return error_of(*fault);
@@ -108,8 +108,21 @@ Status settle_masks(const MaskChoice& choice, AttentionProblem& problem, const M
     if (!mask) return error_of({one ? first.where : Setting::mask, 0, shown, mask.error()});
     problem.mask = std::move(*mask);
   }
+  std::vector<TableGradientChoice> wanted;
+  for (const std::string& text : choice.table_gradients) {
+    auto one = parse_table_gradient(text);
+    if (!one) return one.error();
+    wanted.push_back(std::move(*one));
+  }
+  if (!wanted.empty() && !parsed.score)
+    return refuse("{} is for tables that {} or a {} reads: give one of them", Setting::table_gradient, Setting::score,
+                  Setting::preset);
+  if (!wanted.empty() && problem.pass == Pass::forward && !scope.plane)
+    return refuse("{} is made by the backward pass: {} is {}", Setting::table_gradient, Setting::pass, to_string(problem.pass));
   if (parsed.score && !scope.plane) {
-    auto change = ScoreChange::make(std::move(*parsed.score), mask_of(problem).get());
+    auto gradients = table_gradients(*parsed.score, wanted);
+    if (!gradients) return gradients.error();
+    auto change = ScoreChange::make(std::move(*parsed.score), mask_of(problem).get(), std::move(*gradients));
     if (!change) return error_of(fault_of(parsed.sources.scores.front(), change.error()));
     problem.score_change = std::move(*change);
   }

@@ -126,14 +126,18 @@ void apply_to(const Expression& expression, std::int64_t plane, std::int64_t que
 
 }  // namespace
 
-ScoreChange::ScoreChange(Expression expression) : expression_(std::move(expression)) {
+ScoreChange::ScoreChange(Expression expression, std::vector<TableGradient> gradients)
+    : expression_(std::move(expression)), gradients_(std::move(gradients)) {
+  for (const TableGradient& gradient : gradients_)
+    for (const TableRead& read : gradient.reads) reads_.push_back(&read);
   Expression slope = derivative_by_score(expression_);
   const bool is_one = slope.dependence() == 0 && ExpressionEvaluator<double>(slope)({}).real == 1;
   if (!is_one) slope_ = std::move(slope);
 }
 
-Result<std::shared_ptr<const ScoreChange>> ScoreChange::make(Expression expression, const Mask* mask) {
-  const std::shared_ptr<ScoreChange> change(new ScoreChange(std::move(expression)));
+Result<std::shared_ptr<const ScoreChange>> ScoreChange::make(Expression expression, const Mask* mask,
+                                                             std::vector<TableGradient> gradients) {
+  const std::shared_ptr<ScoreChange> change(new ScoreChange(std::move(expression), std::move(gradients)));
   FaultSearch search(change->expression_, mask);
   const ExprSizes& sizes = change->expression_.sizes;
   const bool one_batch = (change->expression_.dependence() & depends_on_b) == 0 && (mask == nullptr || !mask->planes().by_batch);
@@ -155,6 +159,10 @@ ScoreCost ScoreChange::cost() const {
 
 ScoreCost ScoreChange::slope_cost() const {
   return slope_ ? work_of_nodes(*slope_, nodes_beyond(*slope_, expression_)) : ScoreCost();
+}
+
+ScoreCost ScoreChange::factor_cost(const TableRead& read) const {
+  return read.factor ? work_of_nodes(*read.factor, nodes_beyond(*read.factor, expression_)) : ScoreCost();
 }
 
 void ScoreChange::apply(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<float> scores) const {

@@ -10,6 +10,7 @@
 #include "sim/masks/evaluate.h"
 #include "sim/masks/expression.h"
 #include "sim/masks/mask.h"
+#include "sim/masks/table_gradient.h"
 
 namespace tilescope {
 
@@ -21,9 +22,10 @@ struct ScoreCost {
 
 class ScoreChange {
  public:
-  /// Checks the indices of every element that `mask` shows; null: every element.
+  /// Checks the indices of every element that `mask` shows; null: every element. `gradients`: of tables, for a backward pass.
   /// Errors  an index outside a table or a division by zero, with its element
-  static Result<std::shared_ptr<const ScoreChange>> make(Expression expression, const Mask* mask);
+  static Result<std::shared_ptr<const ScoreChange>> make(Expression expression, const Mask* mask,
+                                                         std::vector<TableGradient> gradients = {});
 
   const Expression& expression() const { return expression_; }
   ScoreCost cost() const;
@@ -31,6 +33,11 @@ class ScoreChange {
   const Expression* slope() const { return slope_ ? &*slope_ : nullptr; }
   /// Returns the further work of the derivative, whose common parts with the change itself are computed once.
   ScoreCost slope_cost() const;
+  std::span<const TableGradient> table_gradients() const { return gradients_; }
+  /// Returns the reads of all of these tables, one table after the other.
+  std::span<const TableRead* const> table_reads() const { return reads_; }
+  /// Returns the further work of a read's factor.
+  ScoreCost factor_cost(const TableRead& read) const;
   /// Errors  a change that was made for other sizes: both sizes
   Status fits(const AttentionProblem& problem) const;
 
@@ -43,10 +50,14 @@ class ScoreChange {
   void apply_slope(std::int64_t plane, std::int64_t query, std::int64_t first_key, std::span<double> scores) const;
 
  private:
-  explicit ScoreChange(Expression expression);
+  ScoreChange(Expression expression, std::vector<TableGradient> gradients);
+  ScoreChange(const ScoreChange&) = delete;
+  ScoreChange& operator=(const ScoreChange&) = delete;
 
   Expression expression_;
   std::optional<Expression> slope_;
+  std::vector<TableGradient> gradients_;
+  std::vector<const TableRead*> reads_;
 };
 
 }  // namespace tilescope

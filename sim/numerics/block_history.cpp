@@ -53,7 +53,7 @@ class Reporter {
 /// What a score expression makes of an element is the user's, and is said as it stands.
 Error fault_of(const BlockOperations& block, std::size_t index, const Sentence& what) {
   const OpKind kind = block.operations[index].kind;
-  if (kind == OpKind::modify || kind == OpKind::slope) return {what};
+  if (kind == OpKind::modify || kind == OpKind::slope || kind == OpKind::factor) return {what};
   return refuse("launch {} block {} operation {} ({}): {}", block.launch, block.block, index,
                 to_string(block.operations[index].kind), what);
 }

@@ -57,7 +57,7 @@ BlockMachine::BlockMachine(const TileProgram& program, const InputSource& inputs
       pages_(page_table_of(program.problem())),
       forward_(program.problem(), inputs),
       arithmetic_(program.problem()) {
-  for (Tensor tensor : program.inputs()) inputs_mask_ |= 1U << tensor.index();
+  for (Tensor tensor : program.inputs()) inputs_mask_ |= std::uint64_t{1} << tensor.index();
 }
 
 MatrixPtr BlockMachine::input(const TileRef& tile) {

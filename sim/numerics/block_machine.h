@@ -69,7 +69,7 @@ class BlockMachine {
  private:
   AttentionProblem problem_;
   TileShape tile_;
-  std::uint32_t inputs_mask_ = 0;
+  std::uint64_t inputs_mask_ = 0;
   InputSource inputs_;
   std::shared_ptr<const TableValues> tables_;  // null if the program has none
   std::shared_ptr<const PageTable> pages_;     // null if K and V have none

@@ -59,6 +59,7 @@ std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axi
     std::int64_t from = need.plane, to = need.plane_end;
     if (axis == Axis::query && tensor->planes == Planes::key) from *= group, to *= group;
     if (axis == Axis::key && tensor->planes == Planes::query) from = from / group, to = (to - 1) / group + 1;
+    if (tensor->planes == Planes::all) from = 0, to = axis == Axis::key ? p.batch * p.kv_heads : p.query_planes();
     plane = std::min(plane, from);
     plane_end = std::max(plane_end, to);
     const bool by_rows = tensor->rows == axis, by_cols = tensor->cols == axis;

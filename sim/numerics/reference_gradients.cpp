@@ -20,11 +20,12 @@ ReferenceGradients reference_gradients(const AttentionProblem& p, const InputSou
 }
 
 Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
-  const bool by_key = tensor->planes == Planes::key;
+  const bool by_key = tensor->planes == Planes::key, by_all = tensor->planes == Planes::all;
   const std::int64_t group = p.heads / p.kv_heads;
-  // dK and dV are sums over all query heads that read the key head.
+  // dK and dV are sums over all query heads that read the key head, a table's gradient over all heads.
   const std::int64_t first = by_key ? plane / p.kv_heads * p.heads + plane % p.kv_heads * group : plane;
   const auto of = [&](const ReferenceGradients& all) -> const std::vector<double>& {
+    if (by_all) return all.d_tables[static_cast<std::size_t>(tensor->table)];
     if (!tensor->gradient) return all.row_dot;
     switch (tensor->meaning) {
       case Meaning::key:
@@ -40,7 +41,7 @@ Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& in
     }
   };
   std::vector<double> sum;
-  for (std::int64_t head = first; head < first + (by_key ? group : 1); ++head) {
+  for (std::int64_t head = first; head < first + (by_all ? p.query_planes() : by_key ? group : 1); ++head) {
     const ReferenceGradients all = reference_gradients(p, inputs, head);
     const std::vector<double>& part = of(all);
     if (sum.empty()) sum.assign(part.size(), 0);

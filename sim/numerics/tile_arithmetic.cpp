@@ -107,6 +107,9 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::subtract_rows:
     case OpKind::multiply:
     case OpKind::slope:
+    case OpKind::factor:
+    case OpKind::gather:
+    case OpKind::add_parts:
     case OpKind::copy:
     case OpKind::store:
     case OpKind::reduce_add:
@@ -129,6 +132,7 @@ std::size_t needed_operands(OpKind kind) {
 bool updates_destination(const Operation& operation) {
   switch (operation.kind) {
     case OpKind::matmul:
+    case OpKind::gather:
       return operation.accumulate;
     case OpKind::mask:
     case OpKind::modify:
@@ -137,6 +141,7 @@ bool updates_destination(const Operation& operation) {
     case OpKind::add:
     case OpKind::subtract_rows:
     case OpKind::multiply:
+    case OpKind::add_parts:
       return true;
     default:
       return false;
@@ -164,6 +169,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::add:
     case OpKind::multiply:
     case OpKind::slope:
+    case OpKind::factor:
     case OpKind::copy:
       return same_shape_fault(op, op.src[0], *src[0]);
     case OpKind::exp_rows:
@@ -181,6 +187,8 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
+    case OpKind::gather:
+    case OpKind::add_parts:
     case OpKind::barrier:
     case OpKind::wait:
       return {};
@@ -204,6 +212,15 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
       return;
     case OpKind::slope:
       slope(op, *src[0], dst);
+      return;
+    case OpKind::factor:
+      factor(op, *src[0], dst);
+      return;
+    case OpKind::gather:
+      gather(op, *src[0], dst);
+      return;
+    case OpKind::add_parts:
+      for (int i = 0; i < src[0]->cols; ++i) dst.at(0, op.inner + static_cast<int>(op.value) * i) += src[0]->at(0, i);
       return;
     case OpKind::copy:
       dst.values = src[0]->values;
@@ -316,6 +333,47 @@ void TileArithmetic::slope(const Operation& op, const Matrix& of, Matrix& dst) {
         fault_ = fault_at(phrase("derivative of the score expression"), row[c], of.at(r, static_cast<int>(c)), op, r, key);
     }
   }
+}
+
+void TileArithmetic::factor(const Operation& op, const Matrix& of, Matrix& dst) {
+  const TableRead& read = *problem_.score_change->table_reads()[static_cast<std::size_t>(op.read)];
+  if (!read.factor) return std::fill(dst.values.begin(), dst.values.end(), 1.0F);
+  ExpressionEvaluator<float> evaluator(*read.factor);
+  for (int r = 0; r < op.rows; ++r)
+    for (int c = 0; c < op.cols; ++c) {
+      const ExprElement at{op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, op.tile.col + c};
+      const bool visible = mask_->visible(op.tile.plane, at.q, at.kv);
+      dst.at(r, c) = visible ? evaluator(at, of.at(r, c)).real : 0;
+      if (!std::isfinite(dst.at(r, c)) && fault_.empty())
+        fault_ = fault_at(phrase("derivative of the score by a table"), dst.at(r, c), of.at(r, c), op, r, at.kv);
+    }
+}
+
+void TileArithmetic::gather(const Operation& op, const Matrix& of, Matrix& dst) {
+  const TableRead& read = *problem_.score_change->table_reads()[static_cast<std::size_t>(op.read)];
+  const TableBox box = read.box(op.tile.plane, {op.tile.row, op.tile.rows}, {op.tile.col, op.tile.cols});
+  if (!op.accumulate) std::fill(dst.values.begin(), dst.values.end(), 0.0F);
+  if (tensor_of(op.dst)->read >= 0) {  // kept apart, in the order of the tile
+    for (int r = 0; r < of.rows; ++r)
+      for (int c = 0; c < of.cols; ++c) {
+        const int at = read.reach == TableReach::head    ? 0
+                       : read.reach == TableReach::query ? r
+                       : read.reach == TableReach::key   ? c
+                                                         : r - c + of.cols - 1;
+        dst.at(0, at) += of.at(r, c);
+      }
+    return;
+  }
+  ExpressionEvaluator<float> index(read.index);
+  for (int r = 0; r < of.rows; ++r)
+    for (int c = 0; c < of.cols; ++c) {
+      const ExprElement at{op.tile.plane / problem_.heads, op.tile.plane % problem_.heads, op.tile.row + r, op.tile.col + c};
+      const std::int64_t element = index(at).integer;
+      if (element < 0) continue;
+      const std::int64_t row = element / read.table_cols() - box.row, col = element % read.table_cols() - box.col;
+      if (row >= 0 && row < dst.rows && col >= 0 && col < dst.cols)
+        dst.at(static_cast<int>(row), static_cast<int>(col)) += of.at(r, c);
+    }
 }
 
 const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {

@@ -37,6 +37,8 @@ class TileArithmetic {
   void mask(const Operation& operation, Matrix& dst) const;
   void modify(const Operation& operation, Matrix& dst);
   void slope(const Operation& operation, const Matrix& of, Matrix& dst);
+  void factor(const Operation& operation, const Matrix& of, Matrix& dst);
+  void gather(const Operation& operation, const Matrix& of, Matrix& dst);
   Sentence fault_at(const Sentence& what, float value, float score, const Operation& op, int r, std::int64_t key) const;
   /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
   const float* rounded(Slot slot, const Matrix& m);

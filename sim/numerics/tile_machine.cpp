@@ -49,6 +49,11 @@ bool has_key_blocks(const TileProgram& program) {
 /// Returns the blocks of a launch that work on the heads of one plane of `tensor`.
 std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch, Tensor tensor, std::int64_t plane) {
   const AttentionProblem& p = program.problem();
+  if (tensor->planes == Planes::all) {  // every block adds to it
+    std::vector<std::int64_t> all(static_cast<std::size_t>(program.launches()[static_cast<std::size_t>(launch)].blocks()));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    return all;
+  }
   const std::int64_t group = p.heads / p.kv_heads, kv_plane = tensor->planes == Planes::key ? plane : plane / group;
   std::vector<std::int64_t> found;
   const auto add = [&](const Slice& slice) {

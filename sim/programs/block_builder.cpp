@@ -46,6 +46,8 @@ std::int32_t BlockBuilder::plane_of(Planes planes) const {
       return mask_plane_;
     case Planes::sequence:
       return static_cast<std::int32_t>(plane_ / plan_.grid.problem.heads);
+    case Planes::all:
+      return 0;
     case Planes::query:
       break;
   }
@@ -67,6 +69,8 @@ TileRef BlockBuilder::rectangle(Tensor tensor) const {
         return of_row ? std::pair{mask_row_, 1} : std::pair{0, mask_entries_};
       case Axis::key_page:
         return {page_, pages_};
+      case Axis::table_row:
+      case Axis::table_col:  // see table_box()
       case Axis::one:
         break;
     }
@@ -99,6 +103,10 @@ void BlockBuilder::pages(std::int64_t first, std::int64_t count) {
   pages_ = static_cast<std::int32_t>(count);
   for (Slot slot : plan_.tiles)
     if (slot.tensor()->cols == Axis::key_page) put(slot);
+}
+
+void BlockBuilder::table_box(Slot slot, const TableBox& box) {
+  held_[slot.index()] = {tile_of(slot.tensor(), box), box.rows * box.cols};
 }
 
 void BlockBuilder::queries(std::int64_t q_tile, TileRange rows) {
@@ -280,6 +288,31 @@ void BlockBuilder::slope(LineId line, Slot dst, Slot of, std::int64_t operations
   op.flops = elements(dst) * operations;
   op.exps = elements(dst) * exps;
   operands(op, {of}, false);
+}
+
+void BlockBuilder::factor(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, std::int64_t exps) {
+  slope(line, dst, of, operations, exps);
+  Operation& op = out_.operations.back();
+  op.kind = OpKind::factor;
+  op.read = static_cast<std::int8_t>(read);
+}
+
+void BlockBuilder::gather(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, bool accumulate) {
+  Operation& op = next(OpKind::gather, line, dst);
+  op.tile = held_[of.index()].tile;
+  op.inner = static_cast<std::int32_t>(operations);
+  op.flops = elements(of);
+  op.read = static_cast<std::int8_t>(read);
+  op.accumulate = accumulate;
+  operands(op, {of}, accumulate);
+}
+
+void BlockBuilder::add_parts(LineId line, Slot dst, Slot of, std::int64_t first, int step) {
+  Operation& op = next(OpKind::add_parts, line, dst);
+  op.inner = static_cast<std::int32_t>(first);
+  op.value = static_cast<float>(step);
+  op.flops = elements(of);
+  operands(op, {of}, true);
 }
 
 void BlockBuilder::row_max(LineId line, Slot dst, Slot old, Slot of) {

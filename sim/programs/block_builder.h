@@ -76,6 +76,9 @@ class BlockBuilder {
   /// Sets the entries of the sequence's page table to read.
   void pages(std::int64_t first, std::int64_t count);
 
+  /// Sets the elements of a table that a slot holds.
+  void table_box(Slot slot, const TableBox& box);
+
   /// Loads a tile of the slot's tensor. The load waits until its buffer is free and operation `after` is over.
   std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
   /// Loads as TMA does, in boxes of `box_rows` rows. A box that ends past the last row moves zeros for the rest.
@@ -152,6 +155,12 @@ class BlockBuilder {
   void modify(LineId line, Slot dst, std::int64_t operations, std::int64_t exps);
   /// Emits the derivative of the score change at the scores `of`, in the same way.
   void slope(LineId line, Slot dst, Slot of, std::int64_t operations, std::int64_t exps);
+  /// Emits the factor of the n-th read of tables at the scores `of`, in the same way.
+  void factor(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, std::int64_t exps);
+  /// Emits the sums of `of` over the elements that meet at one element of the table, for the n-th read.
+  void gather(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, bool accumulate);
+  /// Emits the addition of a row of parts to a row of a table: from element `first` on, upwards, downwards, or all to it.
+  void add_parts(LineId line, Slot dst, Slot of, std::int64_t first, int step);
   void row_max(LineId line, Slot dst, Slot old, Slot of);  // max(old, rowmax of)
   void exp(LineId line, Slot dst, Slot of, Slot minus);
   void exp_rows(LineId line, Slot dst, Slot of, Slot minus);

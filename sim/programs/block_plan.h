@@ -8,10 +8,17 @@
 #include <vector>
 
 #include "sim/core/page_table.h"
+#include "sim/masks/table_gradient.h"
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
+
+/// Returns elements of a captured table as a tile of `tensor`.
+inline TileRef tile_of(Tensor tensor, const TableBox& box) {
+  const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  return {tensor, 0, number(box.row), number(box.rows), number(box.col), number(box.cols)};
+}
 
 /// The numbers of the two tokens of an on-chip buffer, `full` and `empty`.
 struct BufferToken {

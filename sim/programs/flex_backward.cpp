@@ -5,12 +5,25 @@
 //   l2_to_sm = those of flash2_backward_two_pass over the tiles of the listed blocks, plus lists: by column for every key tile and
 //              query head, by row for every query tile
 //   sm_to_l2 = B·Hkv·2·Nk·d·e [dK, dV] + B·Hq·Nq·(d·e [dQ] + 4 [D])
+//
+// Gradients of captured tables: the blocks that own queries have the scores of one head, so what a table's index has of b and h is
+// the same for the whole block, and what it has of q stays for all key tiles. Such a block gathers the scores that meet at one
+// element and adds their sum to HBM: once a tile pair, or once at its end where the index does not change with kv. Blocks that own
+// keys go through several heads and could keep neither. The first launch writes the zeros.
+//
+//   sm_to_l2 += tables' elements·4 [zeros] + the gathered sums·4, in sectors [added]
+//
+// In order, the sums are stored instead, each in a place of its own, over zeros that the first launch writes; a last launch adds
+// them up, head after head and tile after tile.
+//
+//   sm_to_l2 += places·4 [zeros] + the gathered sums·4 [stored] + tables' elements·4;   l2_to_sm += the gathered sums·4, in sectors
 #include "sim/masks/score_change.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/table_tensors.h"
 
 namespace tilescope {
 
@@ -24,6 +37,8 @@ enum class Line {
   load_d_o_once,
   row_dot,
   store_row_dot,
+  zero_tables,
+  store_zero_tables,
   key_tiles,
   init_keys,
   load_query_counts,
@@ -57,6 +72,7 @@ enum class Line {
   load_k_again,
   scores_again,
   slope_again,
+  factors,
   modify_again,
   mask_again,
   exp_again,
@@ -64,9 +80,20 @@ enum class Line {
   d_p_again,
   subtract_again,
   d_s_again,
+  table_products,
+  gather_tables,
+  add_tables,
+  store_parts,
   chain_again,
   d_q,
+  add_gathered,
+  store_gathered,
   store_queries,
+  tables,
+  zero_sums,
+  load_parts,
+  sum_parts,
+  store_tables,
   count
 };
 constexpr ListingLine listing[] = {
@@ -75,6 +102,8 @@ constexpr ListingLine listing[] = {
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "A mask or a change of scores does not change what D is."},
     {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
+    {1, "dT = 0", Tensor(), "dT = 0", "Only with gradients of tables: each block makes its share of the zeros."},
+    {1, "store dT → HBM", Tensor(), "dT: the table, fp32", "Blocks of queries add to it. In order: zeros for all places of ΔT."},
     {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block."},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "A key tile that no query sees keeps these zeros."},
     {1, "load list lengths", lists::query_partial_count, "q_num_blocks[j], full_q_num_blocks[j]",
@@ -112,6 +141,8 @@ constexpr ListingLine listing[] = {
     {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "A ring of buffers."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "The fifth product."},
     {2, "f′ = df/dS", tensors::d_s, "f′[r,c] = ∂f/∂S at S[r,c]", "As in the block of keys."},
+    {2, "∂T = df/dT", tensors::d_s, "∂T[r,c] = ∂f/∂T at S[r,c]",
+     "How much the score changes with the number that it reads of table T. Not needed where it is 1, as for a bias."},
     {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)", "As in the block of keys."},
     {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)", "Only in partial tiles."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The same bits as in the block of keys."},
@@ -119,15 +150,71 @@ constexpr ListingLine listing[] = {
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The sixth product."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "As in the block of keys."},
     {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "As in the block of keys."},
+    {2, "dS∘∂T", tensors::d_s, "dS∘∂T", "What each score gives to the number that it read."},
+    {2, "ΔT = Σ dS∘∂T", Tensor(), "ΔT[i] = Σ dS∘∂T of the scores that read T[i]",
+     "Rows, columns or diagonals of the tile: a block adds up what meets at one number before it writes."},
+    {2, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32",
+     "Other blocks read the same numbers. The L2 adds in the order of arrival: the last bits of dT change from run to run."},
+    {2, "store ΔT → HBM", Tensor(), "ΔT: a place for each pair of tiles", "In order: nothing is added yet."},
     {2, "dS = dS ∘ f′", tensors::d_s, "dS = dS∘f′", "As in the block of keys."},
     {2, "dQ = dQ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The seventh product."},
+    {1, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32", "Where the index does not change with the key, once a block."},
+    {1, "store ΔT → HBM", Tensor(), "ΔT: a place for each query tile", "In order, in the same way."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "Written once, in one order: every run gives the same bits."},
+    {0, "for each piece t of T, a block:", Tensor(), "a piece: 32 numbers in a row of T",
+     "The third launch, if tables are added in order."},
+    {1, "dT = 0", Tensor(), "dT = 0", "In registers."},
+    {1, "load the next ΔT", Tensor(), "head by head, query tile by query tile, key tile by key tile",
+     "Those that hold sums of these numbers."},
+    {1, "dT = dT + ΔT", Tensor(), "dT = dT + ΔT", "In one order: every run gives the same bits."},
+    {1, "store dT → HBM", Tensor(), "dT: 32 numbers, fp32", "Each element is written exactly once."},
 };
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
+/// A read of a table with a gradient, as the program has it.
+struct GatheredRead {
+  const TableRead* read;
+  std::size_t number;  // in ScoreChange::table_reads()
+  Tensor gradient;
+  Slot gathered, factor;
+  ScoreCost cost;
+  std::optional<TableParts> parts;  // in order
+  /// Whether the block keeps the sums until its end.
+  bool is_kept() const { return read->reach == TableReach::head || read->reach == TableReach::query; }
+  /// Returns the elements that a pair of tiles gathers.
+  TableBox box(std::int64_t plane, std::int64_t i, TileRange queries, std::int64_t j, TileRange keys) const {
+    return parts ? parts->box(plane, i, queries, j, keys) : read->box(plane, queries, keys);
+  }
+};
+std::vector<GatheredRead> gathered_reads(const AttentionProblem& problem, const TileShape& tile) {
+  std::vector<GatheredRead> reads;
+  if (!problem.score_change) return reads;
+  const std::span<const TableGradient> all = problem.score_change->table_gradients();
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const std::string& name = all[n].table->name;
+    const Tensor gradient = tables::gradient(n, name);
+    for (const TableRead& read : all[n].reads) {
+      const std::size_t number = reads.size();
+      GatheredRead made{&read, number, gradient, Slot::none, Slot::none, problem.score_change->factor_cost(read), std::nullopt};
+      if (all[n].in_order) made.parts.emplace(read, problem, tile);
+      made.gathered =
+          tables::gathered(number, made.parts ? tables::parts(n, number, name) : gradient, made.parts && !made.is_kept());
+      if (read.factor) made.factor = tables::factor(number, name);
+      reads.push_back(made);
+    }
+  }
+  return reads;
+}
+
+/// Instructions that sum a tile, per element: additions and shuffles; for a pair also its index and the addition to memory.
+/// Estimates.
+std::int64_t gather_operations(TableReach reach) {
+  return reach == TableReach::pair ? 16 : reach == TableReach::distance ? 3 : 2;
+}
+
 /// Without a mask there are no lists, and without a change of scores no derivative.
-Schema declared(const AttentionProblem& problem) {
+Schema declared(const AttentionProblem& problem, const TileShape& tile) {
   using namespace tensors;
   Schema schema = {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
                    {q, k, v, o, lse, d_o},
@@ -136,11 +223,27 @@ Schema declared(const AttentionProblem& problem) {
                     tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
                     tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
   if (problem.score_change && problem.score_change->slope() != nullptr) schema.tiles.push_back(tiles::slope);
+  bool has_product = false;
+  const auto write = [&](Tensor tensor) {
+    if (schema.writes(tensor)) return false;
+    schema.tensors.push_back(tensor);
+    schema.outputs.push_back(tensor);
+    return true;
+  };
+  for (const GatheredRead& read : gathered_reads(problem, tile)) {
+    if (write(read.gradient)) schema.tiles.push_back(tables::zeros(static_cast<std::size_t>(read.gradient->table), read.gradient));
+    write(read.gathered.tensor());
+    schema.tiles.push_back(read.gathered);
+    if (read.factor != Slot::none) schema.tiles.push_back(read.factor);
+    if (read.factor != Slot::none && !has_product) schema.tiles.push_back(tables::product());
+    has_product = has_product || read.factor != Slot::none;
+  }
   if (problem.has_mask()) add_lists(schema, ListsBy::both);
   return schema;
 }
 
-enum LaunchIndex { row_dot_launch, gradient_launch };
+enum LaunchIndex { row_dot_launch, gradient_launch, table_launch };
+constexpr std::int64_t table_chunk = 32;  // elements of a block of the last launch
 
 /// The change of scores of a kind of block, and the derivative's part in their gradient. See PlainScores.
 struct ChangedScores {
@@ -151,9 +254,15 @@ struct ChangedScores {
   std::int32_t after() const { return listed; }
   bool has_slope() const { return change_of != nullptr && change_of->slope() != nullptr; }
   void change(BlockBuilder& b) const {
+    change(b, [] {});
+  }
+  /// `before` emits what needs the scores as they were.
+  template <class Before>
+  void change(BlockBuilder& b, const Before& before) const {
     if (change_of == nullptr) return;
     const ScoreCost cost = change_of->cost(), of_slope = change_of->slope_cost();
     if (has_slope()) b.slope(slope, tiles::slope, tiles::s, of_slope.operations, of_slope.exps);
+    before();
     b.modify(modify, tiles::s, cost.operations, cost.exps);
   }
   void chain_gradient(BlockBuilder& b) const {
@@ -161,10 +270,68 @@ struct ChangedScores {
   }
 };
 
+/// The same for a block that owns queries, which also gathers the gradients of tables.
+struct GatheringScores {
+  ChangedScores scores;
+  std::span<const GatheredRead> reads;
+  const TensorLayouts* layouts;
+  BlockOperations* out;
+  std::int64_t plane, i;
+  TileRange queries;
+  std::int64_t j = 0;
+  TileRange keys = {};
+
+  std::int32_t after() const { return scores.after(); }
+  void change(BlockBuilder& b) const {
+    scores.change(b, [&] {
+      for (const GatheredRead& read : reads)
+        if (read.factor != Slot::none)
+          b.factor(Line::factors, read.factor, tiles::s, read.number, read.cost.operations, read.cost.exps);
+    });
+  }
+  void chain_gradient(BlockBuilder& b) const {
+    gather(b, false);
+    scores.chain_gradient(b);
+    gather(b, true);
+  }
+  /// `with_slope`: those whose factor is the derivative by the score.
+  void gather(BlockBuilder& b, bool with_slope) const {
+    for (const GatheredRead& read : reads) {
+      const TableBox box = read.box(plane, i, queries, j, keys);
+      if (read.read->takes_slope != with_slope || box.empty()) continue;
+      Slot from = tiles::d_p;
+      if (read.factor != Slot::none) {
+        from = tables::product();
+        b.copy(Line::table_products, from, tiles::d_p);
+        b.multiply(Line::table_products, from, read.factor);
+      }
+      b.table_box(read.gathered, box);
+      b.gather(Line::gather_tables, read.gathered, from, read.number, gather_operations(read.read->reach), read.is_kept());
+      if (!read.is_kept()) leave(b, Line::add_tables, Line::store_parts, read, box);
+    }
+  }
+  /// Adds what was gathered to the table, or stores it in its place.
+  void leave(BlockBuilder& b, LineId adds, LineId stores, const GatheredRead& read, const TableBox& box) const {
+    if (read.parts) {
+      b.store(stores, read.gathered);
+      return;
+    }
+    b.reduce_add(adds, read.gathered);
+    out->operations.back().bytes = read.read->is_exact() ? exact_bytes(read, box) : scattered_bytes();
+  }
+
+ private:
+  std::int64_t exact_bytes(const GatheredRead& read, const TableBox& box) const {
+    return tables::sectors_added(*read.read, (*layouts)[read.gradient.index()], tile_of(read.gradient, box)) * sector_size;
+  }
+  /// Returns the most bytes that single additions move: a sector each. Lanes of a warp that meet at one number are not combined.
+  std::int64_t scattered_bytes() const { return queries.count * keys.count * sector_size; }
+};
+
 class FlexBackward final : public TileProgram {
  public:
   FlexBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem)), plan_(problem, tile, schema()) {
+      : TileProgram(problem, tile, declared(problem, tile)), plan_(problem, tile, schema()), reads_(gathered_reads(problem, tile)) {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile, ListsBy::both);
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
@@ -177,17 +344,25 @@ class FlexBackward final : public TileProgram {
     gradients.mixed = true;
     launches_ = {
         {"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs("flash2_backward_two_pass", problem, tile),
-         LineId(Line::rows).number, LineId(Line::store_row_dot).number},
+         LineId(Line::rows).number, LineId(Line::store_zero_tables).number},
         gradients};
+    if (const std::int64_t blocks = table_blocks(); blocks > 0) {
+      KernelNeeds needs;
+      needs.threads = static_cast<int>(table_chunk);
+      needs.has_products = false;
+      launches_.push_back({"table sums", blocks, 1, 1, needs, LineId(Line::tables).number, LineId(Line::store_tables).number});
+    }
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
+    if (launch == table_launch) return emit_table_sums(block, out);
     if (launch == row_dot_launch) {
       const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
-      return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      return emit_zeros(b, block);
     }
     const GradientWork work = gradient_work(grid, block);
     if (work.axis == Axis::key)
@@ -198,7 +373,7 @@ class FlexBackward final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    if (launch == gradient_launch && lists_) return std::nullopt;
+    if (!reads_.empty() || (launch == gradient_launch && lists_)) return std::nullopt;  // tables have other rows than the blocks
     GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
     if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
@@ -224,6 +399,8 @@ class FlexBackward final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
+  /// Appends the terms of table gradients. Returns false where their bytes depend on which numbers a tile meets.
+  bool add_table_terms(ClosedForm& form) const;
   /// The lines and tiles of the lists that a kind of block loads.
   struct ListLoads {
     LineId counts, lists;
@@ -243,6 +420,109 @@ class FlexBackward final : public TileProgram {
     load_entries(loads.partial, std::ssize(own.partial));
     load_entries(loads.full, std::ssize(own.full));
     return latest;
+  }
+
+  /// Emits the block's share of the zeros of tables.
+  void emit_zeros(BlockBuilder& b, std::int64_t block) const {
+    if (reads_.empty()) return;
+    const std::span<const TableGradient> all = problem_.score_change->table_gradients();
+    const auto zero = [&](Slot zeros) {
+      const TableBox share = zero_share(zeros.tensor(), block);
+      if (share.empty()) return;
+      b.table_box(zeros, share);
+      b.fill(Line::zero_tables, zeros, 0.0F);
+      b.store(Line::store_zero_tables, zeros);
+    };
+    for (std::size_t n = 0; n < all.size(); ++n)
+      if (!all[n].in_order) zero(tables::zeros(n, tables::gradient(n, all[n].table->name)));
+    for (const GatheredRead& read : reads_)
+      if (read.parts) zero(read.gathered);
+  }
+  TableBox zero_share(Tensor tensor, std::int64_t block) const {
+    const TensorLayout& layout = plan_.layouts[tensor.index()];
+    return table_share(layout.rows, layout.cols, block, launches_[row_dot_launch].blocks());
+  }
+
+  /// Returns the blocks of the last launch: those of each table that is added in order, row after row.
+  std::int64_t table_blocks() const {
+    std::int64_t blocks = 0;
+    if (reads_.empty()) return blocks;
+    for (const TableGradient& gradient : problem_.score_change->table_gradients())
+      if (gradient.in_order) blocks += gradient.rows() * ceil_div(gradient.cols(), table_chunk);
+    return blocks;
+  }
+
+  void emit_table_sums(std::int64_t block, BlockOperations& out) const {
+    BlockBuilder b(out, plan_, launches_[table_launch].needs, table_launch, block, BlockPlan::query_rows(0, {}), 0);
+    const std::span<const TableGradient> all = problem_.score_change->table_gradients();
+    std::int64_t own = block;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      if (!all[n].in_order) continue;
+      const std::int64_t across = ceil_div(all[n].cols(), table_chunk);
+      if (own >= all[n].rows() * across) {
+        own -= all[n].rows() * across;
+        continue;
+      }
+      const Slot sums = tables::zeros(n, tables::gradient(n, all[n].table->name));
+      const std::int64_t first = own % across * table_chunk;
+      const TableBox chunk{own / across, 1, first, std::min(table_chunk, all[n].cols() - first)};
+      b.table_box(sums, chunk);
+      b.fill(Line::zero_sums, sums, 0.0F);
+      std::int64_t loads = 0;
+      for (const GatheredRead& read : reads_)
+        if (read.gradient == sums.tensor()) sum_parts(b, read, sums, chunk, loads);
+      b.iteration(loads, 0);
+      out.iterations = static_cast<std::int32_t>(loads);
+      b.store(Line::store_tables, sums);
+      return;
+    }
+  }
+  /// Adds all parts of a read to the elements of a chunk, in order.
+  void sum_parts(BlockBuilder& b, const GatheredRead& read, Slot sums, const TableBox& chunk, std::int64_t& loads) const {
+    const TileGrid& grid = plan_.grid;
+    const auto add = [&](const TableBox& box, std::int64_t first, int step) {
+      b.iteration(loads, loads % static_cast<std::int64_t>(BufferToken::most_stages));
+      ++loads;
+      b.table_box(read.gathered, box);
+      b.load(Line::load_parts, read.gathered);
+      b.add_parts(Line::sum_parts, sums, read.gathered, first - chunk.col, step);
+    };
+    const int step = read.read->reach == TableReach::key ? read.read->per_key : read.read->per_query;
+    for (std::int64_t plane = 0; plane < problem_.query_planes(); ++plane) {
+      const TableRead::Origin origin = read.read->origin(plane);
+      if (origin.row != chunk.row) continue;
+      // The queries, keys or distances of the chunk: those at which origin.col + step · x lies in it.
+      const std::int64_t x = step > 0 ? chunk.col - origin.col : origin.col - chunk.col - chunk.cols + 1, end = x + chunk.cols;
+      const auto element = [&](std::int64_t at) { return origin.col + step * at; };
+      const auto add_range = [&](std::int64_t row, std::int64_t length) {
+        const std::int64_t low = std::max<std::int64_t>(x, 0), high = std::min(end, length);
+        if (low < high) add({row, 1, low, high - low}, element(low), step);
+      };
+      if (read.read->reach == TableReach::head) {
+        if (origin.col >= chunk.col && origin.col < chunk.col + chunk.cols) add({plane, 1, 0, grid.query_tiles}, origin.col, 0);
+        continue;
+      }
+      if (read.read->reach == TableReach::query) {
+        add_range(plane, problem_.seq_q);
+        continue;
+      }
+      for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
+        if (read.read->reach == TableReach::key) {
+          add_range(plane * grid.query_tiles + i, problem_.seq_kv);
+          continue;
+        }
+        for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
+          const TileRange queries = grid.queries(i), keys = grid.keys(j);
+          TableBox box = read.parts->box(plane, i, queries, j, keys);
+          const std::int64_t least = queries.first - (keys.end() - 1), low = std::max(x, least),
+                             high = std::min(end, least + box.cols);
+          if (low >= high) continue;
+          box.col += low - least;
+          box.cols = high - low;
+          add(box, element(low), step);
+        }
+      }
+    }
   }
 
   void emit_keys(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
@@ -319,22 +599,140 @@ class FlexBackward final : public TileProgram {
       b.load(Line::load_stats_once, tiles::lse, listed);
       b.load(Line::load_stats_once, tiles::row_dot, listed);
     }
-    const ChangedScores change{problem_.score_change.get(), Line::slope_again, Line::modify_again, Line::chain_again, listed};
+    GatheringScores change{{problem_.score_change.get(), Line::slope_again, Line::modify_again, Line::chain_again, listed},
+                           reads_,
+                           &plan_.layouts,
+                           &out,
+                           work.plane,
+                           work.tile,
+                           rows};
+    const auto each_kept = [&](const auto& emit) {
+      for (const GatheredRead& read : reads_)
+        if (const TableBox box = read.box(work.plane, work.tile, rows, 0, {0, 1});
+            read.is_kept() && !visits.empty() && !box.empty())
+          emit(read, box);
+    };
+    each_kept([&](const GatheredRead& read, const TableBox& box) {
+      b.table_box(read.gathered, box);
+      b.fill(Line::init_queries, read.gathered, 0.0F);
+    });
     b.walk_keys(
-        visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
+        visits, needs.stages, [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
+          change.j = tile.index;
+          change.keys = grid.keys(tile.index);
           emit_query_gradients(b,
                                {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
                                 Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
                                plan_.scale, tile.partial, change);
         });
+    each_kept([&](const GatheredRead& read, const TableBox& box) {
+      change.leave(b, Line::add_gathered, Line::store_gathered, read, box);
+    });
     b.store(Line::store_queries, tiles::d_q);
     if (visits.empty() && lists_) b.after(listed);
   }
 
   BlockPlan plan_;
   std::optional<FlexLists> lists_;  // none: no mask
+  std::vector<GatheredRead> reads_;
 };
+
+/// Returns the bytes that blocks of queries leave of a read, worked out from the mask; nullopt where they depend on which numbers a
+/// tile meets.
+std::optional<Bytes> gathered_bytes(const AttentionProblem& p, const TileGrid& grid, const GatheredRead& read) {
+  if (!read.read->is_exact()) return std::nullopt;
+  const Tensor tensor = read.gathered.tensor();
+  const TensorLayout layout = tensor_layout(p, grid.tile, tensor);
+  const TileShape block = p.has_mask() ? mask_block_of(p, grid.tile) : grid.tile;
+  const auto cut = [](std::int64_t first, std::int64_t size, std::int64_t length) {
+    return TileRange{first, std::min(size, length - first)};
+  };
+  std::int64_t sectors = 0;
+  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
+    for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
+      const TileRange queries = grid.queries(i);
+      const TileRange block_queries = cut(queries.first / block.block_q * block.block_q, block.block_q, p.seq_q);
+      const auto add = [&](std::int64_t j, TileRange keys) {
+        sectors += tables::sectors_added(*read.read, layout, tile_of(tensor, read.box(plane, i, queries, j, keys)));
+      };
+      bool sees = false;
+      for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
+        const TileRange keys = grid.keys(j);
+        if (grid.mask->tile(plane, block_queries, cut(keys.first / block.block_kv * block.block_kv, block.block_kv, p.seq_kv)) ==
+            TileVisibility::empty)
+          continue;
+        if (!read.is_kept()) add(j, keys);
+        sees = true;
+      }
+      if (read.is_kept() && sees) add(0, {0, 1});
+    }
+  return Bytes(sectors * sector_size);
+}
+
+/// Returns the bytes that the last launch loads of a read's parts: for each chunk of the table, what lies in it of each place.
+Bytes summed_bytes(const AttentionProblem& p, const TileGrid& grid, const GatheredRead& read, const TensorLayout& table) {
+  const TensorLayout layout = tensor_layout(p, grid.tile, read.gathered.tensor());
+  const int step = read.read->reach == TableReach::key ? read.read->per_key : read.read->per_query;
+  std::int64_t sectors = 0;
+  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane) {
+    const TableRead::Origin origin = read.read->origin(plane);
+    if (origin.row < 0 || origin.row >= table.rows) continue;
+    // What a place holds, element by element, cut where a chunk of the table ends.
+    const auto cut = [&](TableBox box, std::int64_t least) {
+      const auto element = [&](std::int64_t n) { return origin.col + step * (least + n); };
+      const auto chunk = [&](std::int64_t n) { return element(n) < 0 || element(n) >= table.cols ? -1 : element(n) / table_chunk; };
+      for (std::int64_t n = 0, end; n < box.cols; n = end) {
+        for (end = n + 1; end < box.cols && chunk(end) == chunk(n);) ++end;
+        if (chunk(n) >= 0) sectors += sectors_touched(layout, tile_of(read.gathered.tensor(), {box.row, 1, box.col + n, end - n}));
+      }
+    };
+    if (read.read->reach == TableReach::head && origin.col >= 0 && origin.col < table.cols)
+      sectors += sectors_touched(layout, tile_of(read.gathered.tensor(), {plane, 1, 0, grid.query_tiles}));
+    if (read.read->reach == TableReach::query) cut({plane, 1, 0, p.seq_q}, 0);
+    for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
+      if (read.read->reach == TableReach::key) cut({plane * grid.query_tiles + i, 1, 0, p.seq_kv}, 0);
+      for (std::int64_t j = 0; read.read->reach == TableReach::distance && j < grid.key_tiles; ++j)
+        cut(read.parts->box(plane, i, grid.queries(i), j, grid.keys(j)), grid.queries(i).first - (grid.keys(j).end() - 1));
+    }
+  }
+  return Bytes(sectors * sector_size);
+}
+
+bool FlexBackward::add_table_terms(ClosedForm& form) const {
+  if (reads_.empty()) return true;
+  const std::span<const TableGradient> all = problem_.score_change->table_gradients();
+  const auto zeros_of = [&](Tensor tensor) {
+    Bytes zeros;
+    for (std::int64_t block = 0; block < launches_[row_dot_launch].blocks(); ++block)
+      zeros += Bytes(sector_size * sectors_touched(plan_.layouts[tensor.index()], tile_of(tensor, zero_share(tensor, block))));
+    return zeros;
+  };
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const Tensor tensor = tables::gradient(n, all[n].table->name);
+    const TensorLayout& layout = plan_.layouts[tensor.index()];
+    Bytes stored, added;
+    if (!all[n].in_order) stored = zeros_of(tensor);
+    for (std::int64_t row = 0; all[n].in_order && row < layout.rows; ++row)
+      for (std::int64_t col = 0; col < layout.cols; col += table_chunk)
+        stored +=
+            Bytes(sector_size * sectors_touched(layout, tile_of(tensor, {row, 1, col, std::min(table_chunk, layout.cols - col)})));
+    for (const GatheredRead& read : reads_) {
+      if (read.gradient != tensor) continue;
+      const std::optional<Bytes> left = gathered_bytes(problem_, plan_.grid, read);
+      if (!left) return false;
+      const Tensor parts = read.gathered.tensor();
+      if (!read.parts) added += *left;
+      if (!read.parts) continue;
+      form.terms.push_back({parts, Link::sm_to_l2, zeros_of(parts) + *left, "4·(places + Σ gathered sums), in sectors"});
+      form.terms.push_back({parts, Link::l2_to_sm, summed_bytes(problem_, plan_.grid, read, layout),
+                            "4·Σ gathered sums, in sectors of each 32 numbers"});
+    }
+    form.terms.push_back({tensor, Link::sm_to_l2, stored + added, "4·(elements of the table + Σ sums added), in sectors"});
+    form.reduced += added;
+  }
+  return true;
+}
 
 std::optional<ClosedForm> FlexBackward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
@@ -368,10 +766,12 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   add(tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e");
   add(tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
   add(tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
+  if (!add_table_terms(form)) return std::nullopt;
   const ScoreCost cost = p.score_change ? p.score_change->cost() : ScoreCost(),
                   slope = p.score_change ? p.score_change->slope_cost() : ScoreCost();
   form.flops = 14 * p.head_dim * by_row.rows_keys;
   form.exps = 2 * by_row.rows_keys * (1 + cost.exps + slope.exps);
+  for (const GatheredRead& read : reads_) form.exps += by_row.rows_keys * read.cost.exps;
   form.order = "Θ(N²d²/M)";
   return form;
 }

@@ -9,9 +9,9 @@ namespace tilescope {
 
 std::string_view to_string(OpKind kind) {
   constexpr std::array<std::string_view, op_kind_count> names = {
-      "load",     "store",      "fill",   "matmul", "mask",    "row_max",     "exp",  "exp_rows",
-      "row_sum",  "rescale",    "divide", "add",    "merge",   "log_sum_exp", "copy", "subtract_rows",
-      "multiply", "reduce_add", "modify", "slope",  "barrier", "wait"};
+      "load",    "store",  "fill",   "matmul", "mask",        "row_max", "exp",           "exp_rows", "row_sum",
+      "rescale", "divide", "add",    "merge",  "log_sum_exp", "copy",    "subtract_rows", "multiply", "reduce_add",
+      "modify",  "slope",  "factor", "gather", "add_parts",   "barrier", "wait"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -88,6 +88,9 @@ Unit unit_of(const Operation& operation) {
     case OpKind::mask:
     case OpKind::modify:
     case OpKind::slope:
+    case OpKind::factor:
+    case OpKind::gather:
+    case OpKind::add_parts:
     case OpKind::row_max:
     case OpKind::row_sum:
     case OpKind::rescale:
@@ -108,6 +111,7 @@ bool reads(const Operation& op, Slot slot) {
   if (op.dst != slot) return false;
   switch (op.kind) {
     case OpKind::matmul:
+    case OpKind::gather:
       return op.accumulate;
     case OpKind::mask:
     case OpKind::rescale:
@@ -116,6 +120,7 @@ bool reads(const Operation& op, Slot slot) {
     case OpKind::subtract_rows:
     case OpKind::multiply:
     case OpKind::modify:
+    case OpKind::add_parts:
       return true;
     default:
       return false;

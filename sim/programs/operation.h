@@ -38,10 +38,13 @@ enum class OpKind : std::uint8_t {
   reduce_add,     // tile <- tile + src0, in HBM, through the L2    asynchronous
   modify,         // dst = the problem's score change, applied to dst
   slope,          // dst = the derivative of the score change at src0; 0 where the key is not visible to the query
+  factor,         // dst = the derivative of the score change by a read of a table, at src0; 0 where the key is not visible
+  gather,         // dst (+)= the sums of src0 over the elements at which a read meets one element of its table
+  add_parts,      // dst[inner + value * i] += src0[i], rows of one
   barrier,        // __syncthreads() of the block
   wait,           // waits for its token, then signals the other: an mbarrier, a named barrier, the end of a product
 };
-inline constexpr int op_kind_count = 22;
+inline constexpr int op_kind_count = 25;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
@@ -75,7 +78,7 @@ struct TileSpec {
 };
 
 /// The most on-chip tiles of a program, plus one for Slot::none.
-inline constexpr int most_slots = 48;
+inline constexpr int most_slots = 64;
 inline constexpr int most_shared_slots = 32;
 
 /// A handle to the declaration of an on-chip tile, which must outlive it. A tile in shared memory can be a ring of buffers.
@@ -144,12 +147,14 @@ struct Operation {
   bool transpose = false;       // matmul: src1 is used transposed
   bool transpose_left = false;  // matmul: src0 is used transposed
   bool turned = false;          // matmul: the columns of dst are the rows of the instruction
-  bool accumulate = false;      // matmul: adds to dst
+  bool accumulate = false;      // matmul, gather: adds to dst
   bool asynchronous = false;    // matmul: its group goes on once it is issued, and its token is signalled when it ends
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
+  // factor and gather: operations per element; add_parts: the first element of dst.
   std::int32_t rows = 0, cols = 0, inner = 0;
-  float value = 0;         // fill: the value; matmul: the scale factor
-  TileRef tile;            // load and store: the tile that moves; others: the position of dst in its logical matrix
+  float value = 0;  // fill: the value; matmul: the scale factor; add_parts: the step
+  // load and store: the tile that moves; gather: the position of src0 in its logical matrix; others: that of dst
+  TileRef tile;
   std::int64_t bytes = 0;  // load and store: 32 times the sectors touched
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0;
   std::int64_t flops = 0, exps = 0;  // flops: of a product, or fp32 work of other kinds; a program's total counts only products
@@ -165,6 +170,7 @@ struct Operation {
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
+  std::int8_t read = -1;  // factor and gather: the place among the reads of ScoreChange::table_reads()
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
   std::uint8_t strip = 0;            // the buffer of tiles that have strips

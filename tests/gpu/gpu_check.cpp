@@ -1,8 +1,9 @@
 // tilescope_gpu_check: every kernel against float64 on a GPU, then what was asked for: times, counters, compiled needs.
 //
-//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--needs] [--time] [--counters]
-//   --probed checks the kernels with the probe compiled in, in place of the plain ones.
-//   Exit codes: 0 all held, 1 something did not, 77 no CUDA device (skipped).
+//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--repeats] [--needs] [--time] [--counters]
+//   --probed checks the kernels with the probe compiled in, in place of the plain ones. --repeats runs the gradients of captured
+//   tables several times: those that are added in order must have the same bits. Exit codes: 0 all held, 1 something did not, 77 no
+//   CUDA device (skipped).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
 #include "sim/masks/expression_mask.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/tile_program.h"
 
@@ -33,7 +35,7 @@ struct Options {
   int shapes = 12;
   std::uint64_t seed = 0;
   std::string kernel;
-  bool tiny = false, probed = false, needs = false, time = false, counters = false;
+  bool tiny = false, probed = false, repeats = false, needs = false, time = false, counters = false;
 };
 
 Options options_from(int argc, char** argv) {
@@ -47,6 +49,7 @@ Options options_from(int argc, char** argv) {
     if (word == "--kernel") options.kernel = next;
     if (word == "--tiny") options.tiny = true;
     if (word == "--probed") options.probed = true;
+    if (word == "--repeats") options.repeats = true;
     if (word == "--needs") options.needs = true;
     if (word == "--time") options.time = true;
     if (word == "--counters") options.counters = true;
@@ -105,6 +108,64 @@ std::string draw_expressions(std::mt19937_64& engine, AttentionProblem& p) {
   return text;
 }
 
+/// A score that reads tables whose gradients are wanted, one of each reach and some together.
+struct TableScore {
+  const char* score;
+  std::vector<std::string> gradients;
+  bool can_be_ordered = true;
+};
+const std::vector<TableScore>& table_scores() {
+  static const std::vector<TableScore> all = {
+      {"score + slope[h] * 0.01 * (kv - q)", {"slope"}},
+      {"score * slope[h]", {"slope"}},
+      {"score + 0.25 * (kv % 3) * (row[q] + row[N - 1 - q])", {"row"}},
+      {"score + column[h, kv]", {"column"}},
+      {"score + relative[q - kv + NK - 1]", {"relative"}},
+      {"score + far[h, kv - q + N - 1]", {"far"}},
+      {"score + pair[h, q, kv]", {"pair"}, false},
+      {"score + flipped[kv, q]", {"flipped"}, false},
+      {"score + small[clamp(q - kv, -4, 4) + 4]", {"small"}, false},
+      {"2 * tanh((score + relative[q - kv + NK - 1]) / 2)", {"relative"}},
+      {"score * sigmoid(score * row[q]) + slope[h] * relative[q - kv + NK - 1]", {"row", "slope", "relative"}},
+      {"where(q >= kv, score + small[(q - kv) % 9], 0.5 * score)", {"small"}, false}};
+  return all;
+}
+
+/// The tables that a score reads, filled by a rule.
+TableList tables_for(const AttentionProblem& p, const std::string& score) {
+  const std::int64_t distances = p.seq_q + p.seq_kv - 1;
+  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"slope", {p.heads}},
+                                                                      {"row", {p.seq_q}},
+                                                                      {"column", {p.heads, p.seq_kv}},
+                                                                      {"relative", {distances}},
+                                                                      {"far", {p.heads, distances}},
+                                                                      {"pair", {p.heads, p.seq_q, p.seq_kv}},
+                                                                      {"flipped", {p.seq_kv, p.seq_q}},
+                                                                      {"small", {9}}};
+  TableList tables;
+  int n = 0;
+  for (const auto& [name, shape] : shapes) {
+    if (score.find(fmt::format("{}[", name)) == std::string::npos) continue;
+    CapturedTable table;
+    table.name = name;
+    table.type = ValueType::real;
+    table.shape = shape;
+    std::int64_t count = 1;
+    for (const std::int64_t length : shape) count *= length;
+    for (std::int64_t i = 0; i < count; ++i) table.reals.push_back(static_cast<float>(0.5 * std::sin(1.7 * ++n)));
+    tables.push_back(std::make_shared<const CapturedTable>(std::move(table)));
+  }
+  return tables;
+}
+
+Status take_tables(AttentionProblem& p, const TableScore& score, const std::string& mask, bool in_order) {
+  MaskChoice choice{.score = score.score, .tables = tables_for(p, score.score), .table_gradients = score.gradients};
+  if (in_order)
+    for (std::string& name : choice.table_gradients) name += ":in_order";
+  if (!mask.empty()) choice.masks = {mask};
+  return settle_masks(choice, p);
+}
+
 bool check_all(const Options& options) {
   bool all = true;
   for (const KernelInfo& kernel : kernel_table()) {
@@ -119,7 +180,17 @@ bool check_all(const Options& options) {
     int held = 0;
     for (int i = 0; i < options.shapes; ++i) {
       AttentionProblem problem = random_problem(engine, kernel, options.tiny);
-      const std::string expressions = kernel.takes_masks ? draw_expressions(engine, problem) : std::string();
+      std::string expressions;
+      if (kernel.takes_masks && kernel.pass == Pass::backward && i % 2 == 1) {
+        const TableScore& score = table_scores()[static_cast<std::size_t>(i / 2) % table_scores().size()];
+        const std::string mask = engine() % 2 == 0 ? "q + 40 >= kv && (kv + h) % 7 != 3" : "";
+        const bool in_order = score.can_be_ordered && engine() % 2 == 0;
+        if (const Status taken = take_tables(problem, score, mask, in_order); !taken)
+          return fmt::print("{}\n", taken.error().sentence.text()), false;
+        expressions = fmt::format(" mask '{}' score '{}' with table gradients{}", mask, score.score, in_order ? " in order" : "");
+      } else if (kernel.takes_masks) {
+        expressions = draw_expressions(engine, problem);
+      }
       const Result<KernelCheck> check =
           options.probed ? check_probed_kernel(kernel, problem, engine()) : check_kernel(kernel, problem, engine());
       if (!check) {
@@ -281,6 +352,88 @@ double counter_of(const CounterReading& reading, std::string_view key) {
   return std::nan("");
 }
 
+/// Whether gradients of tables that are added in order have the same bits in every run; those added in any order are told beside
+/// them, and the time of both and of the backward pass without them.
+bool print_repeats(const DeviceInfo& device, const KernelInfo& kernel) {
+  Result<DeviceMemory> scratch = flush_scratch(device);
+  if (!scratch) return fmt::print("{}\n", scratch.error().sentence.text()), false;
+  const auto time_of = [&](const AttentionProblem& p, const DeviceProblem& tensors) {
+    TimingOptions timing;
+    timing.l2 = L2State::cold;
+    const Result<Timing> time = time_kernel(kernel, p, tensors.tensors(), *scratch, timing);
+    return time ? time->median_ms : std::nan("");
+  };
+  bool all = true;
+  for (const TableScore& score : table_scores())
+    for (const auto& [in_order, wanted] : {std::pair{false, false}, {false, true}, {true, true}}) {
+      if (in_order && !score.can_be_ordered) continue;
+      AttentionProblem p = shape(1, 16, 4096, 64, false);
+      p.pass = Pass::backward;
+      TableScore asked = score;
+      if (!wanted) asked.gradients.clear();
+      if (const Status taken = take_tables(p, asked, "", in_order); !taken)
+        return fmt::print("{}\n", taken.error().sentence.text()), false;
+      Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
+      if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
+      std::vector<std::vector<float>> first;
+      int differ = 0;
+      constexpr int runs = 6;
+      for (int run = 0; run < runs; ++run) {
+        if (const Status ran = launch(kernel, p, tensors->tensors(), nullptr); !ran) return false;
+        if (const Status done = wait_for(nullptr); !done) return fmt::print("{}\n", done.error().sentence.text()), false;
+        std::vector<std::vector<float>> now;
+        for (const Tensor tensor : outputs_of(kernel, p)) {
+          if (tensor->table < 0) continue;
+          const DeviceMemory& memory = tensors->memory(tensor);
+          now.emplace_back(static_cast<std::size_t>(memory.bytes() / 4));
+          if (const Status read = memory.read(now.back().data(), memory.bytes()); !read) return false;
+        }
+        if (run == 0) first = now;
+        differ += now != first;
+      }
+      fmt::print("repeats '{}'{}: {} of {} runs differ from the first, {:.4f} ms\n", score.score,
+                 !wanted    ? " without"
+                 : in_order ? " in order"
+                            : "",
+                 differ, runs - 1, time_of(p, *tensors));
+      std::fflush(stdout);
+      all = all && (differ == 0 || !in_order);
+    }
+  return all;
+}
+
+/// The bytes that flex_backward adds to tables and stores, beside its tile program. Reads of tables are in no ledger.
+bool print_table_counters(CounterSession& session, const DeviceMemory& scratch, const KernelInfo& kernel, const GpuSpec& gpu) {
+  bool all = true;
+  for (int n = 0; n < 2 * static_cast<int>(table_scores().size()); ++n)
+    for (const AttentionProblem& given : {shape(1, 4, 1024, 64, false), grouped(shape(2, 4, 1000, 128, false), 2, 1200)}) {
+      const TableScore& score = table_scores()[static_cast<std::size_t>(n / 2)];
+      const bool in_order = n % 2 == 1;
+      if (in_order && !score.can_be_ordered) continue;
+      AttentionProblem p = given;
+      p.pass = Pass::backward;
+      if (const Status taken = take_tables(p, score, p.seq_kv == 1024 ? "q >= kv" : "", in_order); !taken)
+        return fmt::print("{}\n", taken.error().sentence.text()), false;
+      Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
+      if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
+      const Result<CounterReading> reading = session.read(
+          CounterSet::all, [&] { return launch(plan_flush(scratch), nullptr); },
+          [&] { return launch(kernel, p, tensors->tensors(), nullptr); });
+      if (!reading) return fmt::print("{}\n", reading.error().sentence.text()), false;
+      const std::optional<ProgramBytes> expected = program_traffic(kernel, p, gpu);
+      if (!expected) return false;
+      const double added = counter_of(*reading, "sm_to_l2_reduce_bytes"), out = reading->values[3];
+      const Result<std::vector<CompiledNeeds>> needs = compiled_launches(kernel, p);
+      fmt::print("tables {} '{}'{}: added {:.0f} of {} ({:+.4f}%) sm_to_l2 {:.0f} of {} ({:+.4f}%) local {}\n", text_of(p),
+                 score.score, in_order ? " in order" : "", added, expected->reduced,
+                 expected->reduced > 0 ? 100 * (added / static_cast<double>(expected->reduced) - 1) : 0.0, out, expected->sm_to_l2,
+                 100 * (out / static_cast<double>(expected->sm_to_l2) - 1), needs ? (*needs)[1].local_bytes : -1);
+      std::fflush(stdout);
+      all = all && added <= static_cast<double>(expected->reduced) * 1.001;
+    }
+  return all;
+}
+
 /// Counters of every kernel beside its tile program; cold L2.
 bool print_counters(const DeviceInfo& device, const std::string& only) {
   Result<CounterSession> session = CounterSession::open();
@@ -291,6 +444,8 @@ bool print_counters(const DeviceInfo& device, const std::string& only) {
   bool all = true;
   for (const KernelInfo& kernel : kernel_table()) {
     if (!only.empty() && kernel.id != only) continue;
+    if (kernel.takes_masks && kernel.pass == Pass::backward)
+      all = print_table_counters(*session, *scratch, kernel, spec_of(device)) && all;
     for (const AttentionProblem& given :
          {shape(1, 8, 1024, 64, false), shape(2, 8, 1024, 128, true), shape(1, 4, 1000, 64, true), shape(1, 3, 1001, 128, false),
           shape(2, 2, 1009, 64, true), grouped(shape(1, 8, 1000, 128, true), 2, 1500), shape(1, 16, 4096, 128, true)}) {
@@ -346,6 +501,7 @@ int main(int argc, char** argv) {
              device->driver_version, options.seed);
   bool held = check_all(options);
   if (options.needs) held = print_needs(options.kernel) && held;
+  if (options.repeats) held = print_repeats(*device, **find_kernel("flex_backward")) && held;
   if (options.counters) held = print_counters(*device, options.kernel) && held;
   if (options.time) held = print_times(*device, options.kernel) && held;
   fmt::print("{}\n", held ? "all held" : "something did not hold");

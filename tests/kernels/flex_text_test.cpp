@@ -112,6 +112,47 @@ TEST_CASE("flex: every preset has CUDA, and NVRTC compiles it") {
   }
 }
 
+TEST_CASE("flex: the reads of tables with a gradient are structs of the text, and NVRTC compiles every kind") {
+  const struct {
+    const char* score;
+    std::vector<std::string> gradients;
+    std::vector<const char*> lines;
+  } cases[] = {
+      {"score + slope[h] * (kv - q)", {"slope"}, {"TableReach::head", "has_factor = true, weighed = false"}},
+      {"score + bias[q - kv + NK - 1]", {"bias"}, {"TableReach::distance", "has_factor = false, weighed = false, rises = true"}},
+      {"tanh(score * slope[h]) + column[kv]",
+       {"slope", "column"},
+       {"weighed = true", "TableReach::key", "TableReads<FlexRead0, FlexRead1>"}},
+      {"score + pair[h, q, kv] + row[N - 1 - q] * (kv % 3)",
+       {"pair", "row"},
+       {"TableReach::pair", "TableReach::query", "rises = false"}},
+      {"20 * tanh((score + spatial[h, clamp(q - kv, 0, 7)]) / 20)", {"spatial"}, {"has_factor = false, weighed = false"}},
+  };
+  for (const std::int64_t head_dim : {64, 128})
+    for (const auto& one : cases) {
+      CAPTURE(std::string(one.score));
+      AttentionProblem problem = small(head_dim);
+      problem.pass = Pass::backward;
+      MaskChoice choice{.masks = {"q >= kv"}, .score = one.score, .tables = tables_for(problem), .table_gradients = one.gradients};
+      const auto real = ValueType::real;
+      for (const auto& table : {filled("slope", {2}, real), filled("column", {256}, real), filled("row", {256}, real),
+                                filled("pair", {2, 256, 256}, real)})
+        choice.tables.push_back(table);
+      const Status settled = settle_masks(choice, problem);
+      REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
+      const Result<FlexText> text = flex_text(FlexBase::backward, problem);
+      REQUIRE(text);
+      for (const char* line : one.lines) CHECK_MESSAGE(text->text.find(line) != std::string::npos, line);
+      const Status taken = check_flex(text->text);
+      const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
+                               taken.error().sentence.text().find("does not take") == std::string::npos;
+      if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+      choice.table_gradients.clear();
+      REQUIRE(settle_masks(choice, problem));
+      CHECK(flex_text(FlexBase::backward, problem)->text.find("FlexReads") == std::string::npos);
+    }
+}
+
 TEST_CASE("flex: the text of a causal mask becomes machine code") {
   AttentionProblem problem = small(64);
   problem.causal = true;

@@ -50,6 +50,7 @@ std::string block_text(const Lane& lane, const ImFont* font, float width) {
   if (!lane.operations) return say(tr("SM {}, before the first step"), lane.focus_sm);
   const AttentionProblem& problem = simulation.program->problem();
   const BlockOperations& block = *lane.operations;
+  if (block.domain.count == 0) return say(tr("block {} on SM {}"), format_count(block.block), lane.focus_sm);
   const bool keys = block.domain.axis == Axis::key;
   const std::int64_t heads = keys ? problem.kv_heads : problem.heads;
   const std::int64_t batch = block.domain.plane / heads, head = block.domain.plane % heads;

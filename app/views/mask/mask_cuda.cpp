@@ -3,6 +3,7 @@
 #include "app/views/mask/mask_cuda.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,11 @@ void refresh(const AttentionProblem& problem, MaskCuda& state) {
   state.mask = expression_of_mask(problem);
   const Expression* const mask = state.mask ? &*state.mask : nullptr;
   const Expression* const score = problem.score_change ? &problem.score_change->expression() : nullptr;
-  state.source = std::make_shared<const KernelSource>(
-      problem.pass == Pass::forward ? kernel_source(mask, score) : backward_kernel_source(mask, score, slope_of(problem)));
+  const std::span<const TableGradient> gradients =
+      problem.score_change ? problem.score_change->table_gradients() : std::span<const TableGradient>();
+  state.source = std::make_shared<const KernelSource>(problem.pass == Pass::forward
+                                                          ? kernel_source(mask, score)
+                                                          : backward_kernel_source(mask, score, slope_of(problem), gradients));
 }
 
 std::string_view word_at(const std::vector<Token>& words, std::uint32_t column) {
@@ -151,6 +155,9 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
     painter.draw({MaskCuda::Part::score, tr("Score change"), &problem.score_change->expression(), &state.source->score});
   if (const Expression* const slope = slope_of(problem))
     painter.draw({MaskCuda::Part::slope, tr("Derivative by the score"), slope, &state.source->slope});
+  if (!state.source->table_reads.empty())
+    painter.draw(
+        {MaskCuda::Part::tables, tr("Gradients of tables"), &problem.score_change->expression(), &state.source->table_reads});
   ImGui::EndChild();
 }
 

@@ -18,7 +18,7 @@ struct MaskCuda {
   std::optional<Expression> mask;      // nullopt: none, or a mask that is no expression
   std::shared_ptr<const KernelSource> source;
   // The expression that the pointer is on, and its column there.
-  enum class Part : std::uint8_t { mask, score, slope } part = Part::mask;
+  enum class Part : std::uint8_t { mask, score, slope, tables } part = Part::mask;
   std::uint32_t column = 0;
 };
 

@@ -161,6 +161,38 @@ TEST_CASE("run: a mask and a score change reach the tile machine") {
   CHECK(moved.values[17] == doctest::Approx(plain.values[17] + 3).epsilon(1e-3));
 }
 
+TEST_CASE("run: the gradient of a captured table has its shape, and the same numbers added in order") {
+  const TemporaryFolder folder;
+  const std::int64_t heads = read_npy(fixture("Q"), 4).shape[1];
+  std::string slopes;
+  for (std::int64_t h = 0; h < heads; ++h) slopes += fmt::format("{}\n", 0.375 / static_cast<double>(h + 1));
+  const std::vector<std::string> flags = {"--do",
+                                          fixture("dO"),
+                                          "--score",
+                                          "score + slope[h] * (kv - q)",
+                                          "--table",
+                                          "slope=" + folder.file("slope.csv", slopes),
+                                          "--table-gradient"};
+  const auto run = [&](const std::string& choice) {
+    std::vector<std::string> all = flags;
+    all.push_back(choice);
+    const std::string out = folder.path(choice.substr(0, 7));
+    CHECK(contains(good_run(with_fixture(out, all)).out, fmt::format("dslope  [{}]", heads)));
+    return read_npy(out + "/dslope.npy", 1);
+  };
+  const NpyArray added = run("slope"), in_order = run("slope:in_order");
+  CHECK(added.type == DataType::fp32);
+  CHECK(added.shape == std::vector<std::int64_t>{heads});
+  for (std::size_t h = 0; h < added.values.size(); ++h) {
+    CHECK(added.values[h] != 0);
+    CHECK(added.values[h] == doctest::Approx(in_order.values[h]).epsilon(1e-3));
+  }
+  std::vector<std::string> unknown = flags;
+  unknown.emplace_back("slopes");
+  CHECK(contains(refused_run(with_fixture(folder.path("none"), unknown), folder.path("none")),
+                 "--table-gradient: there is no table slopes"));
+}
+
 TEST_CASE("run: files and flags that contradict each other are refused with both values") {
   const TemporaryFolder folder;
   const std::string out = folder.path("out");

@@ -277,6 +277,10 @@ TEST_CASE("window state: masks, presets and tables are keys that may be given se
   const auto back = from_link(link);
   REQUIRE(back);
   CHECK(*back == state);
+  WindowState with_gradients = state;
+  with_gradients.table_gradients = {"slope", "bias:in_order"};
+  CHECK(to_link(with_gradients).find("table_gradient=slope&table_gradient=bias:in_order") != std::string::npos);
+  CHECK(*from_link(to_link(with_gradients)) == with_gradients);
   CHECK(link_refusal("mask=").find("mask is ''") != std::string::npos);
   CHECK(link_refusal("mask_block=0").find("mask_block is '0'") != std::string::npos);
 }

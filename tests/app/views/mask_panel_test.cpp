@@ -236,6 +236,22 @@ TEST_CASE("mask panel: CUDA shows both expressions line against line, and a poin
     draw_mask_cuda(view, backward, state, {{0, 0}, {900, 1600}});
   });
   CHECK_FALSE(state.source->slope.empty());
+  CHECK(state.source->table_reads.empty());
+  // And with gradients of tables their reads.
+  screen.frame(shown, [](const View& view, Commands&) {
+    AttentionProblem backward = view.lane().simulation->request.problem;
+    backward.pass = Pass::backward;
+    CapturedTable bias;
+    bias.name = "bias";
+    bias.type = ValueType::real;
+    bias.shape = {backward.seq_kv};
+    bias.reals.assign(static_cast<std::size_t>(backward.seq_kv), 0.5F);
+    const MaskChoice with_table{
+        .score = "score + bias[kv]", .tables = {std::make_shared<const CapturedTable>(bias)}, .table_gradients = {"bias"}};
+    REQUIRE(settle_masks(with_table, backward));
+    draw_mask_cuda(view, backward, state, {{0, 0}, {900, 1600}});
+  });
+  CHECK_FALSE(state.source->table_reads.empty());
 }
 
 }  // namespace tilescope

@@ -12,6 +12,7 @@
 #include "sim/core/reference_gradients.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/masks/presets.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/tile_machine.h"
@@ -283,6 +284,72 @@ TEST_CASE(
     }
   }
   CHECK(expressions == 86);
+}
+
+TEST_CASE("pytorch: gradients of captured tables of flex_backward equal FlexAttention's") {
+  AttentionProblem problem;
+  std::unique_ptr<TileProgram> program;
+  Matrix ours;
+  InputSource inputs;
+  const auto all_heads = [](std::int64_t which, std::int64_t heads) {
+    auto all = std::make_shared<Matrix>(0, 16);
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const auto one = input(which, head);
+      all->rows += one->rows;
+      all->values.insert(all->values.end(), one->values.begin(), one->values.end());
+    }
+    return std::shared_ptr<const Matrix>(all);
+  };
+  inputs.q = all_heads(0, small_heads), inputs.k = all_heads(1, small_kv_heads), inputs.v = all_heads(2, small_kv_heads);
+  inputs.d_o = all_heads(3, small_heads);
+  int cases = 0;
+  double size = 1;
+  for (const std::string& line : fixture("pytorch_table_gradients.txt")) {
+    std::istringstream in(line);
+    std::string word, bar;
+    in >> word;
+    if (word == "#") continue;
+    if (word == "tables") {
+      CapturedTable captured;
+      captured.type = ValueType::real;
+      in >> captured.name;
+      std::int64_t elements = 1;
+      for (std::string length; in >> length && length != "|";) {
+        captured.shape.push_back(std::stoll(length));
+        elements *= captured.shape.back();
+      }
+      for (std::int64_t i = 0; i < elements; ++i) captured.reals.push_back(static_cast<float>((i * 37) % 64 - 32) / 64);
+      std::string mask, text;
+      std::getline(in, mask, '|');
+      std::getline(in, text);
+      MaskChoice choice{
+          .score = text, .tables = {std::make_shared<const CapturedTable>(captured)}, .table_gradients = {captured.name}};
+      if (mask.find("kv") != std::string::npos) choice.masks = {mask};
+      problem = {.heads = small_heads,
+                 .kv_heads = small_kv_heads,
+                 .seq_q = small,
+                 .seq_kv = small,
+                 .head_dim = 16,
+                 .dtype = DataType::fp32,
+                 .pass = Pass::backward};
+      const Status settled = settle_masks(choice, problem);
+      REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
+      program = std::move(*(*find_program("flex_backward"))->make(problem, ProgramTile(32, 32), toy_gpu()));
+      const auto run = run_whole(*program, inputs);
+      REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
+      ours = run->plane(0, program->outputs().back());
+      size = 1;
+      for (const float value : ours.values) size = std::max(size, std::abs(static_cast<double>(value)));
+      ++cases;
+      continue;
+    }
+    CAPTURE(cases);
+    CAPTURE(line);
+    double number = 0;
+    in >> bar >> number;
+    CHECK(std::abs(static_cast<double>(ours.values[static_cast<std::size_t>(std::stoll(word))]) - number) <= 5e-5 * size);
+  }
+  CHECK(cases == 18);
 }
 
 }  // namespace tilescope

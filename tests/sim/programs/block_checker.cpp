@@ -3,6 +3,7 @@
 #include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/block_plan.h"
 
 #include <algorithm>
 
@@ -22,8 +23,10 @@ bool reads_dst(const Operation& op) {
     case OpKind::add:
     case OpKind::subtract_rows:
     case OpKind::multiply:
+    case OpKind::add_parts:
       return true;
     case OpKind::matmul:
+    case OpKind::gather:
       return op.accumulate;
     default:
       return false;
@@ -143,7 +146,9 @@ std::string BlockChecker::check_place(const Operation& op) const {
       t.col + t.cols > layout.cols)
     return fmt::format("its tile of {} [{}+{}, {}+{}] of plane {} is outside the tensor", to_string(t.tensor), t.row, t.rows, t.col,
                        t.cols, t.plane);
+  if (op.kind == OpKind::gather) return check_gather(op);
   if (t.rows != op.rows || t.cols != op.cols) return "its tile and its size differ";
+  if (t.tensor->planes == Planes::all) return t.plane == 0 ? "" : "a table has one plane";
   if (t.tensor->cols == Axis::key_page)
     return t.plane == block_->domain.plane / program_.problem().heads ? "" : "its pages are of another sequence";
   if (t.tensor.means(Meaning::table)) {
@@ -176,6 +181,30 @@ std::string BlockChecker::check_place(const Operation& op) const {
   if (op.q_tile >= 0 && t.row / program_.tile().block_q != op.q_tile && !keys_side) return "its query tile is another";
   if (op.kv_tile >= 0 && keys_side && t.row / program_.tile().block_kv != op.kv_tile) return "its key tile is another";
   if (op.iteration < -1) return "an index is below -1";
+  return {};
+}
+
+/// The elements of a table that the tile's scores read, one by one. They must be among those that the block gathers.
+std::string BlockChecker::check_gather(const Operation& op) const {
+  const TableRead& read = *program_.problem().score_change->table_reads()[static_cast<std::size_t>(op.read)];
+  const TileRef& t = op.tile;
+  if (t.tensor->rows != Axis::query || t.tensor->cols != Axis::key || t.plane != block_->domain.plane)
+    return "it gathers no scores";
+  if (tensor_of(op.dst)->read >= 0) return {};  // kept apart in the tile's own order
+  const TableBox box = read.box(t.plane, {t.row, t.rows}, {t.col, t.cols});
+  if (op.rows != box.rows || op.cols != box.cols) return "it gathers another part of the table";
+  ExpressionEvaluator<float> index(read.index);
+  std::set<std::int64_t> met;
+  for (std::int64_t q = t.row; q < t.row + t.rows; ++q)
+    for (std::int64_t kv = t.col; kv < t.col + t.cols; ++kv) {
+      const std::int64_t heads = program_.problem().heads, at = index({t.plane / heads, t.plane % heads, q, kv}).integer;
+      if (at < 0) continue;
+      met.insert(at);
+      const std::int64_t row = at / read.table_cols() - box.row, col = at % read.table_cols() - box.col;
+      if (row < 0 || row >= box.rows || col < 0 || col >= box.cols) return "a score reads an element that it does not gather";
+    }
+  if (read.is_exact() && static_cast<std::int64_t>(met.size()) != box.rows * box.cols)
+    return "it gathers elements that no score reads";
   return {};
 }
 
@@ -288,7 +317,18 @@ std::string BlockChecker::check_store(const Operation& op) {
     if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
   }
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
-  if (op.bytes != sectors * sector_size) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
+  // Single additions to a table are a sector a score where it is met in any order, and more where eight neighbours lie across
+  // sectors.
+  bool at_random = false;
+  if (op.tile.tensor->planes == Planes::all && op.kind == OpKind::reduce_add) {
+    const TileShape& tile = program_.tile();
+    for (const TableRead& read :
+         program_.problem().score_change->table_gradients()[static_cast<std::size_t>(op.tile.tensor->table)].reads)
+      at_random =
+          at_random || (!read.is_exact() && op.bytes <= tile.block_q * tile.block_kv * sector_size) ||
+          (read.reach == TableReach::pair && op.bytes > sectors * sector_size && op.bytes <= 2 * (sectors + op.rows) * sector_size);
+  }
+  if (op.bytes != sectors * sector_size && !at_random) return fmt::format("{} bytes, but {} sectors", op.bytes, sectors);
   const bool adds = op.kind == OpKind::reduce_add;
   if (adds && element(op.tile.tensor) != 4) return "it adds to what is no fp32 tensor";
   std::vector<int>& counts = (adds ? additions_ : stores_)[index(op.tile.tensor)];
@@ -318,6 +358,15 @@ std::string BlockChecker::check_compute(const Operation& op) {
   Buffer& target = buffer(op.dst, op);
   const auto self = static_cast<std::int32_t>(&op - block_->operations.data());
   target = {true, -1, op.asynchronous ? self : -1, self, op.rows, op.cols, op.tile, masked};
+  if (op.kind == OpKind::gather && tensor_of(op.dst)->read >= 0) {
+    const TableRead& read = *program_.problem().score_change->table_reads()[static_cast<std::size_t>(op.read)];
+    const TileShape& tile = program_.tile();
+    target.tile = tile_of(tensor_of(op.dst), TableParts(read, program_.problem(), tile)
+                                                 .box(op.tile.plane, op.tile.row / tile.block_q, {op.tile.row, op.tile.rows},
+                                                      op.tile.col / tile.block_kv, {op.tile.col, op.tile.cols}));
+  } else if (op.kind == OpKind::gather)
+    target.tile = tile_of(tensor_of(op.dst), program_.problem().score_change->table_reads()[static_cast<std::size_t>(op.read)]->box(
+                                                 op.tile.plane, {op.tile.row, op.tile.rows}, {op.tile.col, op.tile.cols}));
   if (op.kind == OpKind::matmul) matmul_flops += op.flops;
   exps += op.exps;
   return {};
@@ -370,6 +419,25 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       fits = is(op.src[0], op.rows, op.cols);
       ex = flops * program_.problem().score_change->slope_cost().exps;
       flops *= program_.problem().score_change->slope_cost().operations;
+      break;
+    case OpKind::factor: {
+      const ScoreChange& change = *program_.problem().score_change;
+      const ScoreCost cost = change.factor_cost(*change.table_reads()[static_cast<std::size_t>(op.read)]);
+      fits = is(op.src[0], op.rows, op.cols);
+      ex = flops * cost.exps;
+      flops *= cost.operations;
+      break;
+    }
+    case OpKind::add_parts: {
+      const std::int32_t count = buffer(op.src[0], op).cols, last = op.inner + static_cast<std::int32_t>(op.value) * (count - 1);
+      fits = buffer(op.src[0], op).rows == 1 && is(op.dst, 1, op.cols) && op.inner >= 0 && op.inner < op.cols && last >= 0 &&
+             last < op.cols;
+      flops = count;
+      break;
+    }
+    case OpKind::gather:
+      fits = is(op.src[0], op.tile.rows, op.tile.cols);
+      flops = elements(op.src[0]);
       break;
     case OpKind::mask:
       fits = is(op.dst, op.rows, op.cols);
