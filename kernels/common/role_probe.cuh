@@ -53,6 +53,7 @@ class RoleProbe {
   __device__ __forceinline__ void ended(ProbeStage stage) {
     std::uint32_t now;
     if (at_ >= from_ + role_stamp_bytes) return;
+    if (stage == ProbeStage::wait_turn || stage == ProbeStage::wait_groups) after_barrier();
     asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at_), "r"(now << stage_bits | static_cast<unsigned>(stage)) : "memory");
     at_ += 4;
@@ -95,6 +96,14 @@ class RoleProbe {
 
  private:
   static constexpr std::uint32_t nowhere = ~0u;
+
+  /// A barrier lets the instructions behind it begin until one needs memory. This one does, and the next waits for its result.
+  __device__ __forceinline__ void after_barrier() const {
+    asm volatile(
+        "{ .reg .u32 x; .reg .pred never; ld.volatile.shared.u32 x, [%0]; setp.eq.u32 never, x, 0xffffffff; @never trap; }" ::"r"(
+            from_)
+        : "memory");
+  }
 
   const Arguments& arguments_;
   const int role_;
