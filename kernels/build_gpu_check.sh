@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds tilescope_gpu_check, tilescope_record_suite and libtilescope_bench.so on a GPU machine without our packages: needs nvcc, g++, cmake, {fmt} and
-# nlohmann-json.
+# Builds tilescope_gpu_check, tilescope_record_suite, tilescope_record_probes and libtilescope_bench.so on a GPU machine without our packages:
+# needs nvcc, g++, cmake, {fmt} and nlohmann-json.
 # Usage: kernels/build_gpu_check.sh [OUT_DIR]     FMT_INCLUDE: folder with fmt/ and nlohmann/, if they are not the system's
 #        CUDA_ARCH: GPU to compile for, 90 by default
 set -euo pipefail
@@ -15,13 +15,13 @@ flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR
 toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
-sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_suite.cpp tests/gpu/gpu_check.cpp
+sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_probes.cpp kernels/lab/record_suite.cpp tests/gpu/gpu_check.cpp
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/page_table.cpp sim/core/document.cpp sim/core/text.cpp
   kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/embedded_kernels.cpp")
-run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -o 'kernels/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
+run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -oE '(kernels|sim)/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
 cmake "-DOUTPUT=$out/embedded_kernels.cpp" "-DROOT=$root" "-DSOURCES=$run_time_sources" -P cmake/embed_kernels.cmake
 awk -f cmake/kernel_profiles.awk kernels/*/profile.toml >"$out/kernel_profiles.cpp"
-mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -name flash3_backward.cu ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp)
+mapfile -t more < <(find kernels -name '*.cu' ! -path 'kernels/lab/*' ! -path 'kernels/calibrate/*' ! -name '*_default.cu' ! -path 'kernels/hopper_*' ! -name flash3_backward.cu ! -name hopper_plan.cu; ls kernels/measure/*.cpp sim/programs/*.cpp sim/masks/*.cpp sim/numerics/*.cpp)
 sources+=("${more[@]}")
 mapfile -t hopper < <(ls kernels/common/hopper_plan.cu kernels/hopper_*/*.cu kernels/flash3_backward/flash3_backward.cu | grep -v _default)  # need code for sm_90a
 
@@ -37,9 +37,10 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'nvcc '"$(printf '%q ' "${flags[@]//comp
 sources+=("${hopper[@]}")
 for source in "${sources[@]}"; do objects+=("$out/$(echo "$source" | tr / _).o"); done
 
-mapfile -t common < <(printf '%s\n' "${objects[@]}" | grep -v -e bench_library -e record_suite -e gpu_check.cpp.o)
+mapfile -t common < <(printf '%s\n' "${objects[@]}" | grep -v -e bench_library -e record_suite -e record_probes -e gpu_check.cpp.o)
 object_of() { echo "$out/$(echo "$1" | tr / _).o"; }
 nvcc -cudart static -o "$out/tilescope_gpu_check" "${common[@]}" "$(object_of tests/gpu/gpu_check.cpp)" -ldl
 nvcc -cudart static -o "$out/tilescope_record_suite" "${common[@]}" "$(object_of kernels/lab/record_suite.cpp)" -ldl
+nvcc -cudart static -o "$out/tilescope_record_probes" "${common[@]}" "$(object_of kernels/lab/record_probes.cpp)" -ldl
 nvcc -shared -cudart static -o "$out/libtilescope_bench.so" "${common[@]}" "$(object_of kernels/lab/bench_library.cpp)" -ldl
 echo "$out/tilescope_gpu_check"

@@ -147,6 +147,12 @@ std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
 LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
   return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
 }
+LaunchPlan plan_flash3_probed(const AttentionProblem& p, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers) {
+  return (*find_kernel(flash3_choice(p)))->plan_probed(p, tensors, buffers);
+}
+std::vector<ProbeShape> flash3_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  return (*find_kernel(flash3_choice(p)))->probe_shapes(p, tile);
+}
 /// The needs of a flex kernel without expressions; those of a request come from its compilation.
 std::vector<LaunchNeeds> flex_needs(const AttentionProblem& p) {
   return {compiled("attention", kernel_profile("flex").build("attention", p), flex_shared_bytes(FlexBase::flash2, p, {}, 0), 2, 4)};
@@ -435,7 +441,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<wgmma_shape>,
      .needs = hopper_wgmma_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_wgmma},
+     .plan = plan_hopper_wgmma,
+     .plan_probed = plan_hopper_wgmma_probed,
+     .probe_shapes = hopper_wgmma_probe_shapes},
     {.id = "hopper_wgmma_longest",
      .summary = "The first Hopper kernel with the longest query tiles first.",
      .inputs = qkv,
@@ -445,6 +453,8 @@ constexpr KernelInfo rows[] = {
      .needs = hopper_wgmma_longest_needs,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_wgmma_longest,
+     .plan_probed = plan_hopper_wgmma_longest_probed,
+     .probe_shapes = hopper_wgmma_probe_shapes,
      .variant_of = "hopper_wgmma"},
     {.id = "hopper_producer",
      .summary = "Over the first Hopper kernel: one thread copies through a ring of mbarriers, two groups compute.",
@@ -454,7 +464,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<producer_shape>,
      .needs = hopper_producer_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_producer},
+     .plan = plan_hopper_producer,
+     .plan_probed = plan_hopper_producer_probed,
+     .probe_shapes = hopper_roles_probe_shapes},
     {.id = "hopper_three_groups",
      .summary = "Over two consumer groups: a third, so tiles of 192 rows.",
      .inputs = qkv,
@@ -463,7 +475,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<three_groups_shape>,
      .needs = hopper_three_groups_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_three_groups},
+     .plan = plan_hopper_three_groups,
+     .plan_probed = plan_hopper_three_groups_probed,
+     .probe_shapes = hopper_roles_probe_shapes},
     {.id = "hopper_overlap",
      .summary = "Over groups that wait for each product: the next one runs under the softmax.",
      .inputs = qkv,
@@ -472,7 +486,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<overlap_shape>,
      .needs = hopper_overlap_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_overlap},
+     .plan = plan_hopper_overlap,
+     .plan_probed = plan_hopper_overlap_probed,
+     .probe_shapes = hopper_roles_probe_shapes},
     {.id = "hopper_ping_pong",
      .summary = "Over overlap: groups take turns, so that one computes its softmax under the products of another.",
      .inputs = qkv,
@@ -481,7 +497,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<overlap_shape>,
      .needs = hopper_ping_pong_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_ping_pong},
+     .plan = plan_hopper_ping_pong,
+     .plan_probed = plan_hopper_ping_pong_probed,
+     .probe_shapes = hopper_roles_probe_shapes},
     {.id = "hopper_persistent",
      .summary = "Over ping-pong: one block an SM; loads of the next tile and stores of the last are hidden.",
      .inputs = qkv,
@@ -490,7 +508,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<persistent_shape>,
      .needs = hopper_persistent_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_persistent},
+     .plan = plan_hopper_persistent,
+     .plan_probed = plan_hopper_persistent_probed,
+     .probe_shapes = hopper_persistent_probe_shapes},
     {.id = "hopper_causal",
      .summary = "Over persistent blocks: tiles are drawn, the longest first.",
      .inputs = qkv,
@@ -499,7 +519,9 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_tile<causal_shape>,
      .needs = hopper_causal_needs,
      .plane_traffic = hopper_traffic,
-     .plan = plan_hopper_causal},
+     .plan = plan_hopper_causal,
+     .plan_probed = plan_hopper_causal_probed,
+     .probe_shapes = hopper_persistent_probe_shapes},
     {.id = "flash3",
      .summary = "The fastest of the Hopper kernels, by head dimension and mask.",
      .inputs = qkv,
@@ -509,6 +531,8 @@ constexpr KernelInfo rows[] = {
      .needs = flash3_needs,
      .plane_traffic = hopper_traffic,
      .plan = plan_flash3,
+     .plan_probed = plan_flash3_probed,
+     .probe_shapes = flash3_probe_shapes,
      .choice = flash3_choice},
     {.id = "flex",
      .summary = "Over flash2: lists of key blocks from any mask expression, and a score expression; compiled for the request.",

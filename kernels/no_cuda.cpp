@@ -140,6 +140,30 @@ LaunchPlan plan_flash1_probed(const AttentionProblem&, const DeviceTensors&, std
 LaunchPlan plan_standard_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
   return {};
 }
+LaunchPlan plan_hopper_wgmma_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_wgmma_longest_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_producer_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_three_groups_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_overlap_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_ping_pong_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_persistent_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
+LaunchPlan plan_hopper_causal_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
+  return {};
+}
 LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }

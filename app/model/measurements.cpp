@@ -53,7 +53,7 @@ bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
   const SimulationRequest& asked = simulation.request;
   const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
   ProgramTile tile = recorded.tile;
-  tile.key_order = asked.key_order;
+  tile.key_order = simulation.program->tile().key_order;  // the rungs to Hopper have one of their own
   return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
 }
 

@@ -27,10 +27,16 @@ bool has_row(const BlockOperations& block, std::int64_t plane, std::int64_t quer
   return block.domain.plane == plane && query >= block.domain.first && query < block.domain.end();
 }
 
+/// The first row of the tile that an operation works on, of the rows of its block: each warp group has a strip of its own.
+int first_row_of(const BlockOperations& block, const Operation& op) {
+  return op.dst.has_strips() ? op.strip * static_cast<int>(block.whole_rows) : 0;
+}
+
 /// The tile machine's figures after each step: after each key tile of the row's query tile, or after the last one where the kernel
 /// has no running statistics.
 std::vector<ProbedStep> machine_steps(const BlockHistory& history, std::int64_t query_tile, int row, bool running) {
   std::vector<ProbedStep> steps;
+  std::vector<std::int32_t> visited;  // key tiles, in the order in which they come
   const auto& operations = history.operations().operations;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& op = operations[i];
@@ -38,23 +44,28 @@ std::vector<ProbedStep> machine_steps(const BlockHistory& history, std::int64_t 
       continue;
     ProbedStep unused;
     if (target(op, unused) == nullptr) continue;
-    const auto step = running ? static_cast<std::size_t>(op.kv_tile) : 0;
+    if (std::ranges::find(visited, op.kv_tile) == visited.end()) visited.push_back(op.kv_tile);
+    const auto step = running ? static_cast<std::size_t>(std::ranges::find(visited, op.kv_tile) - visited.begin()) : 0;
     if (steps.size() <= step) steps.resize(step + 1);
     const auto value = history.value(op.dst, static_cast<int>(i));
-    if (value != nullptr && row < value->rows) *target(op, steps[step]) = static_cast<double>(value->at(row, 0));
+    const int own = row - first_row_of(history.operations(), op);
+    if (value != nullptr && own >= 0 && own < value->rows) *target(op, steps[step]) = static_cast<double>(value->at(own, 0));
   }
   if (!running)
     for (ProbedStep& step : steps) step.alpha = 0;
   return steps;
 }
 
-int telling_op(const BlockOperations& block, std::int64_t query_tile) {
+int telling_op(const BlockOperations& block, std::int64_t query_tile, int row) {
   int found = -1;
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
     if (!is_sum(op.dst) || op.kv_tile < 0 || (op.q_tile >= 0 && op.q_tile != query_tile)) continue;
-    if (found < 0 || op.kv_tile == 1) found = static_cast<int>(i);
-    if (op.kv_tile >= 1) break;
+    const int own = row - first_row_of(block, op);
+    if (op.dst.has_strips() && (own < 0 || own >= block.whole_rows)) continue;
+    const bool is_second = found >= 0 && op.kv_tile != block.operations[static_cast<std::size_t>(found)].kv_tile;
+    if (found < 0 || is_second) found = static_cast<int>(i);
+    if (is_second) break;
   }
   return found;
 }
@@ -112,7 +123,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   const std::int64_t query_tile = probe.query / probe.tile.block_q;
   made.first_row = std::max<std::int64_t>((*history)->operations().domain.first, query_tile * probe.tile.block_q);
   made.row = static_cast<int>(probe.query - made.first_row);
-  made.telling_op = telling_op((*history)->operations(), query_tile);
+  made.telling_op = telling_op((*history)->operations(), query_tile, made.row);
   const bool running = probe.launches.size() == 1;
   std::vector<ProbedStep> machine = machine_steps(**history, query_tile, made.row, running);
   // A warp of the kernel stops at the last tile that one of its rows sees, the program at the last one of its block.

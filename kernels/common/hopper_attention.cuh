@@ -10,6 +10,7 @@
 
 #include "kernels/common/hopper.cuh"
 #include "kernels/common/hopper_arguments.h"
+#include "kernels/common/no_role_probe.cuh"
 #include "kernels/common/warp_tiles.cuh"
 
 namespace tilescope::device {

@@ -11,6 +11,25 @@ struct BlockRecord {
 };
 static_assert(sizeof(BlockRecord) == probe_block_numbers * sizeof(unsigned long long));
 
+__device__ __forceinline__ unsigned long long cycles() {
+  unsigned long long value;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
+  return value;
+}
+__device__ __forceinline__ unsigned long long global_ns() {
+  unsigned long long value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+__device__ __forceinline__ unsigned sm_id() {
+  unsigned value;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(value));
+  return value;
+}
+__device__ __forceinline__ long long block_id() {
+  return (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+
 /// Recorder of the plain kernel: every call is empty and takes no register. launch() passes the kernel's arguments unwrapped:
 /// wrapped in another struct, they make flash1 compile to different machine code.
 struct NoProbe {
@@ -129,24 +148,6 @@ class Probe {
   static __device__ __forceinline__ int& slot() {
     __shared__ int slot;
     return slot;
-  }
-  static __device__ __forceinline__ unsigned long long cycles() {
-    unsigned long long value;
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
-    return value;
-  }
-  static __device__ __forceinline__ unsigned long long global_ns() {
-    unsigned long long value;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
-    return value;
-  }
-  static __device__ __forceinline__ unsigned sm_id() {
-    unsigned value;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(value));
-    return value;
-  }
-  static __device__ __forceinline__ long long block_id() {
-    return (static_cast<long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   }
 
   const Arguments& arguments_;

@@ -4,6 +4,13 @@
 //   ticks   [slot][warp][iterations + 1][8]    cycle counter; a slot is one block on the observed SM. Row `iterations` holds entry,
 //                                              loop begins, loop ends, output stored, and the block's index + 1
 //   row     [step][6]                          m, alpha, and l as the four lanes of the row hold it
+//
+// Of a kernel whose warps have roles, the ticks are a list for each role:
+//
+//   words   [slot][role][2 + 2048]             the block's index + 1, the cycle counter as the role ends, then stamps: the low 27
+//   bits
+//                                              of the cycle counter and, in 5 bits, the stage that ends there; the first is the
+//                                              prologue
 #pragma once
 
 #include <span>
@@ -13,6 +20,7 @@
 namespace tilescope {
 
 inline constexpr int probe_block_numbers = 5, probe_events = 8, probe_row_numbers = 6;
+inline constexpr int role_stamps = 2048, role_stamp_bytes = 4 * role_stamps, role_words = 2 + role_stamps, stage_bits = 5;
 
 /// Zeroed device memory for one launch, and the SM, block and row to observe.
 struct ProbeBuffers {
@@ -22,6 +30,8 @@ struct ProbeBuffers {
   void* slots_taken = nullptr;  // one unsigned
   int sm = 0, iterations = 0, slots = 0;
   int block = 0, row_of_block = 0;
+  int roles = 0;  // of a kernel with roles, and the followed row in the problem
+  int plane = 0, query = 0;
 };
 
 // The kernels with the probe compiled in. `buffers` has one entry a launch.
@@ -29,5 +39,21 @@ LaunchPlan plan_flash2_probed(const AttentionProblem& problem, const DeviceTenso
 LaunchPlan plan_flash1_probed(const AttentionProblem& problem, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers);
 LaunchPlan plan_standard_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
                                 std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_wgmma_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                    std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_wgmma_longest_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                            std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_producer_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                       std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_three_groups_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                           std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_overlap_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                      std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_ping_pong_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                        std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_persistent_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                         std::span<const ProbeBuffers> buffers);
+LaunchPlan plan_hopper_causal_probed(const AttentionProblem& problem, const DeviceTensors& tensors,
+                                     std::span<const ProbeBuffers> buffers);
 
 }  // namespace tilescope

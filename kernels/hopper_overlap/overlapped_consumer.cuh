@@ -10,9 +10,9 @@
 
 namespace tilescope::device {
 
-template <class Shape, class Turns = NoTurns>
-struct OverlappedConsumer : Consumer<Shape, Turns> {
-  using Consumer<Shape, Turns>::Consumer;
+template <class Shape, class Turns = NoTurns, class Recorder = NoRoleProbe>
+struct OverlappedConsumer : Consumer<Shape, Turns, Recorder> {
+  using Consumer<Shape, Turns, Recorder>::Consumer;
   using Tile = HopperTile<Shape>;
 
   __device__ __forceinline__ void visit(const Tile& tile) {
@@ -26,7 +26,7 @@ struct OverlappedConsumer : Consumer<Shape, Turns> {
     wgmma_wait<0>();
     this->scores_done();
     if (t >= first_masked) this->mask(tile, t);
-    this->work.softmax(this->scale_log2);
+    this->softmax(tile, t);
     this->work.round();
     --t;
     if constexpr (Shape::causal)
@@ -48,11 +48,13 @@ struct OverlappedConsumer : Consumer<Shape, Turns> {
     wgmma_wait<1>();
     this->scores_done();
     if constexpr (Masked::value) this->mask(tile, t);
-    this->work.softmax(this->scale_log2);
+    this->softmax(tile, t);
     wgmma_wait<0>();
     this->output_done();
     this->work.rescale();
     this->work.round();
+    if constexpr (Recorder::on) pin(this->work.p);
+    this->probe.ended(ProbeStage::rescale);
   }
 };
 

@@ -6,11 +6,13 @@
 
 namespace tilescope::device {
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads, 1) void hopper_persistent_kernel(const __grid_constant__ HopperArguments arguments) {
+template <class Shape, class Recorder = NoRoleProbe>
+__global__ __launch_bounds__(Shape::threads, 1) void hopper_persistent_kernel(
+    const __grid_constant__ typename Recorder::template Launch<HopperArguments> arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char shared[];
   const RolesMemory<Shape> memory(shared_address(shared));
+  Recorder::block_begins(arguments);
   memory.prepare();
   const int tiles = (arguments.seq_q + Shape::br - 1) / Shape::br, total = tiles * arguments.planes;
   auto for_each_tile = [&](auto work) {
@@ -19,16 +21,20 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_persistent_kernel(co
   };
   take_roles<Shape>(
       [&] {
-        Producer<Shape> producer{arguments, memory};
+        Producer<Shape, Recorder> producer{
+            .arguments = arguments, .memory = memory, .probe = Recorder(arguments, 0, memory.stamps())};
         for_each_tile([&](const HopperTile<Shape>& tile) { producer.load(tile); });
+        producer.probe.role_ends();
       },
       [&](int group) {
-        OverlappedConsumer<Shape, PingPong<Shape::groups>> consumer(arguments, memory, group);
+        const Recorder probe(arguments, 1 + group, memory.stamps());
+        OverlappedConsumer<Shape, PingPong<Shape::groups>, Recorder> consumer(arguments, memory, group, probe);
         for_each_tile([&](const HopperTile<Shape>& tile) {
           consumer.visit(tile);
           consumer.store(tile);
         });
         stores_have_read();
+        consumer.probe.role_ends();
       });
 #endif
 }

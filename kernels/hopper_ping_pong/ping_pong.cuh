@@ -8,6 +8,7 @@ namespace tilescope::device {
 /// Named barrier `first_id + g` opens for group g once group g - 1 has passed the turn on.
 template <int groups>
 struct PingPong {
+  static constexpr bool are_taken = true;
   static constexpr int first_id = 4, two_groups = 256;
   const int group;
 

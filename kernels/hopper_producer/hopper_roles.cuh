@@ -44,6 +44,8 @@ struct RolesMemory {
         v_empty(v_full + 8 * Shape::stages),
         end(v_empty + 8 * Shape::stages) {}
 
+  /// Returns what is behind all that the kernel needs: a probe's stamps.
+  __device__ __forceinline__ std::uint32_t stamps() const { return q + Shape::shared_bytes; }
   /// Initialises the barriers; synchronises the block.
   __device__ __forceinline__ void prepare() const {
     if (threadIdx.x == 0) {
@@ -64,13 +66,14 @@ struct RolesMemory {
   }
 };
 
-/// The producer.
-template <class Shape>
+/// The producer. `Recorder` hears where its stages end.
+template <class Shape, class Recorder = NoRoleProbe>
 struct Producer {
   const HopperArguments& arguments;
   const RolesMemory<Shape>& memory;
   RingPlace<Shape::stages> place{};
   std::uint32_t q_round = 0;
+  Recorder probe{};
 
   /// Loads everything that the consumers read for a query tile. Waits only where the ring is full.
   __device__ __forceinline__ void load(const HopperTile<Shape>& tile) {
@@ -78,9 +81,11 @@ struct Producer {
       const int row = (tile.key_tiles - 1 - j) * Shape::bc;
       if (j == 0) load_queries(tile, 0);
       load_part(arguments.k, memory.k, memory.k_full, memory.k_empty, row, tile.kv_plane);
+      probe.ended(ProbeStage::copy_k);
       if (j == 0)
         for (int g = 1; g < Shape::groups; ++g) load_queries(tile, g);
       load_part(arguments.v, memory.v, memory.v_full, memory.v_empty, row, tile.kv_plane);
+      probe.ended(ProbeStage::copy_v);
       place.next();
     }
     if (tile.key_tiles > 0) ++q_round;
@@ -88,14 +93,17 @@ struct Producer {
   __device__ __forceinline__ void load_queries(const HopperTile<Shape>& tile, int group) {
     const std::uint32_t full = memory.q_full + 8 * group;
     barrier_wait(memory.q_empty + 8 * group, (q_round & 1) ^ 1);
+    probe.ended(ProbeStage::wait_empty);
     // A group without rows computes on what lies there, and stores nothing.
     const bool has_rows = tile.first_row + group * 64 < arguments.seq_q;
     barrier_arrive_expecting(full, has_rows ? Shape::group_bytes : 0);
     if (has_rows) load_box(memory.q + group * Shape::group_bytes, &arguments.q, full, tile.first_row + group * 64, tile.plane);
+    probe.ended(ProbeStage::copy_q);
   }
   __device__ __forceinline__ void load_part(const CUtensorMap& map, std::uint32_t ring, std::uint32_t full, std::uint32_t empty,
                                             int row, int plane) {
     barrier_wait(empty + 8 * place.stage, place.parity ^ 1);
+    probe.ended(ProbeStage::wait_empty);
     barrier_arrive_expecting(full + 8 * place.stage, Shape::kv_bytes);
     load_box(ring + place.stage * Shape::kv_bytes, &map, full + 8 * place.stage, row, plane);
   }
@@ -103,13 +111,14 @@ struct Producer {
 
 /// Consumers that compute whenever their operands are there.
 struct NoTurns {
+  static constexpr bool are_taken = false;
   __device__ __forceinline__ explicit NoTurns(int) {}
   __device__ __forceinline__ void await() const {}
   __device__ __forceinline__ void pass() const {}
 };
 
-/// One consumer group. `Turns` orders the groups' products.
-template <class Shape, class Turns = NoTurns>
+/// One consumer group. `Turns` orders the groups' products, `Recorder` hears where stages end.
+template <class Shape, class Turns = NoTurns, class Recorder = NoRoleProbe>
 struct Consumer {
   const HopperArguments& arguments;
   const RolesMemory<Shape>& memory;
@@ -120,8 +129,10 @@ struct Consumer {
   RingPlace<Shape::stages> k_place{}, v_place{};
   std::uint32_t q_parity = 0;
   HopperGroup<Shape> work;
+  Recorder probe;
 
-  __device__ __forceinline__ Consumer(const HopperArguments& kernel_arguments, const RolesMemory<Shape>& shared, int group_index)
+  __device__ __forceinline__ Consumer(const HopperArguments& kernel_arguments, const RolesMemory<Shape>& shared, int group_index,
+                                      Recorder recorder = {})
       : arguments(kernel_arguments),
         memory(shared),
         group(group_index),
@@ -131,7 +142,8 @@ struct Consumer {
         scale_log2(arguments.scale * log2_e),
         q(wgmma_descriptor(memory.q + group * Shape::group_bytes, 16)),
         k(wgmma_descriptor(memory.k, 16)),
-        v(wgmma_descriptor(memory.v, Shape::kv_panel_bytes)) {}
+        v(wgmma_descriptor(memory.v, Shape::kv_panel_bytes)),
+        probe(recorder) {}
 
   /// Announces that this warp has read a buffer.
   __device__ __forceinline__ void release(std::uint32_t empty) const {
@@ -141,6 +153,7 @@ struct Consumer {
   __device__ __forceinline__ void await_queries() {
     barrier_wait(memory.q_full + 8 * group, q_parity);
     q_parity ^= 1;
+    probe.ended(ProbeStage::wait_q);
   }
   /// Lets the producer overwrite Q, where O has a place of its own.
   __device__ __forceinline__ void queries_done() const {
@@ -148,21 +161,28 @@ struct Consumer {
   }
   __device__ __forceinline__ void start_scores() {
     barrier_wait(memory.k_full + 8 * k_place.stage, k_place.parity);
+    probe.ended(ProbeStage::wait_k);
     turns.await();
+    if constexpr (Turns::are_taken) probe.ended(ProbeStage::wait_turn);
     work.start_scores(q, k + k_place.stage * (Shape::kv_bytes >> 4));
+    probe.ended(ProbeStage::scores);
   }
   __device__ __forceinline__ void scores_done() {
     pin(work.s);
+    probe.ended(ProbeStage::wait_scores);
     release(memory.k_empty + 8 * k_place.stage);
     k_place.next();
   }
   __device__ __forceinline__ void start_output() {
     barrier_wait(memory.v_full + 8 * v_place.stage, v_place.parity);
+    probe.ended(ProbeStage::wait_v);
     work.start_output(v + v_place.stage * (Shape::kv_bytes >> 4));
+    probe.ended(ProbeStage::product);
   }
   __device__ __forceinline__ void output_done() {
     pin(work.o);
     pin(work.p);
+    probe.ended(ProbeStage::wait_product);
     release(memory.v_empty + 8 * v_place.stage);
     v_place.next();
   }
@@ -175,6 +195,12 @@ struct Consumer {
     const int keys = Shape::causal ? first_row(tile) + warp * 16 + 1 + arguments.seq_kv - arguments.seq_q : arguments.seq_kv;
     work.mask(keys - key_tile * Shape::bc, lane);
   }
+  __device__ __forceinline__ void softmax(const HopperTile<Shape>& tile, int key_tile) {
+    work.softmax(scale_log2);
+    if constexpr (Recorder::on) pin(work.s);
+    probe.statistics(work, tile.plane, first_row(tile) + warp * 16 + lane / 4, tile.key_tiles - 1 - key_tile, scale_log2);
+    probe.ended(ProbeStage::softmax);
+  }
 
   /// Visits the key tiles: product, softmax, product, one after the other.
   __device__ __forceinline__ void visit(const HopperTile<Shape>& tile) {
@@ -185,9 +211,11 @@ struct Consumer {
       wgmma_wait<0>();
       scores_done();
       if (t >= first_masked(tile)) mask(tile, t);
-      work.softmax(scale_log2);
+      softmax(tile, t);
       work.rescale();
       work.round();
+      if constexpr (Recorder::on) pin(work.p);
+      probe.ended(ProbeStage::rescale);
       start_output();
       wgmma_wait<0>();
       output_done();
@@ -206,6 +234,7 @@ struct Consumer {
     }
     work.finish(own, lse, scale_log2, warp, lane);
     store_group<Shape>(arguments, own, lse, row, tile.plane, group);
+    probe.ended(ProbeStage::store);
   }
 };
 

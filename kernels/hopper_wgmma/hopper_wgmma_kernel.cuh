@@ -17,9 +17,9 @@ struct WgmmaShape : Base {
   static constexpr int shared_bytes = barriers_at + 8 * (1 + 2 * Base::stages);
 };
 
-template <class Shape>
-__global__ __launch_bounds__(Shape::threads,
-                             Shape::min_blocks) void hopper_wgmma_kernel(const __grid_constant__ HopperArguments arguments) {
+template <class Shape, class Recorder = NoRoleProbe>
+__global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void hopper_wgmma_kernel(
+    const __grid_constant__ typename Recorder::template Launch<HopperArguments> arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char shared[];
   const std::uint32_t q_tile = shared_address(shared), k_ring = q_tile + Shape::q_bytes, v_ring = k_ring + Shape::ring_bytes;
@@ -30,6 +30,7 @@ __global__ __launch_bounds__(Shape::threads,
                                                : HopperTile<Shape>(arguments, blockIdx.x, blockIdx.y);
   const int tiles = tile.key_tiles;
 
+  Recorder::block_begins(arguments);
   // Tile j is the j-th from the right edge.
   auto load = [&](int j) {
     const int stage = j % Shape::stages, row = (tiles - 1 - j) * Shape::bc;
@@ -52,6 +53,7 @@ __global__ __launch_bounds__(Shape::threads,
   }
   __syncthreads();
 
+  Recorder probe(arguments, group, q_tile + Shape::shared_bytes);
   const float scale_log2 = arguments.scale * log2_e;
   const int group_row = tile.first_row + group * 64;
   const int first_masked = HopperTile<Shape>::visible_keys(arguments, group_row) / Shape::bc;
@@ -61,29 +63,47 @@ __global__ __launch_bounds__(Shape::threads,
   HopperGroup<Shape> work;
   work.clear();
   if (tiles > 0) barrier_wait(q_full, 0);
+  probe.ended(ProbeStage::wait_q);
   for (int j = 0; j < tiles; ++j) {
     const int stage = j % Shape::stages, parity = j / Shape::stages & 1, t = tiles - 1 - j;
-    if (threadIdx.x == 0 && j + 1 < tiles) load(j + 1);
+    if (threadIdx.x == 0 && j + 1 < tiles) {
+      load(j + 1);
+      probe.ended(ProbeStage::copy);
+    }
     barrier_wait(k_full + 8 * stage, parity);
+    probe.ended(ProbeStage::wait_k);
     work.start_scores(q, k + stage * (Shape::kv_bytes >> 4));
+    probe.ended(ProbeStage::scores);
     wgmma_wait<0>();
     pin(work.s);
+    probe.ended(ProbeStage::wait_scores);
     if (t >= first_masked) work.mask(visible - t * Shape::bc, lane);
     work.softmax(scale_log2);
+    if constexpr (Recorder::on) pin(work.s);
+    probe.statistics(work, tile.plane, group_row + warp * 16 + lane / 4, j, scale_log2);
+    probe.ended(ProbeStage::softmax);
     work.rescale();
     work.round();
+    if constexpr (Recorder::on) pin(work.p);
+    probe.ended(ProbeStage::rescale);
     barrier_wait(v_full + 8 * stage, parity);
+    probe.ended(ProbeStage::wait_v);
     work.start_output(v + stage * (Shape::kv_bytes >> 4));
+    probe.ended(ProbeStage::product);
     wgmma_wait<0>();
     pin(work.o);
     pin(work.p);
+    probe.ended(ProbeStage::wait_product);
     __syncthreads();  // all have read the tile, so the one after the next may overwrite it
+    probe.ended(ProbeStage::wait_groups);
   }
   const std::uint32_t lse = q_tile + Shape::lse_at + group * 64 * 4;
   const std::uint32_t own = q_tile + group * Shape::group_bytes;
   work.finish(own, lse, scale_log2, warp, lane);
   store_group<Shape>(arguments, own, lse, group_row, tile.plane, group);
+  probe.ended(ProbeStage::store);
   stores_have_read();
+  probe.role_ends();
 #endif
 }
 

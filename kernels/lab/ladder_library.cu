@@ -25,14 +25,14 @@ using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>;
 LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, OverlappedConsumer<Shape>>, HopperGrid::tickets);
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, OverlappedConsumer<Shape>>, HopperGrid::tickets);
   })};
 }
 
 LaunchPlan without_overlap(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, Consumer<Shape>>, HopperGrid::tickets);
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, Consumer<Shape>>, HopperGrid::tickets);
   })};
 }
 
@@ -40,7 +40,7 @@ LaunchPlan without_overlap(const AttentionProblem& problem, const DeviceTensors&
 LaunchPlan without_ring(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<HopperShape<T, d, (d == 64 ? 3 : 2), 128, 1, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, Consumer<Shape>>, HopperGrid::tickets);
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, Consumer<Shape>>, HopperGrid::tickets);
   })};
 }
 

@@ -141,7 +141,7 @@ def suite(bundle):
 
 def probe_cost():
     rows = []
-    for path in sorted((root / "assets/measured").glob(f"{gpu}-probe-*.json")):
+    for path in sorted((root / "assets/measured").glob("*-probe-*.json")):
         p = json.loads(path.read_text())
         q = p["problem"]
         shape = f"{p['kernel']} B{q['batch']} H{q['heads']} N{q['seq_q']} d{q['head_dim']} {q['dtype']}{' causal' if q['causal'] else ''}"

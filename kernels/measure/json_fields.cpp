@@ -46,6 +46,14 @@ void JsonReader::read(const std::string& path, const Json& json, Pass& value) {
   value = *pass;
 }
 
+void JsonReader::read(const std::string& path, const Json& json, ProbeStage& value) {
+  int number = 0;
+  read(path, json, number);
+  if (!wrong_.empty()) return;
+  if (number >= probe_stages) return fail(path, fmt::format("is no stage: they are 0 to {}", probe_stages - 1));
+  value = static_cast<ProbeStage>(number);
+}
+
 void JsonReader::judge(const std::string& path, const AttentionProblem& value) {
   if (const Status sound = check(value); !sound) fail(path, fmt::format("is not one that can be run: {}", sound.error().sentence));
 }

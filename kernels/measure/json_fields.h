@@ -19,6 +19,7 @@
 
 #include "sim/core/attention_problem.h"
 #include "sim/core/measurement.h"
+#include "sim/core/probe_stage.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
@@ -146,6 +147,7 @@ class JsonReader {
   void read(const std::string& path, const Json& json, double& value);
   void read(const std::string& path, const Json& json, DataType& value);
   void read(const std::string& path, const Json& json, Pass& value);
+  void read(const std::string& path, const Json& json, ProbeStage& value);
   template <std::integral Integer>
   void read(const std::string& path, const Json& json, Integer& value) {
     if (!json.is_number_integer() || !std::in_range<Integer>(json.get<std::int64_t>()) || json.get<std::int64_t>() < 0)

@@ -80,12 +80,66 @@ void add_sm_blocks(const ProbeRecords& records, const ProbeShape& shape, int lau
   }
 }
 
+/// Adds the stages of one role of one slot. What the role does with K and S, and with V and O, belongs to key tiles of their own:
+/// the second product of a tile may run under the softmax of the next.
+void add_role(std::span<const std::uint64_t> stamps, int role, std::uint64_t origin, std::uint64_t start, ProbedSmBlock& block) {
+  std::array<std::int64_t, probe_stages> seen{};
+  const auto of = [&](ProbeStage stage) -> std::int64_t& { return seen[static_cast<std::size_t>(stage)]; };
+  const auto iteration_of = [&](ProbeStage stage) -> std::int64_t {
+    using enum ProbeStage;
+    if (stage == wait_k || stage == wait_turn || stage == scores || stage == wait_scores || stage == softmax) return of(softmax);
+    if (stage == wait_v || stage == product || stage == wait_product) return of(wait_product);
+    if (stage == rescale) return of(softmax) - 1;
+    if (stage == wait_groups) return of(wait_product) - 1;
+    if (stage == wait_empty) return of(copy_v);  // K of a tile comes before its V
+    return of(stage);
+  };
+  // Stamps have the low bits of the cycle counter. Each is later than the one before, the first than the block's start.
+  constexpr std::uint64_t cycle_mask = (std::uint64_t{1} << (32 - stage_bits)) - 1, stage_mask = (1 << stage_bits) - 1;
+  std::uint64_t last = start;
+  for (const std::uint64_t stamp : stamps) {
+    if (stamp == 0) break;
+    const auto stage = static_cast<ProbeStage>(std::min<std::uint64_t>(stamp & stage_mask, probe_stages - 1));
+    const std::uint64_t at = last + (((stamp >> stage_bits) - last) & cycle_mask);
+    block.intervals.push_back({stage, role, std::max<std::int64_t>(0, iteration_of(stage)), static_cast<double>(last - origin),
+                               static_cast<double>(at - origin)});
+    ++of(stage);
+    last = at;
+  }
+}
+
+/// Adds the blocks of one launch of a kernel with roles. Each role took its slot for itself, so its block is in its own words.
+void add_sm_blocks_of_roles(const ProbeRecords& records, const ProbeShape& shape, int launch,
+                            const std::map<std::uint64_t, SmSpan>& by_sm, ProbeResult& result) {
+  const auto roles = std::ssize(shape.roles);
+  std::map<std::int64_t, ProbedSmBlock> blocks;
+  for (std::ptrdiff_t list = 0; (list + 1) * role_words <= std::ssize(records.ticks); ++list) {
+    const auto words = std::span(records.ticks).subspan(static_cast<std::size_t>(list * role_words), role_words);
+    if (words[0] == 0) continue;
+    const auto number = static_cast<std::int64_t>(words[0]) - 1;
+    const std::uint64_t* const r = block_record(records, number);
+    const std::uint64_t origin = by_sm.at(r[0] - 1).cycles.begin;
+    ProbedSmBlock& block = blocks[number];
+    block.launch = launch;
+    block.block = number;
+    block.start_cycles = static_cast<double>(r[3] - origin);
+    block.end_cycles = static_cast<double>(r[4] - origin);
+    add_role(words.subspan(2), static_cast<int>(list % roles), origin, r[3], block);
+  }
+  for (auto& [number, block] : blocks) {
+    std::stable_sort(block.intervals.begin(), block.intervals.end(),
+                     [](const ProbeInterval& a, const ProbeInterval& b) { return a.warp < b.warp; });
+    result.sm_blocks.push_back(std::move(block));
+  }
+}
+
 void add_steps(const ProbeRecords& records, const ProbeShape& shape, ProbeResult& result) {
   for (std::int64_t step = 0; step < shape.steps; ++step) {
     const float* const row = records.row.data() + step * probe_row_numbers;
     double l = 0;
     for (int lane = 2; lane < probe_row_numbers; ++lane) l += static_cast<double>(row[lane]);
-    if (l == 0) break;  // the row sees no more tiles
+    if (l == 0 && result.steps.empty()) continue;  // from the right edge, the row's first tiles may show it no key
+    if (l == 0) break;                             // the row sees no more tiles
     result.steps.push_back({static_cast<double>(row[0]), l, static_cast<double>(row[1])});
   }
 }
@@ -114,8 +168,11 @@ void decode_probe(std::span<const ProbeRecords> records, std::span<const ProbeSh
   result.sm_clock_hz = clock_of(by_sm);
   result.sm_blocks.clear();
   result.steps.clear();
+  result.roles.clear();
   for (std::size_t launch = 0; launch < records.size(); ++launch) {
-    add_sm_blocks(records[launch], shapes[launch], static_cast<int>(launch), by_sm, result);
+    const bool has_roles = !shapes[launch].roles.empty();
+    result.roles.insert(result.roles.end(), shapes[launch].roles.begin(), shapes[launch].roles.end());
+    (has_roles ? add_sm_blocks_of_roles : add_sm_blocks)(records[launch], shapes[launch], static_cast<int>(launch), by_sm, result);
     add_steps(records[launch], shapes[launch], result);
   }
   std::sort(result.sm_blocks.begin(), result.sm_blocks.end(),
@@ -214,7 +271,8 @@ Result<ProbeResult> run_probe(const KernelInfo& kernel, const AttentionProblem& 
   if (Status fits = supports(kernel, problem); !fits) return fits.error();
   const std::vector<ProbeShape> shapes = probe_shapes(kernel, problem);
   if (shapes.empty())
-    return refuse("kernel {} has no probe: flash2, flash1 and standard have, use {} flash2", kernel.id, Setting::algorithm);
+    return refuse("kernel {} has no probe: flash2, flash1, standard and the rungs to Hopper have, use {} flash2", kernel.id,
+                  Setting::algorithm);
   const Result<DeviceInfo> device = find_device();
   if (!device) return device.error();
   ProbeResult result;

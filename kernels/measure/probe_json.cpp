@@ -2,6 +2,7 @@
 #include "kernels/measure/probe_json.h"
 
 #include "kernels/measure/json_fields.h"
+#include "sim/core/refuse.h"
 
 namespace tilescope {
 
@@ -17,10 +18,7 @@ void elements(auto& fields, SameAs<ProbedBlock> auto& b) {
 }
 
 void elements(auto& fields, SameAs<ProbeInterval> auto& i) {
-  auto stage = static_cast<int>(i.stage);
-  fields(stage), fields(i.warp), fields(i.iteration), fields(i.start_cycles), fields(i.end_cycles);
-  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(i)>>)
-    i.stage = static_cast<ProbeStage>(static_cast<std::size_t>(stage) < probe_stage_names.size() ? stage : 0);
+  fields(i.stage), fields(i.warp), fields(i.iteration), fields(i.start_cycles), fields(i.end_cycles);
 }
 
 void elements(auto& fields, SameAs<ProbedStep> auto& s) {
@@ -47,7 +45,7 @@ void describe(auto& fields, SameAs<ProbeResult> auto& p) {
   fields("launches", p.launches);
   fields("sm", p.sm), fields("row_launch", p.row_launch), fields("block", p.block), fields("row", p.row);
   fields("plane", p.plane), fields("query", p.query);
-  fields("steps", p.steps), fields("blocks", p.blocks), fields("sm_blocks", p.sm_blocks);
+  fields("steps", p.steps), fields("blocks", p.blocks), fields.unless_empty("roles", p.roles), fields("sm_blocks", p.sm_blocks);
 }
 
 void describe(auto& fields, SameAs<BandwidthRecord> auto& r) {
@@ -60,7 +58,20 @@ std::string to_json(const ProbeResult& probe) {
   return recorded_text(probe, probe_schema, record_list);
 }
 Result<ProbeResult> probe_from_json(std::string_view text) {
-  return recorded_from<ProbeResult>(text, probe_schema, "probe");
+  Result<ProbeResult> probe = recorded_from<ProbeResult>(text, probe_schema, "probe");
+  if (!probe) return probe;
+  constexpr std::size_t most_warps = 32;  // of a block
+  const std::size_t lines = probe->roles.empty() ? most_warps : probe->roles.size();
+  for (const ProbedSmBlock& block : probe->sm_blocks) {
+    if (static_cast<std::size_t>(block.launch) >= probe->launches.size())
+      return refuse("the probe is not sound: block {} is of launch {}, and there are {}", block.block, block.launch,
+                    probe->launches.size());
+    for (const ProbeInterval& interval : block.intervals)
+      if (static_cast<std::size_t>(interval.warp) >= lines)
+        return refuse("the probe is not sound: block {} has a stage of line {}, and there are {}", block.block, interval.warp,
+                      lines);
+  }
+  return probe;
 }
 std::string to_json(const BandwidthRecord& record) {
   return recorded_text(record, bandwidth_schema, record_list);

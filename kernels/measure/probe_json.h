@@ -11,7 +11,7 @@ namespace tilescope {
 
 /// Schema "tilescope.probe/2".
 std::string to_json(const ProbeResult& probe);
-/// Errors   not JSON; another schema; a missing key or one of another type: names it
+/// Errors   not JSON; another schema; a missing key or one of another type: names it; a stage, launch or role that is not there
 Result<ProbeResult> probe_from_json(std::string_view text);
 
 /// Schema "tilescope.bandwidth/1".

@@ -31,14 +31,15 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
   ProbeRun run;
   std::vector<ProbeBuffers> addresses;
   for (const ProbeShape& shape : shapes) {
-    const std::int64_t slot_bytes = shape.warps * (shape.iterations + 1) * probe_events * word;
+    const std::int64_t roles = std::ssize(shape.roles);
+    const std::int64_t slot_bytes = (roles > 0 ? roles * role_words : shape.warps * (shape.iterations + 1) * probe_events) * word;
     const std::int64_t slots = std::clamp<std::int64_t>(most_tick_bytes / slot_bytes, 1, most_recorded_blocks);
     Buffers& own = run.buffers_.emplace_back();
     const std::pair<DeviceMemory*, std::int64_t> sizes[] = {
         {&own.blocks, shape.blocks * probe_block_numbers * word},
         {&own.ticks, slots * slot_bytes},
         {&own.row, shape.steps * probe_row_numbers * static_cast<std::int64_t>(sizeof(float))},
-        {&own.slots, word}};
+        {&own.slots, std::max<std::int64_t>(1, roles) * word}};
     for (const auto& [memory, bytes] : sizes) {
       Result<DeviceMemory> made = zeroed(bytes);
       if (!made) return made.error();
@@ -47,7 +48,9 @@ Result<ProbeRun> ProbeRun::make(const KernelInfo& kernel, const AttentionProblem
     constexpr int none = -1;
     addresses.push_back({own.blocks.address(), own.ticks.address(), own.row.address(), own.slots.address(), place.sm,
                          static_cast<int>(shape.iterations), static_cast<int>(slots),
-                         shape.steps > 0 ? static_cast<int>(place.block) : none, static_cast<int>(place.row)});
+                         shape.steps > 0 ? static_cast<int>(place.block) : none, static_cast<int>(place.row),
+                         static_cast<int>(roles), roles > 0 ? static_cast<int>(place.block / shape.blocks_a_plane()) : none,
+                         roles > 0 ? static_cast<int>(shape.first_row(place.block) + place.row) : none});
   }
   run.plan_ = kernel.plan_probed(problem, tensors, addresses);
   return run;

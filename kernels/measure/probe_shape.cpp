@@ -17,6 +17,11 @@ constexpr ProbeStage scores_stages[] = {load, scores, store};
 constexpr ProbeStage softmax_stages[] = {load, softmax, store};
 constexpr ProbeStage output_stages[] = {wait, copy, product};
 
+// As the simulated lanes are named. hopper_wgmma has no roles: its two groups do the same.
+constexpr std::string_view hopper_roles[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
+constexpr std::string_view equal_groups[] = {"group 0", "group 1"};
+constexpr std::int64_t hopper_group_rows = 64, group_warps = 4;
+
 std::int64_t query_tiles(const AttentionProblem& p, const TileShape& tile) {
   return ceil_div(p.seq_q, tile.block_q);
 }
@@ -62,6 +67,36 @@ std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& p, const T
   softmax_launch.blocks = planes * softmax_launch.blocks_a_plane();
   ProbeShape output_launch{"output", 8, planes * queries, keys, output_stages};
   return {scores_launch, softmax_launch, output_launch};
+}
+
+namespace {
+
+ProbeShape hopper_shape(const AttentionProblem& p, const TileShape& tile, std::span<const std::string_view> roles) {
+  ProbeShape shape{"attention", static_cast<int>(group_warps * std::ssize(roles)), p.query_planes() * query_tiles(p, tile)};
+  shape.steps = key_tiles(p, tile);
+  shape.seq_q = p.seq_q;
+  shape.tile_rows = shape.group_rows = tile.block_q;
+  shape.roles = roles;
+  return shape;
+}
+std::span<const std::string_view> roles_of(const TileShape& tile) {
+  return std::span(hopper_roles).first(static_cast<std::size_t>(1 + tile.block_q / hopper_group_rows));
+}
+
+}  // namespace
+
+std::vector<ProbeShape> hopper_wgmma_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  return {hopper_shape(p, tile, equal_groups)};
+}
+
+std::vector<ProbeShape> hopper_roles_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  return {hopper_shape(p, tile, roles_of(tile))};
+}
+
+std::vector<ProbeShape> hopper_persistent_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
+  ProbeShape shape = hopper_shape(p, tile, roles_of(tile));
+  shape.blocks_stay = true;
+  return {shape};
 }
 
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem) {

@@ -15,12 +15,15 @@ namespace tilescope {
 struct ProbeShape {
   std::string_view launch;
   int warps = 4;
-  std::int64_t blocks = 0;             // of the whole grid
+  std::int64_t blocks = 0;             // of the whole grid; at most so many where blocks stay on their SM
   std::int64_t iterations = 1;         // maximum of a block
   std::span<const ProbeStage> stages;  // stages between the ticks of an iteration
   std::int64_t steps = 0;              // maximum statistics of a row; 0: the launch has none
   std::int64_t seq_q = 0, tile_rows = 0,
                group_rows = 0;  // a plane has tiles of rows, a tile has groups of rows, a block has one group
+
+  std::span<const std::string_view> roles;  // of a kernel whose warps have roles: instead of `warps` and `stages`
+  bool blocks_stay = false;                 // a block has many tiles
 
   std::int64_t blocks_a_plane() const;
   std::int64_t first_row(std::int64_t block) const;  // within its plane
@@ -33,6 +36,9 @@ struct ProbeShape {
 std::vector<ProbeShape> standard_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash1_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 std::vector<ProbeShape> flash2_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> hopper_wgmma_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> hopper_roles_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
+std::vector<ProbeShape> hopper_persistent_probe_shapes(const AttentionProblem& problem, const TileShape& tile);
 
 /// Returns one shape a launch; none for a kernel without a probe.
 std::vector<ProbeShape> probe_shapes(const KernelInfo& kernel, const AttentionProblem& problem);

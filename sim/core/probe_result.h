@@ -11,19 +11,18 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/probe_stage.h"
 
 namespace tilescope {
 
-/// The stage of a warp. Stages begin and end at issue: a product may still be in the tensor core when the next stage begins, and
-/// copies land during later stages. `wait` is therefore only the remaining stall on a copy. `load` is a copy plus its whole wait,
-/// in kernels that overlap nothing with it.
-enum class ProbeStage : std::uint8_t { prologue, wait, scores, copy_k, softmax, copy_v, product, store, load, copy };
-inline constexpr std::array<std::string_view, 10> probe_stage_names = {"prologue", "wait",    "scores", "copy_k", "softmax",
-                                                                       "copy_v",   "product", "store",  "load",   "copy"};
+inline constexpr std::array<std::string_view, probe_stages> probe_stage_names = {
+    "prologue", "wait",      "scores",      "copy_k",       "softmax", "copy_v",      "product",
+    "store",    "load",      "copy",        "wait_empty",   "copy_q",  "wait_q",      "wait_k",
+    "wait_v",   "wait_turn", "wait_scores", "wait_product", "rescale", "wait_groups", "ticket"};
 
 struct ProbeInterval {
   ProbeStage stage = ProbeStage::wait;
-  int warp = 0;
+  int warp = 0;                             // or the role, where the probe has roles
   std::int64_t iteration = 0;               // of the block's tile loop; 0 for the prologue, the iteration count for the store
   double start_cycles = 0, end_cycles = 0;  // SM clock, from the start of the SM's first block
   bool operator==(const ProbeInterval&) const = default;
@@ -72,6 +71,7 @@ struct ProbeResult {
   std::vector<ProbedLaunch> launches;
   std::vector<ProbedBlock> blocks;
   int sm = 0;
+  std::vector<std::string> roles;  // of kernels whose warps have roles: what each line of a block shows, as the program names it
   std::vector<ProbedSmBlock> sm_blocks;
   int row_launch = 0;                 // launch that computes the softmax
   std::int64_t block = 0, row = 0;    // block of that launch, and the probed row inside the block

@@ -123,6 +123,81 @@ TEST_CASE("probe: launches one after another are on one axis, each block with it
   CHECK(result.steps[0] == ProbedStep{2.5, 7, 0});
 }
 
+TEST_CASE("probe: a role's stamps are its stages one after the other, across a wrap of the counter, each with its key tile") {
+  using enum ProbeStage;
+  const std::vector<ProbeShape> shapes = shapes_of("hopper_ping_pong", two_tiles());  // d 64: a producer and three groups
+  REQUIRE(shapes.size() == 1);
+  REQUIRE(shapes[0].roles.size() == 4);
+  constexpr std::uint64_t start = (std::uint64_t{5} << (32 - stage_bits)) - 100;  // 100 cycles before the low bits wrap
+  ProbeRecords records;
+  records.blocks = {1, 1000, 2000, start, start + 2000, 2, 1000, 2000, start, start + 1000};
+  records.row.assign(2 * probe_row_numbers, 0);
+  records.ticks.assign(4 * role_words, 0);
+  const auto record = [&](std::size_t role, const std::vector<std::pair<ProbeStage, std::uint64_t>>& stamps) {
+    std::uint64_t* const words = records.ticks.data() + role * role_words;
+    words[0] = 1;
+    for (std::size_t i = 0; i < stamps.size(); ++i)
+      words[2 + i] = static_cast<std::uint32_t>((start + stamps[i].second) << stage_bits) | static_cast<unsigned>(stamps[i].first);
+  };
+  record(0, {{prologue, 50},
+             {wait_empty, 60},
+             {copy_q, 70},
+             {wait_empty, 80},
+             {copy_k, 90},
+             {wait_empty, 130},
+             {copy_v, 140},
+             {wait_empty, 900},
+             {copy_k, 910}});
+  // The product of tile 0 is issued after S of tile 1.
+  record(2, {{prologue, 55},
+             {wait_q, 200},
+             {wait_k, 210},
+             {wait_turn, 220},
+             {scores, 230},
+             {wait_scores, 300},
+             {softmax, 400},
+             {wait_k, 410},
+             {wait_turn, 420},
+             {scores, 430},
+             {wait_v, 440},
+             {product, 450},
+             {wait_scores, 500},
+             {softmax, 600},
+             {wait_product, 610},
+             {rescale, 650}});
+  ProbeResult result;
+  result.problem = two_tiles();
+  decode_probe(std::vector{records}, shapes, result);
+  CHECK(result.roles == std::vector<std::string>{"producer", "consumer 0", "consumer 1", "consumer 2"});
+  REQUIRE(result.sm_blocks.size() == 1);
+  const std::vector<ProbeInterval>& intervals = result.sm_blocks[0].intervals;
+  REQUIRE(intervals.size() == 9 + 16);
+  CHECK(intervals[0] == ProbeInterval{prologue, 0, 0, 0, 50});
+  CHECK(intervals[4] == ProbeInterval{copy_k, 0, 0, 80, 90});
+  CHECK(intervals[5] == ProbeInterval{wait_empty, 0, 0, 90, 130});
+  CHECK(intervals[8] == ProbeInterval{copy_k, 0, 1, 900, 910});
+  CHECK(intervals[9 + 7] == ProbeInterval{wait_k, 2, 1, 400, 410});
+  CHECK(intervals[9 + 11] == ProbeInterval{product, 2, 0, 440, 450});
+  CHECK(intervals[9 + 13] == ProbeInterval{softmax, 2, 1, 500, 600});
+  CHECK(intervals[9 + 14] == ProbeInterval{wait_product, 2, 0, 600, 610});
+  CHECK(intervals[9 + 15] == ProbeInterval{rescale, 2, 1, 610, 650});
+  result.device = "NVIDIA H100";
+  result.launches = {{"attention", 1000, 1100}};
+  const Result<ProbeResult> read = probe_from_json(to_json(result));
+  REQUIRE_MESSAGE(read, read.error().sentence);
+  CHECK(*read == result);
+}
+
+TEST_CASE("probe: from the right edge, the first tiles of a row may show it no key") {
+  ProbeRecords records = some_records();
+  records.row = {-std::numeric_limits<float>::infinity(), 0, 0, 0, 0, 0, 1.5F, 0, 2, 2, 2, 2};
+  ProbeResult result;
+  result.problem = two_tiles();
+  decode_probe(std::vector{records}, shapes_of("flash2", two_tiles()), result);
+  REQUIRE(result.steps.size() == 1);
+  CHECK(result.steps[0] == ProbedStep{1.5, 8, 0});
+}
+
 TEST_CASE("probe: every row of every plane has one block, which has that row, in each kernel with a probe") {
   int kernels = 0;
   for (const KernelInfo& kernel : kernel_table())
@@ -148,7 +223,7 @@ TEST_CASE("probe: every row of every plane has one block, which has that row, in
           CHECK(row < shape.rows(block));
         }
     }
-  CHECK(kernels == 3);
+  CHECK(kernels == 12);  // flash2, flash1, standard, and the rungs to Hopper
 }
 
 TEST_CASE("probe: a launch has the blocks that its kernel is launched with") {
@@ -167,7 +242,18 @@ TEST_CASE("probe: a launch has the blocks that its kernel is launched with") {
       for (std::size_t i = 0; i < plan.size(); ++i) {
         CHECK(plan[i].name == shapes[i].launch);
         CHECK(plan[i].threads == 32 * shapes[i].warps);
-        CHECK(plan[i].grid[0] * plan[i].grid[1] * plan[i].grid[2] == shapes[i].blocks);
+        const std::int64_t blocks = plan[i].grid[0] * plan[i].grid[1] * plan[i].grid[2];
+        CHECK((shapes[i].blocks_stay ? blocks <= shapes[i].blocks : blocks == shapes[i].blocks));
+      }
+      std::vector<ProbeBuffers> buffers(shapes.size());
+      for (std::size_t i = 0; i < plan.size(); ++i) buffers[i].roles = static_cast<int>(shapes[i].roles.size());
+      const LaunchPlan probed = kernel.plan_probed(problem, {}, buffers);
+      REQUIRE(probed.size() == plan.size());
+      for (std::size_t i = 0; i < plan.size(); ++i) {
+        CHECK(probed[i].function != plan[i].function);
+        CHECK(probed[i].grid == plan[i].grid);
+        CHECK(probed[i].threads == plan[i].threads);
+        CHECK(probed[i].shared_bytes == plan[i].shared_bytes + buffers[i].roles * role_stamp_bytes);
       }
     }
 }
@@ -190,6 +276,28 @@ TEST_CASE("probe: what is written is read back, and a file of another kind is re
   CHECK_FALSE(probe_from_json(to_json(record)));
   CHECK_FALSE(bandwidth_from_json("[]"));
   CHECK_FALSE(bandwidth_from_json(""));
+}
+
+TEST_CASE("probe: a stage, role, warp or launch that is not there is refused in a sentence") {
+  ProbeResult result = some_result();
+  result.launches = {{"attention", 1000, 1100}};
+  const auto refused = [](const ProbeResult& bad) {
+    const Result<ProbeResult> read = probe_from_json(to_json(bad));
+    REQUIRE_FALSE(read);
+    return read.error().sentence.text();
+  };
+  ProbeResult bad = result;
+  bad.sm_blocks[0].intervals[3].stage = static_cast<ProbeStage>(probe_stages);
+  CHECK(refused(bad) == "the probe is not sound: sm_blocks[0].intervals[3][0] is no stage: they are 0 to 20");
+  bad = result;
+  bad.sm_blocks[0].intervals[3].warp = 32;
+  CHECK(refused(bad) == "the probe is not sound: block 0 has a stage of line 32, and there are 32");
+  bad = result;
+  bad.roles = {"producer"};
+  CHECK(refused(bad) == "the probe is not sound: block 0 has a stage of line 1, and there are 1");
+  bad = result;
+  bad.launches.clear();
+  CHECK(refused(bad) == "the probe is not sound: block 0 is of launch 0, and there are 0");
 }
 
 TEST_CASE("probe: a schema with control characters is quoted without them") {

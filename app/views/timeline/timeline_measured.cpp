@@ -35,17 +35,41 @@ const char* stage_text(ProbeStage stage) {
       return tr("Load and wait");
     case ProbeStage::copy:
       return tr("Start the next copies");
+    case ProbeStage::wait_empty:
+      return tr("Wait for an empty token");
+    case ProbeStage::copy_q:
+      return tr("Start the copy of Q");
+    case ProbeStage::wait_q:
+      return tr("Wait for the full token of Q");
+    case ProbeStage::wait_k:
+      return tr("Wait for the full token of K");
+    case ProbeStage::wait_v:
+      return tr("Wait for the full token of V");
+    case ProbeStage::wait_turn:
+      return tr("Wait for its turn");
+    case ProbeStage::wait_scores:
+      return tr("Wait for S = QKᵀ");
+    case ProbeStage::wait_product:
+      return tr("Wait for O += PV");
+    case ProbeStage::rescale:
+      return tr("O = α O, round P");
+    case ProbeStage::wait_groups:
+      return tr("Wait for the other group");
+    case ProbeStage::ticket:
+      return tr("Wait for a ticket");
   }
   return "";
 }
 
-/// Returns the colours of the simulated rows; a product has the colour of its result.
+/// Returns the colours of the simulated rows; a product has the colour of its result, and the wait for it a paler one.
 ImU32 stage_color(const Theme& theme, ProbeStage stage) {
+  constexpr float waiting = 0.35F, running = 0.6F;
+  const auto wait = [&](WaitCause cause) { return with_alpha(theme.wait[static_cast<std::size_t>(cause)], waiting); };
   switch (stage) {
     case ProbeStage::prologue:
       return theme.color(Meaning::query);
     case ProbeStage::wait:
-      return with_alpha(theme.text_faint, 0.35F);
+      return with_alpha(theme.text_faint, waiting);
     case ProbeStage::scores:
       return theme.color(Meaning::score);
     case ProbeStage::copy_k:
@@ -62,6 +86,25 @@ ImU32 stage_color(const Theme& theme, ProbeStage stage) {
       return theme.color(Meaning::key);
     case ProbeStage::copy:
       return theme.color(Meaning::value);
+    case ProbeStage::wait_empty:
+      return wait(WaitCause::buffer);
+    case ProbeStage::copy_q:
+      return theme.color(Meaning::query);
+    case ProbeStage::wait_q:
+    case ProbeStage::wait_k:
+    case ProbeStage::wait_v:
+      return wait(WaitCause::data);
+    case ProbeStage::wait_turn:
+    case ProbeStage::wait_groups:
+      return wait(WaitCause::barrier);
+    case ProbeStage::wait_scores:
+      return with_alpha(theme.color(Meaning::score), running);
+    case ProbeStage::wait_product:
+      return with_alpha(theme.color(Meaning::output), running);
+    case ProbeStage::rescale:
+      return theme.color(Meaning::row_max);
+    case ProbeStage::ticket:
+      return wait(WaitCause::launch);
   }
   return 0;
 }
@@ -98,6 +141,7 @@ std::string provenance(const KnownProbe& known) {
 
 /// Names the loop iteration. flash1 visits all query tiles per key tile; blocks of S and of its softmax have one iteration.
 std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
+  if (!probe.roles.empty()) return say(tr("key tile {} of the thread block"), interval.iteration);
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
   if (!looped) return tr("the whole tile");
   if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);
@@ -110,10 +154,14 @@ struct Under {
   const ProbeInterval* interval = nullptr;
 };
 
-void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const Rect& band,
+/// Where the lines of a block are: that of warp or role w begins at `top + w * step`.
+struct BlockLines {
+  float top = 0, step = 0, height = 0;
+};
+
+void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, const Rect& plot, const BlockLines& lines,
                 const ProbedSmBlock& block, Under& under) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  const float line = band.height() / static_cast<float>(warps_of(block));
   float drawn_to = plot.min.x;
   int warp = -1;
   for (const ProbeInterval& interval : block.intervals) {
@@ -121,23 +169,33 @@ void draw_block(ImDrawList* list, const Theme& theme, const TimeWindow& window, 
     if (interval.warp != warp) warp = interval.warp, drawn_to = plot.min.x;
     const auto left = static_cast<float>(window.x_of(interval.start_cycles, plot.min.x, plot.width()));
     const auto right = static_cast<float>(window.x_of(interval.end_cycles, plot.min.x, plot.width()));
-    const float top = band.min.y + line * static_cast<float>(interval.warp);
+    const float top = lines.top + lines.step * static_cast<float>(interval.warp);
     const Rect bar{{std::max(left, plot.min.x), top},
-                   {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, line - 0.5F)}};
+                   {std::min(std::max(right, left + 0.5F), plot.max.x), top + std::max(1.0F, lines.height - 0.5F)}};
     // Draws only the first of the stages that end in the same half pixel, to keep frames fast.
     if (right > drawn_to + 0.5F || drawn_to == plot.min.x) {
       list->AddRectFilled(bar.min, bar.max, stage_color(theme, interval.stage));
       drawn_to = right;
     }
-    if (mouse.x >= left && mouse.x < right && mouse.y >= top && mouse.y < top + line) under = {&block, &interval};
+    if (mouse.x >= left && mouse.x < right && mouse.y >= top && mouse.y < top + lines.height) under = {&block, &interval};
   }
+}
+
+/// Returns whether a stage belongs to one key tile.
+bool is_of_key_tile(ProbeStage stage) {
+  using enum ProbeStage;
+  return stage != prologue && stage != copy_q && stage != wait_q && stage != ticket && stage != store;
 }
 
 }  // namespace
 
 float measured_lanes_height(const View& view, float panel_height) {
-  if (view.measured.probe == nullptr || view.playback.race || panel_height < 80 * view.theme->scale) return 0;
-  return std::round(std::clamp(0.22F * panel_height, 22 * view.theme->scale, 48 * view.theme->scale));
+  const float scale = view.theme->scale;
+  if (view.measured.probe == nullptr || view.playback.race || panel_height < 80 * scale) return 0;
+  const auto roles = static_cast<float>(view.measured.probe->probe.roles.size());
+  const float wanted = roles > 0 ? std::min(0.4F * panel_height, (roles + 1) * 1.05F * view.theme->ui_small->FontSize + 4 * scale)
+                                 : std::clamp(0.22F * panel_height, 22 * scale, 48 * scale);
+  return std::round(std::max(wanted, 22 * scale));
 }
 
 double measured_end(const View& view) {
@@ -151,23 +209,43 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   const Theme& theme = *view.theme;
   const ProbeResult& probe = view.measured.probe->probe;
   const char* const name = view.measured.probe->live ? tr("live") : tr("recorded");
-  draw_text(list, theme.ui_small, gutter, theme.text_dim, name);
-  list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
   const std::vector<std::size_t> bands = bands_of(probe);
   const std::size_t count = bands.empty() ? 1 : *std::max_element(bands.begin(), bands.end()) + 1;
-  const float gap = std::max(1.0F, std::round(theme.scale)), height = (plot.height() + gap) / static_cast<float>(count);
+  const float gap = std::max(1.0F, std::round(theme.scale)), parts = static_cast<float>(count);
   Under under;
-  for (std::size_t i = 0; i < probe.sm_blocks.size(); ++i) {
-    const float top = plot.min.y + height * static_cast<float>(bands[i]);
-    draw_block(list, theme, window, plot, {{plot.min.x, top}, {plot.max.x, top + height - gap}}, probe.sm_blocks[i], under);
+  if (probe.roles.empty()) {  // a band per block, a line per warp
+    draw_text(list, theme.ui_small, gutter, theme.text_dim, name);
+    list->AddRectFilled(plot.min, plot.max, with_alpha(theme.inset, 0.6F));
+    const float height = (plot.height() + gap) / parts;
+    for (std::size_t i = 0; i < probe.sm_blocks.size(); ++i) {
+      const float line = (height - gap) / static_cast<float>(warps_of(probe.sm_blocks[i]));
+      draw_block(list, theme, window, plot, {plot.min.y + height * static_cast<float>(bands[i]), line, line}, probe.sm_blocks[i],
+                 under);
+    }
+  } else {  // a band per role, a line per block; above them what was recorded
+    const auto roles = static_cast<float>(probe.roles.size());
+    const float height = (plot.height() + gap) / (roles + 1), first = plot.min.y + height, line = (height - gap) / parts;
+    const Rect heading{{gutter.min.x, plot.min.y}, {plot.max.x, first}};
+    draw_text(list, theme.ui_small, heading, theme.text_dim, where_from(view.measured.probe->live, probe.device, probe.date));
+    for (std::size_t role = 0; role < probe.roles.size(); ++role) {
+      const float top = first + height * static_cast<float>(role);
+      list->AddRectFilled({plot.min.x, top}, {plot.max.x, top + height - gap}, with_alpha(theme.inset, 0.6F));
+      draw_text(list, theme.ui_small, {{gutter.min.x, top}, {gutter.max.x, top + height - gap}}, theme.text_dim,
+                translated(probe.roles[role]));
+    }
+    for (std::size_t i = 0; i < probe.sm_blocks.size(); ++i)
+      draw_block(list, theme, window, plot, {first + line * static_cast<float>(bands[i]), height, line}, probe.sm_blocks[i], under);
   }
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
   if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe));
   const ProbeInterval& interval = *under.interval;
-  std::string body = say(tr("{}: block {}, warp {}"), probe.launches[static_cast<std::size_t>(under.block->launch)].name,
-                         under.block->block, interval.warp);
-  if (interval.stage != ProbeStage::prologue) add_line(body, turn_text(probe, *under.block, interval));
+  const std::string& launch = probe.launches[static_cast<std::size_t>(under.block->launch)].name;
+  std::string body = probe.roles.empty() ? say(tr("{}: block {}, warp {}"), launch, under.block->block, interval.warp)
+                                         : say(tr("{}: block {}, {}"), launch, under.block->block,
+                                               translated(probe.roles[static_cast<std::size_t>(interval.warp)]));
+  if (probe.roles.empty() ? interval.stage != ProbeStage::prologue : is_of_key_tile(interval.stage))
+    add_line(body, turn_text(probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
                      format_cycles(Cycles(interval.start_cycles))));
   add_line(body, provenance(*view.measured.probe));

@@ -129,8 +129,9 @@ TEST_CASE("rung code: the name of the rung alone makes no line new") {
   CHECK(kernel.path == "kernels/hopper_ping_pong/hopper_ping_pong_kernel.cuh");
   CHECK(kernel.against == "kernels/hopper_overlap/hopper_overlap_kernel.cuh");
   CHECK(new_lines(kernel) ==
-        std::vector<std::string>{"#include \"kernels/hopper_ping_pong/ping_pong.cuh\"",
-                                 "        OverlappedConsumer<Shape, PingPong<Shape::groups>> consumer(arguments, memory, group);"});
+        std::vector<std::string>{
+            "#include \"kernels/hopper_ping_pong/ping_pong.cuh\"",
+            "        OverlappedConsumer<Shape, PingPong<Shape::groups>, Recorder> consumer(arguments, memory, group, probe);"});
   // A line that names the rung before is in both.
   const RungFile persistent = rung_code("hopper_persistent").files.front();
   const std::vector<std::string> fresh = new_lines(persistent);

@@ -1,0 +1,61 @@
+// tilescope_record_probes: the probe of each case of a suite, as `tilescope measure --probe` records it. It needs no CMake and no
+// window libraries: kernels/build_gpu_check.sh builds it.
+//
+//   tilescope_record_probes CASES.txt OUT_FOLDER COMMIT      writes OUT_FOLDER/<gpu>-probe-<kernel>-d<d>[-causal].json
+//   Exit codes: 0 all recorded, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "kernels/measure/measure_case.h"
+#include "kernels/measure/probe.h"
+#include "kernels/measure/probe_json.h"
+#include "kernels/measure/suite.h"
+#include "sim/numerics/tile_machine.h"
+
+using namespace tilescope;
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    fmt::print("usage: tilescope_record_probes CASES.txt OUT_FOLDER COMMIT\n");
+    return 2;
+  }
+  std::ifstream file(argv[1]);
+  const Result<std::vector<SuiteCase>> suite = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!suite) {
+    fmt::print("{}: {}\n", argv[1], suite.error().sentence.text());
+    return 2;
+  }
+  const Result<DeviceInfo> device = find_device();
+  if (!device) {
+    fmt::print("skipped: {}\n", device.error().sentence.text());
+    return 77;
+  }
+  int failed = 0;
+  for (const SuiteCase& one : *suite) {
+    InputSource source;
+    const auto inputs = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::span<float> values) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = source.value(one.problem, tensor, plane, row, static_cast<std::int64_t>(i));
+    };
+    Result<ProbeResult> probe = run_probe(**find_kernel(one.kernel), one.problem, {}, inputs);
+    if (!probe) {
+      fmt::print("{}: {}\n", to_text(one), probe.error().sentence.text());
+      ++failed;
+      continue;
+    }
+    probe->seed = source.seed;
+    probe->commit = argv[3];
+    probe->date =
+        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    const std::string name = fmt::format("{}/{}-probe-{}-d{}{}.json", argv[2], spec_id_of(device->name), one.kernel,
+                                         one.problem.head_dim, one.problem.causal ? "-causal" : "");
+    std::ofstream(name) << to_json(*probe);
+    fmt::print("{:72} {:8.1f} us, with the probe {:8.1f} us, {} blocks seen\n", to_text(one), probe->plain_ns / 1e3,
+               probe->probed_ns / 1e3, probe->sm_blocks.size());
+  }
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,89 @@
+// The measured lanes of the timeline, by the recorded probes: a band for each role, and what a stage says.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "app/model/measurements.h"
+#include "app/ui/text_record.h"
+#include "app/views/panels.h"
+#include "app/views/timeline/timeline_measured.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
+
+namespace tilescope {
+
+namespace {
+
+Session::Start recorded_start(const char* gpu, const char* algorithm, std::int64_t heads, std::int64_t rows, std::int64_t d) {
+  Session::Start start =
+      h200_start({.heads = heads, .kv_heads = heads, .seq_q = rows, .seq_kv = rows, .head_dim = d, .dtype = DataType::fp16});
+  const Result<GpuSpec> spec = start.load_gpu(gpu);
+  REQUIRE(static_cast<bool>(spec));
+  start.request.gpu = *spec;
+  start.request.algorithm = algorithm;
+  start.measurements = load_measurements();
+  return start;
+}
+
+View measured_view(const SessionView& view) {
+  View out;
+  static_cast<SessionView&>(out) = view;
+  return out;
+}
+
+std::string timeline_text(PanelScreen& screen, const View& view, ImVec2 at) {
+  screen.frame(view, draw_timeline_panel, at);
+  const TextRecording recording;
+  screen.frame(view, draw_timeline_panel, at);
+  return recording.text();
+}
+
+bool says(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("measured lanes: a probe with roles has a band for each, under the simulated lanes of the same names") {
+  for (const char* algorithm : {"hopper_producer", "hopper_ping_pong", "hopper_persistent", "hopper_causal"}) {
+    CAPTURE(algorithm);
+    Opened opened(recorded_start("h100", algorithm, 16, 2048, 128));
+    const View view = measured_view(opened.view());
+    REQUIRE(view.measured.probe != nullptr);
+    PanelScreen screen({1600, 400});
+    screen.frame(view, draw_timeline_panel);
+    const std::string text = timeline_text(screen, view, {1599, 1});
+    CHECK(says(text, "recorded on NVIDIA H100"));
+    CHECK(says(text, "producer"));
+    const std::size_t simulated = text.find("consumer 1");
+    REQUIRE(simulated != std::string::npos);
+    CHECK(text.find("consumer 1", simulated + 1) != std::string::npos);
+  }
+}
+
+TEST_CASE("measured lanes: a stage under the mouse names its role, its token and its key tile") {
+  Opened opened(recorded_start("h100", "hopper_ping_pong", 16, 2048, 128));
+  const View view = measured_view(opened.view());
+  PanelScreen screen({1600, 400});
+  screen.frame(view, draw_timeline_panel);
+  std::string seen;
+  for (float y = 340; y < 400; y += 4)
+    for (float x = 120; x < 300; x += 3) seen += timeline_text(screen, view, {x, y}) + "\n";
+  for (const char* words : {"Wait for an empty token", "Wait for the full token of Q", "Start the copy of K", "softmax",
+                            "O = α O, round P", "key tile 1 of the thread block", "Wait for its turn", ", consumer 1"})
+    CHECK_MESSAGE(says(seen, words), words);
+}
+
+TEST_CASE("measured lanes: a probe of warps that do the same has its bands as before") {
+  Opened opened(recorded_start("h200", "flash2", 32, 1024, 64));
+  const View view = measured_view(opened.view());
+  REQUIRE(view.measured.probe != nullptr);
+  PanelScreen screen({1600, 400});
+  screen.frame(view, draw_timeline_panel);
+  const std::string text = timeline_text(screen, view, {1599, 1});
+  CHECK(says(text, "recorded"));
+  CHECK_FALSE(says(text, "consumer"));
+  CHECK_FALSE(says(text, "recorded on"));
+}
+
+}  // namespace tilescope
