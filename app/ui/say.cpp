@@ -78,6 +78,13 @@ std::string say(const Sentence& sentence) {
   return with_units_kept(sentence.text(control_name, [](const std::string& pattern) { return tr(pattern.c_str()); }));
 }
 
+std::string spec_key_name(const SpecKey& key) {
+  const std::string meaning = translated(key.meaning);
+  std::size_t end = meaning.size();
+  for (const std::string_view after : {", ", "; ", ". "}) end = std::min(end, meaning.find(after));
+  return meaning.substr(0, end - (end > 0 && meaning[end - 1] == '.' ? 1 : 0));
+}
+
 std::string with_units_kept(std::string_view sentence) {
   std::string out;
   for (std::size_t i = 0; i < sentence.size(); ++i) {

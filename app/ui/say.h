@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/ui/language.h"
+#include "sim/core/gpu_spec.h"
 #include "sim/core/sentence.h"
 
 namespace tilescope {
@@ -30,6 +31,9 @@ std::string with_units_kept(std::string_view sentence);
 inline std::string translated(std::string_view english) {
   return tr(std::string(english).c_str());
 }
+
+/// Returns the name of a GPU's number: what its meaning says before the unit, "Peak bandwidth of HBM".
+std::string spec_key_name(const SpecKey& key);
 
 /// "2026-11-21", of an ISO 8601 date with or without a time.
 inline std::string day_of(std::string_view date) {
