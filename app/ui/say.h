@@ -12,10 +12,14 @@
 
 namespace tilescope {
 
+/// Chooses the Korean particle of each pair such as 은(는), 을(를), 이(가), 과(와), (으)로 by the sound that it follows. The pair
+/// stays where that cannot be known: after a Latin word, for example.
+std::string with_particles(std::string text);
+
 /// Formats `values` into a translated sentence.
 template <class... Values>
 std::string say(const char* sentence, const Values&... values) {
-  return fmt::format(fmt::runtime(sentence), values...);
+  return with_particles(fmt::format(fmt::runtime(sentence), values...));
 }
 
 /// The name of a setting in the window: "Br".
