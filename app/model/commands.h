@@ -10,6 +10,7 @@
 
 #include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
+#include "app/model/link_choice.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
 #include "sim/engine/simulation.h"
@@ -155,6 +156,10 @@ struct SetAlone {
 struct SetSide {
   std::string panel;
 };
+/// Shows the bytes of another link in the Traffic panel.
+struct SetTrafficLink {
+  LinkChoice link{};
+};
 /// Chooses a stretch of the timeline; nullopt: none.
 struct SetTimeRange {
   std::optional<TimeRange> range;
@@ -269,10 +274,10 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTimeRange, CancelWork,
-                 ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank, OpenDeck,
-                 SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene,
-                 AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
+                 SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
+                 CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
+                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
+                 DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
                  ImportCounters, StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.

@@ -32,6 +32,31 @@ Worker::Deliver nothing() {
   return {};
 }
 
+/// Whether a choice hides every key of a plane.
+bool hides_all(MaskChoice choice, const TableList& tables, const MaskPicture& picture, const MaskScope& scope) {
+  AttentionProblem problem = picture.problem;
+  problem.mask = nullptr;
+  problem.causal = false;
+  choice.tables = tables;
+  if (!settle_masks(choice, problem, scope) || problem.mask == nullptr) return false;
+  bool all = true;
+  problem.mask->walk(problem, picture.plane, picture.block,
+                     [&](const TileBox& box) { all = all && box.visibility == TileVisibility::empty; });
+  return all;
+}
+
+/// The texts of the choice that hide every key by themselves.
+std::vector<std::string> never_true(const MaskChoice& choice, const MaskPicture& picture, const MaskScope& scope) {
+  std::vector<std::string> found;
+  for (auto member : {&MaskChoice::masks, &MaskChoice::presets})
+    for (const std::string& text : choice.*member) {
+      MaskChoice one;
+      (one.*member).push_back(text);
+      if (hides_all(std::move(one), choice.tables, picture, scope)) found.push_back(text);
+    }
+  return found;
+}
+
 }  // namespace
 
 int depth_of(const MaskPicture& picture, const TileBox& box) {
@@ -50,8 +75,8 @@ Result<std::shared_ptr<const MaskPicture>> make_mask_picture(const MaskChoice& c
   if (const Status good = check(problem); !good) return good.error();
   if (const Status good = check(tile); !good) return good.error();
   picture->masked = problem.has_mask();
+  MaskScope scope;
   if (problem.mask == nullptr) {
-    MaskScope scope;
     scope.plane = std::clamp<std::int64_t>(plane, 0, problem.query_planes() - 1);
     scope.go_on = go_on;
     if (const Status settled = settle_masks(choice, problem, scope); !settled) return settled.error();
@@ -73,6 +98,7 @@ Result<std::shared_ptr<const MaskPicture>> make_mask_picture(const MaskChoice& c
                                               : picture->partial) += box.tiles();
     (box.by_analysis ? picture->by_analysis : picture->by_evaluation) += box.tiles();
   });
+  if (picture->masked && picture->empty == picture->blocks()) picture->never = never_true(choice, *picture, scope);
   return std::shared_ptr<const MaskPicture>(std::move(picture));
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/model/commands.h"
@@ -28,6 +29,7 @@ struct MaskPicture {
   std::vector<TileBox> boxes;       // cover every block once
   std::int64_t empty = 0, partial = 0, full = 0;
   std::int64_t by_analysis = 0, by_evaluation = 0;
+  std::vector<std::string> never;  // conditions and presets of the choice that hide every key by themselves
 
   std::int64_t blocks() const { return rows * cols; }
 };

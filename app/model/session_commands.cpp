@@ -134,10 +134,15 @@ void Session::State::operator()(const OpenCase& command) {
 }
 
 void Session::State::operator()(const SetMasking& command) {
-  if (requested.request.masking == command.choice) return;
+  const bool refused = workspace.message && is_mask_control(workspace.message->control);
+  if (requested.request.masking == command.choice) {
+    // The text that was refused is given up. What the simulation refused still holds.
+    if (refused && same_request(requested.request, requested.good_request)) workspace.message.reset();
+    return;
+  }
   if (const auto fault = find_mask_fault(command.choice, requested.request.problem))
     return workspace.refuse(mask_control(fault->where, fault->index), fault->error);
-  if (workspace.message && is_mask_control(workspace.message->control)) workspace.message.reset();
+  if (refused) workspace.message.reset();
   const std::string before = requested.request.algorithm;
   requested.set_masking(command.choice);
   if (requested.request.algorithm != before) workspace.row_chosen = workspace.row_by_user = false;
@@ -315,6 +320,9 @@ void Session::State::operator()(const SetAlone& command) {
 }
 void Session::State::operator()(const SetSide& command) {
   workspace.side = command.panel;
+}
+void Session::State::operator()(const SetTrafficLink& command) {
+  workspace.traffic = command.link;
 }
 void Session::State::operator()(const ShowHelp& command) {
   workspace.help = command.on;

@@ -81,6 +81,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.rung = state.rung;
   workspace.alone = state.alone;
   workspace.side = state.side;
+  workspace.traffic = state.traffic;
   workspace.by_sm = state.by_sm;
   workspace.range = state.range;
   workspace.present = state.present;

@@ -175,6 +175,7 @@ struct Session::State {
   void operator()(const SetPresent& command);
   void operator()(const SetAlone& command);
   void operator()(const SetSide& command);
+  void operator()(const SetTrafficLink& command);
   void operator()(const SetTimeRange& command);
   void operator()(const CancelWork& command);
   void operator()(const ShowHelp& command);

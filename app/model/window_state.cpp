@@ -139,6 +139,9 @@ Status read_enum(std::string_view key, std::string_view text, std::span<const st
 constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"}, pass_names = {"forward", "backward", "both"},
                                           grain_names = {"operation", "tile", "phase"}, quantity_names = {"hbm", "l2", "time"};
 
+/// As LinkChoice.
+constexpr std::array<std::string_view, link_choices.size()> link_names = {"l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "smem"};
+
 /// As PageOrder.
 constexpr std::array<std::string_view, 2> page_order_names = {"shuffled", "contiguous"};
 
@@ -412,6 +415,11 @@ constexpr std::array keys = {
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::alone>(s, key, text, panel_ids); }},
     Key{"side", [](const WindowState& s) { return unless(std::string("listing"), s.side); },
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::side>(s, key, text, side_panel_ids); }},
+    Key{"traffic",
+        [](const WindowState& s) {
+          return s.traffic == LinkChoice{} ? std::nullopt : Written(link_names[static_cast<std::size_t>(s.traffic)]);
+        },
+        [](WindowState& s, Text key, Text text) { return read_enum(key, text, link_names, s.traffic); }},
     switch_key<&WindowState::by_sm>("lanes_by_sm"),
     Key{"range",
         [](const WindowState& s) { return s.range ? Written(fmt::format("{}:{}", s.range->from, s.range->to)) : std::nullopt; },
@@ -625,6 +633,7 @@ WindowState window_state_of(const SessionView& view) {
   state.rung = workspace.rung;
   state.alone = workspace.alone;
   state.side = workspace.side;
+  state.traffic = workspace.traffic;
   state.by_sm = workspace.by_sm;
   state.range = workspace.range;
   state.present = workspace.present;

@@ -13,6 +13,7 @@
 
 #include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
+#include "app/model/link_choice.h"
 #include "app/model/session_view.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
@@ -72,6 +73,7 @@ struct WindowState {
   std::string rung;                // of the ladder, whose code the Ladder view shows; empty: none
   std::string alone;               // the zoomed panel; empty: none
   std::string side = "listing";    // the panel beside the middle where there is one column for three
+  LinkChoice traffic{};            // the link whose bytes the Traffic panel shows
   bool by_sm = false;              // the timeline's lanes are SMs
   std::optional<TimeRange> range;  // that is chosen on the timeline; absent: none
   bool present = false;

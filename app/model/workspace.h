@@ -6,6 +6,7 @@
 
 #include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
+#include "app/model/link_choice.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/result.h"
@@ -38,6 +39,7 @@ struct Workspace {
   std::string rung;                       // of the ladder, whose code the Ladder view shows; empty: none
   std::string alone;                      // the panel that has the window for itself; empty: none
   std::string side = "listing";           // the panel beside the middle where there is one column for three
+  LinkChoice traffic{};                   // the link whose bytes the Traffic panel shows
   bool by_sm = false;                     // the timeline's lanes are SMs
   bool present = false;                   // large text, no controls but the transport
   bool help = false;                      // the sheet of keys is open

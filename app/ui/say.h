@@ -7,14 +7,19 @@
 #include <string_view>
 
 #include "app/ui/language.h"
+#include "sim/core/gpu_spec.h"
 #include "sim/core/sentence.h"
 
 namespace tilescope {
 
+/// Chooses the Korean particle of each pair such as 은(는), 을(를), 이(가), 과(와), (으)로 by the sound that it follows. The pair
+/// stays where that cannot be known: after a Latin word, for example.
+std::string with_particles(std::string text);
+
 /// Formats `values` into a translated sentence.
 template <class... Values>
 std::string say(const char* sentence, const Values&... values) {
-  return fmt::format(fmt::runtime(sentence), values...);
+  return with_particles(fmt::format(fmt::runtime(sentence), values...));
 }
 
 /// The name of a setting in the window: "Br".
@@ -30,6 +35,9 @@ std::string with_units_kept(std::string_view sentence);
 inline std::string translated(std::string_view english) {
   return tr(std::string(english).c_str());
 }
+
+/// Returns the name of a GPU's number: what its meaning says before the unit, "Peak bandwidth of HBM".
+std::string spec_key_name(const SpecKey& key);
 
 /// "2026-11-21", of an ISO 8601 date with or without a time.
 inline std::string day_of(std::string_view date) {

@@ -26,15 +26,6 @@ double luminance(ImU32 color) {
          0.0722 * linear(channel(color, IM_COL32_B_SHIFT));
 }
 
-/// Moves `color` towards `towards` until it has contrast `ratio` on both backgrounds.
-ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground_a, ImU32 ground_b, double ratio) {
-  for (int step = 0; step <= 20; ++step) {
-    const ImU32 tried = mix(color, towards, static_cast<float>(step) / 20.0F);
-    if (contrast_ratio(tried, ground_a) >= ratio && contrast_ratio(tried, ground_b) >= ratio) return tried;
-  }
-  return towards;
-}
-
 // Okabe-Ito hues in the order of Meaning (Q K V S P O L m l D bias table), moved apart until every pair also differs for readers
 // with protanopia, deuteranopia and tritanopia (the test computes how much). L, m and l are one yellow family: they never stand
 // without their letter.
@@ -116,12 +107,18 @@ Theme make_theme(ThemeKind kind, float scale) {
   theme.scale = scale;
   kind == ThemeKind::dark ? fill_dark(theme) : fill_light(theme);
   for (std::size_t i = 0; i < theme.tensor.size(); ++i)
-    theme.tensor_text[i] = readable(theme.tensor[i], theme.text, theme.panel, theme.inset, 4.6);
+    theme.tensor_text[i] = readable(theme.tensor[i], theme.text, theme.inset, 4.6);  // a panel is farther from the text
   fill_units(theme);
   theme.gap = std::round(10 * scale);
   theme.padding = std::round(14 * scale);
   theme.rounding = std::round(8 * scale);
   theme.row_height = std::round(24 * scale);
+  return theme;
+}
+
+Theme without_small_text(Theme theme) {
+  theme.ui_small = theme.ui;
+  theme.mono_small = theme.mono;
   return theme;
 }
 
@@ -180,6 +177,13 @@ void apply_to_imgui(const Theme& t) {
 double contrast_ratio(ImU32 a, ImU32 b) {
   const double first = luminance(a), second = luminance(b);
   return (std::max(first, second) + 0.05) / (std::min(first, second) + 0.05);
+}
+
+ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground, double ratio) {
+  for (int step = 0; step <= 20; ++step)
+    if (const ImU32 tried = mix(color, towards, static_cast<float>(step) / 20.0F); contrast_ratio(tried, ground) >= ratio)
+      return tried;
+  return towards;
 }
 
 ImU32 with_alpha(ImU32 color, float alpha) {

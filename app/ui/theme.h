@@ -55,11 +55,17 @@ inline constexpr std::array theme_fonts = {&Theme::ui,   &Theme::ui_small,   &Th
 /// Returns the theme without fonts; the font loader fills them in.
 Theme make_theme(ThemeKind kind, float scale);
 
+/// Returns the theme with small text as large as the rest, for who sits at the back of a room.
+Theme without_small_text(Theme theme);
+
 /// Gives ImGui's own widgets (menus, sliders, text fields) the theme's colours and measures.
 void apply_to_imgui(const Theme& theme);
 
 /// Returns the WCAG 2 contrast of two opaque colours, 1 to 21.
 double contrast_ratio(ImU32 a, ImU32 b);
+
+/// Moves `color` towards `towards` until it has contrast `ratio` on `ground`.
+ImU32 readable(ImU32 color, ImU32 towards, ImU32 ground, double ratio = 4.5);
 
 /// Returns `color` with its opacity times `alpha` (0..1).
 ImU32 with_alpha(ImU32 color, float alpha);

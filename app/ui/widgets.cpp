@@ -367,8 +367,8 @@ ImU32 text_on(const Theme& theme, ImU32 fill) {
   return contrast_ratio(ink, seen) >= contrast_ratio(paper, seen) ? ink : paper;
 }
 
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good) {
-  ImGui::SetNextWindowPos(at);
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good, ImVec2 pivot) {
+  ImGui::SetNextWindowPos(at, ImGuiCond_Always, pivot);
   ImGui::PushStyleColor(ImGuiCol_Border, good ? theme.accent : theme.bad);
   constexpr ImGuiWindowFlags quiet = ImGuiWindowFlags_Tooltip | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoTitleBar |
                                      ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoSavedSettings |

@@ -115,7 +115,9 @@ std::string short_number(float value);
 /// Returns black or white, whichever contrasts more with `fill`.
 ImU32 text_on(const Theme& theme, ImU32 fill);
 
-/// A sentence in a box over the panels, at most `width` wide, that takes no clicks; red unless it is `good` news.
-void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good = false);
+/// A sentence in a box over the panels, at most `width` wide, that takes no clicks; red unless it is `good` news. `pivot` is the
+/// part of the box that lies at `at`: {0, 1} is its lower left corner.
+void message_box(const Theme& theme, const char* id, ImVec2 at, float width, std::string_view sentence, bool good = false,
+                 ImVec2 pivot = {0, 0});
 
 }  // namespace tilescope

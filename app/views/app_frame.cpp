@@ -365,6 +365,8 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   draw_transport(layout_.transport, view, commands, !options_.caption);
   draw_panel_menu(view, commands);
   ImGui::End();
+  // No field is there, and no title.
+  if (!options_.caption) draw_notice(view, {layout_.transport.min.x, layout_.transport.min.y - theme_.gap});
   say_missing_fonts();
   if (view.lesson.offered) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);

@@ -33,6 +33,8 @@ void close_find();
 
 /// Draws algorithm, GPU and problem in one line, in place of the top bar while presenting.
 void draw_presenting_bar(const Rect& rect, const View& view);
+/// Draws the message of the window as a whole, and while presenting that of any control, with its lower left corner at `at`.
+void draw_notice(const View& view, ImVec2 at);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
 /// Draws the scene's question to the class, with what was counted.
@@ -43,6 +45,12 @@ void draw_pointer(const View& view);
 void draw_blank();
 /// Offers to go on where the last window was; true and false are the person's answer.
 std::optional<bool> draw_left_over(const View& view, ImVec2 at);
+
+/// Opens the popover or the view that has the control of this link key, at its field. Returns false where there is none.
+bool can_open_control(std::string_view control);
+void open_control(std::string_view control, Commands& commands);
+/// Returns true once for the control that open_control() named: its field takes the keyboard.
+bool take_asked_control(std::string_view control);
 
 // Popover contents, called between ImGui::BeginPopup and EndPopup.
 void draw_problem_controls(const View& view, Commands& commands);

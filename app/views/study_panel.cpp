@@ -76,16 +76,25 @@ std::size_t algorithm_index(std::string_view algorithm) {
 }
 
 ImU32 algorithm_color(const Theme& theme, std::string_view algorithm) {
-  const std::array colors = {theme.bad,       theme.good,
-                             theme.accent,    theme.text_dim,
-                             theme.highlight, theme.color(Meaning::key),
-                             theme.text,      theme.color(Meaning::value)};
+  const auto pale = [&](ImU32 color) { return mix(color, theme.text, 0.5F); };
+  const std::array colors = {theme.bad,
+                             theme.good,
+                             theme.accent,
+                             theme.text_dim,
+                             theme.highlight,
+                             theme.color(Meaning::key),
+                             theme.text,
+                             theme.color(Meaning::score),
+                             theme.color(Meaning::bias),
+                             pale(theme.color(Meaning::key)),
+                             pale(theme.good),
+                             theme.color(Meaning::probability),
+                             pale(theme.bad)};
   return colors[algorithm_index(algorithm) % colors.size()];
 }
 
 Marker algorithm_marker(std::string_view algorithm) {
-  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle, Marker::diamond,
-                                  Marker::ring,   Marker::cross,    Marker::square, Marker::circle};
+  constexpr std::array markers = {Marker::square, Marker::triangle, Marker::circle, Marker::diamond, Marker::ring, Marker::cross};
   return markers[algorithm_index(algorithm) % markers.size()];
 }
 

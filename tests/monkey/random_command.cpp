@@ -220,6 +220,7 @@ struct Draw {
   SetPresent operator()(Kind<SetPresent>) const { return {coin()}; }
   SetAlone operator()(Kind<SetAlone>) const { return {random.chance(60) ? "" : panel()}; }
   SetSide operator()(Kind<SetSide>) const { return {std::string(side_panel_ids[random.below(side_panel_ids.size())])}; }
+  SetTrafficLink operator()(Kind<SetTrafficLink>) const { return {link_choices[random.below(link_choices.size())]}; }
   ShowHelp operator()(Kind<ShowHelp>) const { return {random.chance(20)}; }
   ShowFind operator()(Kind<ShowFind>) const {
     return {random.chance(20), random.pick<const char*>({"", "tile", "hbm", "no such word"})};

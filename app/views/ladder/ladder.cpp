@@ -86,6 +86,12 @@ std::string rate_figure(double rate, const RateUnit& unit) {
   return fmt::format("{:.0f}", rate / unit.size);
 }
 
+std::string sizes_text(const AttentionProblem& p) {
+  const std::string heads = p.heads == p.kv_heads ? std::to_string(p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
+  const std::string length = p.seq_q == p.seq_kv ? std::to_string(p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
+  return fmt::format("B {} H {} N {} d {} {}", p.batch, heads, length, p.head_dim, to_string(p.dtype));
+}
+
 std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
   if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
   const Row& first = rows.front();
@@ -97,6 +103,11 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
   return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
              rate_figure(best->simulated, unit) + " " + unit.name, format_times(best->simulated / first.simulated),
              algorithm_title(first.rung->algorithm));
+}
+
+/// "B 1 H 16 N 8192 d 128 fp16, causal": what the figures are of.
+std::string problem_text(const AttentionProblem& p) {
+  return fmt::format("{}, {}", sizes_text(p), p.mask ? tr("mask") : p.causal ? tr("causal") : tr("no mask"));
 }
 
 /// The shapes at which the rungs were measured on this GPU.
@@ -120,12 +131,6 @@ std::string day_of_case(const View& view, const std::vector<Row>& rows) {
       for (const Row& row : rows)
         if (row.found == &measured) return known->bundle.date.substr(0, 10);
   return {};
-}
-
-std::string shape_text(const AttentionProblem& p) {
-  const std::string heads = p.heads == p.kv_heads ? std::to_string(p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
-  const std::string length = p.seq_q == p.seq_kv ? std::to_string(p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
-  return fmt::format("B {} H {} N {} d {} {}{}", p.batch, heads, length, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
 }
 
 /// Where the rungs cannot run, the way to a GPU that has them; elsewhere the shapes that were measured.
@@ -153,9 +158,9 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
   ImGui::SetNextItemWidth(std::round(300 * theme.scale));
   const bool is_one = std::ranges::find(shapes, study.of.problem) != shapes.end();
   ImGui::PushFont(theme.mono_small);
-  if (ImGui::BeginCombo("##shape", is_one ? shape_text(study.of.problem).c_str() : tr("choose one"))) {
+  if (ImGui::BeginCombo("##shape", is_one ? problem_text(study.of.problem).c_str() : tr("choose one"))) {
     for (const AttentionProblem& shape : shapes)
-      if (ImGui::Selectable(shape_text(shape).c_str(), shape == study.of.problem)) commands.push(SetProblem{shape, "problem"});
+      if (ImGui::Selectable(problem_text(shape).c_str(), shape == study.of.problem)) commands.push(SetProblem{shape, "problem"});
     ImGui::EndCombo();
   }
   ImGui::PopFont();
@@ -166,27 +171,28 @@ struct Columns {
   bool is_brief;                                         // the bars below the titles, no measured change of time
 };
 
-/// `is_brief`: beside the code of a rung.
-Columns columns_of(const Theme& theme, float left, float width, bool is_brief) {
+/// `is_brief`: beside the code of a rung; then there is no column for what was not measured.
+Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured) {
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
+  const float figure = text_width(theme.mono_small, "-13.4 %") + 12 * unit;
   Columns c{};
   if (is_brief) {
     c.is_brief = true;
     c.title = c.bar = left;
     c.right = left + width;
     c.bound = c.right - 6 * unit;
-    c.gain = c.bound - 64 * unit;
-    c.measured = c.gain - 60 * unit;
-    c.rate = c.measured - 60 * unit;
+    c.gain = c.bound - std::max(figure, text_width(theme.ui_small, tr("vs base")) + 8 * unit);
+    c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
+    c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 8 * unit);
     return c;
   }
   c.title = left;
   c.right = left + width;
   c.bound = c.right - (narrow ? 0 : 150 * unit);
-  c.gain = c.bound - 132 * unit;
-  c.measured = c.gain - 84 * unit;
-  c.rate = c.measured - 84 * unit;
+  c.gain = c.bound - std::max(132 * unit, text_width(theme.ui_small, tr("Time vs base (measured)")) + 8 * unit);
+  c.measured = c.gain - std::max(84 * unit, figure);
+  c.rate = c.measured - std::max(84 * unit, figure);
   c.bar = left + std::min(0.36F * width, 560 * unit);
   return c;
 }
@@ -199,8 +205,8 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, f
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
   heading(c.bar, c.rate, say(tr("{}, up to the wgmma peak"), unit.name).c_str(), Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
-  heading(c.measured, c.gain, tr("Measured"), Align::right);
-  heading(c.gain, c.bound, c.is_brief ? tr("Time") : tr("Time (measured)"), Align::right);
+  if (c.measured < c.gain) heading(c.measured, c.gain, tr("Measured"), Align::right);
+  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : tr("Time vs base (measured)"), Align::right);
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
@@ -336,9 +342,11 @@ void handle_ladder_keys(const View& view, Commands& commands, const std::vector<
 
 }  // namespace
 
-void draw_ladder_panel(const View& view, Commands& commands) {
-  if (view.studies->ladder == nullptr) return study_empty(view, tr("Nothing simulated yet."));
-  const Theme& theme = *view.theme;
+void draw_ladder_panel(const View& shown, Commands& commands) {
+  if (shown.studies->ladder == nullptr) return study_empty(shown, tr("Nothing simulated yet."));
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  View view = shown;
+  view.theme = &theme;
   const LadderStudy& study = *view.studies->ladder;
   const std::vector<Row> rows = rows_of(view, study);
   double fastest = 0;
@@ -346,8 +354,10 @@ void draw_ladder_panel(const View& view, Commands& commands) {
   const double most = std::max(peak(study.of.gpu), fastest);
   const RateUnit unit = unit_of(fastest > 0 ? fastest : most);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
-  std::string detail =
-      tr("Each rung adds one idea. Time is compared with the rung that it builds on. Click a rung to read its code.");
+  std::string detail = say(
+      tr("{}. Each rung adds one idea to its base, an earlier rung; its time is compared with that of the base. Click a rung to "
+         "read its code."),
+      problem_text(study.of.problem));
   if (measured) detail.append(" ").append(say(tr("Slim bars: measured {}, at the GPU's clock."), day_of_case(view, rows)));
   study_head(view, finding(study, rows, unit), detail);
   draw_choices(view, commands, study);
@@ -358,7 +368,7 @@ void draw_ladder_panel(const View& view, Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const bool has_code = !view.workspace->rung.empty(), beside = has_code && room.x >= 720 * theme.scale;
   const float bars_width = beside ? std::clamp(0.335F * room.x, 330 * theme.scale, 480 * theme.scale) : room.x;
-  const Columns columns = columns_of(theme, at.x, bars_width, beside);
+  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured);
   draw_headings(theme, columns, unit, at.y);
   float y = at.y + theme.ui_small->FontSize + 6 * theme.scale;
   const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);

@@ -118,24 +118,26 @@ class CodePainter {
       wide_ = std::max(wide_, code + text_width(theme_.mono_small, line) + theme_.gap);
       if (!is_visible(y, height)) continue;
       const bool is_new = file.is_new[n];
-      if (is_new)
-        list_->AddRectFilled({list_->GetClipRectMin().x, y}, {list_->GetClipRectMax().x, y + height},
-                             with_alpha(theme_.good, 0.14F));
-      draw_text(list_, theme_.mono_small, {{left_, y}, {left_ + number, y + height}}, theme_.text_faint, fmt::format("{}", n + 1),
-                Align::right);
+      if (is_new) list_->AddRectFilled({list_->GetClipRectMin().x, y}, {list_->GetClipRectMax().x, y + height}, new_ground_);
+      draw_text(list_, theme_.mono_small, {{left_, y}, {left_ + number, y + height}}, on(is_new, theme_.text_faint),
+                fmt::format("{}", n + 1), Align::right);
       const float text_top = y + (height - theme_.mono_small->FontSize) * 0.5F;
-      if (is_new) draw_text_at(list_, theme_.mono_small, {left_ + mark, text_top}, theme_.good, "+");
+      if (is_new) draw_text_at(list_, theme_.mono_small, {left_ + mark, text_top}, on(is_new, theme_.good), "+");
       if (line.empty()) continue;
-      draw_code(line, {left_ + code, text_top}, is_new || !is_compared());
+      draw_code(line, {left_ + code, text_top}, is_new);
     }
     ImGui::Dummy({wide_, y - top + theme_.gap});
   }
 
-  void draw_code(std::string_view line, ImVec2 at, bool is_strong) {
+  /// The colour on the ground of a line that is new or not, with enough contrast.
+  ImU32 on(bool is_new, ImU32 color) const { return readable(color, theme_.text, is_new ? new_ground_ : theme_.inset); }
+
+  void draw_code(std::string_view line, ImVec2 at, bool is_new) {
+    const bool is_strong = is_new || !is_compared();
     const std::size_t comment = comment_at(line);
     const std::string_view code = line.substr(0, comment), rest = line.substr(comment);
-    const ImU32 code_color = is_strong ? theme_.text : theme_.text_dim,
-                rest_color = is_strong ? theme_.text_dim : theme_.text_faint;
+    const ImU32 code_color = on(is_new, is_strong ? theme_.text : theme_.text_dim),
+                rest_color = on(is_new, is_strong ? theme_.text_dim : theme_.text_faint);
     if (code.empty()) {
       draw_text_at(list_, theme_.mono_small, at, rest_color, rest);
       return;
@@ -147,6 +149,7 @@ class CodePainter {
   const Theme& theme_;
   LadderCodeState& state_;
   ImDrawList* list_;
+  ImU32 new_ground_ = mix(theme_.inset, theme_.good, 0.14F);
   float left_, width_;
   float wide_;  // of the longest line so far
 };

@@ -11,6 +11,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
+#include "app/views/chrome.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/prose_text.h"
@@ -97,14 +98,37 @@ void draw_reveal(const View& view, ProseTerms& terms) {
 
 /// A control by the name that it has in the window; `key` is its key in links.
 std::string control_of(std::string_view key) {
-  for (int i = 0; i <= static_cast<int>(Setting::set); ++i)
+  for (int i = 0; i <= static_cast<int>(Setting::page_order); ++i)
     if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
-  if (find_spec_key(key) == nullptr) return std::string(key);
-  const std::string words = key_words(key);
-  return words == key ? fmt::format("{} → {}", tr("GPU"), key) : fmt::format("{} → {} ({})", tr("GPU"), words, key);
+  if (key == "block_order") return tr("Block order");
+  const SpecKey* spec = find_spec_key(key);
+  return spec == nullptr ? std::string(key) : fmt::format("{} → {}", tr("GPU"), spec_key_name(*spec));
 }
 
-void draw_task(const View& view) {
+/// A control that the task leaves free, as a link to its field; beside or below it the key of one of the GPU's numbers.
+void draw_free_control(const View& view, Commands& commands, LessonKeys& keys, const std::string& key) {
+  const Theme& theme = *view.theme;
+  const bool opens = !view.workspace->present && can_open_control(key);
+  const std::string name = control_of(key);
+  const float width = ImGui::GetContentRegionAvail().x, wide = std::min(width, text_width(theme.ui, name));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const bool clicked = ImGui::InvisibleButton(key.c_str(), {wide, theme.ui->FontSize + 2 * theme.scale});
+  const Rect rect = item_rect();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.ui, {at, {at.x + width, rect.max.y}}, opens ? theme.accent : theme.text_dim, name);
+  if (opens) {
+    const float line = std::max(1.0F, theme.scale);
+    list->AddRectFilled({rect.min.x, rect.max.y - line}, rect.max, theme.accent);
+    item_tooltip(theme, tr("Open its field"));
+    keys.item(rect);
+    if (clicked || keys.entered()) open_control(key, commands);
+  }
+  if (find_spec_key(key) == nullptr) return;
+  if (wide + theme.gap + text_width(theme.mono_small, key) <= width) ImGui::SameLine(0, theme.gap);
+  text_item(theme.mono_small, theme.text_faint, key);
+}
+
+void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonTry& task = *lesson.lesson->pages[lesson.page].task;
@@ -112,9 +136,8 @@ void draw_task(const View& view) {
   text_item(theme.ui_bold, theme.accent, tr("Try it"));
   const float width = ImGui::GetContentRegionAvail().x;
   draw_prose(theme, task.say, lesson.task != nullptr ? &lesson.task->shown : nullptr, width, theme.text);
-  std::string free;
-  for (const std::string& key : task.free) free += (free.empty() ? "" : ", ") + control_of(key);
-  wrapped_text(theme.ui_small, theme.text_dim, say(tr("You may change: {}"), free));
+  text_item(theme.ui_small, theme.text_dim, tr("You may change:"));
+  for (const std::string& key : task.free) draw_free_control(view, commands, keys, key);
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);
@@ -144,7 +167,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
     gap(theme, 4);
   }
-  if (page.task && !lesson.locked) draw_task(view);
+  if (page.task && !lesson.locked) draw_task(view, commands, keys);
 }
 
 /// A button of "the way" that cannot be used now is faint.

@@ -121,6 +121,7 @@ class Writer {
     const float first = left_ + indent, right = left_ + width_;
     float x = first;
     const float blank = text_width(theme_.ui, " ");
+    std::size_t code_end = std::string::npos;  // of the word before, where it is code
     for (const Word& word : words_of(block)) {
       float wide = 0;
       for (const Piece& piece : word) wide += width_of(piece);
@@ -130,6 +131,9 @@ class Writer {
       }
       if (word.empty()) continue;
       const bool goes_on = x > first;
+      if (goes_on && word.front().code && word.front().at == code_end + 1) draw_code_ground(x - code_pad(), x + blank + code_pad());
+      code_end =
+          word.back().code && word.back().at != std::string::npos ? word.back().at + word.back().text.size() : std::string::npos;
       if (goes_on) x += blank;
       for (const Piece& piece : word)
         x += draw_piece(piece, x, &piece != &word.front() ? Before::piece : goes_on ? Before::blank : Before::line_start);
@@ -141,14 +145,18 @@ class Writer {
   float code_pad() const { return std::round(3 * theme_.scale); }
   float width_of(const Piece& piece) const { return text_width(piece.font, piece.text) + (piece.code ? 2 * code_pad() : 0); }
 
+  void draw_code_ground(float from, float to) const {
+    if (list_ == nullptr) return;
+    list_->AddRectFilled({from, y_ + theme_.scale}, {to, y_ + line_height() - theme_.scale},
+                         mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
+  }
+
   enum class Before { line_start, blank, piece };
   float draw_piece(const Piece& piece, float x, Before before) const {
     const float wide = width_of(piece);
     if (list_ == nullptr) return wide;
     const float y = y_ + 0.5F * (line_height() - piece.font->FontSize);
-    if (piece.code)
-      list_->AddRectFilled({x, y_ + theme_.scale}, {x + wide, y_ + line_height() - theme_.scale},
-                           mix(theme_.inset, theme_.inset_border, 0.35F), 3 * theme_.scale);
+    if (piece.code) draw_code_ground(x, x + wide);
     const ImVec2 at = {x + (piece.code ? code_pad() : 0), y};
     if (before == Before::line_start)
       draw_text_at(list_, piece.font, at, piece.color, piece.text);

@@ -61,6 +61,11 @@ std::string share_text(std::int64_t part, std::int64_t all) {
 std::string finding(const MaskView& mask) {
   const MaskPicture& picture = *mask.picture;
   if (!picture.masked) return tr("No mask: every query sees every key");
+  if (picture.empty == picture.blocks()) {
+    const MaskPlanes by = picture.problem.mask->planes();
+    return by.by_head || by.by_batch ? tr("No query of this head sees a key: its rows of O are 0")
+                                     : tr("This mask shows nothing: no query sees a key, and every row of O is 0");
+  }
   const std::string empty = share_text(picture.empty, picture.blocks());
   if (picture.empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
   if (mask.totals == nullptr || mask.totals->of != mask.picture) return say(tr("{} of the blocks are empty"), empty);
@@ -237,6 +242,11 @@ void mark_step(const View& view, const MaskPicture& picture, const MaskWindow& w
                 2 * theme.scale);
 }
 
+/// Left of the picture, for the name of its axis.
+float axis_margin(const Theme& theme) {
+  return std::round(14 * theme.scale);
+}
+
 void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, const Rect& canvas) {
   const Theme& theme = *view.theme;
   const MaskView& mask = view.mask;
@@ -288,7 +298,6 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   }
   list->PushClipRect(canvas.min, canvas.max, true);
   draw_quads(list, state.quads);
-  mark_step(view, picture, state.window, canvas);
   const auto at = hovered ? pointed_at(picture, state.window, canvas) : std::nullopt;
   if (at) {
     const double size_q = static_cast<double>(picture.block.block_q), size_k = static_cast<double>(picture.block.block_kv);
@@ -298,11 +307,20 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
                   theme.scale);
   }
   list->PopClipRect();
-  // The plane's outline.
+  const float around = 2 * theme.scale;
+  list->PushClipRect({canvas.min.x - around, canvas.min.y - around}, {canvas.max.x + around, canvas.max.y + around}, true);
+  mark_step(view, picture, state.window, canvas);
+  list->PopClipRect();
+  // The plane's outline, and the names of its axes.
   const ImVec2 a = {std::max(canvas.min.x, state.window.x_of(canvas, 0)), std::max(canvas.min.y, state.window.y_of(canvas, 0))};
   const ImVec2 b = {std::min(canvas.max.x, state.window.x_of(canvas, static_cast<double>(p.seq_kv))),
                     std::min(canvas.max.y, state.window.y_of(canvas, static_cast<double>(p.seq_q)))};
   list->AddRect(a, b, theme.inset_border, 0, 0, theme.scale);
+  const float line = theme.ui_small->FontSize;
+  draw_text_at(list, theme.ui_small, {a.x, a.y - line - theme.scale}, theme.text_dim, "kv →");
+  const float left = canvas.min.x - axis_margin(theme);
+  draw_text_at(list, theme.ui_small, {left, a.y}, theme.text_dim, "q");
+  draw_text_at(list, theme.ui_small, {left, a.y + line}, theme.text_dim, "↓");
   if (at && !(active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) show_pointed(view, commands, *at, state);
 }
 
@@ -410,12 +428,13 @@ void draw_mask_panel(const View& view, Commands& commands) {
   const float left = beside ? room.x - editor - 2 * theme.gap : room.x;
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
   draw_choices(view, state);
-  const float line = std::round(22 * theme.scale);
-  const ImVec2 below = {top.x, ImGui::GetCursorScreenPos().y + line};
-  if (!state.shows_cuda) draw_legend(view, state, {below.x, below.y - line + 2 * theme.scale});
+  const float line = std::round(22 * theme.scale), axis = state.shows_cuda ? 0 : theme.ui_small->FontSize + 2 * theme.scale;
+  const float margin = state.shows_cuda ? 0 : axis_margin(theme);
+  const ImVec2 below = {top.x + margin, ImGui::GetCursorScreenPos().y + line + axis};
+  if (!state.shows_cuda) draw_legend(view, state, {top.x, below.y - axis - line + 2 * theme.scale});
   const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
   const double aspect = static_cast<double>(mask.picture->problem.seq_q) / static_cast<double>(mask.picture->problem.seq_kv);
-  const float width = std::min(left, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
+  const float width = std::min(left - margin, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
   const float height = std::min(high, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
   const Rect canvas = {{std::round(below.x), std::round(below.y)},
                        {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};

@@ -26,7 +26,7 @@ namespace tilescope {
 namespace {
 
 struct TextEdit {
-  std::string text, shown;  // as typed; what it was filled from
+  std::string text, shown, filled;  // as typed; what it was filled from, and with
   bool active = false;
 };
 
@@ -216,7 +216,7 @@ bool draw_text_field(const View& view, const Row& row, const std::string& contro
   const auto columns = static_cast<std::size_t>(std::max(12.0F, (width - 2 * ImGui::GetStyle().FramePadding.x) / letter - 1));
   if (!edit.active && edit.shown != row.text) {
     edit.shown = row.text;
-    edit.text = wrapped_expression(row.text, columns);
+    edit.text = edit.filled = wrapped_expression(row.text, columns);
   }
   const auto lines = static_cast<float>(1 + std::count(edit.text.begin(), edit.text.end(), '\n'));
   ImGui::PushFont(theme.mono_small);
@@ -301,6 +301,12 @@ void draw_sliders(const View& view, Commands& commands, const Row& row) {
 
 // --- rows -------------------------------------------------------------------------------------------------------------------
 
+bool is_never_true(const View& view, const Row& row) {
+  const MaskPicture* const picture = view.mask.picture.get();
+  return picture != nullptr && !row.score &&
+         std::ranges::find(picture->never, row.preset.empty() ? row.text : row.preset) != picture->never.end();
+}
+
 void draw_row(const View& view, Commands& commands, const Row& row, EditorState& state) {
   const Theme& theme = *view.theme;
   const MaskChoice& choice = view.requested->request.masking;
@@ -317,8 +323,13 @@ void draw_row(const View& view, Commands& commands, const Row& row, EditorState&
   const bool refused = message && message->control == control;
   const std::size_t column = refused ? column_of(message->error.sentence.text()) : 0;
   TextEdit& edit = state.edits[control];
-  if (draw_text_field(view, row, control, state, column)) commands.push(SetMasking{with_text(choice, row, edit.text)});
-  if (refused) wrapped_text(theme.ui_small, theme.bad, words_of(*message));
+  if (draw_text_field(view, row, control, state, column)) {
+    // Esc gives back what the field was filled with: the choice is as it was.
+    const bool given_up = edit.text == edit.filled && edit.shown == row.text;
+    commands.push(SetMasking{given_up ? choice : with_text(choice, row, edit.text)});
+  }
+  if (refused) wrapped_text(theme.ui_small, theme.bad, with_line_of(words_of(*message), edit.text, column));
+  if (is_never_true(view, row)) wrapped_text(theme.ui_small, theme.bad, tr("Never true for this problem: it hides every key."));
   draw_sliders(view, commands, row);
   ImGui::Dummy({0, 2 * theme.scale});
   ImGui::PopID();
@@ -403,6 +414,17 @@ std::vector<MaskWord> completions(std::string_view begun, std::string_view text,
   for (const ExprFunction& row : expression_functions()) add(row.name, translated(row.meaning));
   for (const std::string_view word : {"let", "and", "or", "not", "true", "false", "sum", "any", "all"}) add(word, "");
   return found;
+}
+
+std::string with_line_of(const std::string& words, std::string_view text, std::size_t column) {
+  if (column == 0) return words;
+  const std::string_view before = text.substr(0, std::min(column - 1, text.size()));
+  const std::size_t newline = before.rfind('\n');
+  if (newline == std::string_view::npos) return words;
+  const std::string counted = say(tr("column {}: {}"), column, "");
+  if (!words.starts_with(counted)) return words;
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  return say(tr("line {}, column {}: {}"), lines + 1, column - newline - 1, words.substr(counted.size()));
 }
 
 std::string preset_with(std::string_view preset, std::string_view parameter, const std::string& value) {

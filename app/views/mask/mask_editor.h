@@ -23,6 +23,9 @@ std::string preset_with(std::string_view preset, std::string_view parameter, con
 /// The preset as it is put in: with parameters that leave something to see of a problem of this size.
 std::string suited_preset(const Preset& preset, const AttentionProblem& problem);
 
+/// The words of a refusal that names `column` of `text`, with line and column where the text has line breaks before it.
+std::string with_line_of(const std::string& words, std::string_view text, std::size_t column);
+
 /// The text with line breaks after definitions and before && and ||, so that lines keep to `most` characters.
 std::string wrapped_expression(std::string_view text, std::size_t most);
 

@@ -33,9 +33,12 @@ double resident_bytes(const StageContext& context, Tensor tensor) {
 
 struct BarScale {
   double bytes = 1;   // that the whole bar stands for
-  bool whole = true;  // false: only the part that the tensors can fill, so that it is visible
+  bool whole = true;  // false: enlarged, because the tensors can only fill a sliver of the L2
   std::vector<Part> parts;
 };
+
+/// Part of an enlarged bar that the tensors leave free, for the words that say how much it is enlarged.
+constexpr double free_of_enlarged = 0.2;
 
 BarScale bar_scale(const StageContext& context) {
   const double usable = context.simulation().request.gpu.usable_l2_bytes();
@@ -50,8 +53,9 @@ BarScale bar_scale(const StageContext& context) {
                            static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
-  scale.whole = footprint > 0.5 * usable;
-  scale.bytes = scale.whole ? usable : footprint;
+  constexpr double sliver = 0.05;
+  scale.whole = footprint > sliver * usable;
+  scale.bytes = scale.whole ? usable : footprint / (1 - free_of_enlarged);
   if (!scale.whole) return scale;
   double begin = 0;  // stacked without gaps, for the rooms of all tensors together are more than there is
   for (Part& part : scale.parts) {
@@ -71,8 +75,13 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
   const float resident = x(part.begin + part.resident) - 1, dirty = x(part.begin + std::min(part.dirty, part.resident)) - 1;
   const float strength = context.emphasis(part.tensor);
   const ImU32 color = with_alpha(mix(theme.inset, theme.color(part.tensor), 0.85F), strength);
-  if (!scale.whole)
-    context.quads.add({.min = room.min, .max = room.max, .radius = context.px(2), .fill = heat_color(theme, part.tensor, 0.0F)});
+  if (!scale.whole)  // nothing is there yet: no fill
+    context.quads.add({.min = room.min,
+                       .max = room.max,
+                       .radius = context.px(2),
+                       .border = with_alpha(theme.text_faint, 0.5F),
+                       .border_width = context.px(1),
+                       .dashed = true});
   const ImU32 border = context.lit(part.tensor) ? theme.highlight : 0;
   context.quads.add({.min = {std::min(dirty, resident), bar.min.y},
                      .max = {resident, bar.max.y},
@@ -112,7 +121,7 @@ void draw_part_names(StageContext& context, const Rect& bar, const BarScale& sca
   }
 }
 
-/// Draws the whole L2 to scale, below the bar.
+/// Draws the whole L2 to scale, below an enlarged bar.
 void draw_true_scale(StageContext& context, const Rect& bar, double full) {
   const Rect strip = {{bar.min.x, bar.max.y + context.px(3)}, {bar.max.x, bar.max.y + context.px(6)}};
   context.quads.add({.min = strip.min,
@@ -121,6 +130,15 @@ void draw_true_scale(StageContext& context, const Rect& bar, double full) {
                      .fill = context.theme.accent,
                      .empty = context.theme.link,
                      .fill_fraction = std::max(static_cast<float>(full), full > 0 ? 0.004F : 0.0F)});
+}
+
+/// Says at the right of an enlarged bar by how much it is.
+void draw_enlargement(StageContext& context, const Rect& bar, const BarScale& scale) {
+  if (bar.height() < context.theme.ui_small->FontSize) return;
+  const std::string factor = format_times(context.simulation().request.gpu.usable_l2_bytes() / scale.bytes) + "×";
+  const Rect rest = {{bar.min.x + static_cast<float>(1 - free_of_enlarged) * bar.width() + context.px(4), bar.min.y}, bar.max};
+  draw_text(context.list, context.theme.ui_small, rest, context.theme.text_dim,
+            first_that_fits(context.theme.ui_small, rest.width(), {fill_in(tr("{} enlarged"), {factor}), factor}));
 }
 
 // --- HBM --------------------------------------------------------------------------------------------------------------------
@@ -403,7 +421,10 @@ void draw_l2(StageContext& context) {
     if (!scale.whole) draw_true_scale(context, bar, full);
   }
   context.flush();
-  for (const Rect& bar : layout.l2_bars) draw_part_names(context, bar, scale);
+  for (const Rect& bar : layout.l2_bars) {
+    draw_part_names(context, bar, scale);
+    if (!scale.whole) draw_enlargement(context, bar, scale);
+  }
 
   const Rect& label = layout.l2_label;
   const float small_line = context.metrics.small_line;
@@ -431,7 +452,8 @@ void draw_l2(StageContext& context) {
           fill_in(tr("{} partitions. Data read from both sides lie in both. Each bar shows half of the total."),
                   {std::to_string(partitions)}));
     if (!scale.whole)
-      body.append("\n").append(std::string(tr("The bar is the part that the tensors can fill; the thin strip is the whole L2.")));
+      body.append("\n").append(
+          std::string(tr("The bar is enlarged: the tensors can fill only a sliver of the L2. The thin strip is the whole L2.")));
     context.tip("L2", body);
   }
 }
@@ -454,12 +476,23 @@ void draw_hbm(StageContext& context) {
   write(theme.ui_bold, theme.text, "HBM");
   const float hbm_top = y;
   const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
-  write(theme.ui_small, theme.text_dim,
-        context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
+  if (!context.alone && gpu.hbm_read_rate().value != gpu.hbm_rate().value) {
+    write(theme.ui_small, theme.text_dim, fill_in(tr("reads {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+    write(theme.ui_small, theme.text_dim, fill_in(tr("both {}"), {usable}));
+  } else {
+    write(theme.ui_small, theme.text_dim,
+          context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
+  }
   if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
   if (problem.query_planes() > 1) {
-    write(theme.ui_small, theme.text_dim,
-          fill_in(tr("plane {} of {}"), {format_count(context.cache.history->plane() + 1), format_count(problem.query_planes())}));
+    const std::string shown = format_count(context.cache.history->plane() + 1), all = format_count(problem.query_planes());
+    const std::string plane = fill_in(tr("plane {} of {}"), {shown, all});
+    const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
+    if (y + line > label.max.y && !context.alone)  // no room below
+      draw_text(context.list, theme.ui_small, {{beside, label.min.y}, {label.max.x, label.min.y + line}}, theme.text_dim,
+                first_that_fits(theme.ui_small, label.max.x - beside, {plane, shown + "/" + all}));
+    else
+      write(theme.ui_small, theme.text_dim, plane);
   }
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     draw_tensor(context, layout.tensors[i], context.shape().tensors[i], context.cache.cells[i]);

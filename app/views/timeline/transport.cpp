@@ -148,13 +148,22 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
     texts = {say(tr("Whole run: {} ({} against measured)"), simulated, error),
              say(tr("{} ({} against measured)"), simulated, error)};
   }
-  for (const std::string& text : texts) {
+  const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();
+  for (const std::string& each : texts) {
+    const std::string text = whose + each;
     const float left = row.x();
     if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
     hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
     item_tooltip(theme, tr("Error in time"), trust_text(view, time));
     return;
   }
+}
+
+/// Returns true where Race has the bytes of both runs on its cards, which count what the L2 still has to write too.
+bool counts_on_cards(const View& view) {
+  const std::string_view alone = view.workspace->alone;
+  return view.playback.race && view.workspace->center == CenterView::stage &&
+         (alone.empty() || alone == "stage" || alone == "race");
 }
 
 void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
@@ -174,8 +183,10 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
     row.text(theme.ui, theme.text_dim, fmt::format("{} {}{}", name, about, bytes_text(sum(lane.state.traffic, links))),
              fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
   };
-  figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
-  figure("L2→SM", {Link::l2_to_sm}, tr("L2 reads up to this step, all SMs."));
+  if (!counts_on_cards(view)) {
+    figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
+    figure("L2→SM", {Link::l2_to_sm}, tr("L2 reads up to this step, all SMs."));
+  }
   if (!view.lesson.locked) draw_whole_run(row, rect, view, right);  // it answers many a question
 }
 

@@ -66,6 +66,13 @@ struct SpecEdit {
   std::string path;
 };
 
+/// Before a field "##value": scrolls to it and opens it for typing where a mention of the control was clicked.
+void give_keyboard_if_asked(std::string_view control) {
+  if (!take_asked_control(control)) return;
+  ImGui::SetScrollHereY(0.3F);
+  activate_next_frame("##value");
+}
+
 bool is_changed(const GpuSpec& gpu, std::string_view key) {
   const auto found = gpu.provenance.find(key);
   return found != gpu.provenance.end() && found->second.source == Source::user;
@@ -77,14 +84,19 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   const double value = gpu.*key.member;
   const bool changed = is_changed(gpu, key.key);
   ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  ImGui::AlignTextToFramePadding();
-  text_item(theme.ui, changed ? theme.accent : theme.text_dim, fmt::format("{}{}", changed ? "• " : "", key.key));
-  item_tooltip(theme, key.key, key.meaning);
+  const auto cell = [&](ImFont* font, ImU32 color, const std::string& text) {
+    ImGui::TableNextColumn();
+    ImGui::AlignTextToFramePadding();
+    text_item(font, color, elide(font, text, ImGui::GetContentRegionAvail().x));
+    item_tooltip(theme, key.key, translated(key.meaning));
+  };
+  cell(theme.ui, changed ? theme.accent : theme.text, (changed ? "• " : "") + spec_key_name(key));
+  cell(theme.mono_small, theme.text_faint, std::string(key.key));
 
   ImGui::TableNextColumn();
   ImGui::PushID(key.key.data());
   ImGui::SetNextItemWidth(-FLT_MIN);
+  give_keyboard_if_asked(key.key);
   double dragged = value;
   const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
@@ -124,12 +136,13 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   // As high as the window leaves room for.
   const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
   const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
-  const ImVec2 size{std::round(std::min(640 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
-  if (!ImGui::BeginTable("specs", 5, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
-  ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.4F);
-  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch, 1.6F);
-  ImGui::TableSetupColumn("read", ImGuiTableColumnFlags_WidthStretch, 1.2F);
-  ImGui::TableSetupColumn("source", ImGuiTableColumnFlags_WidthStretch, 1.0F);
+  const ImVec2 size{std::round(std::min(820 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
+  if (!ImGui::BeginTable("specs", 6, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
+  ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch, 3.4F);
+  ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.1F);
+  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch, 1.4F);
+  ImGui::TableSetupColumn("read", ImGuiTableColumnFlags_WidthStretch, 1.0F);
+  ImGui::TableSetupColumn("source", ImGuiTableColumnFlags_WidthStretch, 0.9F);
   ImGui::TableSetupColumn("reset", ImGuiTableColumnFlags_WidthStretch, 0.7F);
   for (const SpecKey& key : spec_keys()) draw_spec_row(key, view, commands, edit);
   ImGui::EndTable();
@@ -160,6 +173,7 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   step("÷2", value > low, value / 2);
   ImGui::SameLine(0, theme.gap * 0.5F);
   ImGui::SetNextItemWidth(std::round(120 * theme.scale));
+  give_keyboard_if_asked(id);
   ImGui::PushFont(theme.mono);
   const auto speed = static_cast<float>(std::max(0.15, static_cast<double>(value) * 0.008));
   ImGui::DragScalar("##value", ImGuiDataType_S64, &value, speed, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);

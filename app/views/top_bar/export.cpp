@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -29,28 +31,32 @@ constexpr std::array<Size, 4> sizes = {{{1280, 720}, {1600, 900}, {1920, 1080}, 
 
 struct ExportEdit {
   ExportChoice choice;
+  std::string file = choice.file;      // as typed: the choice, and with it the rows, follow once the field is left
   std::weak_ptr<const Simulation> of;  // whose steps the range is of
+  bool by_hand = false;                // the range was changed in its fields
   bool copied = false;
 };
 
-int format_of(const ExportChoice& choice) {
-  const std::size_t dot = choice.file.rfind('.');
-  const std::string ending = dot == std::string::npos ? "" : choice.file.substr(dot + 1);
-  const auto at = std::find_if(endings.begin(), endings.end(), [&](const char* known) { return ending == known; });
-  return at == endings.end() ? -1 : static_cast<int>(at - endings.begin());
+/// The place of the file's ending among the known ones.
+std::optional<int> format_of(std::string_view file) {
+  const auto at =
+      std::find_if(endings.begin(), endings.end(), [&](const char* known) { return file.ends_with("." + std::string(known)); });
+  return at == endings.end() ? std::nullopt : std::optional(static_cast<int>(at - endings.begin()));
 }
 
-/// The steps from the shown one on, as many as a film has room for.
-void settle_range(ExportEdit& edit, const Lane& lane) {
+/// The steps from the shown one on, as many as a film has room for; at the end of the run those before it. A range that was set by
+/// hand stays for its run.
+void settle_range(ExportEdit& edit, const Lane& lane, bool other_run) {
   constexpr std::int64_t most = 40;
-  ExportChoice& choice = edit.choice;
-  if (edit.of.lock() != lane.simulation) {
-    edit.of = lane.simulation;
-    choice.first = lane.step_count > most ? std::min(lane.step, lane.step_count - most) : 0;
-    choice.last = std::min(choice.first + most, lane.step_count);
-  }
-  choice.first = std::clamp<std::int64_t>(choice.first, 0, lane.step_count);
-  choice.last = std::clamp(choice.last, choice.first, lane.step_count);
+  edit.by_hand = edit.by_hand && !other_run;
+  edit.of = lane.simulation;
+  if (edit.by_hand) return;
+  edit.choice.first = lane.step < lane.step_count ? lane.step : std::max<std::int64_t>(0, lane.step_count - most);
+  edit.choice.last = std::min(edit.choice.first + most, lane.step_count);
+}
+
+bool is_backward(const ExportChoice& choice) {
+  return export_shows_steps(choice.file) && choice.lesson.empty() && choice.last < choice.first;
 }
 
 void label(const Theme& theme, const char* text) {
@@ -59,18 +65,28 @@ void label(const Theme& theme, const char* text) {
   ImGui::SameLine(std::round(150 * theme.scale));
 }
 
-void draw_format(const Theme& theme, ExportChoice& choice) {
+/// The format, and the name of the file with it. A name without a known ending gets that of the format.
+void draw_file(const Theme& theme, ExportEdit& edit) {
+  std::string& chosen = edit.choice.file;
   label(theme, tr("Format"));
-  if (const auto chosen = segmented(theme, "format", names, format_of(choice))) {
-    const std::size_t dot = choice.file.rfind('.');
-    choice.file = fmt::format("{}.{}", choice.file.substr(0, dot), endings[static_cast<std::size_t>(*chosen)]);
-  }
+  if (const auto format = segmented(theme, "format", names, format_of(chosen).value_or(-1)))
+    chosen = edit.file = fmt::format("{}.{}", chosen.substr(0, chosen.rfind('.')), endings[static_cast<std::size_t>(*format)]);
+  label(theme, tr("File"));
+  ImGui::SetNextItemWidth(std::round(410 * theme.scale));
+  ImGui::InputText("##file", &edit.file);
+  if (ImGui::IsItemActive()) return;
+  if (edit.file.empty()) edit.file = chosen;
+  if (!format_of(edit.file)) edit.file += chosen.substr(chosen.rfind('.'));
+  chosen = edit.file;
 }
 
-void draw_steps(const Theme& theme, const Lane& lane, ExportChoice& choice) {
-  number_field(theme, tr("First step"), "first", tr("0 is before anything has run"), choice.first, 0, lane.step_count);
-  number_field(theme, tr("Last step"), "last", tr("Included; equal to the first step for a single picture"), choice.last, 0,
-               lane.step_count);
+void draw_steps(const Theme& theme, const Lane& lane, ExportEdit& edit) {
+  ExportChoice& choice = edit.choice;
+  if (number_field(theme, tr("First step"), "first", tr("0 is before anything has run"), choice.first, 0, lane.step_count))
+    edit.by_hand = true;
+  if (number_field(theme, tr("Last step"), "last", tr("Included; equal to the first step for a single picture"), choice.last, 0,
+                   lane.step_count))
+    edit.by_hand = true;
   label(theme, tr("Step size"));
   const std::array<const char*, 3> grains = {tr("Operation"), tr("Tile"), tr("Phase")};
   if (const auto grain = segmented(theme, "grain", grains, static_cast<int>(choice.grain)))
@@ -120,8 +136,8 @@ void draw_content(const View& view, ExportChoice& choice) {
   }
 }
 
-/// Progress and a cancel button, or what became of the last export.
-void draw_state(const View& view, Commands& commands) {
+/// Progress and a cancel button, why nothing can be exported, or what became of the last export.
+void draw_state(const View& view, Commands& commands, const ExportChoice& choice) {
   const Theme& theme = *view.theme;
   const ExportView& exporting = *view.exporting;
   if (exporting.running) {
@@ -135,7 +151,9 @@ void draw_state(const View& view, Commands& commands) {
     return;
   }
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::round(560 * theme.scale));
-  if (!exporting.refusal.empty())
+  if (is_backward(choice))
+    text_item(theme.ui_small, theme.bad, say(tr("The last step ({}) comes before the first ({})."), choice.last, choice.first));
+  else if (!exporting.refusal.empty())
     text_item(theme.ui_small, theme.bad, say(exporting.refusal));
   else if (exporting.done)
     text_item(theme.ui_small, theme.good, say(tr("Written: {}"), exporting.file));
@@ -149,25 +167,24 @@ void draw_export_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& edit = panel_state<ExportEdit>("export");
   ExportChoice& choice = edit.choice;
-  settle_range(edit, view.lane());
+  const bool other_run = edit.of.lock() != view.lane().simulation || std::max(choice.first, choice.last) > view.lane().step_count;
+  if (ImGui::IsWindowAppearing() || other_run) settle_range(edit, view.lane(), other_run);
   panel_heading(theme, tr("Export"), tr("drawn in the background"));
-  draw_format(theme, choice);
+  draw_file(theme, edit);
   draw_content(view, choice);
-  if (export_shows_steps(choice.file) && choice.lesson.empty()) draw_steps(theme, view.lane(), choice);
+  if (export_shows_steps(choice.file) && choice.lesson.empty()) draw_steps(theme, view.lane(), edit);
   if (choice.file.ends_with(".csv")) {
     label(theme, tr("Table"));
     const auto at = std::find_if(sheets.begin(), sheets.end(), [&](const char* name) { return choice.sheet == name; });
     if (const auto sheet = segmented(theme, "sheet", sheets, static_cast<int>(at - sheets.begin())))
       choice.sheet = sheets[static_cast<std::size_t>(*sheet)];
   }
-  label(theme, tr("File"));
-  ImGui::SetNextItemWidth(std::round(410 * theme.scale));
-  ImGui::InputText("##file", &choice.file);
   divider(theme);
-  ImGui::BeginDisabled(view.exporting->running);
+  ImGui::BeginDisabled(view.exporting->running || is_backward(choice));
   if (ImGui::Button(tr("Export##start"))) commands.push(StartExport{std::make_shared<const ExportChoice>(choice)});
   ImGui::EndDisabled();
   ImGui::SameLine();
+  ImGui::BeginDisabled(is_backward(choice));
   if (ImGui::Button(edit.copied ? tr("Copied") : tr("Copy as command"))) {
     const std::string command = command_text(export_arguments(window_state_of(view), choice));
     ImGui::SetClipboardText(command.c_str());
@@ -175,7 +192,8 @@ void draw_export_controls(const View& view, Commands& commands) {
   } else if (!ImGui::IsItemHovered()) {
     edit.copied = false;
   }
-  draw_state(view, commands);
+  ImGui::EndDisabled();
+  draw_state(view, commands, choice);
 }
 
 }  // namespace tilescope

@@ -23,8 +23,12 @@ namespace {
 
 constexpr std::array<std::string_view, 10> problem_controls = {"batch",    "heads", "kv_heads", "seq",       "seq_kv",
                                                                "head_dim", "dtype", "causal",   "page_size", "page_order"};
-constexpr std::array<std::string_view, 5> tile_controls = {"block_q", "block_kv", "stages", "blocks_per_sm", "block_order"};
+constexpr std::array<std::string_view, 6> tile_controls = {"block_q",       "block_kv",    "stages",
+                                                           "blocks_per_sm", "block_order", "key_order"};
 constexpr std::array<std::string_view, 4> input_controls = {"inputs", "inputs.Q", "inputs.K", "inputs.V"};
+
+/// In the Mask view.
+constexpr std::array<std::string_view, 4> mask_view_controls = {"mask", "preset", "score", "mask_block"};
 
 /// How much is left out where the window is narrow.
 struct Detail {
@@ -89,10 +93,28 @@ std::string more_label(const View& view, const Detail& detail) {
   return (info ? short_algorithm_title(**info) : view.requested->request.algorithm) + " ▾";
 }
 
+struct PopoverPlace {
+  float left = 0, width = 0;
+  bool open = false;
+};
+
 /// The last message that stood in an open popover: who closed it has read it, and a box over the panels would only be in the way.
 struct ReadMessage {
   std::string sentence;
 };
+
+/// A control whose popover is to open: at its next frame.
+struct AskedControl {
+  std::string control;
+  int frame = 0;  // in which it was asked for
+};
+
+AskedControl& asked_control() {
+  auto& asked = panel_state<AskedControl>("asked control");
+  constexpr int frames = 4;  // a control without a field of its own takes nothing
+  if (ImGui::GetFrameCount() - asked.frame > frames) asked.control.clear();
+  return asked;
+}
 
 /// The bar's items from left to right; each is placed at `x_`.
 class Bar {
@@ -139,6 +161,8 @@ class Bar {
 
   /// The same under the pill before: for what is opened from a list.
   bool popover_here(const char* id, std::span<const std::string_view> controls) {
+    const std::string& asked = asked_control().control;
+    if (!asked.empty() && !ImGui::IsPopupOpen(id) && std::ranges::find(controls, asked) != controls.end()) ImGui::OpenPopup(id);
     const bool open = ImGui::IsPopupOpen(id);
     if (message_is_for(view_, controls)) {
       auto& read = panel_state<ReadMessage>("read message");
@@ -148,12 +172,14 @@ class Bar {
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
     const float y = last_.max.y + std::round(8 * theme_.scale);
     // Wider than the window is from here on, it begins further left. It is moved before it is filled: what fills it is as wide as
-    // it is.
-    auto& width = panel_state<float>(std::string("popover ") + id);
-    ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(last_.min.x, screen.x - width - theme_.gap)), y});
+    // it is. While one types in it, it stays where it is, whatever its pill does.
+    auto& place = panel_state<PopoverPlace>(std::string("popover ") + id);
+    if (!place.open) place.left = last_.min.x;
+    place.open = ImGui::IsPopupOpen(id);
+    ImGui::SetNextWindowPos({std::max(theme_.gap, std::min(place.left, screen.x - place.width - theme_.gap)), y});
     ImGui::SetNextWindowSizeConstraints({0, 0}, {screen.x - 2 * theme_.gap, std::max(40.0F, screen.y - y - theme_.gap)});
     if (!ImGui::BeginPopup(id, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove)) return false;
-    width = ImGui::GetWindowWidth();
+    place.width = ImGui::GetWindowWidth();
     if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !ImGui::IsAnyItemActive()) ImGui::CloseCurrentPopup();
     return true;
   }
@@ -343,7 +369,9 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
     if (bar.icon("##undo", Icon::undo, tr("Undo (Ctrl Z)"), false, view.can_undo)) commands.push(Undo{});
     if (bar.icon("##redo", Icon::redo, tr("Redo (Ctrl Y)"), false, view.can_redo)) commands.push(Redo{});
   }
-  if (bar.icon_popover("share", Icon::share, tr("Links, undo, scenes"), controls)) {
+  // The list of scenes says it beside the deck's path.
+  const std::span<const std::string_view> said = view.lecture->listed ? std::span<const std::string_view>() : controls;
+  if (bar.icon_popover("share", Icon::share, tr("Links, undo, scenes"), said)) {
     draw_share_menu(view, commands);
     ImGui::EndPopup();
   }
@@ -392,13 +420,32 @@ float width_with(const View& view, const Detail& detail) {
 
 }  // namespace
 
+bool can_open_control(std::string_view control) {
+  const auto has = [&](std::span<const std::string_view> controls) {
+    return std::ranges::find(controls, control) != controls.end();
+  };
+  return has(problem_controls) || has(tile_controls) || has(gpu_message_controls()) || has(mask_view_controls);
+}
+
+void open_control(std::string_view control, Commands& commands) {
+  if (std::ranges::find(mask_view_controls, control) != mask_view_controls.end()) return commands.push(SetCenter{CenterView::mask});
+  asked_control() = {std::string(control), ImGui::GetFrameCount()};
+}
+
+bool take_asked_control(std::string_view control) {
+  AskedControl& asked = asked_control();
+  if (asked.control != control) return false;
+  asked.control.clear();
+  return true;
+}
+
 bool message_is_for(const View& view, std::span<const std::string_view> controls) {
   return view.workspace->message && std::find(controls.begin(), controls.end(), view.workspace->message->control) != controls.end();
 }
 
 void control_message(const View& view, std::string_view control) {
   if (!view.workspace->message || view.workspace->message->control != control) return;
-  ImGui::PushTextWrapPos(std::round(380 * view.theme->scale));
+  ImGui::PushTextWrapPos(std::round(346 * view.theme->scale));  // left of what note_limits() says beside a field
   text_item(view.theme->ui_small, view.theme->bad, words_of(*view.workspace->message));
   ImGui::PopTextWrapPos();
 }
@@ -431,9 +478,13 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
   draw_what(bar, view, commands, detail);
   bar.place_right(right);
   draw_how(bar, view, commands, languages, undo);
+}
 
-  if (view.workspace->message && view.workspace->message->control.empty())
-    bar.toast({{theme.gap, rect.max.y}, {theme.gap, rect.max.y}});
+void draw_notice(const View& view, ImVec2 at) {
+  const auto& message = view.workspace->message;
+  if (!message || (!message->control.empty() && !view.workspace->present)) return;
+  const Theme& theme = *view.theme;
+  message_box(theme, "##message", at, std::round(420 * theme.scale), words_of(*message), is_good(*message), {0, 1});
 }
 
 void draw_presenting_bar(const Rect& rect, const View& view) {
@@ -450,11 +501,6 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   const float inset = theme.gap + theme.padding;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}},
             theme.text_dim, text);
-  if (view.workspace->message) {
-    const float width = std::round(420 * theme.scale);
-    message_box(theme, "##message", {theme.gap, rect.max.y}, width, words_of(*view.workspace->message),
-                is_good(*view.workspace->message));
-  }
 }
 
 }  // namespace tilescope

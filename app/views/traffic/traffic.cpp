@@ -19,7 +19,6 @@ namespace tilescope {
 namespace {
 
 struct TrafficState {
-  LinkChoice choice = LinkChoice::l2_to_sm;
   std::weak_ptr<const Simulation> known;
   std::optional<ClosedForm> form;
   std::vector<Rival> rivals;
@@ -187,9 +186,6 @@ const char* short_choice_name(LinkChoice choice) {
   return "";
 }
 
-constexpr std::array link_choices = {LinkChoice::l2_to_sm, LinkChoice::sm_to_l2, LinkChoice::hbm_read, LinkChoice::hbm_write,
-                                     LinkChoice::shared};
-
 /// Of the pills [from, to) of the switch.
 float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::size_t from = 0,
                    std::size_t to = link_choices.size()) {
@@ -199,21 +195,23 @@ float switch_width(const Theme& theme, const char* (*name)(LinkChoice), std::siz
 }
 
 /// The pills [from, to) of the switch.
-void switch_part(TrafficState& state, const Theme& theme, const char* (*name)(LinkChoice), std::size_t from, std::size_t to) {
-  std::array<const char*, link_choice_count> labels{};
+void switch_part(const View& view, Commands& commands, const char* (*name)(LinkChoice), std::size_t from, std::size_t to) {
+  const Theme& theme = *view.theme;
+  std::array<const char*, link_choices.size()> labels{};
   int selected = -1;
   for (std::size_t i = from; i < to; ++i) {
     labels[i - from] = name(link_choices[i]);
-    if (link_choices[i] == state.choice) selected = static_cast<int>(i - from);
+    if (link_choices[i] == view.workspace->traffic) selected = static_cast<int>(i - from);
   }
   ImGui::PushID(static_cast<int>(from));
   const auto chosen = segmented(theme, "link", {labels.data(), to - from}, selected, true);
   ImGui::PopID();
-  if (chosen) state.choice = link_choices[from + static_cast<std::size_t>(*chosen)];
+  if (chosen) commands.push(SetTrafficLink{link_choices[from + static_cast<std::size_t>(*chosen)]});
 }
 
 /// The panel's title with the link switch: beside it, or below it on as many lines as it needs.
-void draw_heading(TrafficState& state, const Theme& theme) {
+void draw_heading(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, title = text_width(theme.heading, tr("Traffic")) + 12 * theme.scale;
   const auto name = switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
@@ -223,7 +221,7 @@ void draw_heading(TrafficState& state, const Theme& theme) {
     const auto beside_name = title + switch_width(theme, choice_name) <= width ? choice_name : short_choice_name;
     ImGui::SetCursorScreenPos({at.x + width - switch_width(theme, beside_name), at.y - 2 * theme.scale});
     ImGui::BeginGroup();
-    switch_part(state, theme, beside_name, 0, link_choices.size());
+    switch_part(view, commands, beside_name, 0, link_choices.size());
     ImGui::EndGroup();
   } else {
     ImGui::Dummy({1, 3 * theme.scale});
@@ -233,11 +231,11 @@ void draw_heading(TrafficState& state, const Theme& theme) {
       // Up and down of a link stay together.
       if (from == 0 && to > 2 && to < link_choices.size()) to = 2;
       if (from > 0) ImGui::Dummy({1, 2 * theme.scale});
-      switch_part(state, theme, name, from, to);
+      switch_part(view, commands, name, from, to);
     }
     ImGui::EndGroup();
   }
-  item_tooltip(theme, choice_name(state.choice), choice_meaning(state.choice));
+  item_tooltip(theme, choice_name(view.workspace->traffic), choice_meaning(view.workspace->traffic));
   ImGui::SetCursorScreenPos({at.x, ImGui::GetCursorScreenPos().y + 3 * theme.scale});
 }
 
@@ -269,9 +267,9 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   refresh(state, view);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
   const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
-  draw_heading(state, theme);
+  draw_heading(view, commands);
 
-  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, state.choice);
+  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, view.workspace->traffic);
   const bool held = view.lesson.locked;  // what others move answers many a question
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
   const float smallest = theme.mono_small->FontSize;
@@ -280,7 +278,7 @@ void draw_traffic_panel(const View& view, Commands& commands) {
         room = bottom - ImGui::GetCursorPosY() - header - caption - total_gap(theme);
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
-  const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, state.choice, header, row_height);
+  const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, view.workspace->traffic, header, row_height);
   const std::array<std::string_view, 2> compared = {tr("L2↔SM, same problem"), tr("L2↔SM")};
   if (held) {
     const ImVec2 at = ImGui::GetCursorScreenPos();

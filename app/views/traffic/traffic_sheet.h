@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "app/model/link_choice.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
-
-/// What the panel's switch offers; `shared` is reads and writes of shared memory together.
-enum class LinkChoice : std::uint8_t { l2_to_sm, sm_to_l2, hbm_read, hbm_write, shared };
-inline constexpr int link_choice_count = 5;
 
 /// What the formula column holds for a row.
 enum class FormulaKind : std::uint8_t { none, exact, at_least };

@@ -106,16 +106,19 @@ void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, 
               difference_color(theme, now, before, noise), difference_text(now, before));
 }
 
-/// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice.
+/// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice; an arrow head beyond
+/// its end says that a bar goes on.
 void draw_time_bar(ImDrawList* list, const Theme& theme, const Rect& rect, double ratio, double noise) {
   const float middle = rect.center().x, half = rect.width() * 0.5F;
   list->AddRectFilled({middle, rect.min.y}, {middle + std::max(1.0F, theme.scale), rect.max.y}, theme.text_faint);
   const auto share = static_cast<float>(std::clamp(std::log(ratio) / std::log(2.0), -1.0, 1.0));
   const float end = middle + share * half, inset = rect.height() * 0.3F;
-  list->AddRectFilled({std::min(middle, end), rect.min.y + inset}, {std::max(middle, end), rect.max.y - inset},
-                      std::abs(ratio - 1) <= noise ? theme.text_faint
-                      : ratio < 1                  ? theme.good
-                                                   : theme.bad);
+  const ImU32 color = std::abs(ratio - 1) <= noise ? theme.text_faint : ratio < 1 ? theme.good : theme.bad;
+  list->AddRectFilled({std::min(middle, end), rect.min.y + inset}, {std::max(middle, end), rect.max.y - inset}, color);
+  if (ratio >= 0.5 && ratio <= 2) return;
+  const float gap = (ratio < 1 ? -1.5F : 1.5F) * theme.scale, head = (ratio < 1 ? -5.0F : 5.0F) * theme.scale;
+  const ImVec2 points[] = {{end + gap, rect.min.y + inset}, {end + gap, rect.max.y - inset}, {end + gap + head, rect.center().y}};
+  list->AddConvexPolyFilled(points, 3, color);
 }
 
 void draw_headings(const Theme& theme, const Columns& c, float top) {
@@ -204,16 +207,15 @@ void draw_slider(const View& view, Commands& commands) {
   text_item(theme.ui, theme.text_dim, tr("Any value"));
   ImGui::SameLine();
   ImGui::SetNextItemWidth(std::round(220 * theme.scale));
-  ImGui::PushFont(theme.mono_small);
-  if (ImGui::BeginCombo("##key", state.key.c_str())) {
+  if (ImGui::BeginCombo("##key", chosen != nullptr ? spec_key_name(*chosen).c_str() : state.key.c_str())) {
     for (const SpecKey& key : spec_keys())
-      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == state.key))
+      if (key.minimum < key.maximum &&
+          ImGui::Selectable(fmt::format("{}  ({})", spec_key_name(key), key.key).c_str(), key.key == state.key))
         state.key = std::string(key.key);
     ImGui::EndCombo();
   }
-  ImGui::PopFont();
   if (chosen == nullptr) return;
-  item_tooltip(theme, chosen->key, chosen->meaning);
+  item_tooltip(theme, chosen->key, translated(chosen->meaning));
   const double real = view.requested->gpu_base.*chosen->member;
   double value = view.requested->request.gpu.*chosen->member;
   // Logarithmic around the real value; where that is 0 or small, from 0 on.

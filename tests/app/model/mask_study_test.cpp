@@ -86,6 +86,24 @@ TEST_CASE("mask study: without a mask every block is full, and causal is a mask"
   CHECK((*causal)->empty == 6);
 }
 
+TEST_CASE("mask study: conditions that hide every key by themselves are named, and only where nothing is visible") {
+  const auto never = [](std::vector<std::string> masks, bool causal = false) {
+    AttentionProblem p;
+    p.seq_q = p.seq_kv = 64;
+    p.causal = causal;
+    MaskChoice choice;
+    choice.masks = std::move(masks);
+    const auto picture = make_mask_picture(choice, p, {16, 16}, 0);
+    REQUIRE(picture);
+    return (*picture)->never;
+  };
+  CHECK(never({"kv < 0"}) == std::vector<std::string>{"kv < 0"});
+  CHECK(never({"q >= kv", "q == 100"}) == std::vector<std::string>{"q == 100"});
+  CHECK(never({"kv < 8", "kv >= 8"}).empty());  // each leaves something
+  CHECK(never({"q < kv"}, true).empty());
+  CHECK(never({"q >= kv"}).empty());
+}
+
 TEST_CASE("mask study: the view follows the controls, and a text that cannot be read leaves the last good picture") {
   Opened opened;
   opened.after(SetCenter{CenterView::mask});

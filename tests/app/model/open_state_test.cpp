@@ -58,6 +58,7 @@ class SmallStates {
     if (chance(50)) s.rung = pick(ladder()).id;
     if (chance(30)) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
+    s.traffic = pick(std::span<const LinkChoice>(link_choices));
     s.by_sm = chance(20);
     s.present = chance(50);
     s.theme = chance(50) ? ThemeKind::light : ThemeKind::dark;

@@ -59,6 +59,7 @@ class RandomStates {
     if (coin()) s.rung = pick(ladder()).id;
     if (coin()) s.alone = pick(std::span<const std::string_view>(panel_ids));
     s.side = pick(std::span<const std::string_view>(side_panel_ids));
+    s.traffic = pick(std::span<const LinkChoice>(link_choices));
     s.by_sm = coin();
     if (coin()) {
       const double from = real(0, 1e6);
@@ -139,6 +140,17 @@ std::string link_refusal(std::string_view link) {
 }
 
 }  // namespace
+
+TEST_CASE("window state: the link has the Traffic panel's tab, and links without it open on the first") {
+  Opened opened;
+  CHECK(to_link(window_state_of(opened.view())).find("traffic=") == std::string::npos);
+  opened.after(SetTrafficLink{LinkChoice::hbm_read});
+  const std::string link = to_link(window_state_of(opened.view()));
+  CHECK(link.find("traffic=hbm_read") != std::string::npos);
+  CHECK(opened.after(OpenLink{"seq=64"}).workspace->traffic == LinkChoice::l2_to_sm);
+  CHECK(opened.after(OpenLink{link}).workspace->traffic == LinkChoice::hbm_read);
+  CHECK(link_refusal("traffic=hbm").find("hbm_read") != std::string::npos);
+}
 
 TEST_CASE("window state: a link holds everything, in one form, whatever the order of its keys") {
   RandomStates states(20261123);

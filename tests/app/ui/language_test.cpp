@@ -155,6 +155,7 @@ std::set<std::string> texts_in_tables() {
     for (const ListingLine& line : info.listing) add(line.why);
   }
   for (const BlockOrderInfo& row : block_orders()) add(row.title);
+  for (const SpecKey& key : spec_keys()) add(key.meaning);
   for (const ExprNameInfo& row : expression_names()) add(row.meaning);
   for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
     for (const WhatIf& row : what_ifs(start.request)) {

@@ -48,3 +48,16 @@ TEST_CASE("say: a number and its unit stay on one line") {
   CHECK(with_units_kept("keys 4 and N 8, 12 %") == "keys 4 and N 8, 12\u00A0%");
   CHECK(with_units_kept("launch 2 sums 16 rows; of 3 Bytes") == "launch 2 sums 16 rows; of 3 Bytes");
 }
+TEST_CASE("say: a Korean particle follows the sound before it, and both stay where that cannot be known") {
+  CHECK(with_particles("단계 48은(는)") == "단계 48은");
+  CHECK(with_particles("단계 12은(는)") == "단계 12는");
+  CHECK(with_particles("1\u2009048\u2009576을(를) 사용") == "1\u2009048\u2009576을 사용");
+  CHECK(with_particles("N은(는) 64이고 B은(는)") == "N은 64이고 B는");
+  CHECK(with_particles("마스크이(가), 블록이(가)") == "마스크가, 블록이");
+  CHECK(with_particles("코드 7(으)로, 3(으)로, 2(으)로") == "코드 7로, 3으로, 2로");
+  CHECK(with_particles("“9”은(는)") == "“9”는");
+  CHECK(with_particles("flash2과(와)") == "flash2와");
+  CHECK(with_particles("flash3은(는)") == "flash3은(는)");
+  CHECK(with_particles("standard은(는)") == "standard은(는)");
+  CHECK(with_particles("no Korean (at all)") == "no Korean (at all)");
+}

@@ -50,6 +50,20 @@ constexpr std::array both = {ThemeKind::dark, ThemeKind::light};
 
 }  // namespace
 
+TEST_CASE("theme: every text of a code line has contrast 4.5 on the ground of a new line, and presented code is as large as text") {
+  for (const ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
+    const Theme theme = make_theme(kind, 1);
+    const ImU32 ground = mix(theme.inset, theme.good, 0.14F);
+    for (const ImU32 color : {theme.text, theme.text_dim, theme.text_faint, theme.good})
+      CHECK(contrast_ratio(readable(color, theme.text, ground), ground) >= 4.5);
+  }
+  Theme theme;
+  ImFont mono, mono_small;
+  theme.mono = &mono;
+  theme.mono_small = &mono_small;
+  CHECK(without_small_text(theme).mono_small == &mono);
+}
+
 TEST_CASE("theme: every text has WCAG AA contrast on panels and insets") {
   for (ThemeKind kind : both) {
     const Theme theme = make_theme(kind, 1);

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
+#include "app/model/lesson_runs.h"
 #include "app/ui/tab_stops.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
@@ -110,4 +112,45 @@ TEST_CASE("keyboard: in a lesson Tab goes through the page, then through the win
   script->press(ImGuiKey_Enter);
   REQUIRE(script->view().lesson.answer != nullptr);
   CHECK(script->view().lesson.answer->given);
+}
+
+TEST_CASE("keyboard: a control that a task leaves free is a link to its field, which then takes what is typed") {
+  const TemporaryFolder folder;
+  for (const bool of_gpu : {false, true}) {
+    CAPTURE(of_gpu);
+    std::string text = small_lesson;
+    const auto replace = [&](std::string_view from, std::string_view to) {
+      REQUIRE(text.find(from) != std::string::npos);
+      text.replace(text.find(from), from.size(), to);
+    };
+    if (of_gpu) replace("free = [\"seq\"]", "free = [\"hbm.bytes_per_second\"]");
+    Session::Start start = opening_start();
+    auto list = std::make_shared<LessonList>();
+    LessonInfo info;
+    info.id = "00-small";
+    info.languages.emplace("en", LessonInfo::Text{folder.file(of_gpu ? "01-gpu.en.md" : "00-small.en.md", text), "Small", 1});
+    list->lessons.push_back(info);
+    start.lessons = list;
+    const auto script = WindowScript::open(std::move(start), 1600, 900);
+    if (script == nullptr) return;
+    script->command(OpenLesson{"00-small"});
+    const std::size_t last = script->view().lesson.lesson->pages.size() - 1;
+    script->command(OpenLesson{"00-small", last});
+    auto nothing = std::make_shared<LessonAnswer>();
+    nothing->given = false;  // "Show"
+    script->command(AnswerLesson{nothing});
+    REQUIRE_FALSE(script->view().lesson.locked);
+    // Next has the keyboard; the link stands before Back.
+    script->press(ImGuiKey_Tab, ImGuiMod_Shift);
+    script->press(ImGuiKey_Tab, ImGuiMod_Shift);
+    script->press(ImGuiKey_Enter);
+    REQUIRE(popover_is_open());
+    CHECK(popover_has(of_gpu ? "gpu" : "problem"));
+    REQUIRE(ImGui::GetIO().WantTextInput);
+    script->type(of_gpu ? "5000000000" : "48");
+    script->press(ImGuiKey_Enter);
+    script->settle();
+    const SimulationRequest& asked = script->view().requested->request;
+    CHECK((of_gpu ? asked.gpu.hbm_bytes_per_second == 5e9 : asked.problem.seq_q == 48));
+  }
 }

@@ -91,6 +91,19 @@ TEST_CASE("ladder panel: the code begins with what is new, marked, below the nam
   CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"flash3"}))), "No kernel of its own"));
 }
 
+TEST_CASE("ladder panel: says of which problem its figures are, and what a change of time is compared with") {
+  Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64}));
+  PanelScreen screen({1600, 900});
+  const std::string text = ladder_text(screen, ladder_view(opened.after(SetCenter{CenterView::ladder})));
+  CHECK(contains(text, "B 1 H 8 N 512 d 64 fp16, no mask."));
+  CHECK(contains(text, "Time vs base (measured)"));
+  AttentionProblem causal = opened.view().requested->request.problem;
+  causal.causal = true;
+  const View view = ladder_view(opened.after(SetProblem{causal, "causal"}));
+  CHECK(contains(ladder_text(screen, view), "fp16, causal."));
+  CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"hopper_causal"}))), "vs base"));
+}
+
 TEST_CASE("ladder panel: arrows choose the rung, and Shift with them scrolls its code") {
   Opened opened(ladder_start());
   PanelScreen screen({1600, 600});

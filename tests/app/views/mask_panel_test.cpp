@@ -121,6 +121,14 @@ TEST_CASE("mask editor: a wrapped text means the same, and its lines keep to the
   }
 }
 
+TEST_CASE("mask editor: a refusal names line and column where the text has line breaks before the fault") {
+  const std::string text = "let window = 8;\nq - kv < windw";
+  const std::string words = "column 26: unknown name 'windw': did you mean window?";
+  CHECK(with_line_of(words, text, 26) == "line 2, column 10: unknown name 'windw': did you mean window?");
+  CHECK(with_line_of(words, "q - kv < windw", 10) == words);
+  CHECK(with_line_of("a refusal without a place", text, 0) == "a refusal without a place");
+}
+
 TEST_CASE("mask editor: a slider's value goes into the preset's request") {
   CHECK(preset_with("sliding_window", "window", "8") == "sliding_window:window=8");
   CHECK(preset_with("natten:width=8,kernel=3", "kernel", "5") == "natten:width=8,kernel=5");

@@ -65,6 +65,18 @@ TEST_CASE("compare view: rows say what both simulations say, and equal ones are 
   CHECK(sheet.finding.find(format_time(pinned->time)) != std::string::npos);
 }
 
+TEST_CASE("compare view: times that read the same are one figure, and figures that differ never read the same") {
+  const Opened opened;
+  const auto run = opened.view().lane().simulation;
+  auto slower = std::make_shared<Simulation>(*run);
+  slower->time = Nanoseconds(run->time.value * 1.0004);
+  const RunComparison comparison = compare_runs(run, slower);
+  const CompareSheet sheet = compare_sheet(comparison);
+  CHECK(sheet.finding.starts_with("Same time: 1.97 µs. "));
+  for (const CompareSection& section : sheet.sections)
+    for (const CompareRow& row : section.differing) CHECK(row.pinned != row.present);
+}
+
 TEST_CASE("compare view: K pins, a button swaps both runs, and it draws at any size") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "app/ui/panel_state.h"
+#include "app/ui/text_record.h"
 #include "app/views/panels.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
@@ -96,6 +97,32 @@ TEST_CASE("stage: an operation glows while it runs, and nothing does between lau
     REQUIRE(running != nullptr);
     CHECK_FALSE(running->kind == OpKind::load);
   }
+}
+
+TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarged, and each HBM bandwidth says of what it is") {
+  PanelScreen screen(size);
+  const auto text_of = [&](const GpuSpec& gpu) {
+    AttentionProblem small;
+    small.seq_q = small.seq_kv = 16;
+    small.head_dim = 4;
+    const LaneAt at(run("flash2", gpu, small), 6);
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const TextRecording recording;
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    return recording.text();
+  };
+  GpuSpec small_l2 = toy_gpu();
+  small_l2.l2_capacity_bytes = 4096;
+  const std::string small = text_of(small_l2), toy = text_of(toy_gpu()), h200 = text_of(h200_gpu());
+  CAPTURE(small);
+  CAPTURE(toy);
+  CAPTURE(h200);
+  CHECK(small.find("enlarged") == std::string::npos);
+  CHECK(toy.find("× enlarged") != std::string::npos);
+  CHECK(toy.find("GB/s usable") != std::string::npos);
+  CHECK(h200.find("usable") == std::string::npos);
+  CHECK(h200.find("reads ") != std::string::npos);
+  CHECK(h200.find("both ") != std::string::npos);
 }
 
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {

@@ -1,6 +1,9 @@
 // What the window calls a bottleneck.
 #include <doctest/doctest.h>
 
+#include <set>
+
+#include "app/ui/say.h"
 #include "app/views/study_panel.h"
 
 using namespace tilescope;
@@ -41,4 +44,21 @@ TEST_CASE("bottleneck: where many SMs have no block, the sentence says how many 
   CHECK(idle_text(Bound::exp, tail) == "; SMs have no block 48 % of the time");
   CHECK(bottleneck_text(Bound::tensor, full, nullptr) == "Bottleneck: tensor cores");
   CHECK(idle_text(Bound::tensor, full).empty());
+}
+
+TEST_CASE("study colours: no two programs of a family have the same") {
+  for (const ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
+    const Theme theme = make_theme(kind, 1);
+    std::set<std::pair<std::string_view, ImU32>> seen;
+    for (const ProgramInfo& row : program_table()) {
+      CAPTURE(row.id);
+      CHECK(seen.emplace(row.family, algorithm_color(theme, row.id)).second);
+    }
+  }
+}
+
+TEST_CASE("a GPU's number is called what its meaning says before the unit") {
+  CHECK(spec_key_name(*find_spec_key("hbm.bytes_per_second")) == "Peak bandwidth of HBM");
+  CHECK(spec_key_name(*find_spec_key("sm.mma_flops_per_cycle")) == "Rate of mma.sync on one SM");
+  CHECK(spec_key_name(*find_spec_key("sm.registers")) == "32-bit registers of one SM");
 }

@@ -11,12 +11,16 @@
 #include <imgui_internal.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson_list.h"
 #include "app/model/sm_lanes.h"
 #include "app/model/window_state.h"
 #include "app/platform/files.h"
 #include "app/platform/png.h"
+#include "app/ui/text_record.h"
 #include "app/window.h"
+#include "tests/app/model/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
+#include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
 #include "tests/skip.h"
 
@@ -248,6 +252,54 @@ TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x
     CAPTURE(text);
     for (const char* label : {"\nm\t", "\nα\t", "\nl\t", "\nO["}) CHECK(text.find(label) != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "window: a notice stands above the transport bar, beside a lesson, and the list of scenes says what is wrong with a deck") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  auto list = std::make_shared<LessonList>();
+  LessonInfo info;
+  info.id = "00-small";
+  info.languages.emplace("en", LessonInfo::Text{folder.file("00-small.en.md", small_lesson), "Small", 1});
+  list->lessons.push_back(info);
+  start.lessons = list;
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  const auto notice = [] {
+    const ImGuiWindow* window = ImGui::FindWindowByName("##message");
+    return window != nullptr && window->Active ? window : nullptr;
+  };
+  script->command(OpenLesson{"00-small"});
+  CHECK(notice() == nullptr);
+  script->command(SetRace{true});  // the question waits
+  REQUIRE(notice() != nullptr);
+  const Layout& layout = script->frame().layout();
+  CHECK(notice()->Pos.x >= layout.lesson.max.x);
+  CHECK(notice()->Pos.y > layout.timeline.min.y);
+  CHECK(notice()->Pos.y + notice()->Size.y < layout.transport.min.y);
+  script->command(CloseLesson{});
+  script->command(OpenDeck{"/nonexistent/deck.toml"});
+  CHECK(notice() != nullptr);
+  script->command(ShowScenes{true});
+  CHECK(notice() == nullptr);
+}
+
+TEST_CASE("window: in a race the bytes are on the cards, and the bar below names the run whose time it says") {
+  const auto script = WindowScript::open(opening_start(), 1600, 900);
+  if (script == nullptr) return;
+  const auto bar_text = [&] {
+    const TextRecording recording;
+    script->hover(5, 5);
+    const std::string all = recording.text();
+    return all.substr(all.rfind("Step "));
+  };
+  CHECK(bar_text().find("HBM ") != std::string::npos);
+  script->command(SetRace{true});
+  const std::string raced = bar_text();
+  CAPTURE(raced);
+  CHECK(raced.find("HBM ") == std::string::npos);
+  CHECK(raced.find("Flash-2 · Whole run: ") != std::string::npos);
 }
 
 TEST_CASE("window: every key of the help sheet does what it says") {
