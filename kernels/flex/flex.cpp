@@ -45,7 +45,7 @@ struct Prepared {
   AttentionProblem problem;  // keeps mask and score change, by whose addresses it is found again
   const void* kernel = nullptr;
   std::int64_t shared_bytes = 0;
-  device::FlexBackwardArguments arguments{};  // of a forward kernel: its flex part
+  device::FlexBackwardArguments arguments{};                    // of a forward kernel: its flex part
   std::array<const std::int32_t*, most_table_reads> origins{};  // of reads that are added in order: FlexTableSums
   std::vector<DeviceMemory> memory;
 };

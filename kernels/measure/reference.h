@@ -24,7 +24,7 @@ struct HostReference {
   /// ‖P∘(|dP| + |D|)‖ / ‖dS‖: by how much dP - D cancels. Kernels are given O or P in 16 bits, so that an error of dS is relative
   /// to its terms. 1 for dS = 0.
   double cancellation = 1;
-  double row_dot_terms = 0;  // ‖P∘dP‖, the size of the terms that D sums
+  double row_dot_terms = 0;                   // ‖P∘dP‖, the size of the terms that D sums
   std::vector<std::vector<double>> d_tables;  // gradients of captured tables, and the size of the terms that each sums
   std::vector<double> table_terms;
 };

@@ -15,7 +15,7 @@ class TableRead;  // sim/masks/table_gradient.h
 struct ReferenceRow {
   std::vector<double> scores;  // -inf where the mask hides the key
   std::vector<double> probabilities;
-  std::vector<double> slopes;   // the derivative of the score change at each score; empty where it is 1
+  std::vector<double> slopes;  // the derivative of the score change at each score; empty where it is 1
   /// For each read of a table with a gradient: the element of the table at each key, -1 for none, and the derivative by it.
   struct Read {
     std::vector<std::int64_t> element;

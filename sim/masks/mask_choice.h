@@ -18,10 +18,10 @@
 namespace tilescope {
 
 struct MaskChoice {
-  std::vector<std::string> masks;    // conditions that must all hold
-  std::vector<std::string> presets;  // "sliding_window:window=256": masks, or a change of scores
-  std::string score;                 // what replaces each score; empty: nothing does
-  TableList tables;                  // what these read by name
+  std::vector<std::string> masks;            // conditions that must all hold
+  std::vector<std::string> presets;          // "sliding_window:window=256": masks, or a change of scores
+  std::string score;                         // what replaces each score; empty: nothing does
+  TableList tables;                          // what these read by name
   std::vector<std::string> table_gradients;  // "bias", "bias:in_order": tables that a backward pass makes the gradients of
 
   bool empty() const { return masks.empty() && presets.empty() && score.empty(); }
