@@ -131,6 +131,15 @@ __device__ __forceinline__ void pin(std::uint32_t (&registers)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+r"(registers[i])::"memory");
 }
 
+/// Keeps the arithmetic that leads to `value`, a number that is never negative, before this point. The compiler otherwise moves
+/// arithmetic behind a wait for products, and then nothing runs under them. It cannot know that the store never happens, and a
+/// branch would make it run the products one by one. `shared` is any address in shared memory.
+__device__ __forceinline__ void finish_before_here(float value, std::uint32_t shared) {
+  asm volatile("{ .reg .pred never; setp.lt.f32 never, %0, 0f00000000; @never st.volatile.shared.f32 [%1], %0; }" ::"f"(value),
+               "r"(shared)
+               : "memory");
+}
+
 /// Returns the descriptor of a swizzled shared tile; `panel_bytes` leads from one panel to the next where n runs along the row.
 /// Source   PTX ISA, Matrix Descriptor Format of wgmma
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address, int panel_bytes) {

@@ -2,6 +2,9 @@
 //
 //   tensor cores   S0 │ S1      O += P0 V0 │ S2      O += P1 V1 │ …
 //   the group         │ softmax of S0      │ softmax of S1      │ …        P needs registers of its own, beside S
+//
+// Left alone, the compiler moves the exponentials behind the wait for O. Where groups take turns that costs nothing: they run under
+// the products of the others. Without turns, `softmax_first` keeps them under the group's own product.
 #pragma once
 
 #include <type_traits>
@@ -10,7 +13,7 @@
 
 namespace tilescope::device {
 
-template <class Shape, class Turns = NoTurns, class Recorder = NoRoleProbe>
+template <class Shape, class Turns = NoTurns, class Recorder = NoRoleProbe, bool softmax_first = !Turns::are_taken>
 struct OverlappedConsumer : Consumer<Shape, Turns, Recorder> {
   using Consumer<Shape, Turns, Recorder>::Consumer;
   using Tile = HopperTile<Shape>;
@@ -48,9 +51,13 @@ struct OverlappedConsumer : Consumer<Shape, Turns, Recorder> {
     wgmma_wait<1>();
     this->scores_done();
     if constexpr (Masked::value) this->mask(tile, t);
-    this->softmax(tile, t);
+    // A stamp would keep the softmax before the wait, where without a probe the compiler moves it behind.
+    constexpr bool softmax_last = Recorder::on && !softmax_first;
+    if constexpr (!softmax_last) this->softmax(tile, t);
+    if constexpr (softmax_first) finish_before_here(this->work.row_sum[0] + this->work.row_sum[1], this->memory.q);
     wgmma_wait<0>();
     this->output_done();
+    if constexpr (softmax_last) this->softmax(tile, t);
     this->work.rescale();
     this->work.round();
     if constexpr (Recorder::on) pin(this->work.p);

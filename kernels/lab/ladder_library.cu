@@ -25,7 +25,8 @@ using Base = HopperShape<T, d, (d == 64 ? 3 : 2), 128, 2, causal>;
 LaunchPlan without_turns(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using Shape = TicketShape<Base<T, d, causal>>;
-    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, OverlappedConsumer<Shape>>, HopperGrid::tickets);
+    return hopper_kernel<Shape>(&hopper_causal_kernel<Shape, NoRoleProbe, OverlappedConsumer<Shape, NoTurns, NoRoleProbe, false>>,
+                                HopperGrid::tickets);
   })};
 }
 

@@ -84,6 +84,7 @@ enum class Line : std::uint8_t {
   weigh,
   wait_o,
   keep_max,
+  wait_groups,
   last_weigh,
   last_wait,
   finish,
@@ -96,7 +97,7 @@ constexpr std::size_t line_count = static_cast<std::size_t>(Line::count);
 struct Having {
   bool roles = false, overlap = false, turns = false;  // only with these
   bool lists = false;
-  bool no_roles = false, no_overlap = false, no_lists = false;  // only without these
+  bool no_roles = false, no_overlap = false, no_turns = false, no_lists = false;  // only without these
 };
 struct RungLine {
   Line line;
@@ -121,14 +122,13 @@ constexpr RungLine rung_lines[] = {
      {.roles = true, .no_lists = true},
      {0, "producer: one thread of one warp", Tensor(), "setmaxnreg.dec",
       "The producer needs few registers. It gives the others to the groups that compute."}},
+    {Line::producer,
+     {.no_roles = true},
+     {0, "loads: one thread of the block", Tensor(), "threadIdx.x == 0", "It asks for the copies, and computes like all others."}},
     {Line::load_q,
-     {.roles = true},
+     {},
      {1, "load Qᵢ → full[Q]", tensors::q, "Qᵢ: 64 × d per group",
       "One instruction asks TMA for a box of 64 rows per group. The barrier counts the bytes that have landed."}},
-    {Line::load_q,
-     {.no_roles = true},
-     {0, "load Qᵢ → shared (TMA)", tensors::q, "Qᵢ: Br × d",
-      "One thread asks for the whole tile. The copy engine computes the addresses and swizzles the rows."}},
     {Line::producer_loop,
      {.roles = true, .lists = true},
      {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]",
@@ -137,6 +137,17 @@ constexpr RungLine rung_lines[] = {
      {.roles = true, .no_lists = true},
      {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
       "The producer runs ahead of the consumers as far as the ring has room."}},
+    {Line::producer_loop,
+     {.no_roles = true},
+     {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
+      "One tile ahead of the groups, whatever they compute meanwhile."}},
+    {Line::load_k,
+     {.no_roles = true},
+     {2, "load Kⱼ → full[K]", tensors::k, "Kⱼ: Bc × d",
+      "One instruction. The copy engine computes the addresses and swizzles the rows."}},
+    {Line::load_v,
+     {.no_roles = true},
+     {2, "load Vⱼ → full[V]", tensors::v, "Vⱼ: Bc × d", "Asked for together with K, needed only after the softmax."}},
     {Line::load_k,
      {.roles = true},
      {2, "wait empty[K]; load Kⱼ → full[K]", tensors::k, "Kⱼ: Bc × d",
@@ -149,31 +160,26 @@ constexpr RungLine rung_lines[] = {
      {.roles = true},
      {0, "consumer groups: 64 query rows each", Tensor(), "setmaxnreg.inc",
       "Each group of four warps keeps its own S, P, m, l and O in registers. All groups read the same K and V."}},
+    {Line::consumer,
+     {.no_roles = true},
+     {0, "consumer groups: 64 query rows each", Tensor(), "threadIdx.x / 128",
+      "Each group of four warps keeps its own S, P, m, l and O in registers. Both read the same K and V."}},
     {Line::init,
-     {.roles = true},
+     {},
      {1, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
       "Running maximum, running sum and the unscaled output live in registers."}},
-    {Line::init,
-     {.no_roles = true},
-     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
-      "Running maximum, running sum and the unscaled output live in registers."}},
     {Line::wait_q, {.roles = true}, {1, "wait full[Q]", tensors::q, "mbarrier.try_wait", "A group waits only for its own rows."}},
+    {Line::wait_q,
+     {.no_roles = true},
+     {1, "wait full[Q]", tensors::q, "mbarrier.try_wait", "Both groups wait for all rows of the block."}},
     {Line::key_loop,
      {.roles = true, .lists = true},
      {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]",
       "Partial tiles come first. The others need no mask."}},
     {Line::key_loop,
-     {.roles = true, .no_lists = true},
+     {.no_lists = true},
      {1, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
       "The tile at the diagonal comes first, so only the first tiles need a mask."}},
-    {Line::key_loop,
-     {.no_roles = true},
-     {0, "for each key tile j, from the last", Tensor(), "j = ⌈Nk/Bc⌉ − 1 … 0",
-      "The tile at the diagonal comes first, so only the first tiles need a mask."}},
-    {Line::load_k,
-     {.no_roles = true},
-     {1, "load Kⱼ → shared (TMA)", tensors::k, "Kⱼ: Bc × d",
-      "Asked for as soon as all warps have read the buffer. No warp spends instructions on the copy."}},
     {Line::wait_turn,
      {.turns = true},
      {2, "wait for my turn", Tensor(), "bar.sync", "A named barrier keeps the other groups' products out of the way."}},
@@ -181,25 +187,32 @@ constexpr RungLine rung_lines[] = {
      {.roles = true},
      {2, "wait full[K]", tensors::k, "mbarrier.try_wait",
       "The bytes of Kⱼ have landed. This wait is short if the producer is ahead."}},
+    {Line::wait_k,
+     {.no_roles = true},
+     {2, "wait full[K]", tensors::k, "mbarrier.try_wait", "The bytes of Kⱼ have landed. They were asked for a tile ago."}},
+    {Line::scores,
+     {.no_roles = true},
+     {2, "issue S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
+      "Four warps compute 64 rows together. wgmma reads both factors straight from shared memory: no ldmatrix."}},
     {Line::scores,
      {.roles = true},
      {2, "issue S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
       "wgmma only begins here. The tensor cores read Q and K from shared memory by themselves."}},
-    {Line::scores,
-     {.no_roles = true},
-     {1, "S = τ Qᵢ Kⱼᵀ (wgmma)", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
-      "Four warps compute 64 rows together. Both factors come straight from shared memory: no ldmatrix."}},
     {Line::wait_v_early,
-     {.roles = true, .overlap = true},
+     {.overlap = true},
      {2, "wait full[V] of the tile before", tensors::v, "mbarrier.try_wait",
       "The tile that this group computed in the last iteration."}},
     {Line::weigh_early,
-     {.roles = true, .overlap = true},
+     {.overlap = true},
      {2, "issue O = O + P V of the tile before", tensors::o, "O = O + P·V",
       "The second product of the tile before runs while the softmax of this one is computed."}},
     {Line::pass_turn,
      {.turns = true},
      {2, "pass the turn on", Tensor(), "bar.arrive", "All products of this group are issued. The next group may issue its own."}},
+    {Line::wait_s,
+     {.no_roles = true},
+     {2, "wait S", tensors::s, "wgmma.wait_group",
+      "The group idles until its scores are in registers. The other group computes meanwhile."}},
     {Line::wait_s,
      {.roles = true},
      {2, "wait S → empty[K]", tensors::s, "wgmma.wait_group",
@@ -213,82 +226,52 @@ constexpr RungLine rung_lines[] = {
      {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)",
       "Only in partial tiles, and after the change of scores."}},
     {Line::mask,
-     {.roles = true, .no_lists = true},
+     {.no_lists = true},
      {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
       "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."}},
-    {Line::mask,
-     {.no_roles = true},
-     {1, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
-      "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."}},
-    {Line::row_max,
-     {.roles = true},
-     {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
-    {Line::row_max,
-     {.no_roles = true},
-     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
-    {Line::exp,
-     {.roles = true},
-     {2, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
-    {Line::exp,
-     {.no_roles = true},
-     {1, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
-    {Line::alpha, {.roles = true}, {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
-    {Line::alpha,
-     {.no_roles = true},
-     {1, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
-    {Line::row_sum,
-     {.roles = true},
-     {2, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
-    {Line::row_sum,
-     {.no_roles = true},
-     {1, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::row_max, {}, {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far. It only grows."}},
     {Line::wait_o_early,
-     {.roles = true, .overlap = true},
+     {.overlap = true, .turns = true},
+     {2, "wait O → empty[V] of the tile before", tensors::o, "wgmma.wait_group",
+      "The compiler puts the exponentials behind this wait. They run under the products of the other groups."}},
+    {Line::exp,
+     {},
+     {2, "P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "P stays in registers: it is the left factor of the next wgmma."}},
+    {Line::alpha, {}, {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "Rescale factor for the earlier tiles."}},
+    {Line::row_sum,
+     {},
+     {2, "l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "The sum of all exponentials so far, as seen from the new maximum."}},
+    {Line::wait_o_early,
+     {.overlap = true, .no_turns = true},
      {2, "wait O → empty[V] of the tile before", tensors::o, "wgmma.wait_group",
       "By now the product is over: it had the whole softmax to run under."}},
-    {Line::rescale, {.roles = true}, {2, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
-    {Line::rescale,
-     {.no_roles = true},
-     {1, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
-    {Line::load_v,
-     {.no_roles = true},
-     {1, "load Vⱼ → shared (TMA)", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."}},
-    {Line::wait_v,
-     {.roles = true, .no_overlap = true},
-     {2, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ have landed."}},
+    {Line::rescale, {}, {2, "O = α O", tensors::o, "O = diag(α)·O", "Rescales the output so far to the new maximum."}},
+    {Line::wait_v, {.no_overlap = true}, {2, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ have landed."}},
     {Line::weigh,
-     {.roles = true, .no_overlap = true},
+     {.no_overlap = true},
      {2, "issue O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
-    {Line::weigh,
-     {.no_roles = true},
-     {1, "O = O + P Vⱼ (wgmma)", tensors::o, "O = O + P·V", "The second product. P comes from registers, V from shared memory."}},
+    {Line::wait_o, {.no_roles = true}, {2, "wait O", tensors::o, "wgmma.wait_group", "The group idles until the product is over."}},
     {Line::wait_o,
      {.roles = true, .no_overlap = true},
      {2, "wait O → empty[V]", tensors::o, "wgmma.wait_group",
       "The group idles until the product is over: the next rungs fill this gap."}},
-    {Line::keep_max, {.roles = true}, {2, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
-    {Line::keep_max, {.no_roles = true}, {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
+    {Line::keep_max, {}, {2, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."}},
+    {Line::wait_groups,
+     {.no_roles = true},
+     {2, "wait for the other group", Tensor(), "__syncthreads",
+      "Both have read the tile: the one after the next may overwrite it."}},
     {Line::last_weigh,
-     {.roles = true, .overlap = true},
+     {.overlap = true},
      {1, "wait full[V]; issue the last O = O + P V", tensors::o, "O = O + P·V", "The last product has no softmax to hide."}},
-    {Line::last_wait,
-     {.roles = true, .overlap = true},
-     {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The sums of O are complete."}},
+    {Line::last_wait, {.overlap = true}, {1, "wait O → empty[V]", tensors::o, "wgmma.wait_group", "The sums of O are complete."}},
     {Line::finish,
-     {.roles = true},
+     {},
      {1, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
       "One division per row. L is all that the backward pass needs to recompute P."}},
-    {Line::finish,
-     {.no_roles = true},
-     {0, "O = O / l,  L = m + log l", tensors::o, "O = O / l, L = m + log l",
-      "One division per row. L is all that the backward pass needs to recompute P."}},
     {Line::store,
-     {.roles = true},
+     {},
      {1, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: 64 × d, Lᵢ: 64",
       "Each group stores its own rows through shared memory, as one box of TMA."}},
-    {Line::store,
-     {.no_roles = true},
-     {0, "store Oᵢ, Lᵢ → HBM", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "The rows leave through shared memory, as one box of TMA."}},
 };
 
 bool has(const HopperRung& rung, const Having& having) {
@@ -296,6 +279,7 @@ bool has(const HopperRung& rung, const Having& having) {
   if (having.no_roles && rung.producer) return false;
   if (having.overlap && !rung.overlap) return false;
   if (having.no_overlap && rung.overlap) return false;
+  if (having.no_turns && rung.ping_pong) return false;
   if (having.lists && !rung.lists) return false;
   if (having.no_lists && rung.lists) return false;
   return !having.turns || rung.ping_pong;
@@ -345,6 +329,8 @@ class Hopper final : public TileProgram {
       : TileProgram(problem, in_order_of(id, tile), declared(has_lists(id, problem))),
         rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
         lines_(listing_of(id)),
+        of_tile_(hopper_profile(rung_).overhead("attention", "tile", problem)),
+        of_store_(hopper_profile(rung_).overhead("attention", "store", problem)),
         plan_(problem, tile_, schema()) {
     if (has_lists(id, problem)) lists_.emplace(plan_.grid, tile_);
     if (problem.score_change) cost_ = problem.score_change->cost();
@@ -364,7 +350,8 @@ class Hopper final : public TileProgram {
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
     for (int turn = 0; turn < hopper_most_groups; ++turn)
-      plan_.tokens[static_cast<std::size_t>(BufferToken::other(turn))] = "turn " + std::to_string(turn);
+      plan_.tokens[static_cast<std::size_t>(BufferToken::other(turn))] =
+          rung_.producer ? "turn " + std::to_string(turn) : "all groups are done";
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -374,7 +361,7 @@ class Hopper final : public TileProgram {
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, own) : plan_.grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(strips::q, tiles::k, tiles::v));
-    out.whole_rows = static_cast<std::int32_t>(rung_.producer ? strip_rows_ : tile_.block_q);
+    out.whole_rows = static_cast<std::int32_t>(strip_rows_);
     out.iterations = static_cast<std::int32_t>(visits.size());
     Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages, own}.emit();
   }
@@ -474,6 +461,8 @@ class Hopper final : public TileProgram {
     std::int64_t stages;
     FlexLists::OfTile own;  // the lists; none without lists_
 
+    static constexpr int all_groups = 0;  // the barrier of a block without a producer
+
     const HopperRung& rung() const { return program.rung_; }
     LineId at(Line line) const { return program.lines_[line]; }
     std::int64_t groups() const { return static_cast<std::int64_t>(strips.size()); }
@@ -485,23 +474,6 @@ class Hopper final : public TileProgram {
     }
 
     void emit() const {
-      if (rung().producer) return emit_roles();
-      b.strip(0, q_tile, strips.front());
-      if (!visits.empty()) b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
-      clear();
-      walk([&](const KeyTile& tile) {
-        b.load_boxes(at(Line::load_k), tiles::k, program.tile_.block_kv);
-        product_of_scores(tile);
-        softmax(0, tile);
-        rescale();
-        b.load_boxes(at(Line::load_v), tiles::v, program.tile_.block_kv);
-        product_with_values(Line::weigh);
-        b.copy(at(Line::keep_max), strips::m, strips::m_new);
-      });
-      end();
-    }
-
-    void emit_roles() const {
       b.tokens_by_hand();
       if (program.lists_) load_lists();
       if (!visits.empty())
@@ -514,14 +486,17 @@ class Hopper final : public TileProgram {
       for_each_strip([&](std::size_t s) {
         clear();
         if (visits.empty()) return;
-        b.wait_until(at(Line::wait_q), strips::q, WaitOn::mbarrier);
-        b.waits(full(strips::q, static_cast<std::int64_t>(s)), 1);
+        for (std::size_t rows = rung().producer ? s : 0; rows < (rung().producer ? s + 1 : strips.size()); ++rows) {
+          b.wait_until(at(Line::wait_q), strips::q, WaitOn::mbarrier);
+          b.waits(full(strips::q, static_cast<std::int64_t>(rows)), 1);
+        }
       });
       walk([&](const KeyTile& tile) {
         load_into_ring(Line::load_k, tiles::k);
         // With one buffer, V of this tile takes the place of the tile before, which the overlapped groups read in this iteration.
         if (!rung().overlap) load_into_ring(Line::load_v, tiles::v);
         for_each_strip([&](std::size_t s) { rung().overlap ? overlapped(s, tile) : in_order(s, tile); });
+        if (!rung().producer) for_each_strip([&](std::size_t) { meet(); });
         if (rung().overlap) load_into_ring(Line::load_v, tiles::v);
       });
       for_each_strip([&](std::size_t s) {
@@ -555,10 +530,11 @@ class Hopper final : public TileProgram {
       b.waits(full(last, 0), 1);
     }
 
+    /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
     void load_into_ring(Line line, Slot slot) const {
       b.group(0);
       b.load_boxes(at(line), slot, program.tile_.block_kv);
-      b.waits(empty(slot, stage()), groups() * (b.iteration() / stages));
+      b.waits(empty(rung().producer ? slot : tiles::k, stage()), groups() * (b.iteration() / stages));
       b.signals(full(slot, stage()));
     }
 
@@ -589,13 +565,18 @@ class Hopper final : public TileProgram {
       if (visits.empty()) after_lists();  // before the lengths arrive, nobody knows that the lists are empty
       b.log_sum_exp(at(Line::finish), strips::lse, strips::m, strips::l);
       b.store(at(Line::store), strips::o);
+      b.overhead(program.of_store_);
       b.store(at(Line::store), strips::lse);
     }
-    void product_of_scores(const KeyTile&) const {
+    void product_of_scores() const {
       b.matmul(at(Line::scores), strips::s, strips::q, tiles::k, {.transpose = true, .factor = program.plan_.scale});
     }
     void product_with_values(Line line) const { b.matmul(at(line), strips::o, strips::p, tiles::v, {.accumulate = true}); }
     void softmax(std::size_t s, const KeyTile& tile) const {
+      maxima(s, tile);
+      exponentials();
+    }
+    void maxima(std::size_t s, const KeyTile& tile) const {
       const TileGrid& grid = program.plan_.grid;
       if (program.problem_.score_change) b.modify(at(Line::modify), strips::s, program.cost_.operations, program.cost_.exps);
       // A kernel that follows lists masks the whole of a partial tile.
@@ -604,11 +585,18 @@ class Hopper final : public TileProgram {
       b.row_max(at(Line::row_max), strips::m_new, strips::m, strips::s);
       // By now Q has been read. The last of these signals lets the next rows of a persistent block in.
       if (rung().persistent) b.signals(empty(strips::q, static_cast<std::int64_t>(s)));
+    }
+    void exponentials() const {
       b.exp(at(Line::exp), strips::p, strips::s, strips::m_new);
       b.exp_rows(at(Line::alpha), strips::alpha, strips::m, strips::m_new);
       b.row_sum(at(Line::row_sum), strips::l, strips::l, strips::p, strips::alpha);
     }
     void rescale() const { b.rescale(at(Line::rescale), strips::o, strips::alpha); }
+    /// Ends the work on a key tile.
+    void keep_max() const {
+      b.copy(at(Line::keep_max), strips::m, strips::m_new);
+      b.overhead(program.of_tile_);
+    }
 
     // The pieces of a group that meets others. `n` counts key tiles.
     void wait_for_tile(Line line, Slot slot, std::int64_t n) const {
@@ -623,11 +611,11 @@ class Hopper final : public TileProgram {
     void wait_for_product(Line line, Slot result, std::size_t s, std::int64_t n, Slot read) const {
       b.wait_until(at(line), result, WaitOn::product);
       b.waits(full(result, static_cast<std::int64_t>(s)), n + 1);
-      b.signals(empty(read, n % stages));
+      if (rung().producer) b.signals(empty(read, n % stages));
     }
-    void scores_of(std::size_t s, std::int64_t n, const KeyTile& tile) const {
+    void scores_of(std::size_t s, std::int64_t n) const {
       wait_for_tile(Line::wait_k, tiles::k, n);
-      product_of_scores(tile);
+      product_of_scores();
       issued(strips::s, s);
     }
     bool takes_turns() const { return rung().ping_pong && groups() > 1; }
@@ -645,7 +633,7 @@ class Hopper final : public TileProgram {
 
     void in_order(std::size_t s, const KeyTile& tile) const {
       const std::int64_t n = b.iteration();
-      scores_of(s, n, tile);
+      scores_of(s, n);
       wait_for_product(Line::wait_s, strips::s, s, n, tiles::k);
       softmax(s, tile);
       rescale();
@@ -653,7 +641,14 @@ class Hopper final : public TileProgram {
       product_with_values(Line::weigh);
       issued(strips::o, s);
       wait_for_product(Line::wait_o, strips::o, s, n, tiles::v);
-      b.copy(at(Line::keep_max), strips::m, strips::m_new);
+      keep_max();
+      if (!rung().producer) b.signals(BufferToken::other(all_groups));
+    }
+    /// Waits until all groups are done with the tile.
+    void meet() const {
+      b.wait_until(at(Line::wait_groups), strips::s, WaitOn::named_barrier);
+      b.waits(BufferToken::other(all_groups), groups() * (b.iteration() + 1));
+      b.signals(empty(tiles::k, stage()));
     }
 
     /// Makes `emit` see key tile n.
@@ -674,7 +669,7 @@ class Hopper final : public TileProgram {
     void overlapped(std::size_t s, const KeyTile& tile) const {
       const std::int64_t n = b.iteration();
       wait_turn(s, n);
-      scores_of(s, n, tile);
+      scores_of(s, n);
       if (n > 0)
         with_tile(n - 1, [&] {
           wait_for_tile(Line::wait_v_early, tiles::v, n - 1);
@@ -682,11 +677,16 @@ class Hopper final : public TileProgram {
           issued(strips::o, s);
         });
       pass_turn(s);
+      const auto wait_o = [&] {
+        if (n > 0) with_tile(n - 1, [&] { wait_for_product(Line::wait_o_early, strips::o, s, n - 1, tiles::v); });
+      };
       wait_for_product(Line::wait_s, strips::s, s, n, tiles::k);
-      softmax(s, tile);
-      if (n > 0) with_tile(n - 1, [&] { wait_for_product(Line::wait_o_early, strips::o, s, n - 1, tiles::v); });
+      maxima(s, tile);
+      if (rung().ping_pong) wait_o();
+      exponentials();
+      if (!rung().ping_pong) wait_o();
       if (n > 0) rescale();
-      b.copy(at(Line::keep_max), strips::m, strips::m_new);
+      keep_max();
     }
     void last_product(std::size_t s) const {
       const auto n = static_cast<std::int64_t>(visits.size()) - 1;
@@ -702,6 +702,7 @@ class Hopper final : public TileProgram {
 
   const HopperRung& rung_;
   const RungListing& lines_;
+  const Overhead of_tile_, of_store_;
   BlockPlan plan_;
   std::optional<FlexLists> lists_;
   ScoreCost cost_;

@@ -74,13 +74,6 @@ const HopperRung& rung_of(HopperRungId id) {
   return rungs[static_cast<std::size_t>(id)];
 }
 
-/// Returns the profile of the rung's kernel; null before it has one.
-const KernelProfile* profile_of(std::string_view id) {
-  const std::span<const KernelProfile> all = kernel_profiles();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const KernelProfile& each) { return each.id == id; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 constexpr std::array<std::string_view, hopper_most_groups> group_names = {"consumer 0", "consumer 1", "consumer 2"};
 
 }  // namespace
@@ -89,12 +82,16 @@ std::span<const HopperRung> hopper_rungs() {
   return rungs;
 }
 
+const KernelProfile& hopper_profile(const HopperRung& rung) {
+  return kernel_profile(rung.id == "flash3" ? "hopper_causal" : rung.id);
+}
+
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem) {
   return compiled_head_dim(problem) <= 64 ? rung.groups_d64 : rung.groups;
 }
 
 std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile) {
-  return rung.producer ? ceil_div(tile.block_q, std::int64_t{hopper_groups(rung, problem)}) : tile.block_q;
+  return ceil_div(tile.block_q, std::int64_t{hopper_groups(rung, problem)});
 }
 
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
@@ -110,19 +107,15 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   needs.boxes = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
   needs.registers_per_thread = rung.producer ? registers.launched : 255;
-  if (rung.producer) {
-    needs.groups.push_back({"producer", group_threads / 32, registers.producer});
-    for (int g = 0; g < groups; ++g)
-      needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, registers.consumer});
-  } else {
-    needs.warps_sharing_rows = groups;
-  }
-  const KernelProfile* const profile = profile_of(rung.id);
-  const KernelProfile& read = profile != nullptr && !profile->readings.empty() ? *profile : kernel_profile("flash2");
-  needs.waiting = read.reading("attention", problem).waiting;
-  needs.setup_instructions = read.reading("attention", problem).setup_instructions;
-  needs.setup_trips = read.reading("attention", problem).setup_trips;
-  if (profile != nullptr && !rung.producer) needs.registers_per_thread = profile->build("attention", problem).registers;
+  // Without a producer one thread of the first group asks for the copies, as a stream of its own.
+  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / 32, registers.producer} : WarpGroup{"one thread"});
+  for (int g = 0; g < groups; ++g)
+    needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, rung.producer ? registers.consumer : 0});
+  const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
+  needs.waiting = read.waiting;
+  needs.setup_instructions = read.setup_instructions;
+  needs.setup_trips = read.setup_trips;
+  if (!rung.producer) needs.registers_per_thread = hopper_profile(rung).build("attention", problem).registers;
 
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.

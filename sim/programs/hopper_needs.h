@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "sim/programs/kernel_profile.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -26,9 +27,12 @@ struct HopperRung {
 std::span<const HopperRung> hopper_rungs();
 inline constexpr int hopper_most_groups = 3;
 
+/// Returns the compiled properties of the rung's kernel; for flash3, those of the kernel that it launches most.
+const KernelProfile& hopper_profile(const HopperRung& rung);
+
 /// Returns the groups that compute.
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem);
-/// Returns the rows of one group; of a rung without roles, those of the block.
+/// Returns the rows of one group.
 std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile);
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Returns the tile of the rung's kernel, halved until it fits the GPU.
