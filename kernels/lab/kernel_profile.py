@@ -226,6 +226,17 @@ def profile_text(kernel, builds, compiler, before):
     return text + ("\n" + before[by_hand:] if by_hand >= 0 else "")
 
 
+def tools():
+    """Returns nvcc, cuobjdump (None where there is none) and the name of the compiler."""
+    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.access(nvcc, os.X_OK):
+        raise Fail("nvcc was not found: put it on PATH, or set NVCC")
+    cuobjdump = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=str(pathlib.Path(nvcc).parent))
+    version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
+    compiler = "nvcc " + re.search(r"V(\d+\.\d+\.\d+)", version)[1]
+    return nvcc, cuobjdump, compiler
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file differs")
@@ -234,12 +245,7 @@ def main():
     unknown = [id for id in arguments.ids if id not in LAUNCHES]
     if unknown:
         raise Fail(f"there is no kernel {unknown[0]}: there are {', '.join(LAUNCHES)}")
-    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.access(nvcc, os.X_OK):
-        raise Fail("nvcc was not found: put it on PATH, or set NVCC")
-    cuobjdump = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=str(pathlib.Path(nvcc).parent))
-    version = subprocess.run([nvcc, "--version"], check=True, capture_output=True, text=True).stdout
-    compiler = "nvcc " + re.search(r"V(\d+\.\d+\.\d+)", version)[1]
+    nvcc, cuobjdump, compiler = tools()
     differ = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         def one(kernel):

@@ -182,6 +182,8 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
     block.compute_end = block.issued = block.drained = block.drained + setup.duration + longer;
   }
   block.sliced_end = block.sliced = 0;
+  block.beside = {};
+  block.beside_until = block.owed = 0;
   owner.issue_order.set_age(block.slot, static_cast<std::uint64_t>(first.ordinal));
   refresh(owner, block);
 }
@@ -253,7 +255,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
     if (plain && timing->issued > 0)
       longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
     if (!plain) longer = crowded(sm, block, *timing, start);
-    if (are_disturbed_) longer += wait_beside_products(sm, op.number(), start, timing->duration + longer);
+    if (are_disturbed_) longer += wait_beside_products(sm, block, op.number(), start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
       issued = timing->issued;
@@ -271,6 +273,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
     if (!plain && timing->asynchronous) {
       const auto at = static_cast<std::uint32_t>(next - block.ops);
       double* const moment = op.signals() ? block.next_signal++ : nullptr;
+      const double busy_before = std::max(start, sm.products.all_done());
       sm.products.push({.slot = block.slot,
                         .number = at,
                         .issued = start,
@@ -280,6 +283,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
                         .depth = timing->spare,
                         .reads = timing->smem_cycles,
                         .moment = moment});
+      disturb(sm, block, start, busy_before);
       take_pipes(sm, *timing, start);
       block.compute_end = never;
       ++next;

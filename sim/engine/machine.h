@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/issue_order.h"
@@ -92,6 +93,10 @@ class Machine {
     double copied = 0;              // when all copies so far have landed
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
     double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
+    // Of the latest operation, where products run beside it: what they cost one another in each of its cycles, and until when products
+    // are counted. Products that begin while it runs are not known at its start, so they delay the operation after it by `owed`.
+    BesideProducts beside;
+    double beside_until = 0, owed = 0;
     BlockOrigin origin;
     std::uint32_t slot = 0;
     Next next = Next::nothing;
@@ -234,24 +239,41 @@ class Machine {
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
     return std::max(0.0, timing.issued * std::min(taken_by_others(sm, block, start), 1.0) - timing.spare);
   }
-  /// Returns by how much the products that run at `start` delay an operation, and lets products wait for what it takes from them.
-  /// The register file is what they share (docs/model.md).
-  double wait_beside_products(Sm& sm, std::uint32_t op_class, double start, double duration) const {
+  /// Returns by how much products delay an operation that starts at `start`, and lets products wait for what it takes from them: of
+  /// those that are known at its start, and of those that came while the operation before it ran. The register file is what they
+  /// share (docs/model.md).
+  double wait_beside_products(Sm& sm, Resident& block, std::uint32_t op_class, double start, double duration) const {
+    const double owed = std::exchange(block.owed, 0.0);
     const BesideProducts& beside = builder_.op_class(op_class).beside;
-    double& pipe = sm.free[pipe_of(Server::tensor)];
-    const double left = std::max(sm.products.busy_until(), pipe) - start;
-    if (left <= 0 || beside.waits + beside.takes <= 0) return 0;
-    const double part = std::min(1.0, left / (duration + beside.waits)), waits = part * beside.waits, takes = part * beside.takes;
+    const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Server::tensor)]);
+    block.beside = {beside.waits / static_cast<float>(whole), beside.takes / static_cast<float>(whole)};
+    block.beside_until = std::max(start, until);
+    return owed + share_with_products(sm, block.beside, start, std::min(until - start, whole));
+  }
+  /// Returns how much longer an operation takes beside `cycles` of products, and charges the products for it.
+  double share_with_products(Sm& sm, const BesideProducts& beside, double start, double cycles) const {
+    if (cycles <= 0 || beside.waits + beside.takes <= 0) return 0;
+    const double waits = cycles * beside.waits, takes = cycles * beside.takes;
     if (sm.products.busy_until() > start)
       sm.products.delay(takes);
     else
-      pipe += takes;
+      sm.free[pipe_of(Server::tensor)] += takes;
     // Others of its scheduler wait too.
     for (const Server server : {Server::exp, Server::fp32}) {
       double& free = sm.free[pipe_of(server)];
       free = std::max(free, start) + waits;
     }
     return waits;
+  }
+  /// Lets the operations that other groups are in the middle of share the register file with a product that begins at `start`.
+  void disturb(Sm& sm, const Resident& issuer, double start, double from) const {
+    const double until = sm.products.all_done();
+    for (Resident& other : sm.slots) {
+      if (&other == &issuer || other.stream == nullptr || other.compute_end == never || other.compute_end <= start) continue;
+      const double end = std::min(other.compute_end, until), begin = std::max(from, other.beside_until);
+      other.owed += share_with_products(sm, other.beside, start, end - begin);
+      other.beside_until = std::max(other.beside_until, until);
+    }
   }
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
   void note_issue_rate(Resident& block, float issued, double duration) const {

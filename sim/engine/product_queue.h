@@ -51,6 +51,12 @@ class ProductQueue {
   }
   /// Returns when the tensor cores have done all that is in the queue.
   double busy_until() const { return free_; }
+  /// Returns when they have done all that groups have begun to issue.
+  double all_done() const {
+    double until = free_;
+    for (const QueuedProduct& product : issuing_) until += product.left;
+    return until;
+  }
   /// Returns how much longer than `cycles` shared memory needs for other accesses that begin at `time`: products come first.
   double wait_for_reads(double time, double cycles) const {
     const double busy = std::max(0.0, free_ - time), share = std::min(1.0, reading_);
