@@ -147,8 +147,28 @@ void MemorySystem::join(DeviceId device, DeviceLinks& links) {
 }
 
 inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& logical) {
-  const TileRef tile = pages_ ? pages_->place(logical) : logical;
-  const auto bytes = static_cast<double>(op.bytes);
+  if (!pages_) return read_place(side, cycle, op, logical, op.bytes);
+  if (!pages_->is_parted(logical)) return read_place(side, cycle, op, pages_->place(logical), op.bytes);
+  L2Read all;
+  std::int64_t left = op.bytes;
+  pages_->for_each_part(logical, [&](const TileRef& part) {
+    const bool is_last = part.row + part.rows == logical.row + logical.rows;
+    const std::int64_t bytes = is_last ? left : op.bytes * part.rows / logical.rows;
+    left -= bytes;
+    const L2Read read = read_place(side, cycle, op, pages_->place(part), bytes);
+    all.served = std::max(all.served, read.served);
+    all.hbm_end = std::max(all.hbm_end, read.hbm_end);
+    all.latency = std::max(all.latency, read.latency);
+    all.hbm_bytes += read.hbm_bytes;
+    all.streams += read.streams;
+  });
+  hits_ = {};  // a repetition would follow its last part alone
+  return all;
+}
+
+inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, const OpClass& op, const TileRef& tile,
+                                                     std::int64_t read_bytes) {
+  const auto bytes = static_cast<double>(read_bytes);
   const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
   const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
   l2_read_busy_ += l2_cycles;
@@ -157,7 +177,7 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
     access = cache_->read(tile, side);
   } else {
-    access.hbm_read_bytes = op.bytes;
+    access.hbm_read_bytes = read_bytes;
   }
   double hbm_end = access.arrival;
   if (access.hbm_read_bytes != 0) {

@@ -129,6 +129,8 @@ class MemorySystem {
     bool hits = false;   // nothing moved in the L2 or into it
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& logical);
+  /// Reads `read_bytes` of a tile that lies in one page, at its place in the pool.
+  L2Read read_place(int side, double cycle, const OpClass& op, const TileRef& tile, std::int64_t read_bytes);
   /// Loads a tile from another device, over the link.
   Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
   /// Queues `cycles` of work at `cycle` on a queue that is busy until `free`; returns when the work is done.
