@@ -71,6 +71,9 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       pages_(use.pages),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
       ports_(static_cast<std::size_t>(gpu.sm_count)) {
+  for (const Tensor tensor : use.tensors)
+    if (const std::int64_t bytes = layouts[tensor.index()].row_bytes(); PageTable::holds(tensor) && bytes % sector_size == 0)
+      pool_row_bytes_ = bytes;
   const std::vector<int> sides = sm_sides(gpu);
   for (std::size_t sm = 0; sm < ports_.size() && gpu.l2_partitions >= 2; ++sm) ports_[sm].side = sides[sm];
   if (!gpu.has_l2()) return;
@@ -148,12 +151,15 @@ void MemorySystem::join(DeviceId device, DeviceLinks& links) {
 
 inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& logical) {
   if (!pages_) return read_place(side, cycle, op, logical, op.bytes);
-  if (!pages_->is_parted(logical)) return read_place(side, cycle, op, pages_->place(logical), op.bytes);
+  TileRef tile = logical;
+  // A box that ends behind the last key reads what lies there in its page, where without pages it would read nothing.
+  if (PageTable::holds(tile.tensor) && pool_row_bytes_ > 0) tile.rows = static_cast<std::int32_t>(op.bytes / pool_row_bytes_);
+  if (!pages_->is_parted(tile)) return read_place(side, cycle, op, pages_->place(tile), op.bytes);
   L2Read all;
   std::int64_t left = op.bytes;
-  pages_->for_each_part(logical, [&](const TileRef& part) {
-    const bool is_last = part.row + part.rows == logical.row + logical.rows;
-    const std::int64_t bytes = is_last ? left : op.bytes * part.rows / logical.rows;
+  pages_->for_each_part(tile, [&](const TileRef& part) {
+    const bool is_last = part.row + part.rows == tile.row + tile.rows;
+    const std::int64_t bytes = is_last ? left : op.bytes * part.rows / tile.rows;
     left -= bytes;
     const L2Read read = read_place(side, cycle, op, pages_->place(part), bytes);
     all.served = std::max(all.served, read.served);

@@ -169,6 +169,7 @@ class MemorySystem {
   Recorder& recorder_;
   std::vector<Tensor> tensors_;  // the tensors that the program reads or writes
   std::shared_ptr<const PageTable> pages_;
+  std::int64_t pool_row_bytes_ = 0;  // of K and V; 0 if rows are not whole sectors
   TileMap map_;
   std::optional<TileCache> cache_;  // absent if the GPU has no L2
   std::vector<Port> ports_;
