@@ -480,6 +480,20 @@ TEST_CASE("flex: pages smaller than the key tile move the same keys, and more en
   CHECK(direct->ledger.total(tensors::k, Link::hbm_read) == direct->ledger.total(tensors::k, Link::l2_to_sm));
 }
 
+TEST_CASE("hopper_flex: TMA needs a box for each page and panel of a tile, and time for each box") {
+  AttentionProblem p = {.batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 128, .seq_kv = 1024, .head_dim = 128};
+  GpuSpec gpu = h200_gpu();
+  const auto cycles = [&](std::int64_t page_size, double box_issue_cycles) {
+    p.page_size = page_size;
+    gpu.sm_box_issue_cycles = box_issue_cycles;
+    return simulated("hopper_flex", p, ProgramTile(128, 128), gpu)->cycles.value;
+  };
+  // Eight tiles of K and of V are 256 boxes of 16 rows and 64 columns, one after the other.
+  CHECK(cycles(16, 100) > 256 * 100);
+  CHECK(cycles(16, 100) < 256 * 100 + cycles(128, 100));
+  CHECK(cycles(128, 100) < 1.2 * cycles(128, 0));
+}
+
 TEST_CASE("flex: what it cannot take is answered with a sentence") {
   AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
   problem.mask = mask_from(problem, "q >= kv");
