@@ -409,11 +409,16 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   }
   cost.lists_seconds = seconds_since(start);
   prepared.shared_bytes = flex_shared_bytes(base, problem, source, most.visits, most.pages);
-  if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block)
+  if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block) {
+    if (flex_shared_bytes(base, problem, source, most.visits) <= device->shared_bytes_per_block)
+      return refuse(
+          "kernel {} keeps {} entries of the page table in shared memory, which is more than {} has room for: use a larger {}",
+          flex_kernel_id(base), most.pages, device->name, Setting::page_size);
     return refuse(
         "kernel {} needs {} bytes of shared memory for tiles, expressions and lists, and {} has {}: use fewer tables, or a "
         "larger {}",
         flex_kernel_id(base), prepared.shared_bytes, device->name, device->shared_bytes_per_block, Setting::mask_block);
+  }
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
   prepared.kernel = *kernel;

@@ -5,9 +5,9 @@
 //   problem ─► flex_text()  ─► NVRTC ─► cubin, kept in memory and in a file ─► loaded kernel ─┐
 //           └► block lists and tables, copied to the device once ────────────────────────────┴─► launch_flex()
 //
-//   Constants of the expressions, sizes and tables are arguments: another value, length or table needs no compilation. The size of a
-//   page of K and V is part of the text; the page table is copied to the device with the lists.
-//   Files: TILESCOPE_CACHE, else XDG_CACHE_HOME/tilescope, else ~/.cache/tilescope.
+//   Constants of the expressions, sizes and tables are arguments: another value, length or table needs no compilation. The size of
+//   a page of K and V is part of the text; the page table is copied to the device with the lists. Files: TILESCOPE_CACHE, else
+//   XDG_CACHE_HOME/tilescope, else ~/.cache/tilescope.
 #pragma once
 
 #include <memory>
