@@ -12,6 +12,7 @@
 #include "kernels/measure/library_products.h"
 #include "kernels/measure/probe_shape.h"
 #include "kernels/standard_backward/gradient_rows.h"
+#include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/score_change.h"
@@ -539,6 +540,7 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .takes_masks = true,
+     .takes_pages = true,
      .tile = flash2_kernel_tile,
      .needs = flex_needs,
      .plane_traffic = flash2_traffic,
@@ -550,6 +552,7 @@ constexpr KernelInfo rows[] = {
      .outputs = o_and_lse,
      .is_hopper = true,
      .takes_masks = true,
+     .takes_pages = true,
      .tile = hopper_flex_kernel_tile,
      .needs = hopper_flex_needs,
      .plane_traffic = hopper_traffic,
@@ -654,7 +657,13 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
   if (p.score_change && !kernel.takes_masks)
     return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
-  if (p.page_size > 0) return refuse("kernel {} has no page table: leave out {}", kernel.id, Setting::page_size);
+  if (p.page_size > 0 && !kernel.takes_pages)
+    return refuse("kernel {} has no page table: leave out {}", kernel.id, Setting::page_size);
+  if (Status sound = check_pages(p, kernel.tile(p)); !sound) return sound;
+  constexpr std::int64_t least_page = 16;  // rows that one warp copies at once
+  if (p.page_size > 0 && p.page_size < least_page)
+    return refuse("kernel {} takes pages of {} keys or more, not {}: use a larger {}", kernel.id, least_page, p.page_size,
+                  Setting::page_size);
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),

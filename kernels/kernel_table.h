@@ -34,6 +34,7 @@ struct KernelInfo {
   bool is_library = false;   // the products are cuBLASLt's: traffic and needs are unknown
   bool is_hopper = false;    // compiled for compute capability 9.0 alone
   bool takes_masks = false;  // any mask and score change: compiled for the request
+  bool takes_pages = false;  // K and V in pages, forward
   TileShape (*tile)(const AttentionProblem&);
   std::vector<LaunchNeeds> (*needs)(const AttentionProblem&);
   /// Returns the traffic of one plane (one head of one batch) in closed form; null for a library kernel.

@@ -121,25 +121,38 @@ std::int64_t list_bytes(const BlockLists& lists, std::int64_t plane, std::int64_
   return first == end ? 0 : (ceil_div(end, sector_size) - first / sector_size) * sector_size;
 }
 
+/// The bytes of the entries of a page table from one key to the end of others; 0 if K and V have no pages.
+std::int64_t page_bytes(const AttentionProblem& p, std::int64_t first_key, std::int64_t end_key) {
+  if (p.page_size == 0) return 0;
+  const std::int64_t first = first_key / p.page_size * 4, end = ceil_div(std::min(end_key, p.seq_kv), p.page_size) * 4;
+  return (ceil_div(end, sector_size) - first / sector_size) * sector_size;
+}
+
 KernelTraffic flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
   const TileShape tile = kernel.tile(p);
   KernelTraffic sum;
   const std::int64_t planes = p.query_planes();
   sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic);
   const BlockMask blocks = block_mask_of(*mask_of(p), p, mask_block_of(p, tile));
-  // TMA moves whole boxes.
-  const std::int64_t query_box = kernel.is_hopper ? hopper_query_box : 1, key_box = kernel.is_hopper ? tile.block_kv : 1;
+  // TMA moves whole boxes, of a page if that is smaller than a tile.
+  const std::int64_t whole_box = p.page_size > 0 ? std::min(p.page_size, tile.block_kv) : tile.block_kv;
+  const std::int64_t query_box = kernel.is_hopper ? hopper_query_box : 1, key_box = kernel.is_hopper ? whole_box : 1;
   for (std::int64_t plane = 0; plane < planes; ++plane)
     for (std::int64_t row = 0; row < blocks.rows; ++row) {
       const std::int64_t of = blocks.list_plane(plane), first = row * blocks.block.block_q;
       const std::int64_t rows = std::min(blocks.block.block_q, p.seq_q - first), query_tiles = ceil_div(rows, tile.block_q);
-      std::int64_t keys = 0;
+      std::int64_t keys = 0, first_block = blocks.cols, end_block = 0;
       for (const BlockLists* lists : {&blocks.partial, &blocks.full}) {
-        for (const std::int32_t block : lists->row(of, row))
+        for (const std::int32_t block : lists->row(of, row)) {
           keys += ceil_div(std::min(blocks.block.block_kv, p.seq_kv - block * blocks.block.block_kv), key_box) * key_box;
-        sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row, blocks.cols));
+          first_block = std::min<std::int64_t>(first_block, block);
+          end_block = std::max<std::int64_t>(end_block, block + 1);
+        }
+        if (p.has_mask()) sum.l2_to_sm_bytes += query_tiles * (sector_size + list_bytes(*lists, of, row, blocks.cols));
       }
-      if (keys > 0) sum.l2_to_sm_bytes += (ceil_div(rows, query_box) * query_box + query_tiles * 2 * keys) * bytes_of_row(p);
+      if (keys == 0) continue;
+      sum.l2_to_sm_bytes += (ceil_div(rows, query_box) * query_box + query_tiles * 2 * keys) * bytes_of_row(p);
+      sum.l2_to_sm_bytes += query_tiles * page_bytes(p, first_block * blocks.block.block_kv, end_block * blocks.block.block_kv);
     }
   return sum;
 }
@@ -228,7 +241,7 @@ KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileS
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
   if (kernel.plane_traffic == nullptr || reads_tables(p)) return std::nullopt;
-  if (kernel.takes_masks && p.has_mask())
+  if (kernel.takes_masks && (p.has_mask() || p.page_size > 0))
     return kernel.pass == Pass::backward ? flex_backward_traffic(kernel, p) : flex_traffic(kernel, p);
   const KernelTraffic plane = kernel.plane_traffic(p, kernel.tile(p));
   const KernelTraffic keys = kernel.key_plane_traffic != nullptr ? kernel.key_plane_traffic(p, kernel.tile(p)) : KernelTraffic{};

@@ -44,7 +44,7 @@ struct PlannedLaunch {
   std::array<std::int64_t, 3> grid{1, 1, 1};
   int threads = 0;
   std::int64_t shared_bytes = 0;                         // dynamic
-  alignas(128) std::array<std::byte, 1280> arguments{};  // TMA descriptors want the alignment; flex passes its constants
+  alignas(128) std::array<std::byte, 1408> arguments{};  // TMA descriptors want the alignment; flex passes its constants
 };
 
 /// Returns a launch that copies `arguments`: every kernel takes one struct by value.

@@ -68,6 +68,7 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.pass = line.pass.value_or(kernel.pass);
   p.mask_block = line.mask_block.value_or(0);
   p.page_size = line.page_size.value_or(0);
+  p.page_order = line.page_order.value_or(PageOrder::shuffled);
   if (const Status sound = check(p); !sound) return sound.error();
   if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
   return p;

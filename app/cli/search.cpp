@@ -176,7 +176,7 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
 Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) {
   auto algorithms = algorithms_of(line);
   if (!algorithms) return algorithms.error();
-  // flex and hopper_flex take every mask and change of scores, and flex takes pages.
+  // Both take every mask, change of scores and pages.
   const bool for_flex = !line.algorithm_given && needs_flex(line);
   if (for_flex) *algorithms = {"flex"};
   CommandLine one = line;
@@ -184,7 +184,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   one.algorithm_given = true;
   const auto request = make_request(one);
   if (!request) return request.error();
-  if (for_flex && !line.page_size && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0) algorithms->emplace_back("hopper_flex");
+  if (for_flex && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0) algorithms->emplace_back("hopper_flex");
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
 

@@ -242,6 +242,8 @@ Json figure_json(const Comparison& c) {
 Json case_json(const MeasuredCase& measured, const CaseValidation& result) {
   Json json = {{"kernel", measured.kernel}, {"list", measured.list}, {"algorithm", result.algorithm}};
   json["problem"] = json_of(measured.problem);
+  if (const AttentionProblem& p = measured.problem; p.page_size > 0)
+    json["pages"] = {{"page_size", p.page_size}, {"page_order", to_string(p.page_order)}};
   json["tile"] = json_of(measured.tile);
   json["not_simulated"] = result.not_simulated;
   json["refused"] = measured.refused;

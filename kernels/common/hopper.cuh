@@ -34,6 +34,15 @@ __device__ __forceinline__ void load_box(std::uint32_t shared, const CUtensorMap
       "l"(map), "r"(barrier), "r"(0), "r"(row), "r"(plane)
       : "memory");
 }
+/// Starts the load of a box of one panel, at `row` of plane 0.
+__device__ __forceinline__ void load_panel_box(std::uint32_t shared, const CUtensorMap* map, std::uint32_t barrier, int row,
+                                               int panel) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %3}], [%2];" ::"r"(
+          shared),
+      "l"(map), "r"(barrier), "r"(0), "r"(row), "r"(panel)
+      : "memory");
+}
 /// Starts the store of the box at `row` of `plane`. Rows past the end are not written.
 __device__ __forceinline__ void store_box(const CUtensorMap* map, std::uint32_t shared, int row, int plane) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %2, %4}], [%1];" ::"l"(map), "r"(shared),

@@ -70,14 +70,16 @@ std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles
 
 }  // namespace
 
-CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows) {
+CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows,
+                       int box_panels) {
   CUtensorMap map{};
   const Encode encode = address == nullptr ? nullptr : encode_function();
   if (encode == nullptr) return map;
   const auto d = static_cast<cuuint64_t>(problem.head_dim), row_bytes = d * element;
   const cuuint64_t sizes[] = {panel_elements, static_cast<cuuint64_t>(rows), d / panel_elements, static_cast<cuuint64_t>(planes)};
   const cuuint64_t strides[] = {row_bytes, panel_elements * element, static_cast<cuuint64_t>(rows) * row_bytes};
-  const cuuint32_t box[] = {panel_elements, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(d / panel_elements), 1};
+  const cuuint32_t box[] = {panel_elements, static_cast<cuuint32_t>(box_rows),
+                            box_panels > 0 ? static_cast<cuuint32_t>(box_panels) : static_cast<cuuint32_t>(d / panel_elements), 1};
   const cuuint32_t steps[] = {1, 1, 1, 1};
   const auto type = problem.dtype == DataType::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   encode(&map, type, 4, const_cast<void*>(address), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,

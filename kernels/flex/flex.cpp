@@ -22,6 +22,7 @@
 #include "kernels/flex/nvrtc_library.h"
 #include "kernels/flex_backward/flex_backward_arguments.h"
 #include "kernels/hopper_flex/hopper_flex_arguments.h"
+#include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/masks/block_mask.h"
@@ -46,6 +47,7 @@ struct Prepared {
   const void* kernel = nullptr;
   std::int64_t shared_bytes = 0;
   device::FlexBackwardArguments arguments{};                    // of a forward kernel: its flex part
+  const std::int32_t* page_table = nullptr;                     // null if K and V have no pages
   std::array<const std::int32_t*, most_table_reads> origins{};  // of reads that are added in order: FlexTableSums
   std::vector<DeviceMemory> memory;
 };
@@ -194,8 +196,45 @@ std::int64_t longest_list(const BlockArrays& partial, const BlockArrays& full) {
   return most;
 }
 
-/// Copies a mask's lists. Returns the tiles of the longest list of a row.
-Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepared) {
+/// Returns the most pages of K from the first block that a row lists to the last.
+std::int64_t longest_page_span(const BlockMask& blocks, const AttentionProblem& p) {
+  std::int64_t most = 0;
+  for (std::int64_t plane = 0; plane < blocks.mask_batch * blocks.mask_heads; ++plane)
+    for (std::int64_t row = 0; row < blocks.rows; ++row) {
+      std::int64_t first = blocks.cols, end = 0;
+      for (const BlockLists* lists : {&blocks.partial, &blocks.full})
+        for (const std::int32_t block : lists->row(plane, row)) {
+          first = std::min<std::int64_t>(first, block);
+          end = std::max<std::int64_t>(end, block + 1);
+        }
+      if (end == 0) continue;
+      const std::int64_t keys = blocks.block.block_kv;
+      most = std::max(most, ceil_div(std::min(end * keys, p.seq_kv), p.page_size) - first * keys / p.page_size);
+    }
+  return most;
+}
+
+/// Copies the page table, whose rows start on sectors.
+Status set_pages(const AttentionProblem& problem, Prepared& prepared) {
+  const PageTable pages(problem);
+  const std::int64_t pitch = page_pitch(problem);
+  std::vector<std::int32_t> entries(static_cast<std::size_t>(problem.batch * pitch));
+  for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence)
+    for (std::int64_t logical = 0; logical < pages.pages_each(); ++logical)
+      entries[static_cast<std::size_t>(sequence * pitch + logical)] = static_cast<std::int32_t>(pages.page(sequence, logical));
+  const Result<const void*> address = copied(entries, prepared.memory);
+  if (!address) return address.error();
+  prepared.page_table = static_cast<const std::int32_t*>(*address);
+  return Done{};
+}
+
+/// What a block holds of its lists and of the page table, at most.
+struct MostHeld {
+  std::int64_t visits = 0, pages = 0;
+};
+
+/// Copies a mask's lists. Returns the tiles and pages of the longest list of a row.
+Result<MostHeld> set_lists(const AttentionProblem& problem, Prepared& prepared) {
   device::FlexArguments& a = prepared.arguments.flex;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
   const std::shared_ptr<const Mask> mask = mask_of(problem);
@@ -215,7 +254,7 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepar
   a.last_query_tile_first = later_rows_see_more(blocks) ? 1 : 0;
   const std::int64_t key_tiles_of_block = blocks.block.block_kv / tile.block_kv;
   const std::int64_t most = longest_list(partial, full) * key_tiles_of_block;
-  if (prepared.base != FlexBase::backward) return most;
+  if (prepared.base != FlexBase::backward) return MostHeld{most, problem.page_size > 0 ? longest_page_span(blocks, problem) : 0};
   const BlockArrays by_column = arrays_of(transposed(blocks.partial, blocks.cols), blocks.rows),
                     full_by_column = arrays_of(transposed(blocks.full, blocks.cols), blocks.rows);
   const Result<ListAddresses> columns = copied_lists(by_column, full_by_column, prepared.memory);
@@ -225,7 +264,7 @@ Result<std::int64_t> set_lists(const AttentionProblem& problem, Prepared& prepar
   prepared.arguments.query_full_count = columns->full_count;
   prepared.arguments.query_full = columns->full;
   prepared.arguments.key_tiles_of_block = static_cast<int>(key_tiles_of_block);
-  return std::max(most, longest_list(by_column, full_by_column) * a.query_tiles_of_block);
+  return MostHeld{std::max(most, longest_list(by_column, full_by_column) * a.query_tiles_of_block)};
 }
 
 /// Adds the launches and arguments of the gradients of tables.
@@ -273,6 +312,11 @@ void add_tables(const Prepared& prepared, const DeviceTensors& tensors, device::
   if (blocks > 0) plan.push_back(planned("table sums", flex_backward_table_sums(), {blocks, 1, 1}, 32, 0, sums));
 }
 
+device::FlexPages pages_of(const Prepared& prepared) {
+  const AttentionProblem& p = prepared.problem;
+  return {prepared.page_table, static_cast<int>(page_pitch(p)), static_cast<int>(p.batch * pages_of_sequence(p) * p.page_size)};
+}
+
 /// Returns the launches; `tensors` may be empty.
 LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
   const AttentionProblem& problem = prepared.problem;
@@ -301,11 +345,20 @@ LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
   arguments.v = tensors.v;
   arguments.o = tensors.o;
   arguments.lse = tensors.lse;
-  if (prepared.base == FlexBase::flash2) return {launch("attention", grid, arguments)};
-  device::HopperFlexArguments of_hopper{};
+  const bool has_pages = problem.page_size > 0;
+  const device::FlexPages pages = has_pages ? pages_of(prepared) : device::FlexPages{};
+  if (prepared.base == FlexBase::flash2 && !has_pages) return {launch("attention", grid, arguments)};
+  if (prepared.base == FlexBase::flash2) return {launch("attention", grid, device::FlexPagedArguments{arguments, pages})};
+  device::HopperFlexPagedArguments of_hopper{};
   set_hopper_tensors(of_hopper, problem, tensors, static_cast<int>(tile.block_kv));
   if (problem.score_change) of_hopper.scale = 1;  // its text scales
   of_hopper.flex = arguments;
+  if (!has_pages) return {launch("attention", grid, static_cast<device::HopperFlexArguments&>(of_hopper))};
+  const std::int64_t rows = problem.kv_heads * pages.pool_rows, box_rows = std::min(problem.page_size, tile.block_kv);
+  const int box_panels = box_rows < tile.block_kv ? 1 : 0;
+  of_hopper.k = hopper_map(tensors.k, 1, rows, problem, static_cast<int>(box_rows), box_panels);
+  of_hopper.v = hopper_map(tensors.v, 1, rows, problem, static_cast<int>(box_rows), box_panels);
+  of_hopper.pages = pages;
   return {launch("attention", grid, of_hopper)};
 }
 
@@ -319,12 +372,17 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   set_sizes(prepared.arguments.flex, problem);
   const TileShape tile = flex_kernel_tile(base, problem);
   // Only the backward kernel keeps its visits where there is no mask.
-  std::int64_t most_visits =
-      base == FlexBase::backward ? std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv)) : 0;
+  MostHeld most;
+  if (base == FlexBase::backward)
+    most.visits = std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv));
+  if (problem.page_size > 0) {
+    most.pages = pages_of_sequence(problem);
+    if (const Status set = set_pages(problem, prepared); !set) return set.error();
+  }
   if (problem.has_mask()) {
-    const Result<std::int64_t> most = set_lists(problem, prepared);
-    if (!most) return most.error();
-    most_visits = *most;
+    const Result<MostHeld> of_lists = set_lists(problem, prepared);
+    if (!of_lists) return of_lists.error();
+    most = *of_lists;
   }
   const KernelSource& source = text->source;
   for (std::size_t i = 0; i < source.tables.size(); ++i) {
@@ -350,12 +408,17 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
     }
   }
   cost.lists_seconds = seconds_since(start);
-  prepared.shared_bytes = flex_shared_bytes(base, problem, source, most_visits);
-  if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block)
+  prepared.shared_bytes = flex_shared_bytes(base, problem, source, most.visits, most.pages);
+  if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block) {
+    if (flex_shared_bytes(base, problem, source, most.visits) <= device->shared_bytes_per_block)
+      return refuse(
+          "kernel {} keeps {} entries of the page table in shared memory, which is more than {} has room for: use a larger {}",
+          flex_kernel_id(base), most.pages, device->name, Setting::page_size);
     return refuse(
         "kernel {} needs {} bytes of shared memory for tiles, expressions and lists, and {} has {}: use fewer tables, or a "
         "larger {}",
         flex_kernel_id(base), prepared.shared_bytes, device->name, device->shared_bytes_per_block, Setting::mask_block);
+  }
   const Result<const void*> kernel = kernel_of(text->text, cost);
   if (!kernel) return kernel.error();
   prepared.kernel = *kernel;

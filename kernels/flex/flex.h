@@ -5,8 +5,9 @@
 //   problem ─► flex_text()  ─► NVRTC ─► cubin, kept in memory and in a file ─► loaded kernel ─┐
 //           └► block lists and tables, copied to the device once ────────────────────────────┴─► launch_flex()
 //
-//   Constants of the expressions, sizes and tables are arguments: another value, length or table needs no compilation.
-//   Files: TILESCOPE_CACHE, else XDG_CACHE_HOME/tilescope, else ~/.cache/tilescope.
+//   Constants of the expressions, sizes and tables are arguments: another value, length or table needs no compilation. The size of
+//   a page of K and V is part of the text; the page table is copied to the device with the lists. Files: TILESCOPE_CACHE, else
+//   XDG_CACHE_HOME/tilescope, else ~/.cache/tilescope.
 #pragma once
 
 #include <memory>
@@ -29,6 +30,7 @@ int flex_threads(FlexBase base, const AttentionProblem& problem);  // of a block
 /// Equation  O = softmax(f(scale Q K^T) + mask) V; a row that sees no key has O = 0 and L = -inf
 ///           backward: dS = P∘(dO V^T - D)∘f', and dQ, dK, dV as for flash2_backward
 /// Shapes    q,o [B,Hq,Nq,D]   k,v [B,Hkv,Nk,D]   lse [B,Hq,Nq], all on the device; gradients as what they are gradients of
+///           with pages k,v [Hkv, pages P, D]: the pool of PageTable (sim/core/page_table.h)
 /// Types     q,k,v,o and their gradients fp16 or bf16; lse, D and all sums fp32
 /// Limits    D is 64 or 128; Hq % Hkv == 0; 16-byte aligned; sm_80 or later, for hopper compute capability 9.0
 /// Traffic   l2_to_sm = flash2's over the listed blocks (hopper: in boxes), plus lists and tables
@@ -55,9 +57,10 @@ struct FlexText {
 /// Errors  a mask that is no expression; a mask block that the tile does not divide; too many tables
 Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem);
 
-/// Returns the bytes of shared memory of a block whose longest list names `most_visits` tiles.
-std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source,
-                               std::int64_t most_visits);
+/// Returns the bytes of shared memory of a block whose longest list names `most_visits` tiles, and which reads up to `most_pages`
+/// entries of a page table.
+std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits,
+                               std::int64_t most_pages = 0);
 
 /// Compiles a text for a compute capability, 9.0 with the instructions of sm_90a: a cubin.
 /// Errors  no NVRTC: where it was searched; what NVRTC said

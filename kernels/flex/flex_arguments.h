@@ -33,4 +33,13 @@ struct FlexArguments {
   std::uint32_t scalars[flex_most_scalars];  // the constants of the expressions, as bits
 };
 
+/// K and V are pools of pages, [kv_heads, pool_rows, d]: see PageTable (sim/core/page_table.h).
+struct FlexPages {
+  const std::int32_t* table;  // [batch, pitch]
+  int pitch, pool_rows;
+};
+struct FlexPagedArguments : FlexArguments {
+  FlexPages pages;
+};
+
 }  // namespace tilescope::device

@@ -13,12 +13,13 @@ struct NothingRecorded {
 template <class Element, int dim>
 using Flash2OfFlex = Flash2Shape<Element, dim, 128, dim == 64 ? 128 : 64, 4, 2, 2, false, KeyTileOrder::ascending>;
 
-/// The shape of flash2 with FlexScore and FlexMask.
-template <class Element, int dim, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged>
-using FlexShape = FlexLayout<Flash2OfFlex<Element, dim>, ScoreChange, Visible, key_tiles_of_block, is_ragged>;
+/// The shape of flash2 with FlexScore and FlexMask. `page_keys`: keys of a page of K and V; 0: they have none.
+template <class Element, int dim, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged, int page_keys = 0>
+using FlexShape = FlexLayout<Flash2OfFlex<Element, dim>, ScoreChange, Visible, key_tiles_of_block, is_ragged, page_keys>;
 
-template <class Shape>
-__device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
+/// `Arguments`: FlexArguments, or with pages FlexPagedArguments.
+template <class Shape, class Arguments>
+__device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   using T = typename Shape::T;
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
@@ -36,7 +37,9 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   const int head = blockIdx.y, batch = blockIdx.z;
   const int first_row = flex_query_tile(arguments) * Shape::br, rows = min(Shape::br, seq_q - first_row);
   const std::int64_t kv_row =
-      (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * seq_kv;
+      Shape::page_keys > 0
+          ? 0
+          : (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * seq_kv;
   const char* const k_plane = static_cast<const char*>(arguments.k) + kv_row * Shape::row_bytes;
   const char* const v_plane = static_cast<const char*>(arguments.v) + kv_row * Shape::row_bytes;
   const int warp_row = warp * Shape::rows_per_warp;
@@ -62,16 +65,34 @@ __device__ __forceinline__ void flex_attention(const FlexArguments& arguments) {
   copy_async_commit();
   __syncthreads();  // visits are written, the barriers initialised
 
+  const int visits_end = Shape::visits_at + (FlexVisits<Shape>::has_lists ? visits.tiles : 0);
   visits.end_at_last_key(arguments, thread);
+  FlexPool<Shape> pool{words, 0};
+  if constexpr (Shape::page_keys > 0) {
+    pool.read(arguments.pages, place, visits, visits_end, thread);
+    __syncthreads();
+  }
   const int tiles = visits.tiles, partial_tiles = visits.partial_tiles;
   const auto key_of = [&](int j) { return visits.key_of(arguments, j); };
 
   constexpr int copied_rows = bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int key, int j) {
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
-    copy_rows<Shape::row_bytes, copied_rows, decltype(whole)::value || !Shape::ragged>(
-        to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
-        seq_kv - key - warp * copied_rows, lane);
+    constexpr bool all_exist = decltype(whole)::value || !Shape::ragged;
+    if constexpr (Shape::page_keys == 0) {
+      copy_rows<Shape::row_bytes, copied_rows, all_exist>(
+          to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
+          seq_kv - key - warp * copied_rows, lane);
+    } else {
+      constexpr int part_rows = Shape::page_keys < copied_rows ? Shape::page_keys : copied_rows;
+#pragma unroll
+      for (int part = 0; part < copied_rows; part += part_rows) {
+        const int first = key + warp * copied_rows + part;
+        const unsigned row = all_exist || first < seq_kv ? pool.row_of(first) : 0;
+        copy_rows<Shape::row_bytes, part_rows, all_exist>(
+            to + part * Shape::row_bytes, plane_start + static_cast<std::int64_t>(row) * Shape::row_bytes, seq_kv - first, lane);
+      }
+    }
   };
   // The values that change with the key alone: read when the tile's K is, stored when its V is.
   struct ColumnsHeld {

@@ -31,11 +31,13 @@ struct Flag {
 };
 
 /// A kernel's shape with FlexScore and FlexMask, and the words of shared memory behind its tiles: counts, uniforms, rows, columns,
-/// and the first key of each tile to visit.
-template <class Kernel, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged>
+/// the first key of each tile to visit, and the pages from the first visited one to the last.
+template <class Kernel, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged, int keys_of_page>
 struct FlexLayout : Kernel {
   using Score = ScoreChange;
   using Mask = Visible;
+  static constexpr int page_keys = keys_of_page;  // 0: K and V have no pages
+  static_assert(page_keys == 0 || page_keys % Kernel::bc == 0 || Kernel::bc % page_keys == 0);
   static constexpr bool rows_may_be_hidden = Score::present || Mask::present;
   static constexpr bool ragged = is_ragged;  // the last key tile is not whole
   static constexpr int tiles_of_block = key_tiles_of_block;
@@ -201,6 +203,43 @@ struct FlexVisits {
         keys()[at + (arguments.keys_descending ? count * Shape::tiles_of_block - 1 - place : place)] = (first + t) * Shape::bc;
       }
     });
+  }
+};
+
+/// Where the keys of a block's tiles lie in a pool of pages. A page is kept as the row of its first key among those of all planes,
+/// so that a copy starts from the address of the pool, a constant, which no register holds.
+template <class Shape>
+struct FlexPool {
+  static constexpr int page_keys = Shape::page_keys;
+
+  std::uint32_t* words;
+  int pages_at;  // the word of the sequence's page 0; those that no tile visits are not there
+
+  /// Reads the entries of the page table from the first visited page to the last. All threads call it, after the visits are
+  /// written. A __syncthreads must follow. `visits_end`: the first word behind the visits.
+  __device__ __forceinline__ void read(const FlexPages& pages, const FlexPlace& place, const FlexVisits<Shape>& visits,
+                                       int visits_end, int thread) {
+    const FlexArguments& arguments = place.arguments;
+    int lowest = 0, end = arguments.seq_kv;
+    if constexpr (FlexVisits<Shape>::has_lists) {
+      // Each of the two lists rises or falls.
+      const int* const keys = visits.keys();
+      const int partial = visits.partial_tiles, last = visits.tiles - 1;
+      const int other = partial > 0 ? partial - 1 : 0, next = partial < visits.tiles ? partial : last;
+      lowest = min(min(keys[0], keys[other]), min(keys[next], keys[last]));
+      end = min(end, max(max(keys[0], keys[other]), max(keys[next], keys[last])) + Shape::bc);
+    }
+    const int first = lowest / page_keys, count = (end + page_keys - 1) / page_keys - first;
+    const std::int32_t* const entries = pages.table + static_cast<std::int64_t>(place.b) * pages.pitch + first;
+    pages_at = visits_end - first;
+    const unsigned plane = static_cast<unsigned>(place.h / (arguments.heads / arguments.kv_heads)) * pages.pool_rows;
+    for_each_by_sector<Shape::threads, 4>(entries, count, thread,
+                                          [&](int i) { words[visits_end + i] = plane + load_past_l1(entries + i) * page_keys; });
+  }
+
+  /// Returns the row of a key whose page is there.
+  __device__ __forceinline__ unsigned row_of(int key) const {
+    return words[pages_at + static_cast<unsigned>(key) / page_keys] + static_cast<unsigned>(key) % page_keys;
   }
 };
 

@@ -34,7 +34,7 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
       return {"hopper_flex",
               "kernels/hopper_flex/hopper_flex_kernel.cuh",
               "HopperFlexShape",
-              "HopperFlexArguments",
+              problem.page_size > 0 ? "HopperFlexPagedArguments" : "HopperFlexArguments",
               "hopper_flex_attention",
               128 * (consumer_groups + 1),
               1};
@@ -47,15 +47,23 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
               problem.head_dim == 64 ? 128 : 256,
               problem.head_dim == 64 ? 2 : 1};
   }
-  return {"flex", "kernels/flex/flex_kernel.cuh", "FlexShape", "FlexArguments", "flex_attention", 128, 2};
+  return {"flex",
+          "kernels/flex/flex_kernel.cuh",
+          "FlexShape",
+          problem.page_size > 0 ? "FlexPagedArguments" : "FlexArguments",
+          "flex_attention",
+          128,
+          2};
 }
 
 /// The parameters of the shape behind the type and the head dimension.
-std::string shape_parameters(FlexBase base, const FlexText& text, const TileShape& tile, const TileShape& block) {
+std::string shape_parameters(FlexBase base, const FlexText& text, const TileShape& tile, const TileShape& block,
+                             std::int64_t page_size) {
   if (base == FlexBase::backward)
     return fmt::format("FlexScore, FlexMask, FlexSlope, {}, {}{}", block.block_q / tile.block_q, block.block_kv / tile.block_kv,
                        text.source.table_reads.empty() ? "" : ", FlexReads");
-  return fmt::format("FlexScore, FlexMask, {}, {}", text.tiles_of_block, text.ragged);
+  return fmt::format("FlexScore, FlexMask, {}, {}{}", text.tiles_of_block, text.ragged,
+                     page_size > 0 ? fmt::format(", {}", page_size) : "");
 }
 
 /// The words in which a block of flex_backward gathers the gradients of tables (kernels/flex_backward/table_gradients.cuh).
@@ -115,13 +123,13 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
       "{{\n"
       "  tilescope::device::{}<tilescope::device::FlexBuild>(arguments);\n}}\n",
       cuda_prelude(), of.header, text.source.text(), of.shape, problem.dtype == DataType::fp16 ? "half_type" : "bfloat_type",
-      problem.head_dim, shape_parameters(base, text, tile, mask ? block : tile), of.threads, of.threads, of.blocks, of.arguments,
-      of.function);
+      problem.head_dim, shape_parameters(base, text, tile, mask ? block : tile, problem.page_size), of.threads, of.threads,
+      of.blocks, of.arguments, of.function);
   return text;
 }
 
-std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source,
-                               std::int64_t most_visits) {
+std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, const KernelSource& source, std::int64_t most_visits,
+                               std::int64_t most_pages) {
   const std::int64_t barriers = (base == FlexBase::hopper ? 2 * consumer_groups + 4 * stages : 2 * stages) * 8;
   constexpr std::int64_t counts = 4, word_places = 16;
   const TileShape tile = flex_kernel_tile(base, problem);
@@ -140,7 +148,7 @@ std::int64_t flex_shared_bytes(FlexBase base, const AttentionProblem& problem, c
   }
   const std::int64_t of_base = (tile.block_q + 2 * stages * tile.block_kv) * row_bytes + tile.block_q * 4 + barriers;
   const std::int64_t words = ceil_div(counts + source.uniforms, 4) * 4 + source.rows * tile.block_q +
-                             stages * source.columns * tile.block_kv + ceil_div(most_visits, 4) * 4;
+                             stages * source.columns * tile.block_kv + ceil_div(most_visits + most_pages, 4) * 4;
   return ceil_div(of_base, word_places) * word_places + 4 * words;
 }
 

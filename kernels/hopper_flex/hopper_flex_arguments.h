@@ -12,4 +12,10 @@ struct alignas(128) HopperFlexArguments : HopperArguments {
   alignas(128) FlexArguments flex;
 };
 
+/// With pages, `k` and `v` are maps of one plane with the rows of all key heads. A box has the rows of a page, and all panels only
+/// if a page holds a whole tile.
+struct alignas(128) HopperFlexPagedArguments : HopperFlexArguments {
+  alignas(128) FlexPages pages;
+};
+
 }  // namespace tilescope::device

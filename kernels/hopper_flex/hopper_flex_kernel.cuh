@@ -17,12 +17,16 @@ namespace tilescope::device {
 template <class Element, int dim>
 using HopperFlexBase = RolesShape<HopperShape<Element, dim, 2, 128, 2, false>>;
 
-/// Shape of a request.
-template <class Element, int dim, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged>
-struct HopperFlexShape : FlexLayout<HopperFlexBase<Element, dim>, ScoreChange, Visible, key_tiles_of_block, is_ragged> {
+/// Shape of a request. `keys_of_page`: of K and V; 0: they have no pages.
+template <class Element, int dim, class ScoreChange, class Visible, int key_tiles_of_block, bool is_ragged, int keys_of_page = 0>
+struct HopperFlexShape
+    : FlexLayout<HopperFlexBase<Element, dim>, ScoreChange, Visible, key_tiles_of_block, is_ragged, keys_of_page> {
   // Where columns stand beside K: the copy and the lanes that wrote them; the lanes that read them.
   static constexpr int key_arrivals = HopperFlexShape::columns > 0 ? 33 : 1;
   static constexpr int key_releases = (HopperFlexShape::columns > 0 ? 128 : 4) * HopperFlexShape::groups;
+  // With pages: the rows of a box, and the barrier of the last V, in the free half of the words of the counts.
+  static constexpr int box_rows = keys_of_page > 0 && keys_of_page < HopperFlexShape::bc ? keys_of_page : HopperFlexShape::bc;
+  static constexpr int tail_barrier_at = HopperFlexShape::words_at + 8;
 };
 
 /// The producer: a warp.
@@ -33,11 +37,19 @@ struct FlexProducer : Producer<Shape> {
   static constexpr int keys_of_lane = Shape::bc / 32;
 
   __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& block,
-                                              const FlexVisits<Shape>& visits, int lane) {
+                                              const FlexVisits<Shape>& visits, const FlexPool<Shape>& pool, int lane) {
     for (int j = 0; j < visits.tiles; ++j) {
       const int key = visits.key_of(block.arguments, j);
       if constexpr (Shape::columns > 0) write_columns(block, visits, key, j, lane);
-      if (lane == 0) {
+      if constexpr (Shape::page_keys > 0) {
+        const int keys = block.arguments.seq_kv - key;
+        if (j == 0 && lane == 0) this->load_queries(tile, 0);
+        load_pages(pool, this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, keys, lane,
+                   Flag<false>());
+        if (j == 0 && lane == 0) this->load_queries(tile, 1);
+        load_pages(pool, this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, keys, lane,
+                   Flag<true>());
+      } else if (lane == 0) {
         if (j == 0) this->load_queries(tile, 0);
         this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
         if (j == 0) this->load_queries(tile, 1);
@@ -48,6 +60,43 @@ struct FlexProducer : Producer<Shape> {
   }
 
  private:
+  /// Loads a tile, page by page. `keys`: those up to the last key of the sequence. The pool holds anything behind it: of K, whose
+  /// scores are hidden, it may stay, but the products with V need zeros.
+  template <class OfValues>
+  __device__ __forceinline__ void load_pages(const FlexPool<Shape>& pool, const CUtensorMap& map, std::uint32_t ring,
+                                             std::uint32_t full, std::uint32_t empty, int key, int keys, int lane, OfValues) {
+    constexpr int panels = Shape::d / 64, box_bytes = Shape::box_rows * 128;  // of a panel
+    constexpr bool is_whole = Shape::box_rows == Shape::bc;
+    const int stage = this->place.stage, boxes = Shape::ragged && keys < Shape::bc ? (keys + Shape::box_rows - 1) / Shape::box_rows
+                                                                                   : Shape::bc / Shape::box_rows;
+    const bool has_tail = Shape::ragged && OfValues::value && keys < Shape::bc;
+    const std::uint32_t to = ring + stage * Shape::kv_bytes,
+                        landed =
+                            has_tail ? shared_address(pool.words) + (Shape::tail_barrier_at - Shape::words_at) : full + 8 * stage;
+    barrier_wait(empty + 8 * stage, this->place.parity ^ 1);
+    if (lane == 0) barrier_arrive_expecting(landed, boxes * panels * box_bytes);
+    __syncwarp();
+    if constexpr (is_whole) {
+      if (lane == 0) load_box(to, &map, landed, pool.row_of(key), 0);
+    } else if (lane < boxes * panels) {
+      const int box = lane / panels, panel = lane % panels;
+      load_panel_box(to + panel * Shape::kv_panel_bytes + box * box_bytes, &map, landed, pool.row_of(key + box * Shape::box_rows),
+                     panel);
+    }
+    if (!has_tail) return;
+    barrier_wait(landed, 0);  // once a block
+    constexpr int row_chunks = 128 / 16;
+    for (int panel = 0; panel < panels; ++panel)
+      for (int i = keys * row_chunks + lane; i < Shape::bc * row_chunks; i += 32)
+        store_shared_zeros(to + panel * Shape::kv_panel_bytes + i * 16);
+    shared_writes_visible_to_async();
+    __syncwarp();
+    if (lane == 0) barrier_arrive(full + 8 * stage);
+  }
+  static __device__ __forceinline__ void store_shared_zeros(std::uint32_t address) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(address), "r"(0) : "memory");
+  }
+
   __device__ __forceinline__ void write_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane) {
     typename Score::ColumnWords score[keys_of_lane]{};  // zero past the end
     typename Mask::ColumnWords mask[keys_of_lane]{};
@@ -152,8 +201,9 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
   }
 };
 
-template <class Shape>
-__device__ __forceinline__ void hopper_flex_attention(const HopperFlexArguments& arguments) {
+/// `Arguments`: HopperFlexArguments, or with pages HopperFlexPagedArguments.
+template <class Shape, class Arguments>
+__device__ __forceinline__ void hopper_flex_attention(const Arguments& arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char shared[];
   const int thread = threadIdx.x, lane = thread & 31, group = __shfl_sync(0xffffffffu, thread / 128, 0);
@@ -166,11 +216,19 @@ __device__ __forceinline__ void hopper_flex_attention(const HopperFlexArguments&
   if (!visits.read(flex, block, flex_query_tile(flex), thread))
     return write_hidden_rows<Shape>(flex, block, tile.first_row, thread);
   const RolesMemory<Shape> memory(shared_address(shared));
+  if constexpr (Shape::page_keys > 0 && Shape::ragged)
+    if (thread == 0) barrier_start(shared_address(shared) + Shape::tail_barrier_at, 1);
   memory.prepare();
+  const int visits_end = Shape::visits_at + (FlexVisits<Shape>::has_lists ? visits.tiles : 0);
   visits.end_at_last_key(flex, thread);
+  FlexPool<Shape> pool{words, 0};
+  if constexpr (Shape::page_keys > 0) {
+    pool.read(arguments.pages, block, visits, visits_end, thread);
+    __syncthreads();
+  }
   if (group == Shape::groups) {
     give_registers<Shape::producer_registers>();
-    if (thread < 128 * Shape::groups + 32) FlexProducer<Shape>{arguments, memory}.load_visits(tile, block, visits, lane);
+    if (thread < 128 * Shape::groups + 32) FlexProducer<Shape>{arguments, memory}.load_visits(tile, block, visits, pool, lane);
   } else {
     take_registers<Shape::consumer_registers>();
     FlexConsumer<Shape> consumer(arguments, memory, block, visits, group);

@@ -5,6 +5,7 @@
 
 #include "kernels/flex/flex.h"
 #include "kernels/kernel_table.h"
+#include "sim/core/page_table.h"
 #include "sim/masks/mask_choice.h"
 
 namespace {
@@ -17,6 +18,16 @@ tilescope::AttentionProblem problem_of(const long long* sizes) {
   problem.seq_q = sizes[3];
   problem.seq_kv = sizes[4];
   problem.head_dim = sizes[5];
+  return problem;
+}
+
+constexpr tilescope::FlexBase bases[] = {tilescope::FlexBase::flash2, tilescope::FlexBase::hopper, tilescope::FlexBase::backward};
+constexpr int flex_sizes = 8;
+
+tilescope::AttentionProblem paged_problem_of(const long long* sizes) {
+  tilescope::AttentionProblem problem = problem_of(sizes);
+  problem.page_size = sizes[6];
+  problem.page_order = sizes[7] != 0 ? tilescope::PageOrder::contiguous : tilescope::PageOrder::shuffled;
   return problem;
 }
 
@@ -58,7 +69,18 @@ int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
   return (*kernel)->sum_copies(problem, sm_count);
 }
 
+/// Writes the page table of a request to `table`, which has room for [batch, ⌈seq_kv / page size⌉] numbers. `sizes` as for
+/// tilescope_run_flex.
+void tilescope_page_table(const long long* sizes, int* table) {
+  using namespace tilescope;
+  const PageTable pages(paged_problem_of(sizes));
+  for (std::int64_t sequence = 0; sequence < sizes[0]; ++sequence)
+    for (std::int64_t logical = 0; logical < pages.pages_each(); ++logical)
+      *table++ = static_cast<int>(pages.page(sequence, logical));
+}
+
 /// Runs flex (base 0), hopper_flex (1) or flex_backward (2) with the mask and the score expression of a request; empty: none.
+/// `sizes`: those of AttentionProblem, then the keys of a page of K and V (0: no pages) and whether the pool is contiguous.
 /// Tables are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses:
 /// q, k, v, o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
 const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
@@ -72,16 +94,10 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
   static thread_local std::deque<Request> requests;
   static thread_local std::string sentence;
   std::string key = std::string(mask) + '\0' + score + '\0' + std::to_string(is_bf16);
-  for (int i = 0; i < 6; ++i) key += ' ' + std::to_string(sizes[i]);
+  for (int i = 0; i < flex_sizes; ++i) key += ' ' + std::to_string(sizes[i]);
   auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& one) { return one.key == key; });
   if (known == requests.end()) {
-    AttentionProblem problem;
-    problem.batch = sizes[0];
-    problem.heads = sizes[1];
-    problem.kv_heads = sizes[2];
-    problem.seq_q = sizes[3];
-    problem.seq_kv = sizes[4];
-    problem.head_dim = sizes[5];
+    AttentionProblem problem = paged_problem_of(sizes);
     problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
     MaskChoice choice;
     if (*mask != '\0') choice.masks = {mask};
@@ -91,6 +107,11 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
           std::make_shared<const CapturedTable>(make_table(table_names[i], {tables[i], tables[i] + table_lengths[i]})));
     if (const Status settled = settle_masks(choice, problem); !settled) {
       sentence = settled.error().sentence.text();
+      return sentence.c_str();
+    }
+    if (base == 2) problem.pass = Pass::backward;
+    if (const Status fits = supports(**find_kernel(flex_kernel_id(bases[base])), problem); !fits) {
+      sentence = fits.error().sentence.text();
       return sentence.c_str();
     }
     requests.push_front({key, std::move(problem)});
@@ -109,7 +130,6 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
     tensors.dv = addresses[8];
     tensors.delta = static_cast<float*>(addresses[9]);
   }
-  constexpr FlexBase bases[] = {FlexBase::flash2, FlexBase::hopper, FlexBase::backward};
   const Status launched = launch_flex(bases[base], known->problem, tensors, stream);
   if (launched) return nullptr;
   sentence = launched.error().sentence.text();

@@ -50,7 +50,7 @@ BACKWARD = ("full", "causal", "window1024", "document", "alibi", "softcap", "cau
 
 def run(kernel, tensors, mask, score):
     """`tensors`: q, k, v, o, lse; for flex_backward also d_o, dq, dk, dv, delta."""
-    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, tensors[0].shape[-1])
+    sizes = (ctypes.c_longlong * 8)(B, H, H, N, N, tensors[0].shape[-1], 0, 0)
     addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     names, tables = (ctypes.c_char_p * 1)(b"doc"), (ctypes.c_void_p * 1)(doc_on_host.data_ptr())

@@ -1,7 +1,7 @@
 """Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
-       python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex|flex_masks_backward     shapes for all rungs of the ladder; masks and score changes
+       python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex|flex_masks_backward|flex_pages     shapes for all rungs of the ladder; masks and score changes; pages
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -86,6 +86,19 @@ def draw_flex(kernel, shapes):
         print(" ".join(words))
 
 
+def draw_pages(kernel, shapes):
+    """Prints shapes with pages smaller than the key tile, as large, and larger. Most have expressions; a quarter are steps of a decoder."""
+    for number in range(shapes):
+        words = draw("flash2").split()
+        words[0], words[8] = kernel, draw_mask(int(words[4]), int(words[5])) if random.random() < 0.85 else "full"
+        if number % 4 == 3:  # a few queries of many sequences
+            words[1], words[4], words[8] = str(log_uniform(8, 64)), str(log_uniform(1, 64)), "full"
+        tile = 128 if kernel == "hopper_flex" or words[6] == "64" else 64
+        size = random.choice([16, 32, 64, 128, 256, 3 * tile])
+        words.append(f"pages={size}" + random.choice(["", "", ",contiguous"]))
+        print(" ".join(words))
+
+
 random.seed(int(sys.argv[1]))
 if sys.argv[2:] == ["ladder"]:
     width = 16
@@ -94,6 +107,11 @@ if sys.argv[2:] == ["ladder"]:
 if sys.argv[2:] in (["flex"], ["hopper_flex"]):
     width = 16
     draw_flex(sys.argv[2], 32)
+    sys.exit()
+if sys.argv[2:] == ["flex_pages"]:
+    width = 16
+    draw_pages("flex", 16)
+    draw_pages("hopper_flex", 12)
     sys.exit()
 if sys.argv[2:] == ["flex_masks_backward"]:
     width = 16

@@ -21,7 +21,7 @@ KERNELS = ("flex", "hopper_flex", "flex_backward")
 
 
 def seconds(kernel, mask, score, tensors):
-    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, D)
+    sizes = (ctypes.c_longlong * 8)(B, H, H, N, N, D, 0, 0)
     addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     torch.cuda.synchronize()

@@ -14,6 +14,7 @@
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/suite.h"
+#include "sim/masks/mask_choice.h"
 
 using namespace tilescope;
 
@@ -29,7 +30,7 @@ double median_of(const MeasuredCase& measured, const char* key) {
 
 /// Prints the time, and each counter between the L2 and the SMs less its closed form.
 void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
-  const std::optional<KernelTraffic> form = kernel_traffic(**find_kernel(one.kernel), one.problem, sm_count);
+  const std::optional<KernelTraffic> form = kernel_traffic(**find_kernel(one.kernel), measured.problem, sm_count);
   fmt::print("{:72} {:9.1f} us", to_text(one), measured.time_cold_ns.median / 1e3);
   if (form && !measured.counters.empty())
     fmt::print("  L2->SM {:+.0f} SM->L2 {:+.0f} added {:+.0f}",
@@ -73,16 +74,21 @@ int main(int argc, char** argv) {
   int failed = 0;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
-    Result<MeasuredCase> measured = session->measure(kernel, one.problem, options, nullptr);
+    MaskChoice choice;
+    choice.presets = one.presets;
+    AttentionProblem problem = one.problem;
+    const Status settled = settle_masks(choice, problem);
+    Result<MeasuredCase> measured = settled ? session->measure(kernel, problem, options, nullptr) : settled.error();
     if (!measured) {
       MeasuredCase refused;
       refused.kernel = one.kernel;
-      refused.problem = one.problem;
-      refused.tile = kernel.tile(one.problem);
+      refused.problem = problem;
+      refused.tile = kernel.tile(problem);
       refused.refused = measured.error().sentence;
       measured = std::move(refused);
     }
     measured->list = one.list;
+    measured->presets = one.presets;
     failed += !measured->refused.empty();
     print(one, *measured, session->device().sm_count);
     bundle.cases.push_back(std::move(*measured));

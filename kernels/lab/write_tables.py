@@ -164,6 +164,23 @@ def samples():
     return table(["file", "case", "samples", "interval", "HBM read", "HBM written", "peak"], rows)
 
 
+def cost_of_pages(bundle):
+    """SM cycles with pages of each size over those without, of the shapes that were measured without pages too."""
+    key = lambda case: (case["kernel"], json.dumps(case["problem"]), json.dumps(case.get("presets", [])))
+    without = {key(c): c for c in bundle["cases"] if "page_size" not in c}
+    sizes = sorted({c["page_size"] for c in bundle["cases"] if key(c) in without and "page_size" in c})
+    rows = []
+    for own, plain in without.items():
+        p = plain["problem"]
+        row = [f"`{plain['kernel']}` B {p['batch']}, H {p['heads']}, N {p['seq_q']}, d {p['head_dim']}{', causal' if p['causal'] else ''}",
+               f"{plain['cycles'][0] / 1e6:.2f} M"]
+        for size in sizes:
+            found = [c for c in bundle["cases"] if key(c) == own and c.get("page_size") == size and c["page_order"] == "shuffled"]
+            row.append(f"{100 * (found[0]['cycles'][0] / plain['cycles'][0] - 1):+.1f} %".replace("-", "−") if found else "–")
+        rows.append(row)
+    return table(["shape", "without pages"] + [f"{size}" for size in sizes], rows)
+
+
 def write(page, tables):
     path = root / page
     text = path.read_text()
@@ -187,6 +204,7 @@ def main():
     write("docs/backward.md", {"flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json"))})
     write("docs/backward.md", {"flash3 backward beside cuDNN": flash3_backward_beside_cudnn(load("kernels/lab/measured/h100-pytorch-backward.json"))})
     beside = [path for name in ("h200", "h100") if (root / (path := f"kernels/lab/measured/{name}-pytorch-flex.json")).exists()]
+    write("docs/masks.md", {"pages": cost_of_pages(load("assets/measured/h100-flex-pages.json"))})
     write("docs/masks.md", {"flex beside PyTorch": "\n\n".join(flex_beside_pytorch(load(path)) for path in beside)})
 
 

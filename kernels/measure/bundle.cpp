@@ -20,6 +20,7 @@ void describe(auto& fields, SameAs<MeasuredLaunch> auto& launch) {
 
 void describe(auto& fields, SameAs<MeasuredCase> auto& c) {
   fields("kernel", c.kernel), fields("list", c.list), fields("problem", c.problem), fields("tile", c.tile);
+  describe_pages(fields, c.problem);
   fields.unless_empty("presets", c.presets), fields.unless_empty("masks", c.masks), fields.unless_empty("score", c.score);
   fields("time_cold_ns", c.time_cold_ns), fields("time_warm_ns", c.time_warm_ns), fields("time_repeats", c.time_repeats);
   fields("launches", c.launches);

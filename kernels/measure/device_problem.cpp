@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/core/element.h"
+#include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/backward_tensors.h"
 
@@ -16,6 +17,24 @@ namespace {
 
 std::size_t place(Tensor tensor) {
   return tensor.index();
+}
+
+/// Returns the pool that holds the pages of K or V. Rows of a page behind the last key are NaNs.
+std::vector<std::uint16_t> pool_of(const std::vector<std::uint16_t>& rows, const AttentionProblem& p) {
+  const PageTable table(p);
+  const std::int64_t pool_rows = p.batch * table.pages_each() * table.page_size();
+  constexpr std::uint16_t nan = 0xffff;
+  std::vector<std::uint16_t> pool(static_cast<std::size_t>(p.kv_heads * pool_rows * p.head_dim), nan);
+  for (std::int64_t sequence = 0; sequence < p.batch; ++sequence)
+    for (std::int64_t head = 0; head < p.kv_heads; ++head)
+      for (std::int64_t logical = 0; logical < table.pages_each(); ++logical) {
+        const std::int64_t key = logical * table.page_size(), keys = std::min(table.page_size(), p.seq_kv - key);
+        const std::int64_t from = (sequence * p.kv_heads + head) * p.seq_kv + key,
+                           to = head * pool_rows + table.page(sequence, logical) * table.page_size();
+        std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(from * p.head_dim), keys * p.head_dim,
+                    pool.begin() + static_cast<std::ptrdiff_t>(to * p.head_dim));
+      }
+  return pool;
 }
 
 /// Returns rows in the device layout, with padding, from rows without it: -inf in S, 0 in P.
@@ -48,7 +67,7 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
     on_device.sum_copies_ = kernel.sum_copies(problem, device->sm_count);
   }
   const auto bytes_of = [&](Tensor tensor) {
-    return tensor_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
+    return memory_layout(problem, tile, tensor).bytes().value * (tensor == tensors::d_q_acc ? on_device.sum_copies_ : 1);
   };
   std::int64_t total = 0;
   const std::span<const Tensor> outputs = on_device.outputs_, scratch = on_device.scratch_;
@@ -85,7 +104,10 @@ Result<DeviceProblem> DeviceProblem::make(const KernelInfo& kernel, const Attent
     DeviceMemory& memory = made->memory_[place(tensor)];
     for (const auto& source : sources)
       if (source.tensor == tensor) {
-        const auto bits = padded(*source.bits, tensor, tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
+        const bool in_pages = problem.page_size > 0 && PageTable::holds(tensor);
+        const auto bits = in_pages
+                              ? pool_of(*source.bits, problem)
+                              : padded(*source.bits, tensor, tensor_layout(problem, kernel.tile(problem), tensor), problem.dtype);
         if (Status written = memory.write(bits.data(), static_cast<std::int64_t>(bits.size()) * 2); !written)
           return written.error();
       }
@@ -104,7 +126,7 @@ Result<DeviceProblem> DeviceProblem::make_seeded(const KernelInfo& kernel, const
   if (!kernel.forward.empty()) forward_results = (*find_kernel(kernel.forward))->outputs;
   for (Tensor tensor : kernel.inputs) {
     if (std::ranges::find(forward_results, tensor) != forward_results.end()) continue;
-    const PlannedLaunch random = plan_random(made->memory(tensor), tensor_layout(problem, kernel.tile(problem), tensor),
+    const PlannedLaunch random = plan_random(made->memory(tensor), memory_layout(problem, kernel.tile(problem), tensor),
                                              problem.dtype, seed + place(tensor));
     if (Status filled = launch(random, nullptr); !filled) return filled.error();
   }

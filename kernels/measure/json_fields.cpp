@@ -46,6 +46,12 @@ void JsonReader::read(const std::string& path, const Json& json, Pass& value) {
   value = *pass;
 }
 
+void JsonReader::read(const std::string& path, const Json& json, PageOrder& value) {
+  const std::optional<PageOrder> order = json.is_string() ? page_order_from(json.get<std::string>()) : std::nullopt;
+  if (!order) return fail(path, "must be \"shuffled\" or \"contiguous\"");
+  value = *order;
+}
+
 void JsonReader::read(const std::string& path, const Json& json, ProbeStage& value) {
   int number = 0;
   read(path, json, number);

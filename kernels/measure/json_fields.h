@@ -33,6 +33,12 @@ void describe(auto& fields, SameAs<AttentionProblem> auto& p) {
   fields("dtype", p.dtype), fields("causal", p.causal), fields("pass", p.pass);
 }
 
+/// The pages of K and V, beside the problem that has them; nothing where it has none.
+void describe_pages(auto& fields, SameAs<AttentionProblem> auto& p) {
+  fields.unless_zero("page_size", p.page_size);
+  if (p.page_size > 0) fields("page_order", p.page_order);
+}
+
 void describe(auto& fields, SameAs<TileShape> auto& tile) {
   fields("block_q", tile.block_q), fields("block_kv", tile.block_kv);
 }
@@ -62,6 +68,9 @@ class JsonWriter {
   void unless_empty(const char* key, const T& value) {
     if (!value.empty()) (*this)(key, value);
   }
+  void unless_zero(const char* key, std::int64_t value) {
+    if (value != 0) (*this)(key, value);
+  }
 
  private:
   template <class T>
@@ -81,6 +90,7 @@ class JsonWriter {
   }
   static Json written(const DataType& type) { return to_string(type); }
   static Json written(const Pass& pass) { return to_string(pass); }
+  static Json written(const PageOrder& order) { return to_string(order); }
   template <class T>
   static Json written(const std::vector<T>& list) {
     Json array = Json::array();
@@ -114,11 +124,12 @@ class JsonReader {
   void optional(const char* key, T& value) {
     if (json_.is_object() && json_.contains(key)) (*this)(key, value);
   }
-  /// Reads a member that is left out where it is empty.
+  /// Read a member that is left out where it is empty, or zero.
   template <class T>
   void unless_empty(const char* key, T& value) {
     optional(key, value);
   }
+  void unless_zero(const char* key, std::int64_t& value) { optional(key, value); }
   template <class T>
   void operator()(T& value) {
     if (!wrong_.empty()) return;
@@ -147,6 +158,7 @@ class JsonReader {
   void read(const std::string& path, const Json& json, double& value);
   void read(const std::string& path, const Json& json, DataType& value);
   void read(const std::string& path, const Json& json, Pass& value);
+  void read(const std::string& path, const Json& json, PageOrder& value);
   void read(const std::string& path, const Json& json, ProbeStage& value);
   template <std::integral Integer>
   void read(const std::string& path, const Json& json, Integer& value) {
@@ -172,6 +184,7 @@ class JsonReader {
   void judge(const std::string& path, const AttentionProblem& value);
   void judge(const std::string& path, const TileShape& value);
   void judge(const std::string& path, const Spread& value);
+  void judge(const std::string& path, const MeasuredCase& value) { judge(path, value.problem); }  // now with its pages
 
   const Json& json_;
   std::string path_;

@@ -592,6 +592,26 @@ std::string mask_word(const SuiteCase& one) {
   return word.empty() ? "full" : word;
 }
 
+/// Reads "pages=64" or "pages=64,contiguous".
+Status take_pages(const std::string& word, AttentionProblem& p) {
+  const auto wrong = [&] { return refuse("'{}' is one word too many: only pages follow, as in pages=128", printable(word)); };
+  constexpr std::string_view start = "pages=";
+  if (!word.starts_with(start)) return wrong();
+  const auto [end, error] = std::from_chars(word.data() + start.size(), word.data() + word.size(), p.page_size);
+  if (error != std::errc() || p.page_size < 1) return wrong();
+  const std::string_view rest(end, static_cast<std::size_t>(word.data() + word.size() - end));
+  if (rest.empty()) return Done{};
+  const std::optional<PageOrder> order = rest.front() == ',' ? page_order_from(rest.substr(1)) : std::nullopt;
+  if (!order) return refuse("'{}' has no order of pages: shuffled or contiguous, as in pages=128,contiguous", printable(word));
+  p.page_order = *order;
+  return Done{};
+}
+
+std::string pages_word(const AttentionProblem& p) {
+  if (p.page_size == 0) return "";
+  return fmt::format(" pages={}{}", p.page_size, p.page_order == PageOrder::shuffled ? "" : ",contiguous");
+}
+
 Result<SuiteCase> case_from_line(const std::string& line) {
   std::istringstream words(line);
   SuiteCase one;
@@ -610,6 +630,8 @@ Result<SuiteCase> case_from_line(const std::string& line) {
   p.dtype = *dtype;
   if (const Status known = take_mask(mask, one); !known) return known.error();
   if (one.list != "build" && one.list != "judge") return refuse("'{}' is no list: build or judge", printable(one.list));
+  if (words >> rest)
+    if (const Status taken = take_pages(rest, p); !taken) return taken.error();
   if (words >> rest) return refuse("'{}' is one word too many", printable(rest));
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
@@ -655,8 +677,8 @@ std::vector<SuiteCase> default_suite(Pass pass) {
 
 std::string to_text(const SuiteCase& one) {
   const AttentionProblem& p = one.problem;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", one.kernel, p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
-                     to_string(p.dtype), mask_word(one), one.list);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}{}", one.kernel, p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
+                     to_string(p.dtype), mask_word(one), one.list, pages_word(p));
 }
 
 }  // namespace tilescope

@@ -97,7 +97,10 @@ std::string short_text(const AttentionProblem& p) {
   std::string heads = fmt::format("{}", p.heads), rows = fmt::format("{}", p.seq_q);
   if (p.kv_heads != p.heads) heads += fmt::format("/{}", p.kv_heads);
   if (p.seq_kv != p.seq_q) rows += fmt::format("x{}", p.seq_kv);
-  return fmt::format("B{} H{} N{} d{} {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "");
+  std::string pages;
+  if (p.page_size > 0) pages = fmt::format(" pages={}{}", p.page_size, p.page_order == PageOrder::contiguous ? ",contiguous" : "");
+  return fmt::format("B{} H{} N{} d{} {}{}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), p.causal ? " causal" : "",
+                     pages);
 }
 
 std::string short_text(const MeasuredCase& measured) {

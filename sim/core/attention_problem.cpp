@@ -99,6 +99,8 @@ Status check(const AttentionProblem& problem) {
     if (size.value < 1) return refuse("{} is {}: it must be at least 1", size.setting, size.value);
     if (size.value >= largest_size) return refuse("{} is {}: it must be below 2^31", size.setting, size.value);
   }
+  if (problem.page_size < 0 || problem.page_size >= largest_size)
+    return refuse("{} is {}: it must be below 2^31", Setting::page_size, problem.page_size);
   if (problem.head_dim > 256) return refuse("{} is {}: the programs take 1 to 256", Setting::head_dim, problem.head_dim);
   if (problem.heads % problem.kv_heads != 0)
     return refuse("{} heads cannot be shared evenly by {} key-value heads: {} must be a multiple of {}", problem.heads,

@@ -1,6 +1,7 @@
 // Orders the pages of a pool, and places tiles in it.
 #include "sim/core/page_table.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -33,26 +34,33 @@ TileRef PageTable::place(const TileRef& tile) const {
   return at;
 }
 
+std::int64_t page_pitch(const AttentionProblem& problem) {
+  return row_pitch(pages_of_sequence(problem), DataType::fp32);  // int32 has the size of fp32
+}
+
 std::shared_ptr<const PageTable> page_table_of(const AttentionProblem& problem) {
   return problem.page_size > 0 ? std::make_shared<const PageTable>(problem) : nullptr;
 }
 
+TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
+  TensorLayout layout = tensor_layout(problem, tile, tensor);
+  if (problem.page_size == 0 || !PageTable::holds(tensor)) return layout;
+  layout.planes = problem.kv_heads;
+  layout.rows = problem.batch * pages_of_sequence(problem) * problem.page_size;
+  layout.tile_rows = std::min(layout.tile_rows, problem.page_size);
+  return layout;
+}
+
 TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors) {
-  TensorLayouts layouts = tensor_layouts(problem, tile, tensors);
-  if (problem.page_size == 0) return layouts;
-  for (const Tensor tensor : tensors) {
-    if (!PageTable::holds(tensor)) continue;
-    TensorLayout& pool = layouts[tensor.index()];
-    pool.planes = problem.kv_heads;
-    pool.rows = problem.batch * pages_of_sequence(problem) * problem.page_size;
-  }
+  TensorLayouts layouts;
+  for (const Tensor tensor : tensors) layouts[tensor.index()] = memory_layout(problem, tile, tensor);
   return layouts;
 }
 
 Status check_pages(const AttentionProblem& problem, const TileShape& tile) {
   if (problem.page_size == 0) return Done{};
-  if (problem.page_size % tile.block_kv != 0)
-    return refuse("{} is {}, and the key tile is {}: a page must be a multiple of the key tile, such as {}", Setting::page_size,
+  if (problem.page_size % tile.block_kv != 0 && tile.block_kv % problem.page_size != 0)
+    return refuse("{} is {}, and the key tile is {}: one must be a multiple of the other, such as {}", Setting::page_size,
                   problem.page_size, tile.block_kv, ceil_div(problem.page_size, tile.block_kv) * tile.block_kv);
   const std::int64_t pages = problem.batch * pages_of_sequence(problem);
   if (pages > PageTable::most_pages || pages * problem.page_size > std::numeric_limits<std::int32_t>::max())

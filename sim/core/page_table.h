@@ -41,6 +41,20 @@ class PageTable {
   static bool holds(Tensor tensor) { return tensor->planes == Planes::key && tensor->rows == Axis::key; }
   /// Returns the place of a tile, of one page at most, in the pool. Tiles of other tensors lie where they are.
   TileRef place(const TileRef& tile) const;
+  /// Returns whether a tile lies in more than one page.
+  bool is_parted(const TileRef& tile) const { return holds(tile.tensor) && tile.row % page_size_ + tile.rows > page_size_; }
+  /// Calls f(part) for the rows that a tile has in each page, in order. A tile of another tensor is one part.
+  template <class F>
+  void for_each_part(const TileRef& tile, F&& f) const {
+    TileRef part = tile;
+    const std::int32_t end = tile.row + tile.rows;
+    while (part.row < end) {
+      part.rows = is_parted(part) ? static_cast<std::int32_t>(page_size_ - part.row % page_size_) : part.rows;
+      f(part);
+      part.row += part.rows;
+      part.rows = end - part.row;
+    }
+  }
 
  private:
   std::int64_t page_size_, pages_each_, kv_heads_;
@@ -48,14 +62,18 @@ class PageTable {
   std::vector<std::int32_t> owners_;  // by page of the pool: sequence * pages_each_ + logical page
 };
 
+/// Returns the entries from one sequence's row of the table in HBM to the next: rows start on sectors.
+std::int64_t page_pitch(const AttentionProblem& problem);
+
 /// Returns the page table of a problem; null if its K and V have no pages.
 std::shared_ptr<const PageTable> page_table_of(const AttentionProblem& problem);
 
-/// Returns the layouts of tensors as they lie in HBM: those of tensor_layouts(), but the pool of K and V in pages.
+/// Return the layouts of tensors as they lie in HBM: those of tensor_layouts(), but the pool of K and V in pages.
+TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
 TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
-/// Checks the pages against the key tile. A key tile lies in one page, so that one entry of the table leads to all of it.
-/// Errors  a page that is no multiple of the key tile; too many pages
+/// Checks the pages against the key tile. A key tile lies in one page, or fills several.
+/// Errors  neither of page and key tile divides the other; too many pages
 Status check_pages(const AttentionProblem& problem, const TileShape& tile);
 
 }  // namespace tilescope

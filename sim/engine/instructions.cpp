@@ -138,10 +138,11 @@ bool is_bulk_addition(const Operation& op, const BlockOperations& block, const K
   return op.kind == OpKind::reduce_add && needs.boxes && is_shared(block, op.src[0]);
 }
 
-double boxes_of(const Operation& op) {
-  constexpr std::int32_t most_rows = 256, row_bytes = 128;
+double boxes_of(const Operation& op, std::int64_t most_rows) {
+  constexpr std::int32_t row_bytes = 128;
   const auto bytes_a_row = static_cast<std::int32_t>(op.smem_write_bytes / std::max(1, op.rows));
-  return std::ceil(static_cast<double>(op.rows) / most_rows) * std::ceil(static_cast<double>(bytes_a_row) / row_bytes);
+  return std::ceil(static_cast<double>(op.rows) / static_cast<double>(most_rows)) *
+         std::ceil(static_cast<double>(bytes_a_row) / row_bytes);
 }
 
 Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {

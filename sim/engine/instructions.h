@@ -30,7 +30,9 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
 /// Returns whether the copy engine adds a tile from shared memory, and the warps go on.
 bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
 
-/// Returns the boxes in which TMA fetches a tile: at most 256 rows of 128 bytes, the span of the swizzle.
-double boxes_of(const Operation& op);
+/// Returns the boxes in which TMA fetches a tile: at most 256 rows of 128 bytes, the span of the swizzle. Fewer rows where a page
+/// of `most_rows` holds no more.
+inline constexpr std::int64_t most_box_rows = 256;
+double boxes_of(const Operation& op, std::int64_t most_rows = most_box_rows);
 
 }  // namespace tilescope

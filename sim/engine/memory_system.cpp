@@ -71,6 +71,9 @@ MemorySystem::MemorySystem(const GpuSpec& gpu, const TensorLayouts& layouts, con
       pages_(use.pages),
       map_(layouts, tracked_bytes(gpu, layouts, use.tensors, use.comes_back)),
       ports_(static_cast<std::size_t>(gpu.sm_count)) {
+  for (const Tensor tensor : use.tensors)
+    if (const std::int64_t bytes = layouts[tensor.index()].row_bytes(); PageTable::holds(tensor) && bytes % sector_size == 0)
+      pool_row_bytes_ = bytes;
   const std::vector<int> sides = sm_sides(gpu);
   for (std::size_t sm = 0; sm < ports_.size() && gpu.l2_partitions >= 2; ++sm) ports_[sm].side = sides[sm];
   if (!gpu.has_l2()) return;
@@ -147,8 +150,31 @@ void MemorySystem::join(DeviceId device, DeviceLinks& links) {
 }
 
 inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const OpClass& op, const TileRef& logical) {
-  const TileRef tile = pages_ ? pages_->place(logical) : logical;
-  const auto bytes = static_cast<double>(op.bytes);
+  if (!pages_) return read_place(side, cycle, op, logical, op.bytes);
+  TileRef tile = logical;
+  // A box that ends behind the last key reads what lies there in its page, where without pages it would read nothing.
+  if (PageTable::holds(tile.tensor) && pool_row_bytes_ > 0) tile.rows = static_cast<std::int32_t>(op.bytes / pool_row_bytes_);
+  if (!pages_->is_parted(tile)) return read_place(side, cycle, op, pages_->place(tile), op.bytes);
+  L2Read all;
+  std::int64_t left = op.bytes;
+  pages_->for_each_part(tile, [&](const TileRef& part) {
+    const bool is_last = part.row + part.rows == tile.row + tile.rows;
+    const std::int64_t bytes = is_last ? left : op.bytes * part.rows / tile.rows;
+    left -= bytes;
+    const L2Read read = read_place(side, cycle, op, pages_->place(part), bytes);
+    all.served = std::max(all.served, read.served);
+    all.hbm_end = std::max(all.hbm_end, read.hbm_end);
+    all.latency = std::max(all.latency, read.latency);
+    all.hbm_bytes += read.hbm_bytes;
+    all.streams += read.streams;
+  });
+  hits_ = {};  // a repetition would follow its last part alone
+  return all;
+}
+
+inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, const OpClass& op, const TileRef& tile,
+                                                     std::int64_t read_bytes) {
+  const auto bytes = static_cast<double>(read_bytes);
   const double l2_cycles = cache_ ? bytes * l2_read_cycles_per_byte_ * part_looked_up(tile, cycle) : 0;
   const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
   l2_read_busy_ += l2_cycles;
@@ -157,7 +183,7 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
     access = cache_->read(tile, side);
   } else {
-    access.hbm_read_bytes = op.bytes;
+    access.hbm_read_bytes = read_bytes;
   }
   double hbm_end = access.arrival;
   if (access.hbm_read_bytes != 0) {

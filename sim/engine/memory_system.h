@@ -129,6 +129,8 @@ class MemorySystem {
     bool hits = false;   // nothing moved in the L2 or into it
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& logical);
+  /// Reads `read_bytes` of a tile that lies in one page, at its place in the pool.
+  L2Read read_place(int side, double cycle, const OpClass& op, const TileRef& tile, std::int64_t read_bytes);
   /// Loads a tile from another device, over the link.
   Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
   /// Queues `cycles` of work at `cycle` on a queue that is busy until `free`; returns when the work is done.
@@ -167,6 +169,7 @@ class MemorySystem {
   Recorder& recorder_;
   std::vector<Tensor> tensors_;  // the tensors that the program reads or writes
   std::shared_ptr<const PageTable> pages_;
+  std::int64_t pool_row_bytes_ = 0;  // of K and V; 0 if rows are not whole sectors
   TileMap map_;
   std::optional<TileCache> cache_;  // absent if the GPU has no L2
   std::vector<Port> ports_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/page_table.h"
 #include "sim/engine/instructions.h"
 #include "sim/masks/mask.h"
 
@@ -282,7 +283,9 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   if (op.kind == OpKind::load && needs.boxes && is_shared(block, op.dst)) {
     c.timing.asynchronous = true;
     if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
-    c.timing.duration = boxes_of(op) * gpu_.sm_box_issue_cycles;
+    const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
+    c.timing.duration =
+        boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
     if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
   }
   if (is_bulk_addition(op, block, needs)) {

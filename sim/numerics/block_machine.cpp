@@ -79,6 +79,18 @@ MatrixPtr BlockMachine::input(const TileRef& tile) {
 
 MatrixPtr BlockMachine::load(const TileRef& tile) {
   if (!pages_ || !PageTable::holds(tile.tensor)) return input(tile);
+  if (!pages_->is_parted(tile)) return load_part(tile);
+  auto values = std::make_shared<Matrix>(tile.rows, tile.cols);
+  bool found = true;
+  pages_->for_each_part(tile, [&](const TileRef& part) {
+    const MatrixPtr rows = load_part(part);
+    found = found && rows != nullptr;
+    if (found) std::ranges::copy(rows->values, values->values.begin() + std::ptrdiff_t{part.row - tile.row} * tile.cols);
+  });
+  return found ? values : nullptr;
+}
+
+MatrixPtr BlockMachine::load_part(const TileRef& tile) {
   const auto entry = static_cast<std::int32_t>(tile.row / pages_->page_size()) - first_entry_;
   if (entries_ == nullptr || entry < 0 || entry >= entries_->cols) return nullptr;
   // What a page of the pool holds, its owner put there.

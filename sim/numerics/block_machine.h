@@ -67,6 +67,9 @@ class BlockMachine {
   MatrixPtr stored(const Operation& operation) const;
 
  private:
+  /// Returns a tile of K or V that lies in one page.
+  MatrixPtr load_part(const TileRef& tile);
+
   AttentionProblem problem_;
   TileShape tile_;
   std::uint64_t inputs_mask_ = 0;

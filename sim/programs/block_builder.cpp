@@ -132,7 +132,11 @@ std::int64_t BlockBuilder::bytes(const TileRef& tile) const {
   const auto t = tile.tensor.index();
   const std::int64_t row_bytes = plan_.whole_row_bytes[t];
   if (row_bytes != 0 && tile.cols == plan_.layouts[t].cols) return tile.rows * row_bytes;
-  return sectors_touched(plan_.layouts[t], plan_.pages ? plan_.pages->place(tile) : tile) * sector_size;
+  if (!plan_.pages) return sectors_touched(plan_.layouts[t], tile) * sector_size;
+  std::int64_t sectors = 0;
+  plan_.pages->for_each_part(tile,
+                             [&](const TileRef& part) { sectors += sectors_touched(plan_.layouts[t], plan_.pages->place(part)); });
+  return sectors * sector_size;
 }
 
 Operation& BlockBuilder::next(OpKind kind, LineId line, Slot dst) {

@@ -92,11 +92,7 @@ Schema declared(const AttentionProblem& problem) {
       {o, lse},
       {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
   if (problem.has_mask()) add_lists(schema);
-  if (problem.page_size > 0) {
-    schema.tensors.push_back(paged::table);
-    schema.inputs.push_back(paged::table);
-    schema.tiles.push_back(paged::entries);
-  }
+  if (problem.page_size > 0) add_page_table(schema);
   return schema;
 }
 
@@ -182,9 +178,8 @@ class Flex final : public TileProgram {
 
   /// Loads the entries of all pages from the first visited one to the last, once the lists name them.
   std::int32_t load_pages(BlockBuilder& b, std::span<const KeyTile> visits, std::int32_t listed) const {
-    const auto page_of = [&](const KeyTile& tile) { return tile.index * tile_.block_kv / plan_.pages->page_size(); };
-    const auto [first, last] = std::ranges::minmax(visits, {}, &KeyTile::index);
-    b.pages(page_of(first), page_of(last) - page_of(first) + 1);
+    const TileRange pages = pages_of_visits(plan_, visits);
+    b.pages(pages.first, pages.count);
     return b.load_after(Line::load_pages, paged::entries, listed);
   }
 
@@ -211,8 +206,9 @@ class Flex final : public TileProgram {
 std::optional<ClosedForm> Flex::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const AttentionProblem& p = problem_;
-  const FlexSums sums = flex_sums(p, tile_, *plan_.grid.mask, 1, 1);
   const std::int64_t row_bytes = p.head_dim * element_bytes(p.dtype);
+  if (p.page_size * row_bytes % sector_size != 0) return std::nullopt;  // two pages share a sector
+  const FlexSums sums = flex_sums(p, tile_, *plan_.grid.mask, 1, 1);
   ClosedForm form;
   const auto add = [&](Tensor tensor, Link link, std::int64_t bytes, std::string formula) {
     form.terms.push_back({tensor, link, Bytes(bytes), std::move(formula)});
@@ -222,9 +218,7 @@ std::optional<ClosedForm> Flex::closed_form() const {
     add(tensor, Link::l2_to_sm, sums.keys * row_bytes,
         formula_for(p, "B·Hq·⌈Nq/Br⌉·Nk·d·e", "B·Hq·d·e·Σᵢ keys of the listed blocks"));
   if (p.has_mask()) add_list_terms(form, sums);
-  if (p.page_size > 0)
-    add(paged::table, Link::l2_to_sm, sums.page_bytes,
-        formula_for(p, "B·Hq·⌈Nq/Br⌉·4·⌈Nk/P⌉, in sectors", "B·Hq·Σᵢ 4·pages of tile i, in sectors"));
+  if (p.page_size > 0) add_page_term(form, p, sums);
   add(tensors::o, Link::sm_to_l2, p.query_planes() * p.seq_q * row_bytes, "B·Hq·Nq·d·e");
   add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Visits::once), "B·Hq·Nq·4");
   form.flops = 4 * p.head_dim * sums.rows_keys;

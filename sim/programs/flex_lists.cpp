@@ -85,6 +85,19 @@ void add_lists(Schema& schema, ListsBy by) {
   add(lists::query_full, lists::query_full_tile);
 }
 
+void add_page_table(Schema& schema) {
+  schema.tensors.push_back(paged::table);
+  schema.inputs.push_back(paged::table);
+  schema.tiles.push_back(paged::entries);
+}
+
+TileRange pages_of_visits(const BlockPlan& plan, std::span<const KeyTile> visits) {
+  const std::int64_t page_size = plan.pages->page_size();
+  const auto [lowest, highest] = std::ranges::minmax(visits, {}, &KeyTile::index);
+  const std::int64_t first = plan.grid.keys(lowest.index).first / page_size;
+  return {first, ceil_div(plan.grid.keys(highest.index).end(), page_size) - first};
+}
+
 std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> pages, std::shared_ptr<const TableValues> others) {
   return std::make_shared<const PageValues>(std::move(pages), std::move(others));
 }
@@ -193,6 +206,11 @@ FlexSums flex_sums(const AttentionProblem& p, const TileShape& tile, const Mask&
   sums.pair_statistic_bytes = pair_statistics;
   sums.own_statistic_bytes = own_statistics;
   return sums;
+}
+
+void add_page_term(ClosedForm& form, const AttentionProblem& problem, const FlexSums& sums) {
+  form.terms.push_back({paged::table, Link::l2_to_sm, Bytes(sums.page_bytes),
+                        formula_for(problem, "B·Hq·⌈Nq/Br⌉·4·⌈Nk/P⌉, in sectors", "B·Hq·Σᵢ 4·pages of tile i, in sectors")});
 }
 
 void add_list_terms(ClosedForm& form, const FlexSums& sums) {

@@ -1,4 +1,5 @@
-// The block lists of a mask, as the programs flex, hopper_flex and flex_backward load and follow them; and the page table of flex.
+// The block lists of a mask, as the programs flex, hopper_flex and flex_backward load and follow them; and the page
+// table of the first two.
 //
 //   A list is a count, in a sector of its own, and four bytes a block. Partial blocks come first, then full ones.
 #pragma once
@@ -10,6 +11,7 @@
 
 #include "sim/core/page_table.h"
 #include "sim/masks/block_mask.h"
+#include "sim/programs/block_plan.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
@@ -78,6 +80,11 @@ enum class ListsBy : std::uint8_t { row, both };
 /// Adds the lists' tensors and tiles to the schema of a program, by row or by row and by column.
 void add_lists(Schema& schema, ListsBy by = ListsBy::row);
 
+/// Adds the page table to the schema of a program.
+void add_page_table(Schema& schema);
+/// Returns the pages of a sequence from the first visited key tile to the last. Needs a visit.
+TileRange pages_of_visits(const BlockPlan& plan, std::span<const KeyTile> visits);
+
 /// The values of a page table as a kernel reads them, and those of `others`, which may be null.
 std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> pages, std::shared_ptr<const TableValues> others);
 
@@ -122,6 +129,8 @@ struct FlexSums {
 /// `query_box` and `key_box`: rows of a box; 1 where rows are copied one by one.
 FlexSums flex_sums(const AttentionProblem& problem, const TileShape& tile, const Mask& mask, std::int64_t query_box,
                    std::int64_t key_box);
+/// Appends the term of the page table.
+void add_page_term(ClosedForm& form, const AttentionProblem& problem, const FlexSums& sums);
 /// Appends the terms of the lists.
 void add_list_terms(ClosedForm& form, const FlexSums& sums);
 

@@ -56,6 +56,7 @@ inline constexpr Slot q = declared::q, s = declared::s, p = declared::p, m = dec
 enum class Line : std::uint8_t {
   load_counts,
   load_lists,
+  load_pages,
   producer,
   load_q,
   producer_loop,
@@ -114,6 +115,10 @@ constexpr RungLine rung_lines[] = {
      {.lists = true},
      {0, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]",
       "Empty blocks are in no list: they are neither loaded nor computed. All roles follow the same lists."}},
+    {Line::load_pages,
+     {.lists = true},
+     {0, "load page table entries", paged::table, "page_table[b, first … last page]",
+      "Only if K and V lie in pages. All heads of a sequence share its row of the table."}},
     {Line::producer,
      {.roles = true, .lists = true},
      {0, "producer: one warp", Tensor(), "setmaxnreg.dec",
@@ -312,7 +317,7 @@ const RungListing& listing_of(HopperRungId id) {
   return all[static_cast<std::size_t>(id)];
 }
 
-Schema declared(bool has_lists) {
+Schema declared(bool has_lists, bool has_pages) {
   using namespace tensors;
   Schema schema = {{q, k, v, s, p, o, lse, m, l},
                    {q, k, v},
@@ -320,13 +325,14 @@ Schema declared(bool has_lists) {
                    {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha,
                     strips::o, strips::lse}};
   if (has_lists) add_lists(schema);
+  if (has_pages) add_page_table(schema);
   return schema;
 }
 
 class Hopper final : public TileProgram {
  public:
   Hopper(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, in_order_of(id, tile), declared(has_lists(id, problem))),
+      : TileProgram(problem, in_order_of(id, tile), declared(has_lists(id, problem), problem.page_size > 0)),
         rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
         lines_(listing_of(id)),
         of_tile_(hopper_profile(rung_).overhead("attention", "tile", problem)),
@@ -349,6 +355,7 @@ class Hopper final : public TileProgram {
     launches_.push_back(launch);
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
+    key_box_ = problem.page_size > 0 ? std::min(problem.page_size, tile_.block_kv) : tile_.block_kv;
     for (int turn = 0; turn < hopper_most_groups; ++turn)
       plan_.tokens[static_cast<std::size_t>(BufferToken::other(turn))] =
           rung_.producer ? "turn " + std::to_string(turn) : "all groups are done";
@@ -373,14 +380,20 @@ class Hopper final : public TileProgram {
     return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
 
-  std::shared_ptr<const TableValues> tables() const override { return lists_ ? lists_->values() : nullptr; }
+  std::shared_ptr<const TableValues> tables() const override {
+    const std::shared_ptr<const TableValues> of_lists = lists_ ? lists_->values() : nullptr;
+    return plan_.pages ? page_values(plan_.pages, of_lists) : of_lists;
+  }
 
   std::optional<ClosedForm> closed_form() const override {
     if (!head_rows_are_whole(problem_) || (!rung_.lists && !planes_are_alike(problem_))) return std::nullopt;
-    const FlexSums sums = rung_.lists ? flex_sums(problem_, tile_, *plan_.grid.mask, box_rows_, tile_.block_kv) : sums_of_visits();
+    const FlexSums sums = rung_.lists ? flex_sums(problem_, tile_, *plan_.grid.mask, box_rows_, key_box_) : sums_of_visits();
     const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
-    const std::string kv = formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e",
-                                       rung_.lists ? "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc" : "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
+    const std::string kv =
+        key_box_ < tile_.block_kv
+            ? formula_for(problem_, "B·Hq·⌈Nq/Br⌉·P·⌈Nk/P⌉·d·e", "B·Hq·d·e·Σᵢ pages of the listed blocks·P")
+            : formula_for(problem_, "B·Hq·⌈Nq/Br⌉·Bc·⌈Nk/Bc⌉·d·e",
+                          rung_.lists ? "B·Hq·d·e·Σᵢ tiles of the listed blocks·Bc" : "B·Hq·d·e·Σᵢ Bc·⌈vis(i)/Bc⌉");
     ClosedForm form;
     form.terms = {
         {tensors::q, Link::l2_to_sm, Bytes(sums.box_rows * row_bytes), query_formula()},
@@ -390,6 +403,7 @@ class Hopper final : public TileProgram {
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
     };
     if (lists_) add_list_terms(form, sums);
+    if (plan_.pages) add_page_term(form, problem_, sums);
     form.flops = 4 * problem_.head_dim * sums.rows_keys;
     form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
     form.order = "Θ(N²d²/M)";
@@ -476,11 +490,15 @@ class Hopper final : public TileProgram {
     void emit() const {
       b.tokens_by_hand();
       if (program.lists_) load_lists();
+      if (program.plan_.pages && !visits.empty()) load_pages();
       if (!visits.empty())
         for_each_strip([&](std::size_t s) {
           b.group(0);
           b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
-          after_lists();
+          if (program.plan_.pages)
+            b.waits(full(paged::entries, 0), 1);
+          else
+            after_lists();
           b.signals(full(strips::q, static_cast<std::int64_t>(s)));
         });
       for_each_strip([&](std::size_t s) {
@@ -523,6 +541,15 @@ class Hopper final : public TileProgram {
       load_entries(lists::partial_tile, std::ssize(own.partial));
       load_entries(lists::full_tile, std::ssize(own.full));
     }
+    /// Loads the entries of all pages from the first visited one to the last.
+    void load_pages() const {
+      b.group(0);
+      const TileRange pages = pages_of_visits(program.plan_, visits);
+      b.pages(pages.first, pages.count);
+      b.load_after(at(Line::load_pages), paged::entries, -1);
+      after_lists();
+      b.signals(full(paged::entries, 0));
+    }
     /// Makes the latest operation wait for the lists.
     void after_lists() const {
       if (!program.lists_) return;
@@ -533,7 +560,7 @@ class Hopper final : public TileProgram {
     /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
     void load_into_ring(Line line, Slot slot) const {
       b.group(0);
-      b.load_boxes(at(line), slot, program.tile_.block_kv);
+      b.load_boxes(at(line), slot, program.key_box_);
       b.waits(empty(rung().producer ? slot : tiles::k, stage()), groups() * (b.iteration() / stages));
       b.signals(full(slot, stage()));
     }
@@ -707,15 +734,18 @@ class Hopper final : public TileProgram {
   std::optional<FlexLists> lists_;
   ScoreCost cost_;
   std::int64_t strip_rows_ = 1, box_rows_ = 1;  // box_rows_: of Q, those of one group also where one thread loads for all
+  std::int64_t key_box_ = 1;                    // rows of a box of K and V: those of a page if a tile fills several
 };
 
 template <HopperRungId id>
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
   const ScoreChanges scores = rung.lists ? ScoreChanges::taken : ScoreChanges::refused;
-  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken, scores); !status) return status.error();
+  const Pages pages = rung.lists ? Pages::taken : Pages::refused;
+  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken, scores, pages); !status) return status.error();
   if (rung.lists)
     if (Status status = check_mask_block(problem, tile); !status) return status.error();
+  if (Status status = check_pages(problem, tile); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Hopper>(id, problem, tile, gpu));
 }
 
@@ -733,6 +763,7 @@ ProgramInfo info() {
   info.make = make<id>;
   info.label = rung.title;
   info.has_lists = rung.lists;
+  info.takes_pages = rung.lists;
   return info;
 }
 

@@ -1,9 +1,10 @@
 // tilescope_gpu_check: every kernel against float64 on a GPU, then what was asked for: times, counters, compiled needs.
 //
-//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--repeats] [--needs] [--time] [--counters]
-//   --probed checks the kernels with the probe compiled in, in place of the plain ones. --repeats runs the gradients of captured
-//   tables several times: those that are added in order must have the same bits. Exit codes: 0 all held, 1 something did not, 77 no
-//   CUDA device (skipped).
+//   tilescope_gpu_check [--shapes N] [--seed S] [--kernel ID] [--tiny] [--probed] [--pages] [--repeats] [--needs] [--time]
+//                       [--counters]
+//   --probed checks the kernels with the probe compiled in, in place of the plain ones. --pages runs N shapes with K and V in pages
+//   and without: O and L must have the same bits. --repeats runs the gradients of captured tables several times: those that are
+//   added in order must have the same bits. Exit codes: 0 all held, 1 something did not, 77 no CUDA device (skipped).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/timing.h"
+#include "sim/core/page_table.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/masks/score_change.h"
@@ -35,7 +37,7 @@ struct Options {
   int shapes = 12;
   std::uint64_t seed = 0;
   std::string kernel;
-  bool tiny = false, probed = false, repeats = false, needs = false, time = false, counters = false;
+  bool tiny = false, probed = false, pages = false, repeats = false, needs = false, time = false, counters = false;
 };
 
 Options options_from(int argc, char** argv) {
@@ -49,6 +51,7 @@ Options options_from(int argc, char** argv) {
     if (word == "--kernel") options.kernel = next;
     if (word == "--tiny") options.tiny = true;
     if (word == "--probed") options.probed = true;
+    if (word == "--pages") options.pages = true;
     if (word == "--repeats") options.repeats = true;
     if (word == "--needs") options.needs = true;
     if (word == "--time") options.time = true;
@@ -58,8 +61,9 @@ Options options_from(int argc, char** argv) {
 }
 
 std::string text_of(const AttentionProblem& p) {
-  return fmt::format("B {} H {}/{} N {}x{} d {} {}{}", p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
-                     to_string(p.dtype), p.causal ? " causal" : "");
+  return fmt::format("B {} H {}/{} N {}x{} d {} {}{}{}", p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
+                     to_string(p.dtype), p.causal ? " causal" : "",
+                     p.page_size > 0 ? fmt::format(" pages of {}, {}", p.page_size, to_string(p.page_order)) : "");
 }
 
 /// A small problem, often ragged: one row, one key, ends of tiles and one beside them, more queries than keys.
@@ -106,6 +110,13 @@ std::string draw_expressions(std::mt19937_64& engine, AttentionProblem& p) {
     text += fmt::format(" score '{}'", score);
   }
   return text;
+}
+
+/// Puts K and V in pages of a size that the kernel takes: smaller than its key tile, as large, or larger.
+void draw_pages(std::mt19937_64& engine, const KernelInfo& kernel, AttentionProblem& p) {
+  const std::int64_t tile = kernel.tile(p).block_kv, sizes[] = {16, 32, tile / 2, tile, 2 * tile, 3 * tile};
+  p.page_size = sizes[engine() % std::size(sizes)];
+  p.page_order = engine() % 2 == 0 ? PageOrder::shuffled : PageOrder::contiguous;
 }
 
 /// A score that reads tables whose gradients are wanted, one of each reach and some together.
@@ -191,6 +202,7 @@ bool check_all(const Options& options) {
       } else if (kernel.takes_masks) {
         expressions = draw_expressions(engine, problem);
       }
+      if (kernel.takes_pages && i % 2 == 1) draw_pages(engine, kernel, problem);
       const Result<KernelCheck> check =
           options.probed ? check_probed_kernel(kernel, problem, engine()) : check_kernel(kernel, problem, engine());
       if (!check) {
@@ -208,6 +220,70 @@ bool check_all(const Options& options) {
     fmt::print("{:16} {} of {} shapes agree with float64{}; worst error {:.3f} of its bound\n", kernel.id, held, options.shapes,
                options.probed ? ", probed" : "", worst);
     std::fflush(stdout);
+  }
+  return all;
+}
+
+/// Runs a kernel and returns the bits of all that it writes. `table`: the problem whose page table the kernel reads.
+Result<std::vector<unsigned char>> written_bits(const KernelInfo& kernel, const AttentionProblem& problem,
+                                                const AttentionProblem& table, const HostInputs& inputs) {
+  const Result<DeviceProblem> tensors = DeviceProblem::make(kernel, problem, inputs);
+  if (!tensors) return tensors.error();
+  if (const Status launched = launch(kernel, table, tensors->tensors(), nullptr); !launched) return launched.error();
+  if (const Status done = wait_for(nullptr); !done) return done.error();
+  std::vector<unsigned char> all;
+  for (const Tensor tensor : outputs_of(kernel, problem)) {
+    const DeviceMemory& memory = tensors->memory(tensor);
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(memory.bytes()));
+    if (const Status read = memory.read(bytes.data(), memory.bytes()); !read) return read.error();
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+bool have_same_pages(const AttentionProblem& one, const AttentionProblem& other) {
+  const PageTable a(one), b(other);
+  for (std::int64_t sequence = 0; sequence < one.batch; ++sequence)
+    for (std::int64_t logical = 0; logical < a.pages_each(); ++logical)
+      if (a.page(sequence, logical) != b.page(sequence, logical)) return false;
+  return true;
+}
+
+/// The bits of O and L of each kernel that takes pages, with and without them, in both orders. The control: with the table of the
+/// other order the bits change. (A row that sees all keys of its pages adds the same terms in another order, and may not change.)
+bool check_pages_of(const Options& options) {
+  bool all = true;
+  for (const KernelInfo& kernel : kernel_table()) {
+    if (!kernel.takes_pages || (!options.kernel.empty() && kernel.id != options.kernel) || !runs_on_this_device(kernel)) continue;
+    std::mt19937_64 engine(options.seed);
+    int held = 0, controls = 0, noticed = 0;
+    for (int i = 0; i < options.shapes; ++i) {
+      AttentionProblem paged = random_problem(engine, kernel, options.tiny);
+      const std::string expressions = draw_expressions(engine, paged);
+      const HostInputs inputs = random_inputs(paged, engine(), WithScores::no);
+      const auto expected = written_bits(kernel, paged, paged, inputs);
+      if (!expected) return fmt::print("{}{}: {}\n", text_of(paged), expressions, expected.error().sentence.text()), false;
+      draw_pages(engine, kernel, paged);
+      AttentionProblem other = paged;
+      other.page_order = paged.page_order == PageOrder::shuffled ? PageOrder::contiguous : PageOrder::shuffled;
+      int differ = 0;
+      for (const AttentionProblem* p : {&paged, &other}) {
+        const auto got = written_bits(kernel, *p, *p, inputs);
+        if (!got) return fmt::print("{}{}: {}\n", text_of(*p), expressions, got.error().sentence.text()), false;
+        differ += *got != *expected;
+        if (*got != *expected) fmt::print("{:16} {}{}: other bits\n", kernel.id, text_of(*p), expressions);
+      }
+      held += differ == 0;
+      if (have_same_pages(paged, other)) continue;
+      const auto mistaken = written_bits(kernel, paged, other, inputs);
+      if (!mistaken) return fmt::print("{}\n", mistaken.error().sentence.text()), false;
+      ++controls;
+      noticed += *mistaken != *expected;
+    }
+    fmt::print("{:16} {} of {} shapes have the same bits with pages and without; a wrong page table changed {} of {}\n", kernel.id,
+               held, options.shapes, noticed, controls);
+    std::fflush(stdout);
+    all = all && held == options.shapes && (noticed > 0 || controls == 0);
   }
   return all;
 }
@@ -434,6 +510,28 @@ bool print_table_counters(CounterSession& session, const DeviceMemory& scratch, 
   return all;
 }
 
+/// The problems of print_counters() in pages of every kind, with masks whose lists have holes.
+std::vector<AttentionProblem> paged_shapes() {
+  std::vector<AttentionProblem> all;
+  const auto add = [&](AttentionProblem p, std::int64_t page_size, PageOrder order, const char* mask) {
+    p.page_size = page_size;
+    p.page_order = order;
+    MaskChoice choice;
+    if (*mask != '\0') choice.masks = {mask};
+    if (settle_masks(choice, p)) all.push_back(p);
+  };
+  add(shape(2, 8, 1024, 64, false), 128, PageOrder::shuffled, "");
+  add(shape(2, 8, 1024, 128, false), 16, PageOrder::shuffled, "");
+  add(shape(2, 8, 1024, 64, false), 32, PageOrder::contiguous, "");
+  add(grouped(shape(3, 8, 1000, 128, false), 2, 1500), 192, PageOrder::shuffled, "");
+  add(grouped(shape(2, 8, 1000, 64, false), 2, 1501), 16, PageOrder::shuffled, "");
+  add(shape(2, 8, 2048, 64, true), 256, PageOrder::shuffled, "");
+  add(shape(2, 8, 2048, 64, false), 64, PageOrder::shuffled, "q // 300 == kv // 300 || kv < 40");
+  add(shape(2, 8, 2048, 128, false), 16, PageOrder::shuffled, "q // 300 == kv // 300 || kv < 40");
+  add(shape(1, 4, 4096, 64, false), 16, PageOrder::shuffled, "q >= kv && q - kv < 200");
+  return all;
+}
+
 /// Counters of every kernel beside its tile program; cold L2.
 bool print_counters(const DeviceInfo& device, const std::string& only) {
   Result<CounterSession> session = CounterSession::open();
@@ -446,15 +544,20 @@ bool print_counters(const DeviceInfo& device, const std::string& only) {
     if (!only.empty() && kernel.id != only) continue;
     if (kernel.takes_masks && kernel.pass == Pass::backward)
       all = print_table_counters(*session, *scratch, kernel, spec_of(device)) && all;
-    for (const AttentionProblem& given :
-         {shape(1, 8, 1024, 64, false), shape(2, 8, 1024, 128, true), shape(1, 4, 1000, 64, true), shape(1, 3, 1001, 128, false),
-          shape(2, 2, 1009, 64, true), grouped(shape(1, 8, 1000, 128, true), 2, 1500), shape(1, 16, 4096, 128, true)}) {
+    std::vector<AttentionProblem> shapes = {shape(1, 8, 1024, 64, false), shape(2, 8, 1024, 128, true),
+                                            shape(1, 4, 1000, 64, true),  shape(1, 3, 1001, 128, false),
+                                            shape(2, 2, 1009, 64, true),  grouped(shape(1, 8, 1000, 128, true), 2, 1500),
+                                            shape(1, 16, 4096, 128, true)};
+    if (kernel.takes_pages)
+      for (const AttentionProblem& p : paged_shapes())
+        if (supports(kernel, p)) shapes.push_back(p);
+    for (const AttentionProblem& given : shapes) {
       AttentionProblem p = given;
       p.causal = p.causal && kernel.takes_causal;
       if (!runs_on_this_device(kernel)) continue;
       p.pass = kernel.pass;
-      const bool is_quick =
-          kernel.program() == "flash2" || kernel.id == "standard" || kernel.is_hopper || kernel.pass == Pass::backward;
+      const bool is_quick = kernel.program() == "flash2" || kernel.id == "standard" || kernel.is_hopper || kernel.takes_masks ||
+                            kernel.pass == Pass::backward;
       if (p.seq_q > 2000 && (!is_quick || kernel.id == "flash1_backward")) continue;
       Result<DeviceProblem> tensors = DeviceProblem::make_seeded(kernel, p, 1);
       if (!tensors) return fmt::print("{}\n", tensors.error().sentence.text()), false;
@@ -468,12 +571,17 @@ bool print_counters(const DeviceInfo& device, const std::string& only) {
       if (expected) {
         const auto want_in = static_cast<double>(expected->l2_to_sm), want_out = static_cast<double>(expected->sm_to_l2),
                    want_added = static_cast<double>(expected->reduced);
-        const auto is_close = [](double got, double want) { return std::fabs(got - want) <= std::max(0.001 * want, 65536.0); };
+        // With pages, and without spilled registers, each sector is counted.
+        const Result<std::vector<CompiledNeeds>> needs = compiled_launches(kernel, p);
+        const bool is_exact = p.page_size > 0 && needs && needs->front().local_bytes == 0;
+        const auto is_close = [&](double got, double want) {
+          return is_exact ? got == want : std::fabs(got - want) <= std::max(0.001 * want, 65536.0);
+        };
         const double added = counter_of(*reading, "sm_to_l2_reduce_bytes");
         const bool close = is_close(in, want_in) && is_close(out, want_out) && is_close(added, want_added);
-        fmt::print(" l2_to_sm {:.0f} of {:.0f} ({:+.4f}%) sm_to_l2 {:.0f} of {:.0f} ({:+.4f}%) added {:.0f} of {:.0f}{}", in,
-                   want_in, 100 * (in / want_in - 1), out, want_out, 100 * (out / want_out - 1), added, want_added,
-                   close ? "" : "  BEYOND BOUND");
+        fmt::print(" local {} l2_to_sm {:.0f} of {:.0f} ({:+.4f}%) sm_to_l2 {:.0f} of {:.0f} ({:+.4f}%) added {:.0f} of {:.0f}{}",
+                   needs ? needs->front().local_bytes : -1, in, want_in, 100 * (in / want_in - 1), out, want_out,
+                   100 * (out / want_out - 1), added, want_added, close ? "" : "  BEYOND BOUND");
         all = all && close;
       } else {
         fmt::print(" l2_to_sm {:.0f} sm_to_l2 {:.0f}", in, out);
@@ -499,7 +607,7 @@ int main(int argc, char** argv) {
   fmt::print("{}: compute capability {}.{}, {} SMs, L2 {} MiB, {:.0f} MHz, driver for CUDA {}; seed {}\n", device->name,
              device->compute_major, device->compute_minor, device->sm_count, device->l2_bytes >> 20, device->sm_clock_hz / 1e6,
              device->driver_version, options.seed);
-  bool held = check_all(options);
+  bool held = options.pages ? check_pages_of(options) : check_all(options);
   if (options.needs) held = print_needs(options.kernel) && held;
   if (options.repeats) held = print_repeats(*device, **find_kernel("flex_backward")) && held;
   if (options.counters) held = print_counters(*device, options.kernel) && held;

@@ -54,6 +54,8 @@ MeasurementBundle some_bundle() {
   b.cases[1].presets = {"sliding_window:window=256", "softcap:cap=20"};
   b.cases[1].masks = {"q - kv < 7"};
   b.cases[1].score = "score * 2";
+  b.cases[1].problem.page_size = 64;
+  b.cases[1].problem.page_order = PageOrder::contiguous;
   return b;
 }
 
@@ -130,6 +132,9 @@ TEST_CASE("bundle: a missing key and a value of another kind are named with thei
         Change{"\"bf16\"", "\"fp64\"", "cases[0].problem.dtype must be"},
         Change{"\"block_kv\":64", "\"block_kv\":0", "cases[0].tile is not a tile"},
         Change{"\"kv_heads\":4", "\"kv_heads\":3", "cases[0].problem is not one that can be run"},
+        Change{"\"page_size\": 64", "\"page_size\": 4294967296", "cases[1] is not one that can be run: page_size is 4294967296"},
+        Change{"\"page_order\": \"contiguous\"", "\"page_order\": \"mixed\"", "cases[1].page_order must be"},
+        Change{"\"page_order\"", "\"order\"", "cases[1].page_order is missing"},
         Change{"\"counter_names\": {", "\"counter_names\": [], \"x\": {", "counter_names must be an object"}}) {
     const std::string sentence = refusal(replaced(text, change.from, change.to));
     CHECK_MESSAGE(sentence.find(change.says) != std::string::npos, sentence);

@@ -169,6 +169,31 @@ TEST_CASE("flex: the text of a causal mask becomes machine code") {
   }
 }
 
+TEST_CASE("flex: with pages the text has their size, and NVRTC compiles each kind, for ragged keys too") {
+  for (const FlexBase base : {FlexBase::flash2, FlexBase::hopper})
+    for (const std::int64_t head_dim : {64, 128})
+      for (const std::int64_t page_size : {16, 64, 384}) {
+        AttentionProblem problem = small(head_dim);
+        problem.seq_kv = page_size == 64 ? 256 : 250;
+        problem.causal = page_size != 64;
+        problem.page_size = page_size;
+        CAPTURE(std::string(flex_kernel_id(base)));
+        CAPTURE(head_dim);
+        CAPTURE(page_size);
+        const Result<FlexText> text = flex_text(base, problem);
+        REQUIRE(text);
+        CHECK(text->text.find("PagedArguments") != std::string::npos);
+        CHECK(text->text.find(", " + std::to_string(page_size) + ">;") != std::string::npos);
+        // Sixteen entries more are 64 bytes more.
+        CHECK(flex_shared_bytes(base, problem, text->source, 4, 16) == flex_shared_bytes(base, problem, text->source, 4) + 64);
+        const Status taken = check_flex(text->text);
+        const bool lacks_nvrtc = !taken && taken.error().kind == Error::Kind::machine_lacks &&
+                                 taken.error().sentence.text().find("does not take") == std::string::npos;
+        if (!lacks_nvrtc) REQUIRE_MESSAGE(taken, (taken ? std::string() : taken.error().sentence.text()));
+      }
+  CHECK(flex_text(FlexBase::flash2, small(64))->text.find("Paged") == std::string::npos);
+}
+
 TEST_CASE("flex: a mask that is no expression and a block that the tile does not divide are one sentence each") {
   AttentionProblem problem = small(64);
   problem.causal = true;

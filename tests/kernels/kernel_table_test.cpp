@@ -97,6 +97,15 @@ TEST_CASE("kernel table: what a kernel does not take is one sentence with the va
   CHECK(supports(kernel("flash2"), p));
   CHECK(has(supports(kernel("softmax_safe"), p).error().sentence, "causal"));
   p = small_problem();
+  p.page_size = 384;
+  CHECK(supports(kernel("flex"), p));
+  CHECK(supports(kernel("hopper_flex"), p));
+  CHECK(has(supports(kernel("flash2"), p).error().sentence, "kernel flash2 has no page table: leave out page_size"));
+  p.page_size = 192;
+  CHECK(has(supports(kernel("hopper_flex"), p).error().sentence, "page_size is 192, and the key tile is 128"));
+  p.page_size = 8;
+  CHECK(has(supports(kernel("flex"), p).error().sentence, "kernel flex takes pages of 16 keys or more, not 8"));
+  p = small_problem();
   p.batch = 70000;
   CHECK(has(supports(kernel("standard"), p).error().sentence, "65535"));
   p = small_problem();

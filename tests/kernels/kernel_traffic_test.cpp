@@ -57,6 +57,9 @@ TEST_CASE("kernel traffic: the closed form is what the program's operations move
       const KernelInfo& kernel = launched_kernel(row, p);
       if (p.causal && p.seq_kv < p.seq_q) p.seq_kv = p.seq_q;
       p.pass = kernel.pass;
+      const std::int64_t page_sizes[] = {0, 16, 32, 64, 128, 256, 384};
+      if (row.takes_pages) p.page_size = page_sizes[engine() % std::size(page_sizes)];
+      CAPTURE(p.page_size);
       CAPTURE(std::string(kernel.id));
       CAPTURE(p.seq_q);
       CAPTURE(p.seq_kv);

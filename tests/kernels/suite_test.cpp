@@ -98,7 +98,7 @@ TEST_CASE("suite: a mask is a word of presets, with or without causal") {
   CHECK(read->front().problem.causal);
   CHECK(read->front().presets == std::vector<std::string>{"softcap:cap=30", "sliding_window:window=100"});
   CHECK(to_text(read->front()) == line);
-  for (const char* suite : {"flex", "hopper_flex", "flex_backward", "ladder", "h100"}) {
+  for (const char* suite : {"flex", "flex_pages", "hopper_flex", "flex_backward", "ladder", "h100"}) {
     CAPTURE(suite);
     std::ifstream file(std::string(TILESCOPE_SOURCE_DIR "/assets/suites/") + suite + ".txt");
     const auto cases = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
@@ -106,24 +106,44 @@ TEST_CASE("suite: a mask is a word of presets, with or without causal") {
   }
 }
 
+TEST_CASE("suite: pages of K and V are the last word of a line") {
+  for (const auto& [word, size, order] :
+       {std::tuple{"pages=64", 64, PageOrder::shuffled}, std::tuple{"pages=384,contiguous", 384, PageOrder::contiguous}}) {
+    const std::string line = std::string("flex 2 8 8 1024 1024 64 fp16 causal+softcap:cap=30 judge ") + word;
+    const auto read = suite_from_text(line);
+    REQUIRE_MESSAGE(read, (read ? std::string() : read.error().sentence.text()));
+    CHECK(read->front().problem.page_size == size);
+    CHECK(read->front().problem.page_order == order);
+    CHECK(to_text(read->front()) == line);
+  }
+}
+
 TEST_CASE("suite: a line that is no case is named with what is wrong") {
   struct Wrong {
     const char *text, *says;
   };
-  for (const Wrong& wrong :
-       {Wrong{"", "no case"}, Wrong{"# nothing", "no case"}, Wrong{"\nflash9 1 1 1 64 64 64 fp16 full build", "line 2"},
-        Wrong{"flash2 1 1 1 64 6x4 64 fp16 full build", "'6x4' is no size"}, Wrong{"flash2 1 1 1 64 64 64 fp16 full", "is no list"},
-        Wrong{"flash2 1 1 1 64 64 32 fp16 full build", "head dimensions 64 and 128"},
-        Wrong{"flash2 1 1 1 64 64 64 fp64 full build", "'fp64' is no type"},
-        Wrong{"flash2 1 1 1 64 64 64 fp16 round build", "'round' is no mask"},
-        Wrong{"flash2 1 3 2 64 64 64 fp16 full build", "line 1"},
-        Wrong{"flash2 1 1 1 64 64 64 fp16 full build now", "one word too many"},
-        Wrong{"flex 1 1 1 64 64 64 fp16 causal+ build", "'causal+' is no mask"},
-        Wrong{"flex 1 1 1 64 64 64 fp16 sliding_windw build", "sliding_window"},
-        Wrong{"flex 1 1 1 64 64 64 fp16 document build", "doc"},
-        Wrong{"flex 1 1 1 64 64 64 fp16 alibi+softcap build", "both change the score"},
-        Wrong{"flash2 1 1 1 64 64 64 fp16 alibi build", "flash2 takes no preset"},
-        Wrong{"softmax_safe 1 1 1 64 64 64 fp16 causal build", "takes no mask"}}) {
+  for (const Wrong& wrong : {Wrong{"", "no case"},
+                             Wrong{"# nothing", "no case"},
+                             Wrong{"\nflash9 1 1 1 64 64 64 fp16 full build", "line 2"},
+                             Wrong{"flash2 1 1 1 64 6x4 64 fp16 full build", "'6x4' is no size"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp16 full", "is no list"},
+                             Wrong{"flash2 1 1 1 64 64 32 fp16 full build", "head dimensions 64 and 128"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp64 full build", "'fp64' is no type"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp16 round build", "'round' is no mask"},
+                             Wrong{"flash2 1 3 2 64 64 64 fp16 full build", "line 1"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp16 full build now", "one word too many"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 full build pages=64 now", "'now' is one word too many"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 full build pages=-64", "only pages follow"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 full build pages=64,mixed", "has no order of pages"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 full build pages=48", "one must be a multiple of the other"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 full build pages=8", "pages of 16 keys or more"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp16 full build pages=64", "has no page table"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 causal+ build", "'causal+' is no mask"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 sliding_windw build", "sliding_window"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 document build", "doc"},
+                             Wrong{"flex 1 1 1 64 64 64 fp16 alibi+softcap build", "both change the score"},
+                             Wrong{"flash2 1 1 1 64 64 64 fp16 alibi build", "flash2 takes no preset"},
+                             Wrong{"softmax_safe 1 1 1 64 64 64 fp16 causal build", "takes no mask"}}) {
     const Result<std::vector<SuiteCase>> read = suite_from_text(wrong.text);
     REQUIRE_FALSE(read);
     CHECK_MESSAGE(read.error().sentence.text().find(wrong.says) != std::string::npos, read.error().sentence);

@@ -193,7 +193,8 @@ void draw_page_controls(const View& view, Commands& commands) {
   AttentionProblem p = view.requested->request.problem;
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui, theme.text_dim, tr("Pages of K, V"));
-  item_tooltip(theme, tr("Pages of K, V"), tr("Keys of a page: a multiple of Bc. A page table says where each page lies"));
+  item_tooltip(theme, tr("Pages of K, V"),
+               tr("Keys of a page: a multiple of Bc, or a divisor. A page table says where each page lies"));
   ImGui::SameLine(std::round(150 * theme.scale));
   const auto name = [](std::int64_t size) { return size == 0 ? std::string(tr("none")) : fmt::format("{}", size); };
   ImGui::SetNextItemWidth(std::round(120 * theme.scale));

@@ -96,14 +96,23 @@ TEST_CASE("pages: --page-size chooses flex, the JSON describes the pool, and wha
   CHECK(paged["traffic"]["l2_to_sm_bytes"] == plain["traffic"]["l2_to_sm_bytes"].get<std::int64_t>() + 10 * 32);
   CHECK(simulated({"--page-size", "32", "--page-order", "contiguous", "--causal"})["pages"]["page_order"] == "contiguous");
   CHECK(refusal({"--page-size", "24"}) ==
-        "--page-size is 24, and the key tile is 16: a page must be a multiple of the key tile, such as 32");
+        "--page-size is 24, and the key tile is 16: one must be a multiple of the other, such as 32");
   CHECK(refusal({"--algorithm", "flash2", "--page-size", "32"}) ==
         "flash2 has no page table: leave out --page-size, or run flex forward");
   CHECK(refusal({"--page-order", "contiguous"}) == "--page-order is the order of the pages of K and V: it needs --page-size P");
   CHECK(refusal({"--page-size", "32", "--page-order", "mixed"}).find("--page-order is 'mixed'") == 0);
-  const RunOutcome measured = run_program({"measure", "--page-size", "128"});
-  CHECK(measured.code == 2);
-  CHECK(measured.err == "tilescope: kernel flex has no page table: leave out --page-size\n");
+  const auto unmeasured = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "measure");
+    const RunOutcome measured = run_program(arguments);
+    CHECK(measured.code == 2);
+    return measured.err;
+  };
+  CHECK(unmeasured({"--algorithm", "flash2", "--page-size", "128"}) ==
+        "tilescope: kernel flash2 has no page table: leave out --page-size\n");
+  CHECK(unmeasured({"--page-size", "192"}) ==
+        "tilescope: --page-size is 192, and the key tile is 128: one must be a multiple of the other, such as 256\n");
+  CHECK(unmeasured({"--page-size", "8"}) ==
+        "tilescope: kernel flex takes pages of 16 keys or more, not 8: use a larger --page-size\n");
 }
 
 TEST_CASE("masks: a mistake is one line that names the flag and the column") {

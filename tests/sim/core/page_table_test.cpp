@@ -62,13 +62,34 @@ TEST_CASE(
   CHECK(page_table_of({}) == nullptr);
 }
 
-TEST_CASE("page table: a page that the key tile does not divide, and too large a pool, are refused with both numbers") {
+TEST_CASE("page table: a tile of several pages has a part in each of them, and other tiles have one") {
+  const AttentionProblem p = in_pages(70, 16, PageOrder::shuffled);
+  const PageTable table(p);
+  const auto parts_of = [&](const TileRef& tile) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> parts;  // first row, rows
+    table.for_each_part(tile, [&](const TileRef& part) {
+      parts.emplace_back(part.row, part.rows);
+      CHECK(part.plane == tile.plane);
+      CHECK_FALSE(table.is_parted(part));
+    });
+    return parts;
+  };
+  using Parts = std::vector<std::pair<std::int32_t, std::int32_t>>;
+  CHECK(parts_of({tensors::v, 3, 32, 38, 0, 16}) == Parts{{32, 16}, {48, 16}, {64, 6}});
+  CHECK(parts_of({tensors::k, 3, 40, 8, 0, 16}) == Parts{{40, 8}});
+  CHECK(parts_of({tensors::q, 3, 0, 64, 0, 16}) == Parts{{0, 64}});
+  CHECK(table.is_parted({tensors::k, 0, 40, 9, 0, 16}));
+}
+
+TEST_CASE(
+    "page table: a page and a key tile of which neither divides the other, and too large a pool, are refused with both numbers") {
   AttentionProblem p = in_pages(70, 24, PageOrder::shuffled);
   CHECK(check_pages(p, {8, 8}));
   const Status odd = check_pages(p, {8, 16});
   REQUIRE_FALSE(odd);
-  CHECK(odd.error().sentence.text() ==
-        "page_size is 24, and the key tile is 16: a page must be a multiple of the key tile, such as 32");
+  CHECK(odd.error().sentence.text() == "page_size is 24, and the key tile is 16: one must be a multiple of the other, such as 32");
+  p.page_size = 8;
+  CHECK(check_pages(p, {8, 16}));
   p.seq_kv = 1 << 30;
   p.page_size = 16;
   const Status large = check_pages(p, {8, 16});

@@ -45,6 +45,20 @@ std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
   return static_cast<std::int64_t>(sectors.size());
 }
 
+std::int64_t BlockChecker::count_sectors_of_pages(const TileRef& tile) const {
+  std::int64_t sectors = 0;
+  TileRef part = tile;
+  part.rows = 0;
+  for (std::int32_t row = tile.row; row < tile.row + tile.rows; ++row) {
+    ++part.rows;
+    if ((row + 1) % pages_->page_size() != 0 && row + 1 < tile.row + tile.rows) continue;
+    sectors += count_sectors(memory_[index(tile.tensor)], pages_->place(part));
+    part.row = row + 1;
+    part.rows = 0;
+  }
+  return sectors;
+}
+
 BlockChecker::BlockChecker(const TileProgram& program)
     : program_(program),
       memory_(memory_layouts(program.problem(), program.tile(), program.tensors())),
@@ -208,15 +222,16 @@ std::string BlockChecker::check_gather(const Operation& op) const {
   return {};
 }
 
-/// TMA moves whole boxes: those of Q have the rows of a group that computes, those of K and V the rows of a key tile. Where groups
-/// share a key tile, each has a box, and all of it is fetched, whether its keys exist or not.
+/// TMA moves whole boxes: those of Q have the rows of a group that computes, those of K and V the rows of a key tile, or of a
+/// page if it is smaller. Where groups share a key tile, each has a box, and all of it is fetched, whether its keys exist or not.
 std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
   const TensorLayout& layout = layouts_[index(op.tile.tensor)];
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   const auto groups = static_cast<std::int64_t>(needs.groups.empty() ? needs.warps_sharing_rows : needs.groups.size() - 1);
   const TileShape& tile = program_.tile();
   const bool keeps_keys = block_->domain.axis == Axis::key;  // then all groups read the same Q
-  const std::int64_t box = op.tile.tensor->rows == Axis::key ? tile.block_kv
+  const std::int64_t key_box = pages_ ? std::min(pages_->page_size(), tile.block_kv) : tile.block_kv;
+  const std::int64_t box = op.tile.tensor->rows == Axis::key ? key_box
                            : keeps_keys                      ? tile.block_q
                                                              : (tile.block_q + groups - 1) / groups;
   std::int64_t rows = 0;
@@ -228,7 +243,9 @@ std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
   }
   const std::int64_t row_bytes = (layout.cols + layout.pad) * layout.element_bytes;
   // Rows that do not end with a sector are none that TMA takes. They count as they are.
-  return count_sectors(layout, op.tile) * sector_size + (row_bytes % sector_size == 0 ? (rows - op.rows) * row_bytes : 0);
+  const std::int64_t sectors =
+      pages_ && PageTable::holds(op.tile.tensor) ? count_sectors_of_pages(op.tile) : count_sectors(layout, op.tile);
+  return sectors * sector_size + (row_bytes % sector_size == 0 ? (rows - op.rows) * row_bytes : 0);
 }
 
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
@@ -243,7 +260,8 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const bool shared = is_shared(*block_, op.dst);
   const bool boxes = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes;
-  std::int64_t sectors = count_sectors(memory_[index(op.tile.tensor)], pages_ ? pages_->place(op.tile) : op.tile);
+  std::int64_t sectors = pages_ && PageTable::holds(op.tile.tensor) ? count_sectors_of_pages(op.tile)
+                                                                    : count_sectors(memory_[index(op.tile.tensor)], op.tile);
   if (boxes && !shared && op.tile.cols == 1) {  // a warp beside the one that copies boxes asks for 32 numbers at once
     sectors = 0;
     for (TileRef part = op.tile; part.row < op.tile.row + op.tile.rows; part.row += 32) {

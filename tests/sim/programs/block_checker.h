@@ -32,6 +32,8 @@ class BlockChecker {
   int scored(std::int64_t plane, std::int64_t row, std::int64_t key) const;
 
  private:
+  /// Counts the sectors that a tile of K or V touches in each of its pages.
+  std::int64_t count_sectors_of_pages(const TileRef& tile) const;
   struct Buffer {
     bool full = false;
     std::int32_t load = -1;     // what filled it, -1 when computed

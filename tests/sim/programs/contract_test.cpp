@@ -52,10 +52,13 @@ int expected_scores(const ProgramInfo& info) {
   return info.id == "flash2_backward_two_pass" || info.id == "flex_backward" ? 2 : 1;
 }
 
-/// Puts K and V of a case in pages of one to three key tiles.
+/// Puts K and V of a case in pages of one to three key tiles, or in pages of which a key tile fills several.
 void put_in_pages(RandomCase& drawn, std::uint64_t seed) {
   AttentionProblem& p = drawn.problem;
-  p.page_size = drawn.tile.block_kv * (1 + static_cast<std::int64_t>(seed / 2 % 3));
+  const auto number = static_cast<std::int64_t>(seed / 2 % 5);
+  const std::int64_t part = number - 1;  // 2 or 3
+  p.page_size =
+      number < 3 ? drawn.tile.block_kv * (1 + number) : drawn.tile.block_kv / (drawn.tile.block_kv % part == 0 ? part : 1);
   p.page_order = seed / 2 % 2 == 0 ? PageOrder::shuffled : PageOrder::contiguous;
   drawn.text += fmt::format(", pages of {}, {}", p.page_size, to_string(p.page_order));
 }
