@@ -255,6 +255,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
     if (plain && timing->issued > 0)
       longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
     if (!plain) longer = crowded(sm, block, *timing, start);
+    const double pipe_free = sm.free[timing->pipe[block.sliced]];  // before the operation itself takes more of the pipe
     if (are_disturbed_) longer += wait_beside_products(sm, block, op.number(), start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
@@ -262,7 +263,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
       issued_in = duration;
     }
     // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
-    const double beside = std::min(std::max(0.0, sm.free[timing->pipe[block.sliced]] - start), duration);
+    const double beside = std::min(std::max(0.0, pipe_free - start), duration);
     double end = start + duration + beside;
     if (timing->product && block.sliced != 0) {
       end = std::max(end, block.sliced_end + timing->duration / block.slices);

@@ -94,7 +94,7 @@ class Machine {
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
     double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
     // Of the latest operation, where products run beside it: what they cost one another in each of its cycles, and until when products
-    // are counted. Products that begin while it runs are not known at its start, so they delay the operation after it by `owed`.
+    // are counted. Products that begin while it runs are not known at its start: it ends later by `owed` than `compute_end` says.
     BesideProducts beside;
     double beside_until = 0, owed = 0;
     BlockOrigin origin;
@@ -243,10 +243,11 @@ class Machine {
   /// those that are known at its start, and of those that came while the operation before it ran. The register file is what they
   /// share (docs/model.md).
   double wait_beside_products(Sm& sm, Resident& block, std::uint32_t op_class, double start, double duration) const {
-    const double owed = std::exchange(block.owed, 0.0);
+    const double owed = std::max(0.0, block.compute_end + std::exchange(block.owed, 0.0) - start);
     const BesideProducts& beside = builder_.op_class(op_class).beside;
     const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Server::tensor)]);
-    block.beside = {beside.waits / static_cast<float>(whole), beside.takes / static_cast<float>(whole)};
+    const float rate = whole > 0 ? static_cast<float>(1 / whole) : 0;
+    block.beside = {beside.waits * rate, beside.takes * rate};
     block.beside_until = std::max(start, until);
     return owed + share_with_products(sm, block.beside, start, std::min(until - start, whole));
   }
@@ -258,11 +259,9 @@ class Machine {
       sm.products.delay(takes);
     else
       sm.free[pipe_of(Server::tensor)] += takes;
-    // Others of its scheduler wait too.
-    for (const Server server : {Server::exp, Server::fp32}) {
-      double& free = sm.free[pipe_of(server)];
-      free = std::max(free, start) + waits;
-    }
+    // Exponentials of the same scheduler wait too. Behind exponentials the other pipe has places left.
+    double& exp = sm.free[pipe_of(Server::exp)];
+    exp = std::max(exp, start) + waits;
     return waits;
   }
   /// Lets the operations that other groups are in the middle of share the register file with a product that begins at `start`.
