@@ -2,7 +2,7 @@
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ TEST_CASE("fit: every cell of every map says what simulate() says of its tile, b
       const TileShape& tile = maps->maps[at.map].cells[at.cell].tile;
       return -tile.block_q * tile.block_kv;
     };
-    return std::pair(a.map, area(a)) < std::pair(b.map, area(b));
+    return std::tuple(a.map, area(a), a.cell) < std::tuple(b.map, area(b), b.cell);
   };
   CHECK(std::is_sorted(order.begin(), order.end(), before));
 }
