@@ -55,6 +55,27 @@ TEST_CASE("fit: every cell of every map says what simulate() says of its tile, b
   CHECK(std::is_sorted(order.begin(), order.end(), before));
 }
 
+TEST_CASE(
+    "fit: sides are the kernel's own and powers of two, from an eighth of it to four times it, as far as the sequence fills them") {
+  using Sides = std::vector<std::int64_t>;
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  const auto map_of = [&](std::int64_t n, std::int64_t d) {
+    request.problem = {.seq_q = n, .seq_kv = n, .head_dim = d};
+    const auto maps = make_fit_maps(request);
+    REQUIRE(maps);
+    return maps->maps.front();
+  };
+  // The kernel's tile is 128 x 64 at head dimension 128, and 128 x 128 at 64.
+  CHECK(map_of(4096, 128).block_q == Sides{16, 32, 64, 128, 256, 512});
+  CHECK(map_of(4096, 128).block_kv == Sides{8, 16, 32, 64, 128, 256});
+  CHECK(map_of(4096, 64).block_kv == Sides{16, 32, 64, 128, 256, 512});
+  CHECK(map_of(200, 128).block_q == Sides{16, 32, 64, 128, 256});
+  CHECK(map_of(128, 128).block_kv == Sides{8, 16, 32, 64, 128});
+  CHECK(map_of(16, 128).block_kv == Sides{8, 16, 32, 64});
+}
+
 TEST_CASE("fit: more buffers need more shared memory, in the same tiles, and 32 bits need more than 16") {
   SimulationRequest request;
   request.gpu = toy_gpu();

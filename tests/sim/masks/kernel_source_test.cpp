@@ -125,6 +125,11 @@ TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distan
   const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
   CHECK(source.uniforms == 1);
   CHECK(has(source.text(), "(float)(1 * column.place)"));
+  // The slope times the distance from the row's first key is a number of the row.
+  CHECK(has(source.text(), "row.m"));
+  CHECK(has(source_of("", "score + (kv - q) * 0.125").text(), "row.m"));
+  CHECK_FALSE(has(source_of("", "score + exp2(-0.01 * q) * (kv - q)").text(), "row.m"));  // the slope is the row's own
+  CHECK_FALSE(has(source_of("", "score + exp2(-8.0 * (h + 1) / H) * tanh(kv - q)").text(), "row.m"));
 }
 
 TEST_CASE("kernel source: every line of an expression names its column") {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -332,6 +333,14 @@ TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its k
   CHECK(needs(128).shared_bytes == 164976);
   CHECK(needs(64).threads == 128);
   CHECK(needs(128).threads == 256);
+  // Where a byte is missing for the second buffer there is one.
+  GpuSpec small = h200_gpu();
+  for (const auto& [missing, stages] : {std::pair{0, 2}, std::pair{1, 1}}) {
+    small.sm_shared_bytes_per_block = 83056 - missing;
+    const KernelNeeds fitting = flash2_backward_needs("flash2_backward", problem_of(4096, 64), TileShape{64, 128}, small);
+    CHECK(fitting.stages == stages);
+    CHECK(fitting.shared_bytes == 83056 - (2 - stages) * (2 * 64 * (64 * 2 + 4) + 16));
+  }
   // A thread has a register less for each sum that a smaller tile or head spares it: of S and dP, and of dK and dV.
   const auto registers = [](std::int64_t d, std::int64_t block_q) {
     return flash2_backward_needs("flash2_backward", problem_of(4096, d), TileShape{block_q, 128}, h200_gpu()).registers_per_thread;
