@@ -324,6 +324,21 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
   }
 }
 
+TEST_CASE("needs: the dS launch keeps rows of P and dP in shared memory, up to four while they fit") {
+  const TileShape tile{16, 16};
+  GpuSpec gpu = toy_gpu();
+  for (const std::int64_t rows : {1, 3, 4}) {
+    gpu.sm_shared_bytes_per_block = 128.0 + static_cast<double>(rows) * 2 * 2048;
+    CHECK(gradient_rows(problem_of(1024, 64), tile, gpu).rows == rows);
+    CHECK(gradient_rows_needs(problem_of(1024, 64), tile, gpu).shared_bytes == 128 + rows * 2 * 2048);
+  }
+  CHECK(gradient_rows(problem_of(1024, 64), tile, toy_gpu()).rows == 4);
+  CHECK(gradient_rows(problem_of(1024, 64), {2, 16}, toy_gpu()).rows == 2);
+  gpu.sm_shared_bytes_per_block = 128 + 2 * 2048 - 1;
+  CHECK_FALSE(gradient_rows(problem_of(1024, 64), tile, gpu).kept);
+  CHECK(gradient_rows_needs(problem_of(1024, 64), tile, gpu).shared_bytes == 128);
+}
+
 TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its kernel") {
   const auto needs = [](std::int64_t d) {
     return flash2_backward_needs("flash2_backward", problem_of(4096, d), TileShape{64, 128}, h200_gpu());
