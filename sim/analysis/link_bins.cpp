@@ -40,7 +40,7 @@ struct Booked {
 
 /// Moves from `waiting` what fits into `room` to `out`, the front first; returns the room that is left.
 double take(std::deque<Booked>& waiting, double room, ByTensor& out) {
-  while (!waiting.empty() && room > 0) {
+  while (!waiting.empty()) {
     Booked& next = waiting.front();
     const double part = next.total > room ? room / next.total : 1;
     for (std::size_t tensor = 0; tensor < most_tensors; ++tensor) {

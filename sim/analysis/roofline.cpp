@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "sim/numerics/producers.h"
@@ -137,7 +138,6 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   const RooflineCeiling& products = product_ceiling(roofline, simulation);
   for (std::size_t launch = 0; launch < simulation.launches.size(); ++launch) {
     const double seconds = simulation.launches[launch].cycles.value / gpu.sm_clock_hz;
-    if (!(seconds > 0)) continue;
     const Work work = work_of(*simulation.program, static_cast<int>(launch));
     for (const Level& level : levels) {
       const RooflineCeiling* ceiling = find(roofline, level.name);
@@ -173,16 +173,14 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
   const Roofline roofline = roofline_of(gpu, 0);
   const double seconds = simulation.cycles.value / gpu.sm_clock_hz;
   std::vector<RooflinePoint> points;
-  if (!(seconds > 0)) return points;
   // A launch has one point per level: count its work once. It counts at every level, even if the launch moves no bytes there.
   double flops = 0, exps = 0, scalar = 0;
-  for (std::size_t i = 0; i < launches.size(); ++i) {
-    const bool first = std::none_of(launches.begin(), launches.begin() + static_cast<std::ptrdiff_t>(i),
-                                    [&](const RooflinePoint& p) { return p.launch == launches[i].launch; });
-    if (!first) continue;
-    flops += launches[i].flops;
-    exps += launches[i].exps;
-    scalar += launches[i].scalar_flops;
+  std::set<std::string_view> counted;
+  for (const RooflinePoint& point : launches) {
+    if (!counted.insert(point.launch).second) continue;
+    flops += point.flops;
+    exps += point.exps;
+    scalar += point.scalar_flops;
   }
   for (const Level& level : levels) {
     const RooflineCeiling* ceiling = find(roofline, level.name);

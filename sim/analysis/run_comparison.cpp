@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -155,9 +154,7 @@ double size_of(const ComparedFigure& figure) {
   const FigureGroup group = group_of(figure.figure);
   if (group == FigureGroup::bytes || group == FigureGroup::busy || group == FigureGroup::waits)
     return std::abs(figure.difference());
-  const double first = figure.first.value_or(0), second = figure.second.value_or(0);
-  if (first <= 0 || second <= 0) return std::numeric_limits<double>::max();
-  return std::abs(std::log(second / first));
+  return std::abs(std::log(figure.second.value_or(0) / figure.first.value_or(0)));  // infinite where one has nothing
 }
 
 }  // namespace

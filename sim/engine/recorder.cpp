@@ -136,7 +136,7 @@ void Recorder::merge_bins() {
   bins.l2_dirty_bytes.resize(size);
   counts_.resize(size);
   l2_bin_ /= 2;  // a bin with only its first half known is filled again
-  l2_end_ = static_cast<double>(l2_bin_ + 1) * bins.width;
+  l2_end_ = 0;   // the next access finds it
 }
 
 void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty) {

@@ -257,16 +257,15 @@ TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
 }
 
 TileShape flash1_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const std::int64_t d = problem.head_dim;
-  const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
   if (!gpu.has_l2()) {
+    const std::int64_t d = problem.head_dim;
+    const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
     const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
     const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, TileShape::most_rows})};
     return shrink(paper, [&](const TileShape& tile) { return fits(flash1_needs(problem, tile, gpu), gpu); });
   }
-  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16}, [&](const TileShape& tile) {
-    return 2 * (tile.block_q + tile.block_kv) * d <= memory && fits_well(flash1_needs(problem, tile, gpu), gpu);
-  });
+  return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16},
+                [&](const TileShape& tile) { return fits_well(flash1_needs(problem, tile, gpu), gpu); });
 }
 
 TileShape flash2_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

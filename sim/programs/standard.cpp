@@ -288,7 +288,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const auto visited = static_cast<std::int64_t>(key_tiles.size());
   if (visited == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * visited);
-  const std::int64_t stages = softmax_.kept ? visited : needs(softmax_launch).stages;  // a kept row has a place for each tile
+  const auto place = [&](std::int64_t j) { return softmax_.kept ? j : 0; };  // a kept row has a place for each tile
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
   const Overhead guards = overhead_.guards_of_row * rows_of_warp + Overhead{.trips = rows_of_warp / 2};
   Overhead merges = overhead_.merges;
@@ -310,7 +310,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const auto first_load = static_cast<std::int32_t>(out.operations.size());
   for (std::int64_t j = 0; j < visited; ++j) {
     visit(j);
-    b.iteration(j, j % stages);
+    b.iteration(j, place(j));
     // The threads fetch a few tiles at once, and the next ones only when they have seen these.
     if (j % at_once == 0) seen = b.latest();
     b.load(Line::load_s, tiles::s, seen);
@@ -331,7 +331,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const auto stride = static_cast<std::int32_t>((static_cast<std::int64_t>(out.operations.size()) - first_load) / visited);
   for (std::int64_t j = 0; j < visited; ++j) {
     visit(j);
-    b.iteration(visited + j, (softmax_.kept ? j : visited + j) % stages);
+    b.iteration(visited + j, place(j));
     if (softmax_.kept)
       b.select(tiles::s, first_load + static_cast<std::int32_t>(j) * stride);
     else

@@ -257,7 +257,7 @@ class StandardBackward final : public TileProgram {
     const auto visited = static_cast<std::int64_t>(visits.size());
     if (visited == 0 || rows.count == 0) return;
     out.iterations = static_cast<std::int32_t>(2 * visited);
-    const std::int64_t stages = rows_.kept ? visited : needs(d_s_launch).stages;  // a kept row has a buffer for each tile
+    const auto buffer = [&](std::int64_t n) { return rows_.kept ? n : 0; };  // a kept row has a buffer for each tile
     b.queries(i, rows);
     b.fill(Line::init_row, tiles::row_dot, 0.0F);
     const auto visit = [&](std::int64_t n) {
@@ -267,7 +267,7 @@ class StandardBackward final : public TileProgram {
     std::vector<std::int32_t> loaded;
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
-      b.iteration(n, n % stages);
+      b.iteration(n, buffer(n));
       loaded.push_back(b.load(Line::load_p_row, tiles::p));
       b.load(Line::load_d_p_row, tiles::d_p_ring);
       b.copy(Line::product, p_d_p, tiles::d_p_ring);
@@ -276,7 +276,7 @@ class StandardBackward final : public TileProgram {
     }
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
-      b.iteration(visited + n, (rows_.kept ? n : visited + n) % stages);
+      b.iteration(visited + n, buffer(n));
       if (rows_.kept) {
         b.select(tiles::p, loaded[static_cast<std::size_t>(n)]);
         b.select(tiles::d_p_ring, loaded[static_cast<std::size_t>(n)] + 1);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Changes one operator at a time and counts how many of the changes the tests notice: those of the model, then the recorded cases.
 
-    tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants] [--only FILE:LINE:COLUMN]
+    tests/mutants/mutants.py [--folder sim] [--count 20] [--seed S] [--jobs 1] [--build build/mutants]
+                             [--only FILE:LINE:COLUMN ...]  these mutants; FILE:LINE:NEW are those that write NEW
                              [--seconds T]              draws no further mutant after T seconds
                              [--leave-out PATTERN]      test cases that fail without any change
 
@@ -47,6 +48,10 @@ class Mutant:
 
     def __str__(self):
         return f"{self.file}:{self.line}:{self.column}: '{self.old.strip()}' to '{self.new.strip()}'"
+
+    def names(self):
+        place = f"{self.file}:{self.line}"
+        return {place, f"{place}:{self.column}", f"{place}:{self.new.strip()}"}
 
     def text(self):
         lines = (ROOT / self.file).read_text().splitlines(keepends=True)
@@ -135,13 +140,16 @@ def main():
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--seconds", type=float, default=float("inf"), help="draws no further mutant after so long")
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
-    options.add_argument("--only", help="mutants of FILE:LINE or FILE:LINE:COLUMN alone")
+    options.add_argument("--only", nargs="+", default=[], help="all mutants of FILE:LINE, FILE:LINE:COLUMN or FILE:LINE:NEW")
     options.add_argument("--leave-out", help="test cases that fail without any change, as doctest's -tce")
     given = options.parse_args()
 
     mutants = all_mutants(given.folder)
     if given.only:
-        mutants = [m for m in mutants if f"{m.file}:{m.line}:{m.column}:".startswith(given.only + ":")]
+        mutants = [m for m in mutants if m.names() & set(given.only)]
+        given.count = len(mutants)
+        if unknown := set(given.only) - set().union(*(m.names() for m in mutants)):
+            sys.exit("mutants: no mutant is " + ", ".join(sorted(unknown)))
     random.Random(given.seed).shuffle(mutants)
     print(f"mutants: seed {given.seed}, {len(mutants)} to draw from in {given.folder}", flush=True)
     build = Build(given.build.resolve(), given.leave_out)

@@ -2,7 +2,7 @@
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -50,9 +50,30 @@ TEST_CASE("fit: every cell of every map says what simulate() says of its tile, b
       const TileShape& tile = maps->maps[at.map].cells[at.cell].tile;
       return -tile.block_q * tile.block_kv;
     };
-    return std::pair(a.map, area(a)) < std::pair(b.map, area(b));
+    return std::tuple(a.map, area(a), a.cell) < std::tuple(b.map, area(b), b.cell);
   };
   CHECK(std::is_sorted(order.begin(), order.end(), before));
+}
+
+TEST_CASE(
+    "fit: sides are the kernel's own and powers of two, from an eighth of it to four times it, as far as the sequence fills them") {
+  using Sides = std::vector<std::int64_t>;
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = h200_gpu();
+  const auto map_of = [&](std::int64_t n, std::int64_t d) {
+    request.problem = {.seq_q = n, .seq_kv = n, .head_dim = d};
+    const auto maps = make_fit_maps(request);
+    REQUIRE(maps);
+    return maps->maps.front();
+  };
+  // The kernel's tile is 128 x 64 at head dimension 128, and 128 x 128 at 64.
+  CHECK(map_of(4096, 128).block_q == Sides{16, 32, 64, 128, 256, 512});
+  CHECK(map_of(4096, 128).block_kv == Sides{8, 16, 32, 64, 128, 256});
+  CHECK(map_of(4096, 64).block_kv == Sides{16, 32, 64, 128, 256, 512});
+  CHECK(map_of(200, 128).block_q == Sides{16, 32, 64, 128, 256});
+  CHECK(map_of(128, 128).block_kv == Sides{8, 16, 32, 64, 128});
+  CHECK(map_of(16, 128).block_kv == Sides{8, 16, 32, 64});
 }
 
 TEST_CASE("fit: more buffers need more shared memory, in the same tiles, and 32 bits need more than 16") {

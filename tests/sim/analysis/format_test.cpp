@@ -63,7 +63,11 @@ TEST_CASE("format: cycles and counts are grouped with a thin space") {
 TEST_CASE("format: time, short numbers and percentages") {
   CHECK(format_time(Nanoseconds(830)) == "830 ns");
   CHECK(format_time(Nanoseconds(12345)) == "12.3 µs");
+  CHECK(format_time(Nanoseconds(999.4)) == "999 ns");
+  CHECK(format_time(Nanoseconds(999.5)) == "1.00 µs");
+  CHECK(format_time(Nanoseconds(-999.5)) == "−1.00 µs");
   CHECK(format_time(Nanoseconds(999.9)) == "1.00 µs");
+  CHECK(format_short(999.5, "FLOP") == "1.00 kFLOP");
   CHECK(format_time(Nanoseconds(4.56e6)) == "4.56 ms");
   CHECK(format_time(Nanoseconds(1.2e9)) == "1.20 s");
   CHECK(format_time(Nanoseconds(std::nan(""))) == "—");

@@ -131,6 +131,31 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
   }
 }
 
+TEST_CASE("roofline: the point of the whole kernel has the work and bytes of its launches, over the whole time") {
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    SimulationRequest request;
+    request.algorithm = info.id;
+    request.gpu = toy_gpu();
+    request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+    const auto run = simulate(request);
+    REQUIRE(run);
+    const Simulation& simulation = **run;
+    const double seconds = simulation.cycles.value / request.gpu.sm_clock_hz;
+    const auto total = [&](Link link) { return static_cast<double>(simulation.ledger.total(link).value); };
+    for (const RooflinePoint& point : whole_kernel_points(simulation, roofline_points(simulation))) {
+      CAPTURE(point.level);
+      CHECK(point.flops == static_cast<double>(simulation.program->closed_form()->flops));
+      CHECK(point.exps == static_cast<double>(simulation.program->closed_form()->exps));
+      if (point.level == "L2") CHECK(point.bytes == total(Link::l2_to_sm) + total(Link::sm_to_l2));
+      if (point.level == "shared memory") CHECK(point.bytes == total(Link::smem_read) + total(Link::smem_write));
+      CHECK(point.flops_per_second == doctest::Approx(point.flops / seconds));
+      CHECK(point.bytes_per_second == doctest::Approx(point.bytes / seconds));
+      CHECK(point.intensity == doctest::Approx(point.flops / point.bytes));
+    }
+  }
+}
+
 TEST_CASE("roofline: what an earlier launch left in the L2 is told apart from a launch's own bytes") {
   const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 32};
   Simulation simulation = simulation_of("standard", problem, toy_gpu());

@@ -44,6 +44,15 @@ TEST_CASE("sweep: ranges double, add, and list") {
   CHECK(values_of("l2.capacity_bytes=0,1048576").front() == 0);
 }
 
+TEST_CASE("sweep: a range has at most 200 values") {
+  CHECK(values_of("seq=1:200:+1").size() == 200);
+  CHECK(refused_axis("seq=1:201:+1").find("over 200") != std::string::npos);
+  std::string list = "seq=1";
+  for (int n = 2; n <= 200; ++n) list += "," + std::to_string(n);
+  CHECK(values_of(list).size() == 200);
+  CHECK(refused_axis(list + ",201").find("has 201 values") != std::string::npos);
+}
+
 TEST_CASE("sweep: over heads, key heads follow unless they were given") {
   SweepRequest sweep = small_sweep("heads=3,4", toy_gpu());
   sweep.base.problem.heads = sweep.base.problem.kv_heads = 2;

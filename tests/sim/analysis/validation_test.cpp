@@ -212,6 +212,16 @@ TEST_CASE("validation: what the model itself said has no error, and a tenth more
   CHECK(more.figure(Figure::time)->error() == doctest::Approx(1 / 1.1 - 1));
 }
 
+TEST_CASE("validation: what was not timed has no error of time") {
+  const GpuSpec gpu = h200_gpu();
+  MeasuredCase measured = synthetic_case("flash2", problem_of(4, 1024, 64), {128, 128}, gpu);
+  measured.time_cold_ns = measured.cycles = {};
+  const CaseValidation untimed = validated(measured, gpu);
+  CHECK_FALSE(untimed.figure(Figure::time));
+  CHECK_FALSE(untimed.figure(Figure::cycles));
+  CHECK(untimed.verdict() == Verdict::within);
+}
+
 TEST_CASE("validation: what a backward pass adds is compared with its counter, and only where there is one") {
   const GpuSpec gpu = h200_gpu();
   AttentionProblem problem = problem_of(8, 512, 64);  // a tenth of what it adds is more than the bound allows a small case

@@ -36,6 +36,10 @@ TEST_CASE("nearest_name: a slip finds its word, a different word finds none") {
   CHECK(nearest_name("--seqq", names) == "--seq");
   CHECK(nearest_name("sta", names) == "standard");
   CHECK_FALSE(nearest_name("st", names));
+  constexpr std::array<std::string_view, 3> letters = {"N", "d", "Br"};
+  CHECK_FALSE(nearest_name("q", letters));  // another letter is no slip
+  CHECK(nearest_name("B", letters) == "Br");
+  CHECK(nearest_name("flash3", names) == "flash1");  // of several as near, the first
   CHECK_FALSE(nearest_name("transformer", names));
   CHECK_FALSE(nearest_name("", names));
   CHECK_FALSE(nearest_name(std::string(100000, 'f'), names));

@@ -1,6 +1,7 @@
 // Replayed stretches: a run that replays them equals one that works every operation out, to the bit.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -112,6 +113,34 @@ TEST_CASE("replay: a run with most of its loads in periods equals one without, t
   gpu.hbm_bytes_per_second *= 0.08;  // now and then the bytes for a period come late
   check("flash2", gpu, problem_of(8, 8192, 128, false));
   check("standard", h200_gpu(), problem_of(8, 8192, 128, false));  // an SM issues several loads at once
+}
+
+TEST_CASE("replay: whatever the speed and the latency of memory, a run with replayed stretches equals one without, to the bit") {
+  std::mt19937 random(11);
+  const auto times = [&](double least, double most) {
+    return least * std::pow(most / least, static_cast<double>(random() % 1000) / 1000);
+  };
+  for (int round = 0; round < rounds(8); ++round) {
+    const char* const algorithms[] = {"flash2", "flash2", "flash1", "standard"};
+    const ProgramInfo& info = **find_program(algorithms[random() % 4]);
+    SimulationRequest request;
+    request.algorithm = std::string(info.id);
+    request.gpu = h200_gpu();
+    request.gpu.hbm_bytes_per_second *= times(0.02, 2);
+    request.gpu.hbm_latency_cycles *= times(0.1, 10);
+    request.gpu.l2_latency_cycles *= times(0.1, 10);
+    request.gpu.l2_bytes_per_cycle *= times(0.1, 1);
+    request.gpu.l2_capacity_bytes *= times(0.02, 1);
+    request.problem = problem_of(2 + static_cast<int>(random() % 4), 2048 + 1024 * static_cast<int>(random() % 3),
+                                 random() % 2 == 0 ? 64 : 128, random() % 4 == 0);
+    INFO("round ", round);
+    CAPTURE(request.algorithm);
+    const auto replayed = run_program(request, info, make(info, request.problem, request.gpu));
+    const auto worked_out = run_program(request, info, std::make_shared<NoShapes>(make(info, request.problem, request.gpu)));
+    REQUIRE(replayed);
+    REQUIRE(worked_out);
+    check_equal(**replayed, **worked_out);
+  }
 }
 
 TEST_CASE("replay: most loads of a long flash2 are replayed, most of these in periods") {

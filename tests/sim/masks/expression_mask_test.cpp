@@ -2,11 +2,13 @@
 #include "sim/masks/expression_mask.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/masks/block_mask.h"
 #include "sim/masks/evaluate.h"
@@ -99,6 +101,152 @@ TEST_CASE("analysis: it is never wrong about a block of a random mask, and neith
   }
   MESSAGE("decided ", decided, " of ", blocks, " random blocks");
   CHECK(decided > blocks / 10);
+}
+
+TEST_CASE("analysis: it knows the least and the greatest value where each operand is in the expression once") {
+  const ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  std::vector<std::int32_t> numbers(64);
+  for (int i = 0; i < 64; ++i) numbers[static_cast<std::size_t>(i)] = i * 37 % 64 - 20;
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("t", numbers))};
+  struct Row {
+    const char* text;
+    TileRange queries, keys;
+  };
+  constexpr TileRange some{8, 8}, more{16, 8}, from_zero{0, 16}, all{0, 64};
+  const Row rows[] = {
+      // Integers: sums, products, quotients and remainders with every sign.
+      {"q + kv", some, more},
+      {"q - kv", some, more},
+      {"3 * q - 2 * kv + 5", some, more},
+      {"-q", some, more},
+      {"~q", some, more},
+      {"q * kv", some, more},
+      {"(q - 12) * kv", some, more},
+      {"(q - 12) * (kv - 30)", some, more},
+      {"(q - 12) * -7", some, more},
+      {"q // 3", some, more},
+      {"q // -3", some, more},
+      {"(q - 12) // 5", some, more},
+      {"(q - 12) // kv", some, more},
+      {"kv // q", some, more},
+      {"q % 16", some, more},
+      {"(q - 40) % 32", some, more},
+      {"q % 8", from_zero, more},
+      {"q % -8", from_zero, more},
+      {"(q - 9) % 5", all, more},
+      {"abs(q - 12)", some, more},
+      {"abs(q - 40)", some, more},
+      {"abs(q + kv)", some, more},
+      {"min(q, 12)", some, more},
+      {"max(q, 12)", some, more},
+      {"min(q, kv)", some, more},
+      {"max(q, kv)", some, more},
+      {"min(q, kv)", all, all},
+      {"max(q, kv)", all, all},
+      // Bits.
+      {"q << 2", some, more},
+      {"(q - 12) << 3", some, more},
+      {"q >> 2", some, more},
+      {"(q - 12) >> 1", some, more},
+      {"(q * kv) << 1", some, more},
+      {"q & 7", some, more},
+      {"q & 7", from_zero, more},
+      {"q | 16", from_zero, more},
+      {"16 | q", from_zero, more},
+      {"q | kv", from_zero, from_zero},
+      {"q ^ kv", from_zero, from_zero},
+      // Tables, choices and conversions.
+      {"t[q]", some, more},
+      {"t[q]", all, more},
+      {"t[kv] + q", some, more},
+      {"t[q // 2]", some, more},
+      {"q < kv ? 3 : t[q]", some, more},
+      {"q > kv ? 3 : t[q]", some, more},
+      {"q < 12 ? 3 : kv", some, more},
+      {"int(q * 0.5)", some, more},
+      {"int(q * 0.75 - 10.0)", some, more},
+      // Reals, with zeros and infinities of either sign.
+      {"q * 0.5", some, more},
+      {"q + 0.5 * kv", some, more},
+      {"q - 0.5 * kv", some, more},
+      {"(q - 12.0) * (kv - 20.0)", some, more},
+      {"(q - 8.0) * kv", some, more},
+      {"kv * (q - 15.0)", some, more},
+      {"kv / (1.0 * q)", some, more},
+      {"(q - 12.0) / kv", some, more},
+      {"-(q * 0.5)", some, more},
+      {"abs(q - 12.0)", some, more},
+      {"abs(q - 4.0)", some, more},
+      {"abs(q - 40.0)", some, more},
+      {"min(q * 1.0, 11.5)", some, more},
+      {"max(q * 1.0, 11.5)", some, more},
+      {"min(q * 1.0, kv * 1.0)", all, all},
+      {"floor(q * 0.3)", some, more},
+      {"q < 12 ? 2.5 : kv * 1.0", some, more},
+      {"q * inf", some, more},
+      {"inf * (q - 40)", some, more},
+      {"q + inf", some, more},
+      {"inf + q", some, more},
+      {"q - inf", some, more},
+      {"-inf + q", some, more},
+      {"inf / q", some, more},
+      {"q / inf", some, more},
+  };
+  for (const Row& row : rows) {
+    INFO(std::string(row.text));
+    const auto value = parse_score_expression(std::string("1.0 * (") + row.text + ")", sizes, tables);
+    REQUIRE_MESSAGE(value, (value ? std::string() : value.error().sentence.text()));
+    ExpressionEvaluator<float> evaluator(*value);
+    float least = HUGE_VALF, greatest = -HUGE_VALF;
+    for (std::int64_t q = row.queries.first; q < row.queries.end(); ++q)
+      for (std::int64_t kv = row.keys.first; kv < row.keys.end(); ++kv) {
+        const float real = evaluator({0, 0, q, kv}).real;
+        least = std::min(least, real);
+        greatest = std::max(greatest, real);
+      }
+    const auto verdict = [&](const std::string& comparison, float with) {
+      const std::string number = std::isinf(with) ? (with < 0 ? "(-inf)" : "inf") : fmt::format("({:.9g})", with);
+      const auto condition = parse_mask_expression(fmt::format("({}) {} {}", row.text, comparison, number), sizes, tables);
+      REQUIRE_MESSAGE(condition, (condition ? std::string() : condition.error().sentence.text()));
+      IntervalAnalysis analysis(*condition, ranges_of(condition->tables));
+      analysis.set_plane(0, 0);
+      const IntervalAnalysis::Verdict found = analysis(row.queries, row.keys);
+      CHECK_FALSE(found.can_fault);
+      return found;
+    };
+    CAPTURE(least);
+    CAPTURE(greatest);
+    for (const char* always : {">=", "<="}) {
+      const IntervalAnalysis::Verdict found = verdict(always, always[0] == '>' ? least : greatest);
+      CHECK(found.can_hold);
+      CHECK_FALSE(found.can_fail);
+    }
+    for (const char* never : {"<", ">"}) {
+      const IntervalAnalysis::Verdict found = verdict(never, never[0] == '<' ? least : greatest);
+      CHECK(found.can_fail);
+      CHECK_FALSE(found.can_hold);
+    }
+  }
+}
+
+TEST_CASE("mask: a long evaluation asks now and then whether to go on, and ends where it is told to") {
+  const ExprSizes sizes = {.seq_q = 1024, .seq_kv = 1024, .head_dim = 64};
+  // Twice a number is never odd, which the analysis does not know: all 1,048,576 elements are looked at.
+  const auto odd = parse_mask_expression("(q * kv) % 7 + (q * kv) % 7 == 11", sizes);
+  REQUIRE(odd);
+  int asked = 0, most = 1000;
+  const MaskScope scope = {.go_on = [&] { return ++asked < most; }};
+  REQUIRE(ExpressionMask::make(*odd, scope));
+  CHECK(asked >= 8);
+  CHECK(asked <= 17);
+  for (const int end : {1, 5}) {
+    asked = 0;
+    most = end;
+    const auto cancelled = ExpressionMask::make(*odd, scope);
+    REQUIRE_FALSE(cancelled);
+    CHECK(cancelled.error().kind == Error::Kind::cancelled);
+    CHECK(asked == end);
+  }
 }
 
 TEST_CASE("mask: tiles of a random expression are what their elements are, and a mask at fault is refused with the element") {

@@ -217,6 +217,12 @@ TEST_CASE("expression: tables come from CSV and .npy") {
       "t", npy("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }\n", std::string("\0\x3c\0\xfc", 4)), "t.npy");
   REQUIRE(half);
   CHECK(half->reals == std::vector<float>{1, -HUGE_VALF});
+  // Any byte but zero is true.
+  const auto flags = parse_npy_table(
+      "t", npy("{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }\n", std::string("\0\x01\0\x07", 4)), "t.npy");
+  REQUIRE(flags);
+  CHECK(flags->type == ValueType::boolean);
+  CHECK(flags->integers == std::vector<std::int32_t>{0, 1, 0, 1});
   CHECK(parse_npy_table("t", npy(header, "xx"), "t.npy").error().sentence.text().find("t.npy ends after") == 0);
   CHECK(parse_npy_table("t", "1,2,3", "t.npy").error().sentence.text() == "t.npy is not a .npy file: save it with numpy.save");
   CHECK(parse_npy_table("t", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }\n", std::string(16, 'x')), "t.npy")

@@ -76,10 +76,60 @@ TEST_CASE("kernel source: a table at the query is read once a block, at the key 
   }
 }
 
+TEST_CASE("kernel source: the words of a table are read as its type") {
+  CapturedTable factors, flags;
+  factors.name = "factor";
+  factors.type = ValueType::real;
+  factors.reals.assign(512, 0.5F);
+  flags.name = "flag";
+  flags.type = ValueType::boolean;
+  flags.integers.assign(512, 1);
+  factors.shape = flags.shape = {512};
+  TableList tables = documents();
+  tables.push_back(std::make_shared<const CapturedTable>(factors));
+  tables.push_back(std::make_shared<const CapturedTable>(flags));
+  const auto text_of = [&](const std::string& mask) {
+    const auto parsed = parse_mask_expression(mask, source_sizes, tables);
+    REQUIRE(parsed);
+    return kernel_source(&*parsed, nullptr).text();
+  };
+  constexpr std::string_view real = "__uint_as_float(expr_word(", integer = "(int)expr_word(", flag = "(expr_word(";
+  const std::string factor_text = text_of("factor[kv] > 0.25"), doc_text = text_of("doc[kv] > 3"), flag_text = text_of("flag[kv]");
+  CHECK(has(factor_text, real));
+  CHECK_FALSE(has(factor_text, integer));
+  CHECK(has(doc_text, integer));
+  CHECK_FALSE(has(doc_text, real));
+  CHECK(has(flag_text, flag));
+  CHECK_FALSE(has(flag_text, integer));
+  CHECK_FALSE(has(flag_text, real));
+}
+
+TEST_CASE("kernel source: the kernel takes the reciprocal of a tanh or sigmoid that every score needs, and of no other") {
+  constexpr std::string_view own = "expr_reciprocal_exp2(";
+  const auto count = [&](const std::string& score) {
+    const std::string text = source_of("", score).text();
+    int found = 0;
+    for (std::size_t at = text.find(own); at != std::string::npos; at = text.find(own, at + 1)) ++found;
+    return found;
+  };
+  const int without = count("score");
+  for (const char* left_to_the_kernel :
+       {"20 * tanh(score / 20)", "tanh(score)", "tanh(score) + q", "sigmoid(score) * kv", "-tanh(score)"})
+    CHECK_MESSAGE(count(left_to_the_kernel) == without, left_to_the_kernel);
+  for (const char* its_own : {"max(tanh(score), 0.5)", "min(tanh(score), 0.5)", "q > kv ? tanh(score) : 0.5",
+                              "tanh(score) > 0.5 ? score : 0.5", "max(tanh(score) + q, 0.5)", "tanh(sigmoid(score))"})
+    CHECK_MESSAGE(count(its_own) == without + 1, its_own);
+}
+
 TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distance as a float sum") {
   const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
   CHECK(source.uniforms == 1);
   CHECK(has(source.text(), "(float)(1 * column.place)"));
+  // The slope times the distance from the row's first key is a number of the row.
+  CHECK(has(source.text(), "row.m"));
+  CHECK(has(source_of("", "score + (kv - q) * 0.125").text(), "row.m"));
+  CHECK_FALSE(has(source_of("", "score + exp2(-0.01 * q) * (kv - q)").text(), "row.m"));  // the slope is the row's own
+  CHECK_FALSE(has(source_of("", "score + exp2(-8.0 * (h + 1) / H) * tanh(kv - q)").text(), "row.m"));
 }
 
 TEST_CASE("kernel source: every line of an expression names its column") {

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -120,6 +121,42 @@ TEST_CASE("table gradients: a tile's box holds every element that its scores rea
           }
       if (read.is_exact()) CHECK(static_cast<std::int64_t>(seen.size()) == (box.empty() ? 0 : box.rows * box.cols));
     }
+  }
+}
+
+TEST_CASE("table gradients: sums that are kept apart have a place of their own for each block, or pair of tiles, that makes them") {
+  AttentionProblem problem = {.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 20, .seq_kv = 26, .head_dim = 64};
+  const TileShape tile{8, 10};
+  const struct {
+    const char *text, *table;
+    std::int64_t rows, cols, filled;
+    bool by_pair;
+  } cases[] = {{"score + slope[h] * (kv - q)", "slope", 6, 3, 6 * 3, false},
+               {"score + row[q]", "row", 6, 20, 6 * 20, false},
+               {"score + column[h, kv]", "column", 6 * 3, 26, 6 * 3 * 26, true},
+               // Tiles of 8, 8 and 4 queries and of 10, 10 and 6 keys have one distance fewer than both together.
+               {"score + relative[q - kv + NK - 1]", "relative", 6 * 3, 3 * (8 + 10), 6 * (3 * (20 + 26) - 9), true}};
+  for (const auto& one : cases) {
+    CAPTURE(one.text);
+    const TableParts parts(gradients(one.text, {{one.table}})[0].reads[0], problem, tile);
+    CHECK(parts.rows() == one.rows);
+    CHECK(parts.cols() == one.cols);
+    std::set<std::pair<std::int64_t, std::int64_t>> taken;
+    std::int64_t cells = 0;
+    for (std::int64_t plane = 0; plane < 6; ++plane)
+      for (std::int64_t i = 0; i < 3; ++i)
+        for (std::int64_t j = 0; j < (one.by_pair ? 3 : 1); ++j) {
+          const TileRange queries{i * 8, std::min<std::int64_t>(8, 20 - i * 8)},
+              keys{j * 10, std::min<std::int64_t>(10, 26 - j * 10)};
+          const TableBox box = parts.box(plane, i, queries, j, keys);
+          CHECK(box.row + box.rows <= parts.rows());
+          CHECK(box.col + box.cols <= parts.cols());
+          cells += box.rows * box.cols;
+          for (std::int64_t row = box.row; row < box.row + box.rows; ++row)
+            for (std::int64_t col = box.col; col < box.col + box.cols; ++col) taken.insert({row, col});
+        }
+    CHECK(cells == one.filled);
+    CHECK(static_cast<std::int64_t>(taken.size()) == cells);
   }
 }
 

@@ -1,12 +1,15 @@
 // Backward programs: which one a pass means, closed forms worked out by hand, memory, and both passes as one program.
 #include <cmath>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "sim/engine/simulation.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/kernel_profile.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -158,6 +161,25 @@ TEST_CASE("closed form: standard_backward moves N x N matrices seven times, flas
   CHECK(bytes(form_of("standard_backward", p, {16, 16}, gpu), tensors::d_p, Link::l2_to_sm) == 2 * matrix);
 }
 
+TEST_CASE("closed form: what standard_backward moves several times says how often, and what it moves once does not") {
+  GpuSpec small = toy_gpu();
+  small.sm_shared_bytes_per_block = 128 + 2 * 2048 - 1;
+  const std::int64_t matrix = 1024 * 1024 * 2;
+  for (const GpuSpec& gpu : {toy_gpu(), small}) {
+    int several = 0;
+    for (const ClosedFormTerm& term : form_of("standard_backward", problem_of(1024, 64), {16, 16}, gpu).terms) {
+      if (term.tensor != tensors::p && term.tensor != tensors::d_p && term.tensor != tensors::d_s) continue;
+      CAPTURE(term.formula);
+      const std::int64_t times = term.bytes.value / matrix;
+      const std::string said = std::to_string(times) + "·";
+      CHECK(term.formula.starts_with(said) == (times > 1));
+      CHECK(term.formula.find("B·Hq·Nq·Nk") == (times > 1 ? said.size() : 0));
+      several += times > 1 ? 1 : 0;
+    }
+    CHECK(several >= 2);
+  }
+}
+
 TEST_CASE("closed form: a causal mask leaves out the key tiles of each query tile that it hides") {
   AttentionProblem p = problem_of(1024, 64);
   p.causal = true;
@@ -302,6 +324,21 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
   }
 }
 
+TEST_CASE("needs: the dS launch keeps rows of P and dP in shared memory, up to four while they fit") {
+  const TileShape tile{16, 16};
+  GpuSpec gpu = toy_gpu();
+  for (const std::int64_t rows : {1, 3, 4}) {
+    gpu.sm_shared_bytes_per_block = 128.0 + static_cast<double>(rows) * 2 * 2048;
+    CHECK(gradient_rows(problem_of(1024, 64), tile, gpu).rows == rows);
+    CHECK(gradient_rows_needs(problem_of(1024, 64), tile, gpu).shared_bytes == 128 + rows * 2 * 2048);
+  }
+  CHECK(gradient_rows(problem_of(1024, 64), tile, toy_gpu()).rows == 4);
+  CHECK(gradient_rows(problem_of(1024, 64), {2, 16}, toy_gpu()).rows == 2);
+  gpu.sm_shared_bytes_per_block = 128 + 2 * 2048 - 1;
+  CHECK_FALSE(gradient_rows(problem_of(1024, 64), tile, gpu).kept);
+  CHECK(gradient_rows_needs(problem_of(1024, 64), tile, gpu).shared_bytes == 128);
+}
+
 TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its kernel") {
   const auto needs = [](std::int64_t d) {
     return flash2_backward_needs("flash2_backward", problem_of(4096, d), TileShape{64, 128}, h200_gpu());
@@ -311,6 +348,24 @@ TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its k
   CHECK(needs(128).shared_bytes == 164976);
   CHECK(needs(64).threads == 128);
   CHECK(needs(128).threads == 256);
+  // Where a byte is missing for the second buffer there is one.
+  GpuSpec small = h200_gpu();
+  for (const auto& [missing, stages] : {std::pair{0, 2}, std::pair{1, 1}}) {
+    small.sm_shared_bytes_per_block = 83056 - missing;
+    const KernelNeeds fitting = flash2_backward_needs("flash2_backward", problem_of(4096, 64), TileShape{64, 128}, small);
+    CHECK(fitting.stages == stages);
+    CHECK(fitting.shared_bytes == 83056 - (2 - stages) * (2 * 64 * (64 * 2 + 4) + 16));
+  }
+  // A thread has a register less for each sum that a smaller tile or head spares it: of S and dP, and of dK and dV.
+  const auto registers = [](std::int64_t d, std::int64_t block_q) {
+    return flash2_backward_needs("flash2_backward", problem_of(4096, d), TileShape{block_q, 128}, h200_gpu()).registers_per_thread;
+  };
+  const KernelProfile& kernel = kernel_profile("flash2_backward");
+  CHECK(registers(64, 64) == kernel.build("gradients", problem_of(4096, 64)).registers);
+  CHECK(registers(128, 64) == kernel.build("gradients", problem_of(4096, 128)).registers);
+  CHECK(registers(64, 64) - registers(64, 32) == 2 * (64 - 32) * 128 / 128);
+  CHECK(registers(64, 64) - registers(32, 64) == 2 * 128 * (64 - 32) / 128);
+  CHECK(registers(128, 64) - registers(128, 16) == 2 * (64 - 16) * 128 / 256);
   const auto tile = [](std::int64_t d) { return flash2_backward_tile(problem_of(4096, d), h200_gpu()); };
   CHECK(tile(64) == TileShape{64, 128});
   CHECK(tile(128) == TileShape{64, 128});

@@ -10,6 +10,7 @@
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -80,6 +81,25 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       CHECK(registers <= 65536);
       CHECK(registers <= registers_of_block(needs));
     }
+}
+
+TEST_CASE("hopper: a block has the threads of the compiled kernel, at either head dimension") {
+  int compared = 0;
+  for (const std::int64_t head_dim : {64, 128})
+    for (const KernelProfile& kernel : kernel_profiles()) {
+      const auto known = ids();
+      const auto at = std::find(known.begin(), known.end(), kernel.id);
+      if (at == known.end() || kernel.builds.empty()) continue;
+      CAPTURE(kernel.id);
+      CAPTURE(head_dim);
+      const AttentionProblem p = problem(1024, head_dim);
+      const auto id = static_cast<HopperRungId>(at - known.begin());
+      const KernelNeeds needs = hopper_needs(id, p, hopper_default_tile(id, p, h200_gpu()), h200_gpu());
+      CHECK(needs.threads == kernel.build("attention", p).threads);
+      CHECK(needs.registers_per_thread == kernel.build("attention", p).registers);
+      ++compared;
+    }
+  CHECK(compared >= 2 * 8);
 }
 
 TEST_CASE("hopper: the softmax of a group overlaps its own products from rung 4 on, and not before") {
