@@ -111,7 +111,7 @@ LaunchNeeds hopper_needs_of(std::string_view id, const HopperShape& shape, const
   return compiled("attention", kernel_profile(id).build("attention", p),
                   rows * row_bytes(p) * (shape.has_own_output ? 2 : 1) + 2 * ring_bytes + rows * 4 + barriers * barrier_bytes +
                       (shape.draws_tickets ? ticket_bytes : 0),
-                  static_cast<int>(shape.stages), shape.has_producer ? 1 : static_cast<int>(shape.groups));
+                  static_cast<int>(shape.stages), 1);
 }
 std::vector<LaunchNeeds> hopper_wgmma_needs(const AttentionProblem& p) {
   return {hopper_needs_of("hopper_wgmma", wgmma_shape(p), p)};
