@@ -63,8 +63,7 @@ def simulated(probe, tilescope):
     # Tiles of a block that stays on its SM overlap: the time of all is from the first to the last.
     stays = any(a < b for (a, _), (_, b) in zip(sorted(edges.values())[1:], sorted(edges.values())))
     blocks = [max(b for _, b in edges.values()) - min(a for a, _ in edges.values())] if stays else [b - a for a, b in edges.values()]
-    rows_of_softmax = 64 if len(probe["roles"]) > groups else probe["tile"]["block_q"]
-    return columns(blocks, full, turn, groups, 4 * softmaxes * rows_of_softmax * probe["tile"]["block_kv"] * p["head_dim"])
+    return columns(blocks, full, turn, groups, 4 * softmaxes * 64 * probe["tile"]["block_kv"] * p["head_dim"])
 
 
 def main():
@@ -78,8 +77,8 @@ def main():
             has_turns = model[1] > 0 or real[1] > 0
             cells = [f"`{name}`" + (" causal" if probe["problem"]["causal"] else "")]
             for i in (0, 1, 2):
-                absent = (i == 1 and not has_turns) or (i == 0 and "producer" not in probe["roles"])
-                cells += ["–" if absent else f"{100 * model[i]:.0f} %", "–" if i == 1 and not has_turns else f"{100 * real[i]:.0f} %"]
+                absent = i == 1 and not has_turns
+                cells += ["–", "–"] if absent else [f"{100 * model[i]:.0f} %", f"{100 * real[i]:.0f} %"]
             cells.append(f"{probe['plain_ns'] / 1e3:.1f}, {probe['probed_ns'] / 1e3:.1f} µs")
             lines.append("| " + " | ".join(cells) + " |")
     page = ROOT / "docs/ladder.md"

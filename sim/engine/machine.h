@@ -93,8 +93,9 @@ class Machine {
     double copied = 0;              // when all copies so far have landed
     double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
     double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
-    // Of the latest operation, where products run beside it: what they cost one another in each of its cycles, and until when products
-    // are counted. Products that begin while it runs are not known at its start: it ends later by `owed` than `compute_end` says.
+    // Of the latest operation, where products run beside it: what they cost one another in each of its cycles, and until when
+    // products are counted. Products that begin while it runs are not known at its start: it ends later by `owed` than
+    // `compute_end` says.
     BesideProducts beside;
     double beside_until = 0, owed = 0;
     BlockOrigin origin;

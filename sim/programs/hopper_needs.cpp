@@ -74,7 +74,8 @@ const HopperRung& rung_of(HopperRungId id) {
   return rungs[static_cast<std::size_t>(id)];
 }
 
-constexpr std::array<std::string_view, hopper_most_groups> group_names = {"consumer 0", "consumer 1", "consumer 2"};
+constexpr std::array<std::string_view, hopper_most_groups> consumer_names = {"consumer 0", "consumer 1", "consumer 2"},
+                                                           group_names = {"group 0", "group 1", "group 2"};
 
 }  // namespace
 
@@ -110,7 +111,8 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   // Without a producer one thread of the first group asks for the copies, as a stream of its own.
   needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / 32, registers.producer} : WarpGroup{"one thread"});
   for (int g = 0; g < groups; ++g)
-    needs.groups.push_back({group_names[static_cast<std::size_t>(g)], group_threads / 32, rung.producer ? registers.consumer : 0});
+    needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / 32,
+                            rung.producer ? registers.consumer : 0});
   const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
   needs.waiting = read.waiting;
   needs.setup_instructions = read.setup_instructions;

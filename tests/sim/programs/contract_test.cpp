@@ -152,8 +152,8 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
       const bool heading = text.starts_with("for ") || text.starts_with("S = f(S") || text.starts_with("f′") ||
                            text.ends_with("f′") || text.starts_with("load mask") || text == "S = S + mask" ||
                            text.find("dT") != text.npos || text.find("∂T") != text.npos || text.find("ΔT") != text.npos ||
-                           text.starts_with("for each piece t") || text.starts_with("producer:") ||
-                           text.starts_with("loads:") || text.starts_with("consumer groups:");
+                           text.starts_with("for each piece t") || text.starts_with("producer:") || text.starts_with("loads:") ||
+                           text.starts_with("consumer groups:");
       CHECK_MESSAGE(lines.contains(static_cast<int>(n) + 1) == !heading, info.id, " line ", n + 1, ": ", info.listing[n].text);
     }
   }
