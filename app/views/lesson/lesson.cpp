@@ -229,8 +229,10 @@ void draw_head(const View& view, Commands& commands) {
 
 }  // namespace
 
-void draw_lesson_panel(const View& view, Commands& commands) {
-  const Theme& theme = *view.theme;
+void draw_lesson_panel(const View& shown, Commands& commands) {
+  View view = shown;
+  const Theme theme = shown.workspace->present ? reading_theme(*shown.theme) : *shown.theme;
+  view.theme = &theme;
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));
   auto& state = panel_state<PanelState>("lesson");
@@ -247,6 +249,7 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   state.page = lesson.page;
   state.answered = answered;
 
+  ImGui::PushFont(theme.ui);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
   draw_head(view, commands);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
@@ -263,6 +266,7 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   ImGui::PopStyleVar();
   draw_way(view, commands, keys);
   ImGui::PopStyleVar();
+  ImGui::PopFont();
 }
 
 }  // namespace tilescope
