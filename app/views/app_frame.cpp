@@ -385,7 +385,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   // No field is there, and no title.
   if (!options_.caption) draw_notice(view, {layout_.transport.min.x, layout_.transport.min.y - theme_.gap});
   say_missing_fonts();
-  if (view.lesson.offered) draw_offer(view, commands);
+  if (view.lesson.offered && !view.workspace->present) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
   if (!view.workspace->blank) draw_term_tooltip(view);
@@ -472,8 +472,9 @@ void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& f
 void AppFrame::draw_offer(const View& view, Commands& commands) const {
   const LessonInfo& first = view.lesson.list->lessons.front();
   const LessonInfo::Text& text = first.text(view.workspace->language);
-  const Rect& stage = layout_.stage;
-  ImGui::SetNextWindowPos({stage.center().x, stage.max.y - theme_.gap}, ImGuiCond_Always, {0.5F, 1});
+  // Over the timeline: the stage shows what the first look is for.
+  const Rect& under = layout_.timeline.height() > 0 ? layout_.timeline : layout_.transport;
+  ImGui::SetNextWindowPos(under.center(), ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme_.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |

@@ -148,7 +148,7 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   // As high as the window leaves room for.
   const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
   const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
-  const ImVec2 size{std::round(std::min(820 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
+  const ImVec2 size{std::round(std::min(1000 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
   if (!ImGui::BeginTable("specs", 6, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
   ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch, 3.4F);
   ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.1F);

@@ -158,3 +158,28 @@ TEST_CASE("transport: at the end the HBM bytes name what is still dirty in the L
   CAPTURE(recording.text());
   CHECK(recording.text().find(both) != std::string::npos);
 }
+
+TEST_CASE("race panel: presented, who wins is kept back until both runs are over or the question is answered") {
+  Opened opened;
+  opened.after(SetRace{true});
+  PanelScreen screen({1600, 900});
+  const auto text = [&] {
+    const View view{opened.view(), nullptr};
+    screen.frame(view, &draw_race_panel);
+    const TextRecording recording;
+    screen.frame(view, &draw_race_panel);
+    return recording.text();
+  };
+  const auto tells = [&] { return text().find("faster") != std::string::npos; };
+  opened.after(SeekStep{1});
+  CHECK(tells());
+  opened.after(SetPresent{true});
+  CHECK_FALSE(tells());
+  CHECK(text().find("shows at the end") != std::string::npos);
+  CHECK(text().find("of the HBM") == std::string::npos);
+  opened.after(AskClass{true, true});
+  CHECK(tells());
+  opened.after(AskClass{false, false});
+  opened.after(SeekCycle{opened.view().lanes.front().simulation->cycles.value});
+  CHECK(tells());
+}
