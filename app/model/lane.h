@@ -33,6 +33,9 @@ struct Lane {
   int focus_sm = 0;
 };
 
+/// Returns the bytes that the L2 still has to write to HBM once the run is over; 0 before its end.
+std::int64_t left_in_l2(const Lane& lane);
+
 /// The largest plane (keys x head_dim) that is held against float64: a row of it then costs a frame about a millisecond.
 inline constexpr std::int64_t most_checked_elements = std::int64_t{1} << 20;
 

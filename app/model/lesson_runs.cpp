@@ -1,6 +1,8 @@
 // Pages against the model.
 #include "app/model/lesson_runs.h"
 
+#include "app/model/lesson_view.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -233,6 +235,14 @@ bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const 
     }
   }
   return false;
+}
+
+int option_pointed_at(const LessonView& view, Tensor tensor) {
+  if (!view.locked || view.lesson->pages[view.page].ask->kind != QuestionKind::point) return -1;
+  const auto& options = view.lesson->pages[view.page].ask->options;
+  const auto found =
+      std::find_if(options.begin(), options.end(), [&](const Prose& option) { return plain_text(option) == to_string(tensor); });
+  return found == options.end() ? -1 : static_cast<int>(found - options.begin());
 }
 
 }  // namespace tilescope

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/core/result.h"
+#include "sim/core/tensor.h"
 
 namespace tilescope {
 
@@ -33,5 +34,8 @@ struct LessonView {
   bool locked = false;                   // the run is held until the question is answered
   bool revealing = false;                // the run plays to where the reveal stops
 };
+
+/// Returns the option that a click on a tensor chooses; -1 where the page does not ask to point, or not at this one.
+int option_pointed_at(const LessonView& view, Tensor tensor);
 
 }  // namespace tilescope

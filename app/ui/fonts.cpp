@@ -281,7 +281,7 @@ std::string FontLibrary::notice() const {
   return fmt::format("{} (Debian: fonts-inter fonts-jetbrains-mono)", fmt::join(warnings_, "; "));
 }
 
-void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text) {
+void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text, bool reading) {
   atlas.Clear();
   ranges_.clear();
   baked_.clear();
@@ -305,6 +305,9 @@ void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view te
   theme.mono_small = make(mono, 11);
   theme.mono_tiny = make(mono, 9);
   theme.display = make(bold, 26);
+  theme.reading = reading ? make(regular, 13 * reading_scale) : theme.ui;
+  theme.reading_bold = reading ? make(bold, 13 * reading_scale) : theme.ui_bold;
+  theme.reading_mono = reading ? make(mono, 13 * reading_scale) : theme.mono;
   atlas.TexDesiredWidth = 2048;
   atlas.Build();
   built_in_ = regular.empty();

@@ -26,8 +26,9 @@ class FontLibrary {
   FontLibrary& operator=(const FontLibrary&) = delete;
 
   /// Bakes every font for `theme.scale` and fills the theme's fonts. `text` lists characters besides ASCII and the listing symbols.
+  /// `reading` also bakes the larger fonts of a presented lesson.
   /// Without font files it uses ImGui's own font and replaces missing characters by similar ones.
-  void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text);
+  void build(ImFontAtlas& atlas, Theme& theme, std::u32string_view text, bool reading = false);
 
   /// The face that draws a character of a baked font, for pictures that name fonts.
   struct Drawn {

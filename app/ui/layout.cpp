@@ -92,6 +92,15 @@ Layout present_layout(float width, float height, float scale) {
   return out;
 }
 
+/// Divides `whole` into equal columns, or rows.
+Rect part_of(const Rect& whole, bool columns, int count, int index, float gap) {
+  const float length = columns ? whole.width() : whole.height();
+  const float each = (length - gap * static_cast<float>(count - 1)) / static_cast<float>(count);
+  const float begin = std::round(static_cast<float>(index) * (each + gap)), end = std::round(begin + each);
+  return columns ? Rect{{whole.min.x + begin, whole.min.y}, {whole.min.x + end, whole.max.y}}
+                 : Rect{{whole.min.x, whole.min.y + begin}, {whole.max.x, whole.min.y + end}};
+}
+
 /// The lesson takes the listing's column down to the lower edge; what is below the panels begins beside it.
 void give_room_to_lesson(Layout& layout, float gap, float low) {
   const float left = layout.bottom.min.x, right = layout.stage.min.x;
@@ -145,6 +154,46 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   out.alone = {{m.gap, top}, {x4, out.transport.min.y - m.gap}};
   if (m.one_column) join_columns(out, scale);
   if (lesson) give_room_to_lesson(out, m.gap, low);
+  return out;
+}
+
+Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look) {
+  constexpr float transport_height = 40, wide_lesson = 0.28F, timeline_height = 150, timeline_alone = 0.6F;
+  constexpr float least_middle = 544, least_beside = 255, most_beside = 0.42F, least_row = 180, row_share = 0.48F;
+  const float down = std::min(1.0F, height / (420 * scale)), gap = std::max(2.0F, std::round(8 * scale * down));
+  const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
+  const float low = height - gap;
+  const float lesson = std::round(std::min(std::max(wide_lesson * width, least_lesson * scale), most_lesson_share * width));
+  Layout out;
+  out.top_bar = {{0, 0}, {width, caption}};
+  out.lesson = {{gap, caption}, {gap + lesson, low}};
+  const float left = out.lesson.max.x + gap, right = width - gap;
+  out.transport = out.bottom = {{left, low - transport}, {right, low}};
+  out.alone = {{left, caption}, {right, out.transport.min.y - gap}};
+  Rect room = out.alone;
+  const bool others = look.middle || look.beside > 0;
+  if (look.timeline) {
+    const float high = others ? std::min(timeline_height * scale, 0.4F * room.height()) : timeline_alone * room.height();
+    out.timeline = {{left, std::round(room.max.y - high)}, {right, out.transport.min.y}};
+    out.bottom = {out.timeline.min, {right, low}};
+    room.max.y = out.timeline.min.y - gap;
+  }
+  const int beside = std::min(look.beside, 2);
+  const bool middle = look.middle || beside == 0;
+  Rect panels = room;
+  bool stacked = true;
+  if (middle && beside > 0) {
+    const bool column = room.width() >= (least_middle + least_beside) * scale + gap;
+    const float wide = std::min(room.width() - gap - least_middle * scale, most_beside * room.width());
+    const float high = std::min(std::max(row_share * room.height(), least_row * scale), 0.6F * room.height());
+    stacked = column;
+    panels.min = column ? ImVec2(std::round(room.max.x - wide), room.min.y) : ImVec2(room.min.x, std::round(room.max.y - high));
+    column ? room.max.x = panels.min.x - gap : room.max.y = panels.min.y - gap;
+  } else if (!middle) {
+    stacked = room.width() < 2 * least_beside * scale + gap;
+  }
+  if (middle) out.stage = room;
+  for (int i = 0; i < beside; ++i) (i == 0 ? out.softmax : out.traffic) = part_of(panels, !stacked, beside, i, gap);
   return out;
 }
 

@@ -9,7 +9,8 @@
 //   │ timeline, and below it in the same frame: transport       │
 //   └───────────────────────────────────────────────────────────┘
 //
-// While a lesson is open it has a column of its own at the left, as high as the window, in the place of the listing.
+// While a lesson is open it has a column of its own at the left, as high as the window, in the place of the listing. Presented, it
+// leaves only the panels that its page looks at.
 //
 // If large text leaves no room for three columns, one side column shows the listing, the row or the traffic, chosen by tabs.
 // A maximised panel takes everything between the bars.
@@ -55,6 +56,17 @@ float scale_of_window(float width, float height);
 /// Units  pixels; `scale` is the theme's
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson = false);
+
+/// What a lesson's page looks at while it is presented; nothing else is shown.
+struct PresentedLook {
+  bool middle = true;  // the stage or another view of the middle
+  int beside = 0;      // of the listing, the row and the traffic, at most two
+  bool timeline = false;
+};
+/// Computes the rectangles of a presented lesson: `softmax` and `traffic` are those of the first and second panel beside the stage.
+/// They stand below it where the window has no room for another column.
+/// Limits  those of compute_layout()
+Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look);
 
 /// Returns the fractions after dragging `splitter` to (x, y), limited to what compute_layout() can show.
 LayoutShares drag_splitter(LayoutShares shares, Splitter splitter, float x, float y, float width, float height, float scale,

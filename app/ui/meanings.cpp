@@ -20,7 +20,7 @@ const char* meaning_of(Tensor tensor) {
     case Meaning::probability:
       return tr("Weights: the exponential of each score against the row's largest.");
     case Meaning::output:
-      return tr("Output: for each query the values, averaged by their weights.");
+      return tr("Output: for each query the sum of the values times their weights. Divided by l at the end, it is their average.");
     case Meaning::log_sum_exp:
       return tr("Log-sum-exp of each row, m + log l: all that a backward pass needs of the softmax.");
     case Meaning::row_max:

@@ -122,6 +122,17 @@ Theme without_small_text(Theme theme) {
   return theme;
 }
 
+Theme reading_theme(const Theme& theme) {
+  Theme larger = make_theme(theme.kind, theme.scale * reading_scale);
+  for (auto font : theme_fonts) larger.*font = theme.*font;
+  larger.ui_small = theme.ui;
+  larger.mono_small = theme.mono;
+  larger.ui = theme.reading;
+  larger.ui_bold = larger.heading = theme.reading_bold;
+  larger.mono = theme.reading_mono;
+  return larger;
+}
+
 void apply_to_imgui(const Theme& t) {
   ImGuiStyle style;
   style.WindowPadding = {t.padding, t.padding};

@@ -37,6 +37,10 @@ struct Theme {
   ImFont* mono_small = nullptr;
   ImFont* mono_tiny = nullptr;  // numbers in the cells of a matrix
   ImFont* display = nullptr;    // large figures
+  // The text of a presented lesson; elsewhere the plain fonts.
+  ImFont* reading = nullptr;
+  ImFont* reading_bold = nullptr;
+  ImFont* reading_mono = nullptr;
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 
@@ -49,14 +53,20 @@ struct Theme {
 };
 
 /// Copies every font; used when only the colours change.
-inline constexpr std::array theme_fonts = {&Theme::ui,   &Theme::ui_small,   &Theme::ui_bold,   &Theme::heading,
-                                           &Theme::mono, &Theme::mono_small, &Theme::mono_tiny, &Theme::display};
+inline constexpr std::array theme_fonts = {&Theme::ui,      &Theme::ui_small,     &Theme::ui_bold,     &Theme::heading,
+                                           &Theme::mono,    &Theme::mono_small,   &Theme::mono_tiny,   &Theme::display,
+                                           &Theme::reading, &Theme::reading_bold, &Theme::reading_mono};
 
 /// Returns the theme without fonts; the font loader fills them in.
 Theme make_theme(ThemeKind kind, float scale);
 
 /// Returns the theme with small text as large as the rest, for who sits at the back of a room.
 Theme without_small_text(Theme theme);
+
+/// How much larger the text of a presented lesson is than the labels beside it.
+inline constexpr float reading_scale = 1.25F;
+/// Returns the theme of a presented lesson's text: fonts and measures larger by `reading_scale`.
+Theme reading_theme(const Theme& theme);
 
 /// Gives ImGui's own widgets (menus, sliders, text fields) the theme's colours and measures.
 void apply_to_imgui(const Theme& theme);

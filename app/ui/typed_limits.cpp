@@ -2,6 +2,8 @@
 #include "app/ui/typed_limits.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -55,11 +57,42 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 /// Formats like the field: whole numbers with all digits, large rates shortened.
-std::string number_text(double value, bool whole) {
+std::string number_text(double value, const NumberLimits& limits) {
   constexpr double most_digits = 1e12, most_plain = 1e5;
+  const bool whole = limits.whole;
+  if (limits.unit == FieldUnit::bytes) return format_capacity(Bytes(static_cast<std::int64_t>(value)));
+  if (limits.unit == FieldUnit::bytes_per_second) return format_bandwidth(value);
+  if (limits.unit == FieldUnit::hertz) return fmt::format("{:g} MHz", value / 1e6);
   if (whole && std::fabs(value) < most_digits) return format_count(static_cast<std::int64_t>(value));
   return std::fabs(value) < most_plain ? fmt::format("{:g}", value) : format_short(value);
 }
+
+/// Returns the factor of "k", "Mi" and so on, and takes them off `unit`.
+double take_prefix(std::string& unit, FieldUnit kind) {
+  const std::size_t power = unit.empty() ? std::string::npos : std::string_view("kmgt").find(unit.front());
+  if (power == std::string::npos) return 1;
+  unit.erase(0, 1);
+  bool binary = kind == FieldUnit::bytes && unit.empty();
+  if (!unit.empty() && unit.front() == 'i') {
+    binary = true;
+    unit.erase(0, 1);
+  }
+  return std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+}
+
+bool is_unit(std::string_view unit, FieldUnit kind) {
+  if (unit.empty()) return true;
+  if (kind == FieldUnit::bytes) return unit == "b" || unit == "byte" || unit == "bytes";
+  if (kind == FieldUnit::bytes_per_second) return unit == "b/s";
+  return unit == "hz";
+}
+
+/// The item that is typed into, and its value before.
+struct TypedItem {
+  ImGuiID id = 0;
+  double before = 0;
+  int frame = 0;
+};
 
 /// Draws a message_box(), moved up if the window would cut it.
 void box_at(const Theme& theme, ImVec2 at, float width, std::string_view sentence) {
@@ -83,15 +116,56 @@ void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence
 
 }  // namespace
 
+std::optional<double> typed_number(std::string_view typed, const NumberLimits& limits) {
+  const std::string_view text = trimmed(typed);
+  if (limits.unit == FieldUnit::none) return limits.whole ? number_of<std::int64_t>(text) : number_of<double>(text);
+  const std::size_t digits = text.find_first_not_of("0123456789.,");
+  std::size_t end = digits == std::string_view::npos ? text.size() : digits;
+  // "2e9": the exponent belongs to the number.
+  if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E') && text.find_first_of("0123456789", end) <= end + 2)
+    end = std::min(text.find_first_not_of("0123456789", end + 2), text.size());
+  const std::optional<double> number = number_of<double>(text.substr(0, end));
+  if (!number) return std::nullopt;
+  std::string unit;
+  for (const char c : text.substr(end))
+    if (c != ' ') unit.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+  const double factor = take_prefix(unit, limits.unit);
+  if (!is_unit(unit, limits.unit)) return std::nullopt;
+  return *number * factor;
+}
+
+bool type_quantity(const char* label, double& value, const NumberLimits& limits) {
+  const ImGuiID id = ImGui::GetID(label);
+  if (limits.unit == FieldUnit::none || !ImGui::TempInputIsActive(id)) return false;
+  auto& item = panel_state<TypedItem>("typed quantity");
+  const int frame = ImGui::GetFrameCount();
+  if (item.id != id || item.frame + 1 < frame) item = {id, value, frame};
+  item.frame = frame;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImRect box(at, at + ImVec2(ImGui::CalcItemWidth(), ImGui::GetFrameHeight()));
+  ImGui::ItemSize(box, ImGui::GetStyle().FramePadding.y);
+  if (!ImGui::ItemAdd(box, id, &box, ImGuiItemFlags_Inputable)) return true;
+  std::array<char, 64> text = {};
+  ImGui::TempInputText(box, id, label, text.data(), static_cast<int>(text.size()), ImGuiInputTextFlags_AutoSelectAll);
+  const std::optional<double> typed = typed_number(text.data(), limits);
+  const bool valid = typed && *typed >= limits.low && *typed <= limits.high && !as_it_began(text.data());
+  value = !valid ? item.before : limits.whole ? std::round(*typed) : *typed;
+  return true;
+}
+
 std::string typed_refusal(std::string_view typed, const NumberLimits& limits, double used) {
   const std::string_view text = trimmed(typed);
-  const std::optional<double> asked = limits.whole ? number_of<std::int64_t>(text) : number_of<double>(text);
+  const std::optional<double> asked = typed_number(typed, limits);
   if (asked && *asked >= limits.low && *asked <= limits.high) return {};
+  if (limits.unit != FieldUnit::none)
+    return say(asked ? tr("{} is out of range ({} to {}); it stays {}.")
+                     : tr("“{}” is not a number in this unit ({} to {}); it stays {}."),
+               std::string(text), number_text(limits.low, limits), number_text(limits.high, limits), number_text(used, limits));
   const char* const sentence = asked          ? tr("{} is out of range ({} to {}); using {}.")
                                : limits.whole ? tr("“{}” is not a whole number ({} to {}); using {}.")
                                               : tr("“{}” is not a number ({} to {}); using {}.");
-  return say(sentence, std::string(text), number_text(limits.low, limits.whole), number_text(limits.high, limits.whole),
-             number_text(used, limits.whole));
+  return say(sentence, std::string(text), number_text(limits.low, limits), number_text(limits.high, limits),
+             number_text(used, limits));
 }
 
 Rect item_and_button(float gap, const char* label) {

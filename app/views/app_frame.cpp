@@ -29,8 +29,8 @@ namespace {
 /// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
 /// A lesson takes a column of its own, so it needs a wider window for the same text.
 float present_scale(float width, bool lesson) {
-  constexpr float narrow = 1280, most = 1.25F, steps = 20;
-  const float wide = lesson ? 1920 : 1600, least = lesson ? 1 : 1.1F;
+  constexpr float narrow = 1280, least = 1.1F, most = 1.25F, steps = 20;
+  const float wide = lesson ? 1920 : 1600;
   const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
   return std::round(scale * steps) / steps;
 }
@@ -62,6 +62,16 @@ bool has_whole_window(const View& view) {
 /// its sentences, because pages ask about its picture.
 bool is_withheld(const View& view) {
   return view.lesson.locked && view.workspace->center != CenterView::stage && view.workspace->center != CenterView::roofline;
+}
+
+/// Returns true where the lesson's page looks at a panel; a page that names none looks at the middle.
+bool looks_at(const View& view, std::string_view panel) {
+  const auto& look = view.lesson.scene->look;
+  return std::find(look.begin(), look.end(), panel) != look.end();
+}
+bool looks_at_middle(const View& view) {
+  return view.lesson.scene->look.empty() || looks_at(view, "stage") || looks_at(view, "race") || view.playback.race ||
+         looks_at(view, center_panel(view));
 }
 
 /// Returns true for panels that can scroll.
@@ -178,11 +188,10 @@ void AppFrame::update_theme(float width, float height) {
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const float scale =
-      options_.scale * fit *
-      (workspace.present ? present_scale(width / options_.display_scale, in_column({session_.view(), &theme_})) : 1) *
-      (column_alone ? alone_scale : 1);
-  const bool other_fonts = scale != built_scale_ || workspace.language != built_language_;
+  const bool lesson = in_column({session_.view(), &theme_}), reading = lesson && workspace.present;
+  const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale, lesson) : 1) *
+                      (column_alone ? alone_scale : 1);
+  const bool other_fonts = scale != built_scale_ || workspace.language != built_language_ || reading != built_reading_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);
   if (other_fonts) {
@@ -191,9 +200,10 @@ void AppFrame::update_theme(float width, float height) {
       use_language(language ? std::move(*language) : nullptr);
     }
     ImGui_ImplOpenGL3_DestroyFontsTexture();
-    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters({session_.view(), &theme}));
+    fonts_.build(*ImGui::GetIO().Fonts, theme, language_characters({session_.view(), &theme}), reading);
     ImGui_ImplOpenGL3_CreateFontsTexture();
     built_scale_ = scale;
+    built_reading_ = reading;
     built_language_ = workspace.language;
   } else {
     for (auto font : theme_fonts) theme.*font = theme_.*font;
@@ -317,9 +327,16 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
-                           in_column(view));
-  fit_column_to_lesson(view);
+  if (presents_lesson(view)) {
+    const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
+    layout_ = present_lesson_layout(size.x, size.y, theme_.scale,
+                                    {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline")});
+  } else {
+    layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
+                             in_column(view));
+    fit_column_to_lesson(view);
+  }
+  if (presents_race(view)) layout_.stage.max.x = layout_.transport.max.x;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -355,7 +372,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     if (!view.lanes.empty()) draw_place(place, view, commands);
   if (!has_whole_window(view)) {
     if (!view.lanes.empty()) draw_panel("timeline", layout_.timeline, view, commands);
-    draw_look(view, "timeline", layout_.timeline);
+    if (layout_.timeline.height() > 0) draw_look(view, "timeline", layout_.timeline);
     draw_splitters(view);
   }
   if (in_column(view)) {
@@ -368,7 +385,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   // No field is there, and no title.
   if (!options_.caption) draw_notice(view, {layout_.transport.min.x, layout_.transport.min.y - theme_.gap});
   say_missing_fonts();
-  if (view.lesson.offered) draw_offer(view, commands);
+  if (view.lesson.offered && !view.workspace->present) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
   if (!view.workspace->blank) draw_term_tooltip(view);
@@ -440,10 +457,7 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
 
 void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& frame) const {
   if (view.lesson.lesson == nullptr || view.lesson.scene->look.empty() || !view.workspace->alone.empty()) return;
-  const auto& look = view.lesson.scene->look;
-  const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
-  const bool middle = panel == "stage" && (looked_at("race") || looked_at(center_panel(view)));
-  if (looked_at(panel) || middle) {
+  if (looks_at(view, panel) || (panel == "stage" && looks_at_middle(view))) {
     ImGui::GetWindowDrawList()->AddRect(frame.min, frame.max, theme_.accent, theme_.rounding, 0, std::max(1.5F, 2 * theme_.scale));
     return;
   }
@@ -458,8 +472,9 @@ void AppFrame::draw_look(const View& view, std::string_view panel, const Rect& f
 void AppFrame::draw_offer(const View& view, Commands& commands) const {
   const LessonInfo& first = view.lesson.list->lessons.front();
   const LessonInfo::Text& text = first.text(view.workspace->language);
-  const Rect& stage = layout_.stage;
-  ImGui::SetNextWindowPos({stage.center().x, stage.max.y - theme_.gap}, ImGuiCond_Always, {0.5F, 1});
+  // Over the timeline: the stage shows what the first look is for.
+  const Rect& under = layout_.timeline.height() > 0 ? layout_.timeline : layout_.transport;
+  ImGui::SetNextWindowPos(under.center(), ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme_.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
@@ -479,8 +494,7 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
 /// Lines of code need more room than a row or the traffic.
 void AppFrame::fit_column_to_lesson(const View& view) {
   if (!in_column(view) || layout_.one_column) return;
-  const auto& look = view.lesson.scene->look;
-  if (std::find(look.begin(), look.end(), side_panels[0]) == look.end()) return;
+  if (!looks_at(view, side_panels[0])) return;
   constexpr float upper = 0.66F;
   const float gap = layout_.traffic.min.y - layout_.softmax.max.y, top = layout_.softmax.min.y;
   const float cut = std::round(top + upper * (layout_.traffic.max.y - top - gap));
@@ -502,25 +516,32 @@ void AppFrame::say_missing_fonts() const {
 std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   if (!view.workspace->alone.empty()) return {{view.workspace->alone, layout_.alone, layout_.alone}};
   if (has_whole_window(view)) return {{"stage", layout_.alone, layout_.alone}};
-  std::vector<Place> places = {{"stage", layout_.stage, layout_.stage}};
+  std::vector<Place> places;
+  if (presents_lesson(view)) {
+    if (layout_.stage.width() > 0) places.push_back({"stage", layout_.stage, layout_.stage});
+    const Rect* at = &layout_.softmax;
+    for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
+      if (looks_at(view, id)) places.push_back({id, *at, *std::exchange(at, &layout_.traffic)});
+    return places;
+  }
+  places.push_back({"stage", layout_.stage, layout_.stage});
+  if (presents_race(view)) return places;
   if (view.workspace->present && !in_column(view)) {
     places.push_back({"softmax", layout_.softmax, layout_.softmax});
     if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
     return places;
   }
   if (in_column(view)) {
-    const auto& look = view.lesson.scene->look;
-    const auto looked_at = [&](std::string_view id) { return std::find(look.begin(), look.end(), id) != look.end(); };
     std::vector<std::string_view> beside;  // of the listing, the row and the traffic: what the page looks at goes first
     for (const bool wanted : {true, false})
       for (const std::string_view id : {side_panels[1], side_panels[2], side_panels[0]})
-        if (looked_at(id) == wanted) beside.push_back(id);
+        if (looks_at(view, id) == wanted) beside.push_back(id);
     if (!layout_.one_column) {
       const bool upside_down = beside[0] == side_panels[2] && beside[1] == side_panels[1];
       if (upside_down || beside[1] == side_panels[0]) std::swap(beside[0], beside[1]);
       places.push_back({beside[0], layout_.softmax, layout_.softmax});
       places.push_back({beside[1], layout_.traffic, layout_.traffic});
-    } else if (looked_at(beside[0]) && !looked_at("stage")) {
+    } else if (looks_at(view, beside[0]) && !looks_at(view, "stage")) {
       places.front().panel = beside[0];
     }
     return places;

@@ -90,6 +90,9 @@ class AppFrame {
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
   bool in_column(const View& view) const { return view.lesson.lesson != nullptr && options_.lesson_column; }
+  bool presents_lesson(const View& view) const { return view.workspace->present && in_column(view); }
+  /// A presented race has no column beside it: the numbers of one row say nothing about who wins.
+  bool presents_race(const View& view) const { return view.workspace->present && view.playback.race && !in_column(view); }
   void fit_column_to_lesson(const View& view);
   /// Outlines what the lesson's page looks at and dims the rest.
   void draw_look(const View& view, std::string_view panel, const Rect& frame) const;
@@ -113,6 +116,7 @@ class AppFrame {
   Layout layout_;
   float built_scale_ = 0;  // what theme and fonts were made for
   std::string built_language_;
+  bool built_reading_ = false;
   bool gl_ready_ = false;
   bool vector_ = false;
   bool changed_ = false;  // a command was carried out after the frame was built

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "app/ui/typed_limits.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
 
@@ -56,6 +57,8 @@ bool take_asked_control(std::string_view control);
 void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
 void draw_gpu_controls(const View& view, Commands& commands);
+/// Returns the limits and the unit of a field for a number of the GPU.
+NumberLimits spec_limits(const SpecKey& key);
 /// Returns a GPU's number as a person reads it: "1 MiB", "132", "0.5".
 std::string spec_value_text(const SpecKey& key, double value);
 /// Measures this machine's GPU, with progress and what differs from the shipped spec; chooses it.

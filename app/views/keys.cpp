@@ -19,6 +19,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
+#include "app/ui/widgets.h"
 #include "app/views/terms.h"
 
 namespace tilescope {
@@ -128,6 +129,14 @@ bool handle_blank(const View& view, Commands& commands) {
   return true;
 }
 
+/// A field for raised hands takes digits only: the keys of a clicker and those that close the question still work.
+void handle_counting(const View& view, Commands& commands) {
+  if (pressed(ImGuiKey_Q) || pressed(ImGuiKey_Escape)) return commands.push(AskClass{false});
+  if (view.lesson.lesson != nullptr) return;  // its pages are turned already
+  if (pressed(ImGuiKey_PageDown)) commands.push(TurnPage{1});
+  if (pressed(ImGuiKey_PageUp)) commands.push(TurnPage{-1});
+}
+
 /// The search, at the term under the mouse where there is one.
 void open_find(const View& view, Commands& commands) {
   if (view.workspace->find) return commands.push(ShowFind{false});
@@ -177,9 +186,34 @@ void choose_range_here(const View& view, int end, Commands& commands) {
   if (chosen.from < chosen.to) commands.push(SetTimeRange{chosen});
 }
 
+bool digits_answer(const View& view) {
+  if (view.lecture->asking) return true;
+  if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
+  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::number;
+}
+
+void give_digits(const char* id, std::string& waiting, bool item) {
+  ImGuiIO& io = ImGui::GetIO();
+  if (item) {
+    // A field drops what is typed in the frame that activates it.
+    if (waiting.empty() || !ImGui::IsItemActive()) return;
+    io.AddInputCharactersUTF8(waiting.c_str());
+    waiting.clear();
+    return;
+  }
+  if (io.WantTextInput || ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
+  const std::size_t before = waiting.size();
+  for (const ImWchar typed : io.InputQueueCharacters)
+    if (typed >= '0' && typed <= '9') waiting.push_back(static_cast<char>(typed));
+  if (waiting.size() != before) activate_next_frame(id);
+}
+
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
   if (view.lesson.lesson != nullptr && !view.workspace->blank) handle_lesson(view, commands);
-  if (ImGui::GetIO().WantTextInput) return 1;
+  if (ImGui::GetIO().WantTextInput) {
+    if (view.lecture->asking) handle_counting(view, commands);
+    return 1;
+  }
   // Esc closes a popover before this frame: the key is not for the window then.
   auto& was_open = panel_state<bool>("popover was open");
   const bool open = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
@@ -204,7 +238,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.playback.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.playback.speed, -1)});
-  for (std::size_t i = 0; i < center_views().size() && i < 9; ++i)
+  for (std::size_t i = 0; i < center_views().size() && i < 9 && !digits_answer(view); ++i)
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
   if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
   if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "app/views/view.h"
@@ -12,6 +13,12 @@ namespace tilescope {
 /// `under_mouse` is the panel that Z maximises.
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
+
+/// Returns true while digits belong to a question's field: of a lesson that asks for a number, or of a question to the class.
+bool digits_answer(const View& view);
+/// Keeps the digits typed while no field has the keyboard, and gives them to the field `id` once it has it.
+/// Called right before (`item` false) and after (`item` true) the field is added.
+void give_digits(const char* id, std::string& waiting, bool item);
 
 /// Puts the link to what is shown on the clipboard.
 void copy_link(const View& view, Commands& commands);

@@ -178,7 +178,7 @@ std::string format_cell(double value, int width) {
     std::string digits = fmt::format("{:.{}f}", value, decimals);
     if (digits.find_first_not_of("-0.") == std::string::npos) {
       if (decimals > 0) continue;  // show "0" rather than "0.00"
-      return "0";
+      return value == 0 || room < 2 ? "0" : "≈0";
     }
     if (digits.size() <= room) return digits;
     const std::size_t zero = digits.find("0.");

@@ -32,6 +32,10 @@ std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor) 
          simulation.trace->bins().l2_dirty_bytes.back()[tensor.index()];
 }
 
+std::int64_t dirty_bytes_at_end(const Simulation& simulation) {
+  return simulation.hbm_write_after_flush.value - simulation.ledger.total(Link::hbm_write).value;
+}
+
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {
   SimulationRequest totals = request;
   totals.keeps_intervals = false;

@@ -36,6 +36,9 @@ Outcome outcome_of(const Simulation& simulation);
 std::int64_t hbm_bytes_after_flush(const Simulation& simulation);
 std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor);
 
+/// Returns the part of hbm_bytes_after_flush() that is still dirty in the L2 when the run ends.
+std::int64_t dirty_bytes_at_end(const Simulation& simulation);
+
 /// Simulates a request and keeps its figures. A request that simulate() refuses gives an outcome with its refusal.
 /// Errors  cancelled
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress = {});

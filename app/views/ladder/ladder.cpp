@@ -16,6 +16,7 @@
 #include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
+#include "kernels/flash3/flash3_choice.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/programs.h"
 
@@ -51,6 +52,16 @@ double needed_flops(const LadderStudy& study) {
   return 4.0 * static_cast<double>(p.head_dim * p.query_planes()) * scores;
 }
 
+/// FlashAttention-3 launches a rung, and has its recorded times.
+std::string_view measured_as(std::string_view algorithm, const AttentionProblem& problem) {
+  return algorithm == "flash3" ? flash3_choice(problem) : algorithm;
+}
+
+std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem) {
+  if (info.id != "flash3") return translated(info.summary);
+  return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(flash3_choice(problem)));
+}
+
 std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
   const double flops = needed_flops(study);
   std::vector<Row> rows;
@@ -59,7 +70,7 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
     row.rung = &rung;
     if (rung.outcome && rung.outcome->done()) {
       row.simulated = rate(flops, rung.outcome->cycles, study.of.gpu);
-      row.found = measured_case(view, rung.algorithm, study.of.problem);
+      row.found = measured_case(view, std::string(measured_as(rung.algorithm, study.of.problem)), study.of.problem);
       if (row.found != nullptr) row.measured = rate(flops, row.found->cycles.median, study.of.gpu);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
@@ -99,6 +110,15 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.simulated < b.simulated; });
   if (first.simulated <= 0) return say(first.rung->outcome->refusal);
   if (peak(study.of.gpu) <= 0) return say(tr("{} has no wgmma: the rungs need an h100 or an h200"), study.of.gpu.id);
+  const auto measured =
+      std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
+  if (measured->measured > 0) {
+    const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
+    const std::string lead =
+        say(tr("Fastest measured: {}, {}"), algorithm_title(measured->rung->algorithm), rate_of(measured->measured));
+    if (best->rung == measured->rung) return say(tr("{}; also simulated, {}"), lead, rate_of(best->simulated));
+    return say(tr("{}. Fastest simulated: {}, {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated));
+  }
   if (best == rows.begin()) return say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
   return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
              rate_figure(best->simulated, unit) + " " + unit.name, format_times(best->simulated / first.simulated),
@@ -155,7 +175,9 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
   if (shapes.empty()) return;
   text_item(theme.ui, theme.text_dim, tr("Measured shapes"));
   ImGui::SameLine();
-  ImGui::SetNextItemWidth(std::round(300 * theme.scale));
+  float widest = 0;
+  for (const AttentionProblem& shape : shapes) widest = std::max(widest, text_width(theme.mono_small, problem_text(shape)));
+  ImGui::SetNextItemWidth(widest + ImGui::GetFrameHeight() + 2 * ImGui::GetStyle().FramePadding.x);
   const bool is_one = std::ranges::find(shapes, study.of.problem) != shapes.end();
   ImGui::PushFont(theme.mono_small);
   if (ImGui::BeginCombo("##shape", is_one ? problem_text(study.of.problem).c_str() : tr("choose one"))) {
@@ -171,11 +193,12 @@ struct Columns {
   bool is_brief;                                         // the bars below the titles, no measured change of time
 };
 
-/// `is_brief`: beside the code of a rung; then there is no column for what was not measured.
-Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured) {
+/// `summary`: what the explanations need. `is_brief`: beside the code of a rung; then there is no column for what was not measured.
+Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured, float summary) {
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
   const float figure = text_width(theme.mono_small, "-13.4 %") + 12 * unit;
+  const float both = text_width(theme.mono_small, "-13.4 % (+0.016 %)") + 12 * unit;
   Columns c{};
   if (is_brief) {
     c.is_brief = true;
@@ -190,10 +213,12 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   c.title = left;
   c.right = left + width;
   c.bound = c.right - (narrow ? 0 : 150 * unit);
-  c.gain = c.bound - std::max(132 * unit, text_width(theme.ui_small, tr("Time vs base (measured)")) + 8 * unit);
-  c.measured = c.gain - std::max(84 * unit, figure);
-  c.rate = c.measured - std::max(84 * unit, figure);
-  c.bar = left + std::min(0.36F * width, 560 * unit);
+  c.gain = c.bound - std::max(both, text_width(theme.ui_small, tr("Time vs base (measured)")) + 12 * unit);
+  c.measured = c.gain - std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit);
+  c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
+  // The words come before the length of the bars: an explanation on two lines is still whole.
+  constexpr float least_bar = 96;
+  c.bar = left + std::clamp(summary, 0.36F * width, std::max(0.36F * width, c.rate - left - least_bar * unit));
   return c;
 }
 
@@ -223,12 +248,19 @@ void draw_bars(ImDrawList* list, const Theme& theme, const Rect& rect, const Row
 /// Where the parts of a row stand. The idea of the rung stands under its name where there is room for two lines, and the bars where
 /// its code is beside them.
 struct RowPlaces {
-  Rect title, summary;  // summary: empty where there is no room for it
+  Rect title, summary;  // summary: two lines where there is room for three, empty where there is none for two
   Rect figures;         // as wide as the row
   Rect bars, note;      // note: what is said where there are no bars
 };
 
-RowPlaces places_in(const Theme& theme, const Columns& c, float top, float height) {
+/// Distance of the two lines of an explanation, of the font's own.
+constexpr float close_lines = 0.92F;
+bool has_two_lines(const Theme& theme, float height) {
+  return height >= theme.ui->FontSize + 2 * close_lines * theme.ui_small->FontSize;
+}
+
+/// `needs`: the width of the summary on one line.
+RowPlaces places_in(const Theme& theme, const Columns& c, float needs, float top, float height) {
   const float unit = theme.scale, line = theme.ui->FontSize, small = theme.ui_small->FontSize;
   RowPlaces places{};
   if (c.is_brief) {
@@ -241,10 +273,12 @@ RowPlaces places_in(const Theme& theme, const Columns& c, float top, float heigh
     return places;
   }
   const bool two = height >= line + small + 2 * unit;
+  const int lines = !two ? 0 : needs > c.bar - theme.gap - c.title && has_two_lines(theme, height) ? 2 : 1;
+  const float words = (lines == 2 ? close_lines : 1.0F) * small * static_cast<float>(lines);
   const float bar = std::min(height * 0.6F, 20 * unit), middle = top + height * 0.5F;
-  const float first = two ? top + (height - line - small) * 0.5F : top;
+  const float first = two ? top + (height - line - words) * 0.5F : top;
   places.title = {{c.title, first}, {c.bar - theme.gap, two ? first + line : top + height}};
-  if (two) places.summary = {{c.title, first + line}, {c.bar - theme.gap, first + line + small}};
+  if (two) places.summary = {{c.title, first + line}, {c.bar - theme.gap, first + line + words}};
   places.figures = {{c.title, top}, {c.right, top + height}};
   places.bars = {{c.bar, middle - bar * 0.5F}, {c.rate - theme.gap, middle + bar * 0.5F}};
   places.note = {{c.bar, top}, {c.right, top + height}};
@@ -280,13 +314,31 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
     std::string text = format_signed_percent(change);
-    if (row.measured_before > 0 && row.found != nullptr && !c.is_brief)
-      text += fmt::format(" ({})", format_signed_percent(row.found->cycles.median / row.measured_before - 1));
-    figure(c.gain, c.bound, std::abs(change) < 0.005 ? theme.text_faint : change < 0 ? theme.good : theme.bad, text);
+    // Neither good nor bad where the measurement does not confirm it.
+    constexpr double least = 0.005;
+    bool confirmed = std::abs(change) >= least;
+    if (row.measured_before > 0 && row.found != nullptr) {
+      const double measured = row.found->cycles.median / row.measured_before - 1;
+      if (!c.is_brief) text += fmt::format(" ({})", format_signed_percent(measured));
+      confirmed = confirmed && std::abs(measured) >= least && (measured < 0) == (change < 0);
+    }
+    figure(c.gain, c.bound, !confirmed ? theme.text_faint : change < 0 ? theme.good : theme.bad, text);
   }
   if (!c.is_brief && c.bound < c.right)
     draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, places.figures.min.y}, {c.right, places.figures.max.y}},
               theme.text_dim, bound_name(row.rung->outcome->bound));
+}
+
+/// Draws the idea of a rung on the lines that it has.
+void draw_summary(ImDrawList* list, const Theme& theme, const Rect& rect, const std::string& text) {
+  const float line = close_lines * theme.ui_small->FontSize;
+  if (rect.height() < 1.5F * line) return draw_text(list, theme.ui_small, rect, theme.text_faint, text);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* cut = theme.ui_small->CalcWordWrapPositionA(1, begin, end, rect.width());
+  draw_text(list, theme.ui_small, {rect.min, {rect.max.x + 1, rect.min.y + line}}, theme.text_faint, std::string(begin, cut));
+  while (cut != end && *cut == ' ') ++cut;
+  draw_text(list, theme.ui_small, {{rect.min.x, rect.min.y + line}, rect.max}, theme.text_faint, std::string(cut, end));
 }
 
 /// The tooltip's lines below the idea of a rung that was simulated.
@@ -308,11 +360,12 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ProgramInfo& info = **find_program(row.rung->algorithm);
-  const RowPlaces places = places_in(theme, c, top, height);
+  const std::string summary = summary_of(info, view.studies->ladder->of.problem);
+  const RowPlaces places = places_in(theme, c, text_width(theme.ui_small, summary), top, height);
   const bool hovered = draw_row_button(view, commands, row, {{c.title - 6 * theme.scale, top}, {c.right, top + height}});
   draw_text(list, theme.ui, places.title, theme.text, translated(info.title));
-  if (places.summary.height() > 0) draw_text(list, theme.ui_small, places.summary, theme.text_faint, translated(info.summary));
-  std::string tip = translated(info.summary);
+  if (places.summary.height() > 0) draw_summary(list, theme, places.summary, summary);
+  std::string tip = summary;
   const Outcome* outcome = row.rung->outcome ? &*row.rung->outcome : nullptr;
   if (outcome == nullptr || !outcome->done()) {
     // Why the rungs cannot run stands above them all.
@@ -368,12 +421,17 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const bool has_code = !view.workspace->rung.empty(), beside = has_code && room.x >= 720 * theme.scale;
   const float bars_width = beside ? std::clamp(0.335F * room.x, 330 * theme.scale, 480 * theme.scale) : room.x;
-  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured);
-  draw_headings(theme, columns, unit, at.y);
   float y = at.y + theme.ui_small->FontSize + 6 * theme.scale;
   const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
                                   std::max(least, std::round(64 * theme.scale)));
+  float longest = 0;
+  for (const Row& row : rows)
+    longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
+  constexpr float on_two_lines = 0.58F;  // lines break at words
+  const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
+  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary);
+  draw_headings(theme, columns, unit, at.y);
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;

@@ -6,15 +6,17 @@
 #include <fmt/format.h>
 
 #include "app/model/lecture.h"
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/keys.h"
 
 namespace tilescope {
 
 namespace {
 
 /// A choice: its number, its text, how many raised a hand, and their share as a bar.
-void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all) {
+void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all, bool appearing) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const bool right = lecture.answered && question.answer == static_cast<int>(i) + 1;
@@ -27,7 +29,13 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   ImGui::TableNextColumn();
   int typed = count;
   ImGui::SetNextItemWidth(std::round(64 * theme.scale));
+  const bool first = i == 0;
+  auto& waiting = panel_state<std::string>("digits of a class");
+  if (first && appearing) waiting.clear();
+  if (first && appearing) ImGui::SetKeyboardFocusHere();
+  if (first) give_digits("##count", waiting, false);
   if (ImGui::InputInt("##count", &typed, 0)) commands.push(CountAnswer{static_cast<int>(i), typed});
+  if (first) give_digits("##count", waiting, true);
   item_tooltip(theme, tr("Raised hands"));
   ImGui::TableNextColumn();
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -58,10 +66,12 @@ void draw_question(const View& view, Commands& commands) {
   if (ImGui::Begin("##question", nullptr, flags)) {
     text_item(theme.display, theme.text, question.text.empty() ? tr("Question to the class") : question.text);
     ImGui::Dummy({0, theme.gap});
+    const bool appearing = ImGui::IsWindowAppearing();
     int all = 0;
     for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) all += lecture.counts[i];
     if (ImGui::BeginTable("choices", 4, ImGuiTableFlags_SizingFixedFit)) {
-      for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) draw_choice(view, commands, question, i, all);
+      for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i)
+        draw_choice(view, commands, question, i, all, appearing);
       ImGui::EndTable();
     }
     ImGui::Dummy({0, theme.gap});

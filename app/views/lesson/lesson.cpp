@@ -7,6 +7,7 @@
 #include <imgui_internal.h>
 
 #include "app/model/lesson.h"
+#include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -176,7 +177,15 @@ Theme faint(Theme theme, bool disabled) {
   return theme;
 }
 
-/// Back, how far one is, Next. Pinned below the page.
+/// The lesson after this one; null after the last.
+const LessonInfo* next_lesson(const LessonView& view) {
+  if (view.list == nullptr) return nullptr;
+  const auto& all = view.list->lessons;
+  const auto now = std::find_if(all.begin(), all.end(), [&](const LessonInfo& info) { return info.id == view.lesson->id; });
+  return now == all.end() || now + 1 == all.end() ? nullptr : &*(now + 1);
+}
+
+/// Back, how far one is, Next; at the end Finish, and the lesson after this one. Pinned below the page.
 void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -187,22 +196,41 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   ImGui::EndDisabled();
   keys.item(item_rect());
   back = back || keys.entered();
-  const char* next = last ? tr("Finish") : tr("Next");
+  const LessonInfo* after = last ? next_lesson(lesson) : nullptr;
+  const char* next = after != nullptr ? tr("Next lesson") : last ? tr("Finish") : tr("Next");
   const float wide = text_width(theme.ui_bold, next) + std::round(22 * theme.scale);
   const std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
-            where, Align::center);
+  const float finish = after != nullptr ? text_width(theme.ui_bold, tr("Finish")) + std::round(22 * theme.scale) + theme.gap : 0;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide - finish, left.max.y}},
+            theme.text_dim, where, Align::center);
+  if (after != nullptr) {
+    ImGui::SetCursorScreenPos({right - wide - finish, left.min.y});
+    ImGui::BeginDisabled(lesson.locked);
+    bool done = pill(faint(theme, lesson.locked), tr("Finish"), false, tr("Close the lesson"), finish - theme.gap);
+    ImGui::EndDisabled();
+    keys.item(item_rect());
+    done = (done || keys.entered()) && !lesson.locked;
+    if (done) commands.push(CloseLesson{});
+  }
   ImGui::SetCursorScreenPos({right - wide, left.min.y});
   ImGui::BeginDisabled(lesson.locked);
   bool forward = pill(faint(theme, lesson.locked), next, !lesson.locked,
-                      lesson.locked ? tr("Answer the question first") : tr("The next page (Page Down)"), wide);
+                      lesson.locked      ? tr("Answer the question first")
+                      : after != nullptr ? after->text(view.workspace->language).title.c_str()
+                      : last             ? tr("Close the lesson")
+                                         : tr("The next page (Page Down)"),
+                      wide);
   ImGui::EndDisabled();
   keys.item(item_rect());
   forward = (forward || keys.entered()) && !lesson.locked;
   if (back && lesson.page > 0) commands.push(TurnLessonPage{-1});
-  if (forward) last ? commands.push(CloseLesson{}) : commands.push(TurnLessonPage{1});
+  if (!forward) return;
+  if (after != nullptr)
+    commands.push(OpenLesson{after->id, 0});
+  else
+    last ? commands.push(CloseLesson{}) : commands.push(TurnLessonPage{1});
 }
 
 void draw_head(const View& view, Commands& commands) {
@@ -229,8 +257,10 @@ void draw_head(const View& view, Commands& commands) {
 
 }  // namespace
 
-void draw_lesson_panel(const View& view, Commands& commands) {
-  const Theme& theme = *view.theme;
+void draw_lesson_panel(const View& shown, Commands& commands) {
+  View view = shown;
+  const Theme theme = shown.workspace->present ? reading_theme(*shown.theme) : *shown.theme;
+  view.theme = &theme;
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));
   auto& state = panel_state<PanelState>("lesson");
@@ -247,6 +277,7 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   state.page = lesson.page;
   state.answered = answered;
 
+  ImGui::PushFont(theme.ui);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
   draw_head(view, commands);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
@@ -263,6 +294,7 @@ void draw_lesson_panel(const View& view, Commands& commands) {
   ImGui::PopStyleVar();
   draw_way(view, commands, keys);
   ImGui::PopStyleVar();
+  ImGui::PopFont();
 }
 
 }  // namespace tilescope

@@ -12,6 +12,7 @@
 
 #include "app/model/lesson.h"
 #include "app/ui/say.h"
+#include "app/views/keys.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/prose_text.h"
 #include "sim/analysis/format.h"
@@ -101,8 +102,7 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   const int count = static_cast<int>(ask.options.size());
   // A tensor under the mouse, on the stage or anywhere else, is pointed at by a click.
   if (point && view.workspace->hovered_tensor && ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered())
-    for (int i = 0; i < count; ++i)
-      if (plain_text(ask.options[static_cast<std::size_t>(i)]) == to_string(*view.workspace->hovered_tensor)) draft.option = i;
+    if (const int pointed = option_pointed_at(view.lesson, *view.workspace->hovered_tensor); pointed >= 0) draft.option = pointed;
   for (int i = 0; i < count; ++i) {
     const Prose& option = ask.options[static_cast<std::size_t>(i)];
     OptionRow row;
@@ -167,7 +167,11 @@ void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool&
   const bool here = keys.item(rect);
   if (here && keys.just_moved()) activate_next_frame("##number");
   ImGui::SetNextItemWidth(width);
-  if (ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank)) {
+  give_digits("##number", draft.digits, false);
+  const bool entered =
+      ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank);
+  give_digits("##number", draft.digits, true);
+  if (entered) {
     submit = true;
     if (!typed_quantity(draft.typed, ask.unit)) activate_next_frame("##number");  // Enter on no number: go on typing
   }
@@ -196,9 +200,9 @@ void draw_bar_row(const Theme& theme, const char* label, const std::string& valu
 }
 
 /// "2.9× too low", "within 5 %".
-std::string verdict(double own, double real, bool right) {
+std::string verdict(double own, double real, bool right, FigureUnit unit) {
   const double error = real != 0 ? std::fabs(own - real) / std::fabs(real) : std::fabs(own);
-  if (own == real) return tr("Exactly right.");
+  if (figure_words(own, unit) == figure_words(real, unit)) return tr("Exactly right.");
   if (right) return say(tr("Right: {} off."), format_percent(error));
   const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
   if (ratio)
@@ -219,7 +223,7 @@ void draw_typed(const View& view) {
   draw_bar_row(theme, tr("Simulated"), figure_words(real, ask.unit), std::fabs(real) / most, theme.good);
   if (!answer.given) return;
   const bool right = is_right(ask, answer, *figures);
-  text_item(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right));
+  text_item(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right, ask.unit));
 }
 
 // --- order ------------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ namespace tilescope {
 struct QuestionDraft {
   int option = -1;
   std::string typed;
+  std::string digits;  // typed while the field of a number had not the keyboard
   std::vector<int> order;
   int held = -1;  // the row whose option is moved
   std::vector<double> drawn;

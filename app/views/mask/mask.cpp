@@ -140,12 +140,12 @@ void draw_figures(const View& view) {
   const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
   const std::int64_t blocks = totals.empty + totals.partial + totals.full;
   const auto row = [&](const char* label, const std::string& value) { key_value_row(theme, label, value, {}, color); };
-  row(tr("Empty blocks"), fmt::format("{}  {}", count_text(totals.empty), share_text(totals.empty, blocks)));
-  row(tr("Partial blocks"), fmt::format("{}  {}", count_text(totals.partial), share_text(totals.partial, blocks)));
-  row(tr("Full blocks"), fmt::format("{}  {}", count_text(totals.full), share_text(totals.full, blocks)));
-  row(tr("Visible elements"), fmt::format("{}  {}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
+  row(tr("Empty blocks"), fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
+  row(tr("Partial blocks"), fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
+  row(tr("Full blocks"), fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
+  row(tr("Visible elements"), fmt::format("{}  {:>6}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
   row(tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products));
-  row(tr("K and V bytes saved"), fmt::format("{}  {}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
+  row(tr("K and V bytes saved"), fmt::format("{}  {:>6}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
                                              share_text(totals.dense_kv_bytes - totals.kv_bytes, totals.dense_kv_bytes)));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/model/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
@@ -42,6 +43,13 @@ double end_of(const Lane& lane) {
 }
 bool finished(const View& view, const Lane& lane) {
   return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
+}
+
+/// Whether the result is kept back: from a class until both runs are over or its question is answered.
+bool holds_result(const View& view) {
+  if (view.lesson.locked) return true;
+  if (!view.workspace->present || view.lecture->answered) return false;
+  return !finished(view, view.lanes.front()) || !finished(view, view.lanes.back());
 }
 
 /// Draws one counter of a column, on a scale shared by both.
@@ -152,21 +160,19 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
+  const bool held = holds_result(view);
   ImGui::PushID(index);
-  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write,
-               view.lesson.locked);
-  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2,
-               view.lesson.locked);
+  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
+  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);
   if (column.counters[2].height() > 0)
-    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm,
-                 view.lesson.locked);
+    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm, held);
   ImGui::PopID();
   context.finish_hover();
 }
 
-/// Words under a figure: "of the HBM traffic" under "1/35", "the HBM traffic" under "3.1×", "HBM traffic" under "−23 %".
+/// Words under a figure: "of the HBM traffic" under "1/1.9", "the HBM traffic" under "3.1×".
 struct Words {
-  const char *part, *times, *percent, *same;
+  const char *part, *times, *same;
 };
 
 /// Traffic of both runs, with words that shorten.
@@ -195,9 +201,6 @@ Verdict traffic_verdict(const Ratio& ratio) {
     verdict.same = true;
     verdict.number.assign(1, '=');
     say_all(&Words::same);
-  } else if (factor < 1.995) {
-    verdict.number = format_signed_percent(ratio.second / ratio.first - 1);
-    say_all(&Words::percent);
   } else {
     verdict.number = say(verdict.better ? tr("1/{}") : tr("{}×"), format_times(factor));
     say_all(verdict.better ? &Words::part : &Words::times);
@@ -212,11 +215,13 @@ Verdict time_verdict(double first, double second) {
   return {say(tr("{}×"), format_times(factor)), words, words, false, first >= second};
 }
 
-/// Draws one line under the figures: what bounds the slower run.
-void draw_reason(const Theme& theme, const Rect& rect, const Lane& left, const Lane& right) {
+/// Draws one line under the figures: what bounds the slower run. For a class the larger text counts more than the longer sentence.
+void draw_reason(const View& view, const Rect& rect, const Lane& left, const Lane& right) {
+  const Theme& theme = *view.theme;
+  ImFont* const font = view.workspace->present ? theme.ui : theme.ui_small;
   for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
-    if (text_width(theme.ui_small, text) > rect.width()) continue;
-    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, rect, theme.text, text, Align::center);
+    if (text_width(font, text) > rect.width()) continue;
+    draw_text(ImGui::GetWindowDrawList(), font, rect, theme.text, text, Align::center);
     return;
   }
 }
@@ -226,10 +231,10 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
-  const Words hbm = {tr("of the HBM traffic"), tr("the HBM traffic"), tr("HBM traffic"), tr("Same HBM traffic")};
-  const Words l2 = {tr("of the L2↔SM traffic"), tr("the L2↔SM traffic"), tr("L2↔SM traffic"), tr("Same L2↔SM traffic")};
-  const Words short_hbm = {tr("of HBM bytes"), tr("HBM bytes"), tr("HBM bytes"), tr("Same HBM bytes")};
-  const Words short_l2 = {tr("of L2 bytes"), tr("L2 bytes"), tr("L2 bytes"), tr("Same L2 bytes")};
+  const Words hbm = {tr("of the HBM traffic"), tr("the HBM traffic"), tr("Same HBM traffic")};
+  const Words l2 = {tr("of the L2↔SM traffic"), tr("the L2↔SM traffic"), tr("Same L2↔SM traffic")};
+  const Words short_hbm = {tr("of HBM bytes"), tr("HBM bytes"), tr("Same HBM bytes")};
+  const Words short_l2 = {tr("of L2 bytes"), tr("L2 bytes"), tr("Same L2 bytes")};
   const Verdict verdicts[] = {
       traffic_verdict({bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm,
                        short_hbm}),
@@ -247,12 +252,14 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
              .border = both ? theme.good : theme.inset_border,
              .border_width = scale});
   draw_quads(list, std::move(quads));
-  if (view.lesson.locked)
+  if (holds_result(view))
     return draw_text(list, theme.ui, rect.inset(metrics.padding), theme.text_dim,
-                     tr("Who wins, and by how much, shows after the answer."), Align::center);
+                     view.lesson.locked ? tr("Who wins, and by how much, shows after the answer.")
+                                        : tr("Who wins, and by how much, shows at the end."),
+                     Align::center);
   const bool with_reason = layout.reason.height() > 0;
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
-  if (with_reason) draw_reason(theme, layout.reason, left, right);
+  if (with_reason) draw_reason(view, layout.reason, left, right);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   for (int i = 0; i < 3; ++i) {
     const Verdict& verdict = verdicts[i];
@@ -305,7 +312,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
-  if (layout.exactness.height() > 0 && !view.lesson.locked) draw_exactness(view, layout.exactness, metrics);
+  if (layout.exactness.height() > 0 && !holds_result(view)) draw_exactness(view, layout.exactness, metrics);
   ImGui::Dummy(size);
 }
 

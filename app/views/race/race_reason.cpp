@@ -110,7 +110,13 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   if (reason.tensors.empty()) {
     const std::string text = without_bytes(reason, slow, fast);
     if (!reason.same_hbm) return {text};
-    return {text + " " + tr("The L2 holds everything: HBM traffic is identical until the run ends."), text};
+    // A small problem: the L2 evicts nothing, and what one run saves is what it need not write back.
+    const bool owes =
+        std::abs(in_all(first, Link::hbm_read, Link::hbm_write) - in_all(second, Link::hbm_read, Link::hbm_write)) > 0;
+    return {text + " " +
+                (owes ? tr("Nothing is evicted from the L2: the HBM bytes saved are written back at the end.")
+                      : tr("The L2 holds everything: HBM traffic is identical.")),
+            text};
   }
   std::string names(to_string(reason.tensors.front()));
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));

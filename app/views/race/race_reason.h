@@ -21,7 +21,7 @@ struct RaceReason {
   std::vector<Tensor> tensors;
   std::int64_t slower = 0, faster = 0;  // their bytes on the link that bounds
   double share = 0;                     // of the slower run's traffic on that link
-  bool same_hbm = false;                // the L2 hides the difference from HBM until the run ends
+  bool same_hbm = false;                // until the run ends; what is dirty in the L2 then may differ
 };
 RaceReason race_reason(const Simulation& first, const Simulation& second);
 

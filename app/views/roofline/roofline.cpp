@@ -328,6 +328,9 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
   if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), some(p.earlier_bytes)));
   if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), some(p.later_bytes)));
+  const Outcome& run = nearest->kernel->outcome;
+  if (const double left = run.hbm_write_after_flush_bytes - run.on(Link::hbm_write); nearest->whole && p.level == "HBM" && left > 0)
+    add_line(body, say(tr("{} more are still in the L2 when the run ends"), some(left)));
   add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
   show_tooltip(
       *view.theme,

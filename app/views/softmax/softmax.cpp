@@ -341,7 +341,7 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   const bool clicked = ImGui::InvisibleButton(line.id, {width, height});
   const float bottom = at.y + height, label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale;
   draw_text(list, theme.ui_bold, {at, {at.x + label, bottom}}, line.color, line.letter);
-  const float column = text_width(theme.mono, "−0.0000"), arrow = text_width(theme.mono, " → ");
+  const float column = text_width(theme.mono, "−0.0000"), arrow = text_width(theme.mono, " → ") + 1;
   float x = at.x + label;
   const auto number = [&](const std::optional<float>& value, ImU32 color) {
     draw_text(list, theme.mono, {{x, at.y}, {x + column, bottom}}, value ? color : theme.text_faint, number_text(value),
@@ -459,7 +459,9 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   if (error && *error == 0)
     text = tr("O against float64: equal");
   else if (error)
-    text = say(tr("O against float64: relative error {}"), format_value(*error));
+    text = first_that_fits(theme.ui_small, ImGui::GetContentRegionAvail().x,
+                           {say(tr("O against unrounded float64: relative error {}"), format_value(*error)),
+                            say(tr("O against unrounded float64: {}"), format_value(*error))});
   else if (figures.checked)
     text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);
@@ -469,8 +471,10 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   else if (!error)
     item_tooltip(theme, tr("O is being updated"), tr("Compared after this tile."));
   else
-    item_tooltip(theme, tr("O against float64"),
-                 tr("This row of O, divided by l, against float64 attention over the keys so far."));
+    item_tooltip(
+        theme, tr("O against float64"),
+        tr("This row of O, divided by l, against float64 attention over the keys so far.\nFloat64 is not rounded to the type of "
+           "O here, so even the nearest O has an error."));
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ std::string step_cost(const StageContext& context) {
   if (!interval || !context.lane.operation) return {};
   std::string text = tr(std::string(to_string(interval->unit)).c_str());
   const double length = interval->end - interval->start;
-  constexpr double shown_least = 0.05;  // shorter stalls would print as 0
+  constexpr double shown_least = 0.05;  // a shorter one would print as 0
   text.append(" · ").append(
-      fill_in(tr("{} cycles"), {length > 0 && length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
+      fill_in(tr("{} cycles"), {length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
   if (const Operation& done = *context.lane.operation; beside_is_telling(done.instructions))
     text.append(" · ").append(fill_in(tr("with {} other instructions a warp"), {std::to_string(done.instructions)}));
   const double waited = interval->start - interval->ready;

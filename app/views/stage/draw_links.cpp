@@ -6,6 +6,7 @@
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -127,7 +128,8 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   }
 }
 
-/// Draws the bytes so far over two links as a bar stacked by tensor; traffic towards HBM is hatched.
+/// Draws the bytes so far over two links as a bar stacked by tensor; traffic towards HBM is hatched. What the L2 has not written
+/// when the run ends is a term of its own.
 void draw_note(StageContext& context, const Rect& rect, const char* name, const char* shorter, Link up, Link down, double full) {
   if (rect.width() <= 0) return;
   const Theme& theme = context.theme;
@@ -150,16 +152,33 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
       x += width;
     }
   }
+  const std::int64_t left = down == Link::hbm_write && context.layout().has_l2 ? left_in_l2(context.lane) : 0;
+  const float left_width = full > 0 ? static_cast<float>(static_cast<double>(left) / full) * rect.width() : 0;
+  if (left > 0)
+    context.quads.add({.min = {x, track.min.y},
+                       .max = {std::min(x + left_width, track.max.x), track.max.y},
+                       .border = theme.text_dim,
+                       .border_width = context.px(1),
+                       .dashed = true});
   context.flush();
-  const std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
+  std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
+  if (left > 0) {
+    const std::string dirty = format_bytes(Bytes(left));
+    text =
+        first_that_fits(theme.mono_small, rect.width(), {fill_in(tr("{} + {} in L2"), {text, dirty}), text + " + " + dirty, text});
+  }
   const float value_width = text_width(theme.mono_small, text);
   const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};
   draw_text(context.list, theme.ui_small, name_rect, theme.text_dim,
-            text_width(theme.ui_small, name) <= name_rect.width() ? name : shorter);
+            first_that_fits(theme.ui_small, name_rect.width(), {name, shorter, ""}));
   draw_text(context.list, theme.mono_small, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
-  if (context.hit(rect))
-    context.tip(name,
-                fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))}));
+  if (!context.hit(rect)) return;
+  std::string body =
+      fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))});
+  if (left > 0)
+    body.append("\n").append(fill_in(tr("{} more are still in the L2: {} in all"),
+                                     {format_exact_bytes(Bytes(left)), format_exact_bytes(Bytes(total + left))}));
+  context.tip(name, body);
 }
 
 }  // namespace
@@ -179,7 +198,8 @@ void draw_links(StageContext& context) {
 
   const Ledger& ledger = context.simulation().ledger;
   const auto sum = [&](Link a, Link b) { return static_cast<double>(ledger.total(a).value + ledger.total(b).value); };
-  const double full = std::max(sum(Link::l2_to_sm, Link::sm_to_l2), sum(Link::hbm_read, Link::hbm_write));
+  const double full =
+      std::max(sum(Link::l2_to_sm, Link::sm_to_l2), static_cast<double>(hbm_bytes_after_flush(context.simulation())));
   draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), layout.has_l2 ? "L2" : "HBM",
             Link::l2_to_sm, Link::sm_to_l2, full);
   if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), "HBM", Link::hbm_read, Link::hbm_write, full);

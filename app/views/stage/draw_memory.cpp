@@ -235,6 +235,8 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
     body.append("\n").append(fill_in(
         by_all ? tr("Loaded {} times so far by all SMs, {} in total") : tr("Loaded {} times so far by this SM, {} in total"),
         {std::to_string(reads), std::to_string(all_reads)}));
+  if (reads > 0 && context.layout().has_l2)
+    body.append("\n").append(tr("SMs load from the L2; the link above counts what HBM sent."));
   if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
   if (held && writes > 0)
     body.append("\n").append(fill_in(tr("Stored {} times so far"), {std::to_string(writes)}));
@@ -244,7 +246,10 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   if (writes > 0 && crossed < 1)
     body.append("\n").append(fill_in(tr("{} of {} has reached HBM; the rest is in the L2"),
                                      {format_percent(crossed), std::string(to_string(box.tensor))}));
-  if (cell.next_use(cycle)) body.append("\n").append(tr("Click: go to its next move."));
+  if (option_pointed_at(context.view.lesson, box.tensor) >= 0)
+    body.append("\n").append(tr("Click: choose it as the answer."));
+  else if (!held && cell.next_use(cycle))
+    body.append("\n").append(tr("Click: go to its next move."));
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
@@ -276,10 +281,11 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
   if (!context.hit(rect)) return;
   tip_cell(context, box, tensor, cell, crossed, row, col, skipped);
   const auto next = cell.next_use(context.lane.state.cycle);
-  if (next && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
+  if (next && !context.view.lesson.locked && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
 }
 
-/// Draws "↑4 ↓1" on a cell: loads and stores so far, as the links beside it point. A larger tile would save the repeated loads.
+/// Draws "↑4 ↓1" on a cell: loads and stores so far by the SMs. Behind an L2 that is not what HBM sent, so it says "SM ↑4".
+/// A larger tile would save the repeated loads.
 void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows),
               width = box.cells.width() / static_cast<float>(box.shown_cols);
@@ -294,6 +300,7 @@ void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& 
       std::string text;
       if (reads > 0) text.append("\u2191").append(std::to_string(reads));
       if (writes > 0) text.append(text.empty() ? "\u2193" : " \u2193").append(std::to_string(writes));
+      if (!text.empty() && context.layout().has_l2) text.insert(0, "SM ");
       if (text.empty() || text_width(context.theme.mono_small, text) > width - context.px(6)) continue;
       const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
                      y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
@@ -315,16 +322,25 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   const float line = context.metrics.small_line;
   const ImVec2 center = box.cells.center();
   const Rect upper = {{box.cells.min.x + context.px(3), center.y - line}, {box.cells.max.x - context.px(3), center.y}};
-  const bool both = box.cells.height() >= 2 * line;  // else only the size, if it fits
-  const Rect lower = both ? Rect{{upper.min.x, center.y}, {upper.max.x, center.y + line}}
-                          : Rect{{upper.min.x, box.cells.min.y}, {upper.max.x, box.cells.max.y}};
-  if (both && text_width(theme.ui_small, tr("Never stored")) <= upper.width())
-    draw_text(context.list, theme.ui_small, upper, theme.text_dim, tr("Never stored"), Align::center);
-  const std::string saved = fill_in(tr("{} if stored"), {format_capacity(tensor.layout.bytes())});
-  const std::string shorter = format_capacity(tensor.layout.bytes());
-  const std::string& shown = text_width(theme.ui_small, saved) <= lower.width() ? saved : shorter;
-  if (lower.height() >= line && text_width(theme.ui_small, shown) <= lower.width())
-    draw_text(context.list, theme.ui_small, lower, theme.text_dim, shown, Align::center);
+  const Rect lower = {{upper.min.x, center.y}, {upper.max.x, center.y + line}};
+  const Rect middle = {{upper.min.x, center.y - 0.5F * line}, {upper.max.x, center.y + 0.5F * line}};
+  const auto say_on = [&](const Rect& rect, const std::string& text) {
+    draw_text(context.list, theme.ui_small, rect, theme.text_dim, text, Align::center);
+  };
+  const auto fits = [&](std::string_view text) { return text_width(theme.ui_small, text) <= upper.width(); };
+  // Short of room, the number goes first: the size alone would read as what is stored.
+  const std::string never = tr("Never stored"), saved = fill_in(tr("{} if stored"), {format_capacity(tensor.layout.bytes())});
+  const bool two_lines = box.cells.height() >= 2 * line;
+  const std::size_t space = never.find(' ');
+  if (two_lines && fits(never) && fits(saved)) {
+    say_on(upper, never);
+    say_on(lower, saved);
+  } else if (fits(never)) {
+    if (box.cells.height() >= line) say_on(middle, never);
+  } else if (two_lines && space != std::string::npos && fits(never.substr(0, space)) && fits(never.substr(space + 1))) {
+    say_on(upper, never.substr(0, space));
+    say_on(lower, never.substr(space + 1));
+  }
   if (context.hit(box.box)) {
     context.tip(fill_in(tr("{} is never stored in HBM"), {std::string(to_string(box.tensor))}),
                 fill_in(tr("Its tiles stay in registers. The whole tensor would be {}."), {format_capacity(tensor.layout.bytes())}),

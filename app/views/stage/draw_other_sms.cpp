@@ -11,11 +11,25 @@ namespace tilescope {
 
 namespace {
 
+/// Returns the part of a block's operations that has ended: the part of its time would also grow while it only waits.
+double done_part(const Simulation& run, int sm, const SmState& state, double cycle) {
+  std::int64_t ended = 0, all = 0;
+  for (const Interval& interval : run.trace->intervals(sm)) {
+    if (state.run >= 0 && interval.run != state.run) continue;
+    ++all;
+    ended += interval.end <= cycle ? 1 : 0;
+  }
+  return all > 0 ? static_cast<double>(ended) / static_cast<double>(all) : 0;
+}
+
 const OtherSm& state_of(StageContext& context, int sm) {
   OtherSm& other = context.cache.others[sm];
   if (other.cycle != context.lane.state.cycle) {
     other.cycle = context.lane.state.cycle;
     other.state = context.simulation().trace->state_at_cycle(sm, other.cycle);
+    const auto index = static_cast<std::size_t>(sm);
+    const auto& sms = context.lane.state.sms;
+    other.done = done_part(context.simulation(), sm, index < sms.size() ? sms[index] : SmState{}, other.cycle);
   }
   return other;
 }
@@ -142,15 +156,14 @@ void draw_card(StageContext& context, const SmBox& box) {
     draw_chips(context, {{left, top}, {right, top + height}}, other.state, busy);
   }
   context.flush();
-  const bool over = sm.run < 0 && !activity.doing && !activity.next;
-  draw_bar(context.list, theme, bar, sm.run >= 0 ? sm.progress : over ? 1 : 0, theme.accent);
+  draw_bar(context.list, theme, bar, other.done, theme.accent);
   draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
   if (hovered) {
-    context.tip(title,
-                activity_text(context, box.sm) + "\n" +
-                    fill_in(tr("Block {} done; {} blocks on this SM"), {format_percent(sm.progress), std::to_string(sm.resident)}) +
-                    "\n" + tr("Click: focus this SM."));
+    context.tip(title, activity_text(context, box.sm) + "\n" +
+                           fill_in(tr("{} of its operations done; {} blocks on this SM"),
+                                   {format_percent(other.done), std::to_string(sm.resident)}) +
+                           "\n" + tr("Click: focus this SM."));
   }
   focus_when_clicked(context, box);
 }

@@ -13,12 +13,13 @@ namespace {
 /// Minimum sizes in points, with and without pictures of the stage.
 constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
 
-/// Places buffers and matrices in one band, each below its name.
-void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics) {
+/// Places buffers and matrices in one band, each below its name; columns of one value a row are narrow, and left out in Race.
+void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics,
+                      bool with_columns) {
   std::vector<SlotBox> boxes;
   for (int pass = 0; pass < 2; ++pass) {  // shared memory first, where data arrive
     for (const SlotShape& slot : shape.slots) {
-      if (slot.shared != (pass == 0) || slot.cols <= 1) continue;
+      if (slot.shared != (pass == 0) || (slot.cols <= 1 && !with_columns)) continue;
       const bool folded = slot.rings > 2;
       for (int ring = 0; ring < (folded ? 1 : slot.rings); ++ring) {
         SlotBox box = box_of(slot, ring);
@@ -27,10 +28,20 @@ void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect
       }
     }
   }
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    SlotBox& box = boxes[i];
-    const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
-    const CellSpan x = cell_span(band.min.x, band.max.x + gap, static_cast<int>(boxes.size()), static_cast<int>(i));
+  const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
+  const auto columns = std::count_if(boxes.begin(), boxes.end(), [](const SlotBox& box) { return box.cols <= 1; });
+  const float narrow = std::min(26 * metrics.scale, 0.05F * band.width());  // with the gap
+  const float end = band.max.x + gap - narrow * static_cast<float>(columns);
+  const int matrices = static_cast<int>(boxes.size()) - static_cast<int>(columns);
+  int matrix = 0, column = 0;
+  for (SlotBox& box : boxes) {
+    CellSpan x{};
+    if (box.cols <= 1) {
+      const float begin = std::round(end + narrow * static_cast<float>(column++));
+      x = {begin, std::round(begin + narrow)};
+    } else {
+      x = cell_span(band.min.x, end, matrices, matrix++);
+    }
     box.box = {{x.begin, band.min.y}, {x.end - gap, band.max.y}};
     box.label = {{x.begin + pad, band.min.y}, {x.end - gap - pad, std::round(band.min.y + metrics.small_line)}};
     box.cells = {{box.label.min.x, box.label.max.y + 1}, {box.label.max.x, band.max.y - pad}};
@@ -43,13 +54,14 @@ void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect
 
 }  // namespace
 
-StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics) {
+StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics,
+                        bool with_columns) {
   StageLayout layout;
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
   const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
   // If room is short it is divided, so that the SM keeps a band for its slots.
-  const bool low = height < 160 * scale;
+  const bool low = height < 200 * scale;
   const float hbm = low ? 0.29F * height : std::clamp(0.3F * height, 60 * scale, 130 * scale);
   const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
   const float l2 = layout.has_l2 ? usual_l2 : 0;
@@ -77,7 +89,7 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
   layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
   layout.registers = {{left + pad, layout.focus_title.max.y + 2 * scale}, {right - pad, layout.focus.max.y - pad}};
-  place_lane_slots(layout, shape, layout.registers, metrics);
+  place_lane_slots(layout, shape, layout.registers, metrics, with_columns);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);
   layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y},

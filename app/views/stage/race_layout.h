@@ -38,7 +38,8 @@ ImVec2 race_size(ImVec2 room, const StageMetrics& metrics);
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness = false);
 
 /// Places the stage of one side: SM in focus, L2 and HBM without notes or row vectors, so that two fit.
-StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
+StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics,
+                        bool with_columns = false);
 
 /// Places the parts of one counter.
 struct CounterParts {

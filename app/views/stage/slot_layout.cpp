@@ -1,6 +1,7 @@
 // Places the focused SM's slots: registers in one band with aligned rows, shared memory below.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/views/stage/slot_box.h"
 
@@ -39,8 +40,9 @@ float weight_of(const SlotShape& shape) {
 
 /// Places slots side by side with equal row height.
 void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
-  const float scale = metrics.scale, gap = 9 * scale;
+  const float scale = metrics.scale;
   const Rect& area = layout.registers;
+  const float gap = (area.width() < 400 * scale ? 6 : 9) * scale;
   int most_rows = 1, columns = 0;
   float weights = 0;
   for (const SlotShape& shape : registers) {
@@ -55,15 +57,25 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const float column_width =
       columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
-  // Each matrix first gets room for numbers of four or three characters, if possible; weights divide the rest.
-  float matrix_columns = 0;
-  for (const SlotShape& shape : registers) matrix_columns += is_column(shape) ? 0 : static_cast<float>(shape.cols);
-  float cell = 0;
-  for (const float needs : {number, 3 * metrics.tiny_digit + 5 * scale})
-    if (cell == 0 && needs * matrix_columns <= for_matrices) cell = needs;
+  // Each matrix first gets room for numbers of four or three characters, if possible, else only scores and probabilities do;
+  // weights divide the rest.
+  const float three = 3 * metrics.tiny_digit + 4.5F * scale, heat = 5.5F * scale;
+  float key_cell = 0, other_cell = 0, taken = 0;
+  const auto cells_of = [](const SlotShape& shape, float key, float other) {
+    return is_column(shape) ? 0 : static_cast<float>(shape.cols) * (shape.slot.tensor()->cols == Axis::key ? key : other);
+  };
+  for (const auto& [key, other] : {std::pair{number, number}, {three, three}, {three, heat}}) {
+    float needs = 0;
+    for (const SlotShape& shape : registers) needs += cells_of(shape, key, other);
+    if (needs > for_matrices) continue;
+    key_cell = key;
+    other_cell = other;
+    taken = needs;
+    break;
+  }
   const auto width_of = [&](const SlotShape& shape) {
-    const auto cols = static_cast<float>(shape.cols);
-    return std::min(cell * cols + (for_matrices - cell * matrix_columns) * weight_of(shape) / weights, 62 * scale * cols);
+    return std::min(cells_of(shape, key_cell, other_cell) + (for_matrices - taken) * weight_of(shape) / weights,
+                    62 * scale * static_cast<float>(shape.cols));
   };
 
   const float top = area.min.y + metrics.small_line + 2 * scale;

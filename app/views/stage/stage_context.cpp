@@ -92,7 +92,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
     cache.area = area;
     cache.scale = context.theme.scale;
     const GpuSpec& gpu = simulation.request.gpu;
-    cache.layout = context.alone ? layout_lane(area, gpu, context.shape(), context.metrics)
+    cache.layout = context.alone ? layout_lane(area, gpu, context.shape(), context.metrics, !context.view.playback.race)
                                  : layout_stage(area, gpu, context.shape(), cache.focus_sm, context.metrics);
     cache.pictures.clear();
     cache.cells.clear();

@@ -26,6 +26,7 @@ struct CachedPicture {
 struct OtherSm {
   double cycle = -1;
   TraceState state;
+  double done = 0;  // of its block's operations, the part that has ended
 };
 
 /// Values derived from the view; each is rebuilt when its inputs change.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
@@ -161,19 +162,29 @@ void draw_theory(Plot& plot, const View& view, const SweepResult& result, SweepQ
                1.2F * theme.scale, Plot::Line::dashed);
 }
 
-/// Counts later curves that overlap this one; it is drawn wider to stay visible.
-float curves_over(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
+/// The order in which curves are drawn: the program on screen comes last, above the others.
+std::vector<std::size_t> drawing_order(const View& view, const SweepResult& result) {
+  std::vector<std::size_t> order(result.request.algorithms.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::string& shown = view.lane().simulation->request.algorithm;
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t a) { return result.request.algorithms[a] != shown; });
+  return order;
+}
+
+/// Counts the curves drawn after `order[place]` that lie on it at most of its points; it is drawn wider to stay visible.
+float curves_over(const SweepResult& result, const std::vector<std::size_t>& order, std::size_t place, SweepQuantity quantity) {
+  const std::size_t points = result.request.axis.values.size();
   const auto close_at = [&](std::size_t later, std::size_t i) {
-    const auto &own = result.at(algorithm, i), &other = result.at(later, i);
+    const auto &own = result.at(order[place], i), &other = result.at(later, i);
     if (!own || !own->done() || !other || !other->done()) return false;
     const double y = sweep_value(*own, quantity);
     return std::abs(sweep_value(*other, quantity) - y) < 0.03 * y;
   };
   float count = 0;
-  for (std::size_t later = algorithm + 1; later < result.request.algorithms.size(); ++later) {
-    bool close = false;
-    for (std::size_t i = 0; i < result.request.axis.values.size() && !close; ++i) close = close_at(later, i);
-    count += close;
+  for (std::size_t later = place + 1; later < order.size(); ++later) {
+    std::size_t close = 0;
+    for (std::size_t i = 0; i < points; ++i) close += close_at(order[later], i) ? 1 : 0;
+    count += 2 * close > points ? 1.0F : 0.0F;
   }
   return count;
 }
@@ -304,15 +315,16 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
   const Theme& theme = *view.theme;
   Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(result, quantity));
   draw_theory(plot, view, result, quantity);
-  std::vector<float> covered;
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) covered.push_back(curves_over(result, a, quantity));
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+  const std::vector<std::size_t> order = drawing_order(view, result);
+  std::vector<float> covered(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place) covered[order[place]] = curves_over(result, order, place, quantity);
+  for (const std::size_t a : order)
     plot.curve(curve_of(result, a, quantity), algorithm_color(theme, result.request.algorithms[a]),
                (2.2F + 3.0F * covered[a]) * theme.scale);
   std::optional<SweepHover> hover;
   float least = 12 * theme.scale;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+  for (const std::size_t a : order) {
     const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
     for (std::size_t i = 0; i < result.request.axis.values.size(); ++i) {
       const auto& point = result.at(a, i);

@@ -291,6 +291,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
   const bool hidden = view.lesson.locked;
   if (hidden) cover_future(list, view, state, layout, at.y + size.y);
+  draw_playhead_cycle(list, view, state, layout);  // above what hides the future
   unit_switch(state, view, layout);
   lanes_switch(view, layout, commands);
   if (hovered)

@@ -171,6 +171,13 @@ void draw_playhead(ImDrawList* list, const View& view, const TimelineState& stat
   const auto x = std::floor(static_cast<float>(at));
   const float half = std::max(0.75F, 0.75F * theme.scale);
   list->AddRectFilled({x - half, layout.plot.min.y}, {x + half, layout.plot.max.y + 2 * theme.scale}, theme.text);
+}
+
+void draw_playhead_cycle(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const Theme& theme = *view.theme;
+  const double at = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
+  if (at < layout.plot.min.x - 0.5 || at > layout.plot.max.x + 0.5) return;
+  const auto x = std::floor(static_cast<float>(at));
   const std::string cycle = format_cycles(Cycles(view.playback.cycle));
   const float text = text_width(theme.mono_small, cycle), pad = 5 * theme.scale;
   const float left =

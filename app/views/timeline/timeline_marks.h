@@ -18,6 +18,8 @@ void draw_launches(ImDrawList* list, const View& view, const TimelineState& stat
 /// Draws ticks and the visible part of the run.
 void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 void draw_playhead(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
+/// Draws the cycle at the playhead.
+void draw_playhead_cycle(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 /// Outlines the current operation in its row.
 void draw_current(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout);
 

@@ -112,7 +112,7 @@ std::int64_t sum(const TrafficTable& table, std::initializer_list<Link> links) {
 
 /// Grouped to the byte while that is short, else shortened.
 std::string bytes_text(std::int64_t bytes) {
-  return bytes < 10000000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
+  return bytes < 100000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
 }
 
 /// Whether the hardware said how long this takes; the tooltip's lines.
@@ -184,10 +184,20 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
              fmt::format("{} {}{}", name, about, bytes_text(sum(whole, links))), right, meaning);
   };
   if (!counts_on_cards(view)) {
-    figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
+    const std::int64_t left = left_in_l2(lane);
+    const std::int64_t moved = sum(lane.state.traffic, {Link::hbm_read, Link::hbm_write});
+    const auto with_rest = [&](std::string_view rest) {
+      const std::string text = fmt::format("{} {} + {}{}", tr("HBM"), bytes_text(moved), bytes_text(left), rest);
+      return row.text(theme.ui, theme.text_dim, text, text, right,
+                      tr("HBM traffic of the run, all SMs, and what the L2 has not written back when it ends."));
+    };
+    if (left == 0 || !(with_rest(std::string(" ") + tr("still in the L2")) || with_rest(std::string(" ") + tr("in L2"))))
+      figure(tr("HBM"), {Link::hbm_read, Link::hbm_write}, tr("HBM traffic up to this step, all SMs."));
     figure("L2→SM", {Link::l2_to_sm}, tr("L2 reads up to this step, all SMs."));
   }
-  if (!view.lesson.locked) draw_whole_run(row, rect, view, right);  // it answers many a question
+  // It answers many a question, and says who wins a race that a class still watches.
+  const bool watched = view.playback.race && view.workspace->present && view.playback.cycle < lane.simulation->cycles.value;
+  if (!view.lesson.locked && !watched) draw_whole_run(row, rect, view, right);
 }
 
 /// Progress and a cancel button; returns its left edge.

@@ -16,11 +16,22 @@
 
 namespace tilescope {
 
+NumberLimits spec_limits(const SpecKey& key) {
+  FieldUnit unit = FieldUnit::none;
+  if (key.key.ends_with("capacity_bytes") || key.key == "sm.shared_bytes_per_block" || key.key == "sm.shared_bytes")
+    unit = FieldUnit::bytes;
+  else if (key.key.ends_with("_hz"))
+    unit = FieldUnit::hertz;
+  else if (key.key.ends_with("bytes_per_second"))
+    unit = FieldUnit::bytes_per_second;
+  return {key.minimum, key.maximum, key.whole, unit};
+}
+
 std::string spec_value_text(const SpecKey& key, double value) {
-  if (key.key.ends_with("capacity_bytes") || key.key.starts_with("sm.shared_bytes_per_block") || key.key == "sm.shared_bytes")
-    return format_capacity(Bytes(static_cast<std::int64_t>(value)));
-  if (key.key.ends_with("_hz")) return fmt::format("{:.0f} MHz", value / 1e6);
-  if (key.key.ends_with("bytes_per_second")) return format_bandwidth(value);
+  const FieldUnit unit = spec_limits(key).unit;
+  if (unit == FieldUnit::bytes) return format_capacity(Bytes(static_cast<std::int64_t>(value)));
+  if (unit == FieldUnit::hertz) return fmt::format("{:.0f} MHz", value / 1e6);
+  if (unit == FieldUnit::bytes_per_second) return format_bandwidth(value);
   return key.whole ? format_count(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
 }
 
@@ -100,15 +111,16 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   double dragged = value;
   const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
-  if (ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
-                        ImGuiSliderFlags_AlwaysClamp)) {
-    if (key.whole) dragged = std::round(dragged);
-    if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
-  }
+  if (!type_quantity("##value", dragged, spec_limits(key)) &&
+      ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
+                        ImGuiSliderFlags_AlwaysClamp) &&
+      key.whole)
+    dragged = std::round(dragged);
+  if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
   ImGui::PopFont();
   // Below the row, from the field's corner on: what follows in it is the way back.
   const Rect field = item_rect();
-  note_limits(theme, {key.minimum, key.maximum, key.whole}, dragged,
+  note_limits(theme, spec_limits(key), dragged,
               {{field.min.x, field.max.y}, {field.max.x - theme.gap, field.max.y + field.height()}});
   if (ImGui::IsItemActive()) edit.key = key.key;
   ImGui::PopID();
@@ -136,7 +148,7 @@ void draw_spec_table(const View& view, Commands& commands, SpecEdit& edit) {
   // As high as the window leaves room for.
   const float room = ImGui::GetMainViewport()->Size.y - ImGui::GetCursorScreenPos().y - 2 * view.theme->padding;
   const float across = ImGui::GetMainViewport()->Size.x - 4 * view.theme->padding;
-  const ImVec2 size{std::round(std::min(820 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
+  const ImVec2 size{std::round(std::min(1000 * scale, across)), std::clamp(room, 120 * scale, 460 * scale)};
   if (!ImGui::BeginTable("specs", 6, ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg, size)) return;
   ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch, 3.4F);
   ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthStretch, 2.1F);

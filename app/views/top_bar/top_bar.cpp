@@ -499,8 +499,14 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   if (p.causal) text += std::string("   ") + tr("causal");
   text += fmt::format("   {}", tile_label(view));
   const float inset = theme.gap + theme.padding;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}},
-            theme.text_dim, text);
+  const Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, text);
+  // The title of the scene, where the class looks first for what it is about.
+  const Scene* scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
+  const float taken = text_width(theme.ui_bold, text) + 2 * theme.gap;
+  if (scene == nullptr || scene->title.empty() || taken >= line.width()) return;
+  draw_text(ImGui::GetWindowDrawList(), theme.heading, {{line.min.x + taken, line.min.y}, line.max}, theme.text,
+            elide(theme.heading, scene->title, line.width() - taken), Align::right);
 }
 
 }  // namespace tilescope

@@ -20,6 +20,7 @@ namespace {
 
 struct TrafficState {
   std::weak_ptr<const Simulation> known;
+  LinkChoice link = LinkChoice::l2_to_sm;  // that the rivals are compared on
   std::optional<ClosedForm> form;
   std::vector<Rival> rivals;
   NoRivals none;  // why there is no rival beside the program itself
@@ -41,13 +42,6 @@ const char* choice_meaning(LinkChoice choice) {
       return tr("Shared-memory reads plus writes.");
   }
   return "";
-}
-
-std::string ratio_text(std::int64_t bytes, std::int64_t own) {
-  if (own <= 0) return {};
-  const double ratio = static_cast<double>(bytes) / static_cast<double>(own);
-  if (std::abs(ratio - 1) < 0.005) return tr("same");
-  return ratio > 1 ? fmt::format("{}×", format_times(ratio)) : fmt::format("1/{}", format_times(1 / ratio));
 }
 
 /// A bar of what a program moves, in the colours of the tensors: what one program has and another has not is seen, not only its
@@ -84,13 +78,12 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   std::int64_t most = 1;
-  float name_width = 0, ratio_width = 0;
+  float name_width = 0, figure_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
     name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival)));
-    ratio_width = std::max(ratio_width, text_width(theme.mono_small, ratio_text(rival.bytes, rivals.front().bytes)));
+    figure_width = std::max(figure_width, text_width(theme.mono_small, format_bytes(Bytes(rival.bytes))));
   }
-  ratio_width = std::max(ratio_width, text_width(theme.mono_small, format_bytes(Bytes(rivals.front().bytes))));
   const float width = ImGui::GetContentRegionAvail().x;
   name_width = std::min(name_width, width * 0.42F) + 8 * theme.scale;
   for (const Rival& rival : rivals) {
@@ -102,8 +95,8 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     const bool hovered = ImGui::IsItemHovered();
     if (clicked && !rival.current) commands.push(SetAlgorithm{rival.id});
     if (hovered) {
-      std::string body =
-          say(tr("L2↔SM {}, tile {}×{}"), format_exact_bytes(Bytes(rival.bytes)), rival.tile.block_q, rival.tile.block_kv);
+      std::string body = say(tr("{} {}, tile {}×{}"), choice_name(state.link), format_exact_bytes(Bytes(rival.bytes)),
+                             rival.tile.block_q, rival.tile.block_kv);
       add_line(body, by_tensor_text(rival));
       if (rival.current && !state.theory.empty()) add_line(body, state.theory);
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
@@ -114,7 +107,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
               rival.current || hovered ? theme.text : theme.text_dim, rival_title(rival));
-    const float bar_left = at.x + name_width, bar_right = at.x + width - ratio_width - 8 * theme.scale;
+    const float bar_left = at.x + name_width, bar_right = at.x + width - figure_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);
     const float y = std::floor(at.y + (row_height - height) * 0.5F);
@@ -122,7 +115,7 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
       draw_by_tensor(list, theme, rival, {{bar_left, y}, {bar_left + std::max(2.0F, (bar_right - bar_left) * share), y + height}},
                      rival.current || hovered);
     draw_text(list, theme.mono_small, {{bar_right, at.y}, {at.x + width, bottom}}, rival.current ? theme.text : theme.text_dim,
-              rival.current ? format_bytes(Bytes(rival.bytes)) : ratio_text(rival.bytes, rivals.front().bytes), Align::right);
+              format_bytes(Bytes(rival.bytes)), Align::right);
   }
 }
 
@@ -160,12 +153,13 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
 
 void refresh(TrafficState& state, const View& view) {
   const auto& simulation = view.lane().simulation;
-  if (state.known.lock() == simulation && state.language == tr("EN")) return;
+  if (state.known.lock() == simulation && state.language == tr("EN") && state.link == view.workspace->traffic) return;
+  state.link = view.workspace->traffic;
   state.known = simulation;
   state.language = tr("EN");
   state.form = simulation->program->closed_form();
-  state.rivals = find_rivals(*simulation);
-  state.none = state.rivals.size() > 1 ? NoRivals() : no_rivals(*simulation);
+  state.rivals = find_rivals(*simulation, state.link);
+  state.none = state.rivals.size() > 1 ? NoRivals() : no_rivals(*simulation, state.link);
   find_theory(state, *simulation);
 }
 
@@ -279,7 +273,8 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, view.workspace->traffic, header, row_height);
-  const std::array<std::string_view, 2> compared = {tr("L2↔SM, same problem"), tr("L2↔SM")};
+  const std::string link = choice_name(state.link), with_problem = say(tr("{}, same problem"), link);
+  const std::array<std::string_view, 2> compared = {with_problem, link};
   if (held) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     wrapped_text(theme.ui_small, theme.text_faint, tr("The whole run and the other programs show after the answer."));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "app/model/racers.h"
 #include "app/ui/say.h"
@@ -65,27 +66,28 @@ void add_formula(TrafficRow& row, const Simulation& simulation, const std::optio
 
 using BytesByTensor = std::vector<std::pair<Tensor, std::int64_t>>;
 
-/// Between L2 and SMs, both directions; `bytes_of(tensor)` for each tensor of the program.
-template <class BytesOf>
-BytesByTensor sm_bytes(const TileProgram& program, BytesOf bytes_of) {
+BytesByTensor bytes_on(const TileProgram& program, const ClosedForm& form, Link link) {
   BytesByTensor bytes;
-  for (const Tensor tensor : program.tensors()) bytes.emplace_back(tensor, bytes_of(tensor));
+  for (const Tensor tensor : program.tensors()) {
+    std::int64_t sum = 0;
+    for (const ClosedFormTerm& term : form.terms)
+      if (term.tensor == tensor && term.link == link) sum += term.bytes.value;
+    bytes.emplace_back(tensor, sum);
+  }
   return bytes;
 }
 
-BytesByTensor sm_bytes(const TileProgram& program, const ClosedForm& form) {
-  return sm_bytes(program, [&](Tensor tensor) {
-    std::int64_t sum = 0;
-    for (const ClosedFormTerm& term : form.terms)
-      if (term.tensor == tensor && (term.link == Link::l2_to_sm || term.link == Link::sm_to_l2)) sum += term.bytes.value;
-    return sum;
-  });
+BytesByTensor bytes_on(const Simulation& run, Link link) {
+  BytesByTensor bytes;
+  for (const Tensor tensor : run.program->tensors()) bytes.emplace_back(tensor, run.ledger.total(tensor, link).value);
+  return bytes;
 }
 
-BytesByTensor sm_bytes(const Simulation& run) {
-  return sm_bytes(*run.program, [&](Tensor tensor) {
-    return run.ledger.total(tensor, Link::l2_to_sm).value + run.ledger.total(tensor, Link::sm_to_l2).value;
-  });
+/// The link whose bytes closed forms give; none for HBM behind an L2, and for shared memory.
+std::optional<Link> known_link(const GpuSpec& gpu, LinkChoice choice) {
+  if (choice == LinkChoice::l2_to_sm || (choice == LinkChoice::hbm_read && !gpu.has_l2())) return Link::l2_to_sm;
+  if (choice == LinkChoice::sm_to_l2 || (choice == LinkChoice::hbm_write && !gpu.has_l2())) return Link::sm_to_l2;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -116,8 +118,10 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
   return sheet;
 }
 
-std::vector<Rival> find_rivals(const Simulation& simulation) {
+std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice) {
   std::vector<Rival> rivals;
+  const std::optional<Link> link = known_link(simulation.request.gpu, choice);
+  if (!link) return rivals;
   const auto add = [&](const ProgramInfo& info, const TileShape& tile, const BytesByTensor& bytes, std::string order,
                        bool current) {
     const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0},
@@ -125,7 +129,7 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
     rivals.push_back({std::string(info.id), std::string(info.title), std::move(order), tile, sum, bytes, current});
   };
   const auto own = simulation.program->closed_form();
-  add(*simulation.info, simulation.program->tile(), sm_bytes(simulation), own ? own->order : std::string(), true);
+  add(*simulation.info, simulation.program->tile(), bytes_on(simulation, *link), own ? own->order : std::string(), true);
 
   const AttentionProblem& problem = simulation.program->problem();
   const GpuSpec& gpu = simulation.request.gpu;
@@ -136,12 +140,15 @@ std::vector<Rival> find_rivals(const Simulation& simulation) {
     const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : TileShape(simulation.program->tile());
     const auto program = info.make(problem, tile, gpu);
     if (!program) continue;
-    if (const auto form = (*program)->closed_form()) add(info, tile, sm_bytes(**program, *form), form->order, false);
+    if (const auto form = (*program)->closed_form()) add(info, tile, bytes_on(**program, *form, *link), form->order, false);
   }
   return rivals;
 }
 
-NoRivals no_rivals(const Simulation& simulation) {
+NoRivals no_rivals(const Simulation& simulation, LinkChoice choice) {
+  if (!known_link(simulation.request.gpu, choice))
+    return {tr("Formulas of the other programs give L2↔SM bytes only. Race (R) and Sweep run them."),
+            tr("Others: see Race or Sweep")};
   const AttentionProblem& problem = simulation.program->problem();
   if (head_rows_are_whole(problem)) return {};
   const std::string row = format_capacity(Bytes(problem.head_dim * element_bytes(problem.dtype)));

@@ -39,18 +39,18 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
 struct Rival {
   std::string id, title, order;
   TileShape tile;
-  std::int64_t bytes = 0;  // between L2 and SMs, both directions
+  std::int64_t bytes = 0;  // over the chosen link
   std::vector<std::pair<Tensor, std::int64_t>> by_tensor;
   bool current = false;
 };
-/// The program itself first, from its ledger; then the others by their closed forms. Programs without one for this shape, or that
-/// cannot take the problem, are left out.
-std::vector<Rival> find_rivals(const Simulation& simulation);
+/// The program itself first, from its ledger; then the others by their closed forms, which know the links of the SMs only. Programs
+/// without one for this shape, or that cannot take the problem, are left out.
+std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice);
 
 /// Why there are no others, in a sentence and in short; both empty where that is not for want of closed forms.
 struct NoRivals {
   std::string sentence, brief;
 };
-NoRivals no_rivals(const Simulation& simulation);
+NoRivals no_rivals(const Simulation& simulation, LinkChoice choice);
 
 }  // namespace tilescope

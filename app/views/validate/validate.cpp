@@ -47,14 +47,15 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   const ErrorSummary errors = errors_of(validation, state.only_kernel, state.figure);
   const char* figure = figure_name(state.figure);
   if (errors.cases == 0) return say(tr("{}: nothing to compare yet"), figure);
+  const auto& worst = validation.results[errors.worst_case]->figure(state.figure);
   const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
   const VerdictCounts& verdicts = errors.verdicts;
   if (verdicts.bounded() == 0)
     return say(tr("{}: {} cases without a bound; mean error {}, worst {}"), figure, errors.cases, mean, most);
   const int fail = verdicts[Verdict::fails], known = verdicts[Verdict::known_miss];
   if (room == Room::little) return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most);
-  return say(tr("{}: {} of {} cases fail, {} known misses; mean error {}, worst {}"), figure, fail, verdicts.bounded(), known, mean,
-             most);
+  return say(tr("{}: {} of {} cases fail, {} known misses of this figure; mean error {}, worst {} ({})"), figure, fail,
+             verdicts.bounded(), known, mean, most, verdict_name(worst->verdict()));
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From

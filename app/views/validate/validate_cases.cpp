@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "app/ui/say.h"
@@ -47,6 +48,19 @@ const char* figure_name(Figure figure) {
 
 std::string error_text(const Comparison& comparison) {
   return std::isfinite(comparison.error()) ? format_signed_percent(comparison.error()) : std::string(tr("none measured"));
+}
+
+std::string comparison_text(const Comparison& c, const MeasuredCase& measured, Figure figure) {
+  std::string body = say(tr("simulated {}, measured {}: {}"), figure_text(figure, c.simulated),
+                         figure_text(figure, c.measured.median), error_text(c));
+  if (c.in_many_places)
+    add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(figure, c.measured.least),
+                       figure_text(figure, c.measured.most), measured.placements));
+  add_line(body, c.bound ? say(tr("{}: {} allowed"), verdict_name(c.verdict()), figure_text(figure, c.allowed()))
+                         : std::string(verdict_name(std::nullopt)));
+  if (c.known) add_line(body, say(tr("at most {}: {}"), format_percent(c.known->cap), c.known->cause));
+  add_line(body, tr("Click to open it in the window."));
+  return body;
 }
 
 std::optional<std::size_t> shown_case(const View& view) {
@@ -156,7 +170,7 @@ void draw_validate_verdicts(const View& view, float row_height) {
   const ValidationState& validation = *view.measured.validation;
   const VerdictCounts counts = case_verdicts(validation);
   std::vector<std::pair<std::string, ImU32>> parts = {
-      {say(tr("all figures: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
+      {say(tr("Cases, all figures together: {} within"), counts[Verdict::within]), style_of(theme, Verdict::within).color}};
   const auto add = [&](Verdict verdict, const std::string& text) {
     const VerdictStyle style = style_of(theme, verdict);
     parts.emplace_back(marked(style.mark, text), counts[verdict] > 0 ? style.color : theme.text_faint);
@@ -240,14 +254,13 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (state.only_kernel.empty() || cases[i].kernel == state.only_kernel) order.push_back(i);
-  // By verdict, the worst first; then by error. A floor allows a tiny case a large error.
+  // What was not simulated comes first, what has no error last.
   const auto size_of_error = [&](std::size_t i) {
     const auto& result = validation.results[i];
-    constexpr double first = 1e9;
     if (!result) return -1.0;
-    if (!result->not_simulated.empty()) return verdict_count * first;
+    if (!result->not_simulated.empty()) return std::numeric_limits<double>::infinity();
     const auto& c = result->figure(state.figure);
-    return !c ? -1.0 : std::abs(c->error()) + first * static_cast<double>(c->verdict().value_or(Verdict::within));
+    return !c ? -1.0 : std::abs(c->error());
   };
   if (state.by_error)
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size_of_error(a) > size_of_error(b); });
@@ -283,7 +296,11 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       ImGui::PopID();
       if (ImGui::IsItemHovered()) state.hovered = i;
       const auto& result = validation.results[i];
-      if (result && !result->not_simulated.empty()) item_tooltip(theme, tr("not simulated"), result->not_simulated);
+      if (result && !result->not_simulated.empty())
+        item_tooltip(theme, tr("not simulated"), result->not_simulated);
+      else if (result && result->figure(state.figure))
+        item_tooltip(theme, fmt::format("{}, {}", cases[i].kernel, short_text(cases[i])),
+                     comparison_text(*result->figure(state.figure), cases[i], state.figure));
       if (shown == i || state.hovered == i)
         list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F),
                             3 * theme.scale);

@@ -45,6 +45,8 @@ VerdictCounts case_verdicts(const ValidationState& validation);
 
 /// "+1.2 %", or that nothing was measured.
 std::string error_text(const Comparison& comparison);
+/// Both values, the range of the measured one, what is allowed, and why a miss is known.
+std::string comparison_text(const Comparison& comparison, const MeasuredCase& measured, Figure figure);
 /// Over the cases that are simulated: of one kernel, or of all our own, since no bound stands on a library's.
 ErrorSummary errors_of(const ValidationState& validation, std::string_view only_kernel, Figure figure);
 /// The case that the window shows, where it is one of this bundle.

@@ -124,7 +124,7 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
     const KernelMark mark = mark_of(theme, p.kernel);
     plot.marker(mark.marker, p.at, mark.color, radius);
     const ImVec2 at = plot.at(p.at);
-    if (p.verdict >= Verdict::known_miss)
+    if (p.verdict >= Verdict::within_spread)
       list->AddCircle(at, radius * 1.9F, style_of(theme, p.verdict).color, 0, 1.5F * theme.scale);
     if (state.hovered == p.index || shown == p.index) list->AddCircle(at, radius * 2.6F, theme.highlight, 0, 2 * theme.scale);
   }
@@ -133,16 +133,7 @@ void draw_validate_plot(const Rect& area, const View& view, Commands& commands, 
   if (hit_area("points", plot.inside())) open_case(view, commands, nearest->index);
   const MeasuredCase& measured = validation.bundle->bundle.cases[nearest->index];
   const Comparison& c = *validation.results[nearest->index]->figure(state.figure);
-  std::string body = say(tr("simulated {}, measured {}: {}"), figure_text(state.figure, c.simulated),
-                         figure_text(state.figure, c.measured.median), error_text(c));
-  if (c.in_many_places)
-    add_line(body, say(tr("from {} to {} as the tensors lay in {} places of memory"), figure_text(state.figure, c.measured.least),
-                       figure_text(state.figure, c.measured.most), measured.placements));
-  add_line(body, c.bound ? say(tr("{}: {} allowed"), verdict_name(c.verdict()), figure_text(state.figure, c.allowed()))
-                         : std::string(verdict_name(std::nullopt)));
-  if (c.known) add_line(body, say(tr("at most {}: {}"), format_percent(c.known->cap), c.known->cause));
-  add_line(body, tr("Click to open it in the window."));
-  show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured)), body);
+  show_tooltip(theme, fmt::format("{}, {}", measured.kernel, short_text(measured)), comparison_text(c, measured, state.figure));
 }
 
 }  // namespace tilescope

@@ -8,6 +8,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
+#include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -222,18 +223,27 @@ void draw_slider(const View& view, Commands& commands) {
   const double low = real > 0 ? std::max(chosen->minimum, real / 64) : chosen->minimum;
   const double high = real > 0 ? std::min(chosen->maximum, real * 64) : std::min(chosen->maximum, 1e6);
   ImGui::SameLine();
-  ImGui::SetNextItemWidth(std::max(80.0F * theme.scale, ImGui::GetContentRegionAvail().x - 150 * theme.scale));
+  const float figure = text_width(theme.mono, "000.00 GB/s");
+  ImGui::SetNextItemWidth(std::max(80.0F * theme.scale, ImGui::GetContentRegionAvail().x - figure - 150 * theme.scale));
   const ImGuiSliderFlags flags =
       low > 0 ? ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_NoRoundToFormat : ImGuiSliderFlags_NoRoundToFormat;
   ImGui::PushFont(theme.mono_small);
-  const std::string shown = format_short(value);
-  if (ImGui::SliderScalar("##value", ImGuiDataType_Double, &value, &low, &high, shown.c_str(), flags)) {
+  const NumberLimits limits = spec_limits(*chosen);
+  const double before = value;
+  // The value stands behind the slider, where no knob covers it.
+  if (!type_quantity("##value", value, limits) &&
+      ImGui::SliderScalar("##value", ImGuiDataType_Double, &value, &low, &high, " ", flags)) {
     if (chosen->whole) value = std::round(value);
     value = std::clamp(value, chosen->minimum, chosen->maximum);  // typed, it may be beyond the slider's ends, not beyond these
-    commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   }
+  if (value != before) commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   ImGui::PopFont();
-  note_limits(theme, {chosen->minimum, chosen->maximum, chosen->whole}, value, item_and_button(theme.gap, tr("Reset")));
+  note_limits(theme, limits, value, item_and_button(theme.gap + figure, tr("Reset")));
+  ImGui::SameLine();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  draw_text(ImGui::GetWindowDrawList(), theme.mono, {at, {at.x + figure, at.y + ImGui::GetFrameHeight()}}, theme.text,
+            spec_value_text(*chosen, value));
+  ImGui::Dummy({figure, ImGui::GetFrameHeight()});
   ImGui::SameLine();
   if (value != real) {
     if (ImGui::SmallButton(tr("Reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});

@@ -63,6 +63,37 @@ TEST_CASE("layout: presenting with a lesson leaves a caption above all panels") 
   }
 }
 
+TEST_CASE("layout: a presented lesson shows what its page looks at, with any text size, and nothing else") {
+  constexpr float row = 140, timeline = 90;  // in points: enough for the numbers of a row, for the lanes
+  for (const float scale : {1.0F, 1.1F, 1.33F, 1.46F, 1.6F})
+    for (int bits = 0; bits < 12; ++bits) {
+      const PresentedLook look{(bits & 1) != 0, bits >> 2, (bits & 2) != 0};
+      CAPTURE(scale);
+      CAPTURE(look.middle);
+      CAPTURE(look.beside);
+      CAPTURE(look.timeline);
+      const Layout layout = present_lesson_layout(1280, 720, scale, look);
+      std::vector<const Rect*> panels = {&layout.lesson, &layout.transport};
+      if (look.middle || look.beside == 0) panels.push_back(&layout.stage);
+      if (look.beside > 0) panels.push_back(&layout.softmax);
+      if (look.beside > 1) panels.push_back(&layout.traffic);
+      if (look.timeline) panels.push_back(&layout.timeline);
+      for (const Rect* panel : panels) {
+        CHECK(panel->width() > 150 * scale);
+        CHECK(panel->min.y >= layout.top_bar.max.y);
+        CHECK(panel->max.x <= 1280);
+        CHECK(panel->max.y <= 720);
+        for (const Rect* other : panels)
+          if (panel != other) CHECK_FALSE(overlap(*panel, *other));
+      }
+      if (look.beside == 1 && !look.timeline) CHECK(layout.softmax.height() >= row * scale);
+      if (look.timeline) CHECK(layout.timeline.height() >= timeline * std::min(scale, 1.2F));
+      if (!look.timeline) CHECK(layout.timeline.height() == 0);
+      if (look.beside < 2) CHECK(layout.traffic.height() == 0);
+      if (look.beside < 1) CHECK(layout.softmax.height() == 0);
+    }
+}
+
 TEST_CASE("layout: a lesson's column overlaps nothing, and leaves stage, row and traffic at 1280x720") {
   for (const auto& size : {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {2560.0F, 1440.0F}, {800.0F, 500.0F}, {640.0F, 400.0F}}) {
     const float width = size.first, height = size.second;

@@ -1,8 +1,12 @@
 // What is typed into number fields and is not possible is said beside them.
+#include <string_view>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "app/ui/typed_limits.h"
+#include "sim/analysis/format.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 
@@ -86,6 +90,55 @@ TEST_CASE("typed limits: a refusal stays next to the field until valid input, an
   CHECK(note() == nullptr);
   enter(*script, "heads", "2");
   CHECK(script->view().requested->request.problem.heads == 2);
+  CHECK(note() == nullptr);
+}
+
+TEST_CASE("typed limits: a field with a unit takes prefixes and the unit shown beside it") {
+  const NumberLimits rate{1e6, 1e14, true, FieldUnit::bytes_per_second};
+  for (const char* twelve : {"12 GB/s", "12G", "12 g", "12000M", "12e9", "12000000000", "0.012 TB/s"}) {
+    CAPTURE(twelve);
+    REQUIRE(typed_number(twelve, rate));
+    CHECK(*typed_number(twelve, rate) == doctest::Approx(12e9));
+    CHECK(typed_refusal(twelve, rate, 4e9).empty());
+  }
+  for (const char* wrong : {"12 GB", "12 Hz", "G", "many", "12..5", ""}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(typed_number(wrong, rate));
+  }
+  CHECK(*typed_number("1980 MHz", {1e6, 1e10, true, FieldUnit::hertz}) == doctest::Approx(1.98e9));
+  const NumberLimits capacity{0, 1e12, true, FieldUnit::bytes};
+  CHECK(*typed_number("4 KiB", capacity) == 4096);
+  CHECK(*typed_number("4K", capacity) == 4096);
+  CHECK(*typed_number("4 kB", capacity) == 4000);
+  CHECK(typed_refusal("1", rate, 4e9) ==
+        fmt::format("1 is out of range ({} to {}); it stays 4 GB/s.", format_bandwidth(rate.low), format_bandwidth(rate.high)));
+}
+
+TEST_CASE("typed limits: invalid input into a GPU's number leaves the value from before") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const auto rate = [&] { return script->view().requested->request.gpu.hbm_bytes_per_second; };
+  const double before = rate();
+  script->command(SetCenter{CenterView::what_if});
+  const ImGuiWindow* panel = nullptr;
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->Active && std::string_view(window->Name).find("/what_if_") != std::string_view::npos) panel = window;
+  REQUIRE(panel != nullptr);
+  const ImVec2 at = field_of(*script, ImHashStr("##value", 0, panel->ID), *panel);
+  const auto enter_text = [&](const char* text) {
+    script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, true);
+    script->click(at.x, at.y);
+    script->frame().io().AddKeyEvent(ImGuiMod_Ctrl, false);
+    script->type(text);
+    script->press(ImGuiKey_Enter);
+  };
+  enter_text("12 XB");
+  CHECK(rate() == before);
+  REQUIRE(note() != nullptr);
+  enter_text("1");
+  CHECK(rate() == before);
+  enter_text("12 GB/s");
+  CHECK(rate() == 12e9);
   CHECK(note() == nullptr);
 }
 

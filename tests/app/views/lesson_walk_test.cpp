@@ -1,5 +1,8 @@
 // A lesson by keyboard alone, in the window without a display: every kind of question, from the first page to the last.
+#include <string_view>
+
 #include <doctest/doctest.h>
+#include <imgui_internal.h>
 
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
@@ -157,4 +160,62 @@ TEST_CASE("lesson: a click on a tensor of the stage points at it") {
   script->press(ImGuiKey_Enter);
   REQUIRE(script->view().lesson.answer != nullptr);
   CHECK(script->view().lesson.answer->option == 1);
+}
+
+TEST_CASE("lesson: presented, what a page looks at survives larger text, and no other panel is shown") {
+  for (const float scale : {1.0F, 1.331F}) {
+    Session::Start start = opening_start();
+    start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+    const auto script = WindowScript::open(std::move(start), 1280, 720, scale);
+    if (script == nullptr) return;
+    CAPTURE(scale);
+    script->command(OpenLesson{"06-flashattention-tile-by-tile", 2});
+    REQUIRE(script->view().lesson.scene->look == std::vector<std::string>{"stage", "softmax"});
+    const float before = script->frame().theme().reading->FontSize;
+    script->command(SetPresent{true});
+    CHECK(script->frame().theme().reading->FontSize > 1.2F * before);
+    const auto shown = [](std::string_view panel) {
+      for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+        if (window->Active && std::string_view(window->Name).find("/" + std::string(panel) + "_") != std::string_view::npos)
+          return true;
+      return false;
+    };
+    for (const char* panel : {"lesson", "stage", "softmax"}) CHECK(shown(panel));
+    for (const char* panel : {"listing", "traffic", "timeline"}) CHECK_FALSE(shown(panel));
+  }
+}
+
+TEST_CASE("lesson: a digit goes to the field of the question, not to another view") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 1});
+  const Rect stage = script->frame().layout().transport;
+  script->click(stage.max.x - 4, stage.max.y - 4);  // the field loses the keyboard
+  REQUIRE_FALSE(script->frame().typing());
+  script->frame().io().AddInputCharacter('1');
+  script->press(ImGuiKey_1);
+  script->frame().io().AddInputCharacter('6');
+  script->press(ImGuiKey_6);
+  CHECK(script->view().workspace->center == CenterView::stage);
+  script->press(ImGuiKey_Enter);
+  REQUIRE(script->view().lesson.answer != nullptr);
+  CHECK(script->view().lesson.answer->number == 16);
+}
+
+TEST_CASE("lesson: only a page that asks to point takes a click on a tensor as an answer") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  const auto tensor = [&](std::string_view name) {
+    for (const Tensor each : script->view().lane().simulation->program->tensors())
+      if (to_string(each) == name) return each;
+    return Tensor{};
+  };
+  script->command(OpenLesson{"00-small", 1});
+  CHECK(option_pointed_at(script->view().lesson, tensor("O")) == -1);
+  script->command(OpenLesson{"00-small", 2});
+  CHECK(option_pointed_at(script->view().lesson, tensor("K")) == 0);
+  CHECK(option_pointed_at(script->view().lesson, tensor("O")) == 1);
+  CHECK(option_pointed_at(script->view().lesson, tensor("Q")) == -1);
 }

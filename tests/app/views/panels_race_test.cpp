@@ -1,13 +1,19 @@
 // Why one run of a race is slower: what bounds it, and the tensors that are credited.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "app/model/assets.h"
 #include "app/model/exactness.h"
+#include "app/ui/text_record.h"
+#include "app/views/chrome.h"
 #include "app/views/race/race_exactness.h"
 #include "app/views/race/race_reason.h"
+#include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "sim/programs/attention_tensors.h"
+#include "tests/app/model/opened_session.h"
 #include "tests/app/run_simulation.h"
+#include "tests/app/views/panel_screen.h"
 
 using namespace tilescope;
 
@@ -59,7 +65,8 @@ TEST_CASE("race reason: bytes are credited only if HBM or the L2 bounds the slow
   CHECK(reason.tensors.empty());
   CHECK(reason.same_hbm);
   CHECK(contains(race_sentences(*standard, *flash), "bottleneck of Standard attention: latency. It has 3 launches against 1"));
-  CHECK(contains(race_sentences(*standard, *flash), "The L2 holds everything"));
+  CHECK(contains(race_sentences(*standard, *flash),
+                 "Nothing is evicted from the L2: the HBM bytes saved are written back at the end."));
   for (const std::string& text : race_sentences(*standard, *flash)) CHECK(text.find("S and P") == std::string::npos);
 }
 
@@ -127,4 +134,52 @@ TEST_CASE("exactness: a problem too large to execute, a product and a softmax ar
   large.seq_q = large.seq_kv = 8192;
   const auto flash = run("flash2", h200_gpu(), large);
   CHECK_FALSE(can_compare_outputs(*flash, *flash));
+}
+
+TEST_CASE("transport: at the end the HBM bytes name what is still dirty in the L2, so that they add up to a lesson's figure") {
+  Opened opened;
+  CHECK(left_in_l2(opened.view().lane()) == 0);
+  opened.after(SeekCycle{opened.view().lane().simulation->cycles.value});
+  const Lane& lane = opened.view().lane();
+  const std::int64_t left = left_in_l2(lane);
+  std::int64_t moved = 0;
+  for (const auto& by_link : lane.state.traffic)
+    for (const Link link : {Link::hbm_read, Link::hbm_write}) moved += by_link[static_cast<std::size_t>(link)];
+  CHECK(left > 0);
+  CHECK(moved + left == hbm_bytes_after_flush(*lane.simulation));
+  PanelScreen screen({1600, 60});
+  const auto draw = [](const View& view, Commands& commands) { draw_transport({{0, 0}, {1600, 60}}, view, commands); };
+  const View view{opened.view(), nullptr};
+  screen.frame(view, draw);
+  const TextRecording recording;
+  screen.frame(view, draw);
+  const std::string both =
+      fmt::format("HBM {} + {} still in the L2", format_exact_bytes(Bytes(moved)), format_exact_bytes(Bytes(left)));
+  CAPTURE(recording.text());
+  CHECK(recording.text().find(both) != std::string::npos);
+}
+
+TEST_CASE("race panel: presented, who wins is kept back until both runs are over or the question is answered") {
+  Opened opened;
+  opened.after(SetRace{true});
+  PanelScreen screen({1600, 900});
+  const auto text = [&] {
+    const View view{opened.view(), nullptr};
+    screen.frame(view, &draw_race_panel);
+    const TextRecording recording;
+    screen.frame(view, &draw_race_panel);
+    return recording.text();
+  };
+  const auto tells = [&] { return text().find("faster") != std::string::npos; };
+  opened.after(SeekStep{1});
+  CHECK(tells());
+  opened.after(SetPresent{true});
+  CHECK_FALSE(tells());
+  CHECK(text().find("shows at the end") != std::string::npos);
+  CHECK(text().find("of the HBM") == std::string::npos);
+  opened.after(AskClass{true, true});
+  CHECK(tells());
+  opened.after(AskClass{false, false});
+  opened.after(SeekCycle{opened.view().lanes.front().simulation->cycles.value});
+  CHECK(tells());
 }

@@ -130,15 +130,21 @@ TEST_CASE("traffic: rivals are the other programs of the family, with the bytes 
   for (const char* id : {"flash2", "standard", "softmax_online", "matmul_tiled"}) {
     CAPTURE(id);
     const Simulation simulation = walked(id, problem, toy_gpu());
-    const auto rivals = find_rivals(simulation);
-    REQUIRE(rivals.size() >= 2);
-    CHECK(rivals.front().current);
-    CHECK(rivals.front().id == id);
-    for (const Rival& rival : rivals) {
-      CAPTURE(rival.id);
-      const Simulation other = walked(rival.id.c_str(), problem, toy_gpu());
-      CHECK(other.info->family == simulation.info->family);
-      CHECK(rival.bytes == other.ledger.total(Link::l2_to_sm).value + other.ledger.total(Link::sm_to_l2).value);
+    for (const auto& [choice, link] : {std::pair{LinkChoice::l2_to_sm, Link::l2_to_sm}, {LinkChoice::sm_to_l2, Link::sm_to_l2}}) {
+      const auto rivals = find_rivals(simulation, choice);
+      REQUIRE(rivals.size() >= 2);
+      CHECK(rivals.front().current);
+      CHECK(rivals.front().id == id);
+      for (const Rival& rival : rivals) {
+        CAPTURE(rival.id);
+        const Simulation other = walked(rival.id.c_str(), problem, toy_gpu());
+        CHECK(other.info->family == simulation.info->family);
+        CHECK(rival.bytes == other.ledger.total(link).value);
+      }
+    }
+    for (const LinkChoice choice : {LinkChoice::hbm_read, LinkChoice::hbm_write, LinkChoice::shared}) {
+      CHECK(find_rivals(simulation, choice).empty());
+      CHECK_FALSE(no_rivals(simulation, choice).brief.empty());
     }
   }
 }
@@ -150,12 +156,12 @@ TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel s
   for (const char* id : {"matmul_naive", "matmul_tiled"}) {
     CAPTURE(id);
     const Simulation simulation = walked(id, problem, toy_gpu());
-    CHECK(find_rivals(simulation).size() == 1);
-    CHECK(no_rivals(simulation).brief == "Others: no formula for rows of 8 B");
-    CHECK(no_rivals(simulation).sentence.find("whole 32 B sectors") != std::string::npos);
+    CHECK(find_rivals(simulation, LinkChoice::l2_to_sm).size() == 1);
+    CHECK(no_rivals(simulation, LinkChoice::l2_to_sm).brief == "Others: no formula for rows of 8 B");
+    CHECK(no_rivals(simulation, LinkChoice::l2_to_sm).sentence.find("whole 32 B sectors") != std::string::npos);
   }
   problem.head_dim = 16;
-  CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu())).brief.empty());
+  CHECK(no_rivals(walked("matmul_tiled", problem, toy_gpu()), LinkChoice::l2_to_sm).brief.empty());
 }
 
 TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard attention has S and P") {
@@ -164,7 +170,7 @@ TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard a
     for (const auto& [of, moved] : rival.by_tensor) bytes += of == tensor ? moved : 0;
     return bytes;
   };
-  for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()))) {
+  for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()), LinkChoice::sm_to_l2)) {
     CAPTURE(rival.id);
     std::int64_t sum = 0;
     for (const Tensor tensor : attention_tensors()) sum += part(rival, tensor);

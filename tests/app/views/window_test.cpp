@@ -349,6 +349,14 @@ TEST_CASE("window: every key of the help sheet does what it says") {
   }
   script->press(ImGuiKey_Q);
   CHECK(script->view().lecture->asking);
+  script->type("4");  // raised hands
+  script->press(ImGuiKey_4);
+  CHECK(script->view().lecture->counts[0] == 4);
+  CHECK(script->view().workspace->center == CenterView::stage);
+  script->press(ImGuiKey_Q);
+  CHECK_FALSE(script->view().lecture->asking);
+  script->press(ImGuiKey_Q);
+  CHECK(script->view().lecture->asking);
   script->press(ImGuiKey_Escape);
   CHECK_FALSE(script->view().lecture->asking);
   script->press(ImGuiKey_D);

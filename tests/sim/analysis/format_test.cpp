@@ -114,7 +114,9 @@ TEST_CASE("format: a cell shows as many digits as fit") {
   CHECK(format_cell(0.8234, 5) == "0.823");
   CHECK(format_cell(-0.96, 4) == "-.96");
   CHECK(format_cell(12.34, 2) == "12");
-  CHECK(format_cell(0.0004, 3) == "0");
+  CHECK(format_cell(0.0004, 3) == "≈0");
+  CHECK(format_cell(-0.036, 3) == "≈0");
+  CHECK(format_cell(0, 3) == "0");
   CHECK(format_cell(23456, 3) == "2e4");
   CHECK(format_cell(-HUGE_VAL, 3) == "-∞");
   CHECK(format_cell(1, 0).empty());
@@ -138,6 +140,12 @@ TEST_CASE("format: a cell is never wider than its room, and shows the value to t
       CHECK(std::abs(value) >= 0.5);
       continue;
     }
+    if (cell == "≈0") {
+      CHECK(value != 0);
+      CHECK(std::abs(value) <= 0.5);
+      continue;
+    }
+    if (cell == "0") CHECK((value == 0 || width < 2));
     const double shown = std::stod(cell);
     if (cell.find('e') != std::string::npos) {
       CHECK(std::abs(shown - value) <= std::abs(value) * 0.51);
