@@ -13,6 +13,8 @@ struct Short {
 };
 
 constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
+                              Short{"loads: one thread of the block", "loads: one thread"},
+                              Short{"wait for the other group", "wait for the other"},
                               Short{"m′ = max(m, rowmax S)", "m′ = max(m, S)"},
                               Short{"m = max(m, rowmax S)", "m = max(m, S)"},
                               Short{"for each tile pair (i, j), a block:", "a block a pair (i, j):"},
