@@ -225,7 +225,7 @@ Detail detail_of(const View& view) {
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("This step, row {} of the tile"), row);
   detail.formula = formula_text(listing[line - 1].formula);
-  detail.why = translated(listing[line - 1].why);
+  detail.why = formula_text(translated(listing[line - 1].why));
   detail.tensor = listing[line - 1].tensor;
   if (lane.history)
     detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, panel_state<ChosenColumn>("column").column);
