@@ -33,12 +33,12 @@ std::string_view file_of(std::string_view family) {
 
 // Symbols used by panels, and by the kernels' sources. Listing symbols come from the program table.
 constexpr std::string_view panel_symbols =
-    "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗─│►";
+    "\u2009·×÷−±≤≥≠≈∞→←↑↓↔⇧⏎▾▸ΣΘΩτασβ\u00B5\u03BC√‖⌈⌉⌊⌋°²³⁰¹⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕∈∑∏∘∝≡⊙✗─│►ℓ";
 
 // Characters missing from ImGui's own font (Latin only), and below them their replacements.
 constexpr std::u32string_view not_built_in =
-    U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙─│►";
-constexpr std::u32string_view stands_in = U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o-|>";
+    U"\u2009−≤≥≠≈→←↑↓↔▾▸ΣΘΩτασβμ\u03BC√‖⌈⌉⌊⌋⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ₘₙᵀᵢⱼₖ′″…–—“”‘’•✓✕✗∈∑∏∘∝≡⊙─│►ℓ";
+constexpr std::u32string_view stands_in = U" -<>/~><^v-v>SOOtasbmmV|[][]0456789-0123456789mnTijk'\"~--\"\"''*vxxeSP.~=o-|>l";
 static_assert(not_built_in.size() == stands_in.size());
 
 constexpr char32_t replacement = 0xFFFD;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace tilescope {
 
@@ -66,6 +67,16 @@ constexpr std::array lines = {Short{"mask hidden scores", "mask hidden"},
 std::string_view short_line(std::string_view line) {
   const auto found = std::find_if(lines.begin(), lines.end(), [&](const Short& row) { return row.line == line; });
   return found == lines.end() ? line : found->shorter;
+}
+
+std::string formula_text(std::string_view text) {
+  const auto joins = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool alone = (i == 0 || !joins(text[i - 1])) && (i + 1 == text.size() || !joins(text[i + 1]));
+    text[i] == 'l' && alone ? out.append("ℓ") : out.append(1, text[i]);
+  }
+  return out;
 }
 
 }  // namespace tilescope

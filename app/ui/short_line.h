@@ -1,11 +1,15 @@
 // short_line(): shortens a listing line for a narrow panel.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace tilescope {
 
 /// Shortens "mask hidden scores" to "mask hidden"; returns short lines unchanged.
 std::string_view short_line(std::string_view line);
+
+/// Returns a formula with the letter l as ℓ: in the sans face a lone l reads as a capital I.
+std::string formula_text(std::string_view text);
 
 }  // namespace tilescope

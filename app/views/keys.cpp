@@ -210,6 +210,9 @@ void give_digits(const char* id, std::string& waiting, bool item) {
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
   if (view.lesson.lesson != nullptr && !view.workspace->blank) handle_lesson(view, commands);
+  // Before a page that asks for a number too: its field has the keyboard.
+  if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
+  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (ImGui::GetIO().WantTextInput) {
     if (view.lecture->asking) handle_counting(view, commands);
     return 1;
@@ -231,8 +234,6 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
   if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
-  if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
-  if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
   // Over an open menu, digits and letters belong to the menu.
   if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;

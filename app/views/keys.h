@@ -9,7 +9,7 @@
 
 namespace tilescope {
 
-/// Pushes the commands of the keys pressed in this frame; none while typing text.
+/// Pushes the commands of the keys pressed in this frame; while typing text only F5, F11 and the keys of a clicker.
 /// `under_mouse` is the panel that Z maximises.
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);

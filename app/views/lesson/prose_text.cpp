@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/lesson/figure_words.h"
 
@@ -84,6 +85,9 @@ class Writer {
       }
     }
     if (block.kind != ProseBlock::Kind::heading) mark_terms(text, words);
+    for (Word& word : words)
+      for (Piece& piece : word)
+        if (!piece.code) piece.text = formula_text(piece.text);
     return words;
   }
 

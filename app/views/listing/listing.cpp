@@ -171,7 +171,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
             dim       ? mix(theme.text_faint, theme.panel, 0.25F)
             : current ? theme.text
                       : theme.text_dim,
-            first_that_fits(font, text.width(), {std::string(line.text), std::string(short_line(line.text))}));
+            first_that_fits(font, text.width(), {formula_text(line.text), formula_text(short_line(line.text))}));
   return hovered;
 }
 
@@ -224,8 +224,8 @@ Detail detail_of(const View& view) {
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("This step, row {} of the tile"), row);
-  detail.formula = std::string(listing[line - 1].formula);
-  detail.why = translated(listing[line - 1].why);
+  detail.formula = formula_text(listing[line - 1].formula);
+  detail.why = formula_text(translated(listing[line - 1].why));
   detail.tensor = listing[line - 1].tensor;
   if (lane.history)
     detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, panel_state<ChosenColumn>("column").column);

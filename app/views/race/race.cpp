@@ -302,7 +302,9 @@ void draw_race_panel(const View& view, Commands& commands) {
   }
   const StageMetrics metrics = stage_metrics(theme);
   const ImVec2 size = race_size(room, metrics);
-  const bool with_exactness = view.studies != nullptr && view.studies->exactness != nullptr;
+  // Its sentence tells the result; while a class waits for that, the stages have the room.
+  const bool with_exactness =
+      view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !holds_result(view));
   const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {

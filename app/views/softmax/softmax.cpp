@@ -5,6 +5,7 @@
 #include "app/ui/meanings.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -340,7 +341,7 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   const float width = ImGui::GetContentRegionAvail().x;
   const bool clicked = ImGui::InvisibleButton(line.id, {width, height});
   const float bottom = at.y + height, label = text_width(theme.ui_bold, "O[00]") + 4 * theme.scale;
-  draw_text(list, theme.ui_bold, {at, {at.x + label, bottom}}, line.color, line.letter);
+  draw_text(list, theme.ui_bold, {at, {at.x + label, bottom}}, line.color, formula_text(line.letter));
   const float column = text_width(theme.mono, "−0.0000"), arrow = text_width(theme.mono, " → ") + 1;
   float x = at.x + label;
   const auto number = [&](const std::optional<float>& value, ImU32 color) {
@@ -435,8 +436,8 @@ std::string rescale_words(const SoftmaxFigures& figures) {
   if (!row.alpha || !row.m_old || !row.m_new) return {};
   if (!std::isfinite(*row.m_old)) return tr("First tile: nothing to rescale");
   if (*row.m_new <= *row.m_old) return tr("No new maximum: α = 1, nothing to rescale");
-  return say(figures.parts.output ? tr("New maximum: multiply l and O by {}") : tr("New maximum: multiply l by {}"),
-             number_text(row.alpha));
+  return formula_text(say(figures.parts.output ? tr("New maximum: multiply l and O by {}") : tr("New maximum: multiply l by {}"),
+                          number_text(row.alpha)));
 }
 
 /// Returns the α sentence during a tile, then the error of O against float64 or why there is none.
@@ -460,8 +461,8 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
     text = tr("O against float64: equal");
   else if (error)
     text = first_that_fits(theme.ui_small, ImGui::GetContentRegionAvail().x,
-                           {say(tr("O against unrounded float64: relative error {}"), format_value(*error)),
-                            say(tr("O against unrounded float64: {}"), format_value(*error))});
+                           {say(tr("O against float64, not rounded: relative error {}"), format_value(*error)),
+                            say(tr("O against float64, not rounded: {}"), format_value(*error))});
   else if (figures.checked)
     text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);

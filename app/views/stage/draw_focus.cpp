@@ -5,6 +5,7 @@
 #include "app/model/key_visits.h"
 #include "app/model/step_index.h"
 #include "app/ui/meanings.h"
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
@@ -92,7 +93,7 @@ bool is_computed_probability(const StageContext& context, const SlotBox& box) {
 
 /// Returns the slot's name, with its formula if there is room.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
-  std::string name(to_string(box.slot));
+  std::string name = formula_text(to_string(box.slot));
   const char* longer = box.slot.is(Meaning::score)             ? "S = τ Q Kᵀ"
                        : is_computed_probability(context, box) ? probability_formula(context)
                        : box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward ? "O = Σ P V"

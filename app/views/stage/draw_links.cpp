@@ -162,16 +162,21 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
                        .dashed = true});
   context.flush();
   std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
+  ImFont* font = theme.mono_small;
   if (left > 0) {
-    const std::string dirty = format_bytes(Bytes(left));
-    text =
-        first_that_fits(theme.mono_small, rect.width(), {fill_in(tr("{} + {} in L2"), {text, dirty}), text + " + " + dirty, text});
+    const std::string dirty = format_bytes(Bytes(left)), both = text + " + " + dirty;
+    // "6.14 + 2.30 kB"
+    const std::size_t unit = text.rfind(' '), other = dirty.rfind(' ');
+    const bool same = unit != std::string::npos && other != std::string::npos && text.substr(unit) == dirty.substr(other);
+    const std::string brief = same ? text.substr(0, unit) + " + " + dirty : both;
+    if (text_width(font, brief) > rect.width()) font = theme.mono_tiny;
+    text = first_that_fits(font, rect.width(), {fill_in(tr("{} + {} in L2"), {text, dirty}), both, brief});
   }
-  const float value_width = text_width(theme.mono_small, text);
+  const float value_width = text_width(font, text);
   const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};
   draw_text(context.list, theme.ui_small, name_rect, theme.text_dim,
             first_that_fits(theme.ui_small, name_rect.width(), {name, shorter, ""}));
-  draw_text(context.list, theme.mono_small, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
+  draw_text(context.list, font, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
   if (!context.hit(rect)) return;
   std::string body =
       fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
@@ -359,7 +360,7 @@ std::string name_that_fits(const StageContext& context, const TensorBox& box) {
 
 void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxHistory& cells) {
   const Theme& theme = context.theme;
-  std::string label = name_that_fits(context, box);
+  std::string label = formula_text(name_that_fits(context, box));
   const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});
   if (!context.alone && text_width(theme.ui_small, label + size) <= box.label.width()) label += size;
   if (box.here) {

@@ -11,11 +11,13 @@ namespace tilescope {
 
 namespace {
 
-/// Returns the part of a block's operations that has ended: the part of its time would also grow while it only waits.
+/// Returns the part of a block's operations that has ended: the part of its time would also grow while it only waits. 0 without a
+/// block.
 double done_part(const Simulation& run, int sm, const SmState& state, double cycle) {
   std::int64_t ended = 0, all = 0;
+  if (state.run < 0) return 0;
   for (const Interval& interval : run.trace->intervals(sm)) {
-    if (state.run >= 0 && interval.run != state.run) continue;
+    if (interval.run != state.run) continue;
     ++all;
     ended += interval.end <= cycle ? 1 : 0;
   }

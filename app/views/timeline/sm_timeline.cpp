@@ -95,8 +95,12 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   const bool simulated = bars.end == simulation.trace->end_cycle();
   std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
   if (view.playback.race) {
-    const double own = simulation.time.value, other = view.lanes[1 - row.group].simulation->time.value;
-    if (other > own) over += say(tr(" ({}× faster)"), format_times(other / own));
+    const Simulation& rival = *view.lanes[1 - row.group].simulation;
+    const double own = simulation.time.value, other = rival.time.value;
+    const double own_end = simulation.trace->end_cycle(), other_end = rival.trace->end_cycle();
+    // A class that watches the race still guesses.
+    const bool watched = view.workspace->present && view.playback.cycle < std::max(own_end, other_end);
+    if (other > own && !watched) over += say(tr(" ({}× faster)"), format_times(other / own));
   }
   if (window.end >= bars.end && end + 2 * pad + text_width(font, over) < layout.plot.max.x)
     draw_text(list, font, {{end + pad, row.rect.min.y}, {layout.plot.max.x, row.rect.max.y}}, theme.text, over);

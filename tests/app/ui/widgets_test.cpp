@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "tests/app/ui/baked_fonts.h"
 #include "tests/sim/attention_schema.h"
@@ -65,4 +66,11 @@ TEST_CASE("widgets: text is readable on every tensor colour in both themes") {
     for (Tensor t : attention_tensors()) CHECK(contrast_ratio(text_on(theme, theme.color(t)), theme.color(t)) >= 3.9);
     CHECK(contrast_ratio(text_on(theme, theme.accent), theme.accent) >= 4.5);
   }
+}
+
+TEST_CASE("formula text: a lone l is drawn as a script l, letters of words and names are not") {
+  CHECK(formula_text("l = α l + rowsum P") == "ℓ = α ℓ + rowsum P");
+  CHECK(formula_text("O = O / l,  L = m + log l") == "O = O / ℓ,  L = m + log ℓ");
+  CHECK(formula_text("store Oᵢ, l′ᵢ, m′ᵢ → HBM") == "store Oᵢ, ℓ′ᵢ, m′ᵢ → HBM");
+  CHECK(formula_text("load all tiles of l2_to_sm") == "load all tiles of l2_to_sm");
 }

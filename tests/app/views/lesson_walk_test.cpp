@@ -201,6 +201,11 @@ TEST_CASE("lesson: a digit goes to the field of the question, not to another vie
   script->press(ImGuiKey_Enter);
   REQUIRE(script->view().lesson.answer != nullptr);
   CHECK(script->view().lesson.answer->number == 16);
+
+  script->command(OpenLesson{"00-small", 1});
+  REQUIRE(script->frame().typing());
+  script->press(ImGuiKey_F5);  // the start key of a clicker is no text
+  CHECK(script->view().workspace->present);
 }
 
 TEST_CASE("lesson: only a page that asks to point takes a click on a tensor as an answer") {

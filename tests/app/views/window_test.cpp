@@ -250,7 +250,7 @@ TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x
     script->frame().select();
     const std::string text = ImGui::GetClipboardText();
     CAPTURE(text);
-    for (const char* label : {"\nm\t", "\nα\t", "\nl\t", "\nO["}) CHECK(text.find(label) != std::string::npos);
+    for (const char* label : {"\nm\t", "\nα\t", "\nℓ\t", "\nO["}) CHECK(text.find(label) != std::string::npos);
   }
 }
 
