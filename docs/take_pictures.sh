@@ -61,7 +61,7 @@ for view in roofline what_if fit sweep validate; do
   picture "$view" "${h200[@]}" --view "$view"
 done
 picture validate-light "${h200[@]}" --view validate --theme light --size 1280x720
-rungs=(--view ladder --gpu h200 --batch 4 --heads 16 --seq 4096 --head-dim 128 --causal)
+rungs=(--view ladder --gpu h100 --batch 4 --heads 16 --seq 4096 --head-dim 128 --causal)
 picture ladder "${rungs[@]}"
 picture ladder-code --open rung=hopper_ping_pong "${rungs[@]}"
 
