@@ -47,9 +47,11 @@ unsigned* next_tickets() {
   constexpr int pairs = 64, pair_bytes = 128;
   static unsigned* const counters = [] {
     void* address = nullptr;
-    if (cudaMalloc(&address, pairs * pair_bytes) != cudaSuccess || cudaMemset(address, 0, pairs * pair_bytes) != cudaSuccess)
-      cudaGetLastError();
-    return static_cast<unsigned*>(address);
+    if (cudaMalloc(&address, pairs * pair_bytes) == cudaSuccess && cudaMemset(address, 0, pairs * pair_bytes) == cudaSuccess)
+      return static_cast<unsigned*>(address);
+    cudaGetLastError();
+    cudaFree(address);
+    return static_cast<unsigned*>(nullptr);  // the launch then fails with an illegal address
   }();
   static std::atomic<unsigned> used = 0;
   return counters == nullptr ? nullptr : counters + used++ % pairs * (pair_bytes / sizeof(unsigned));

@@ -1,4 +1,4 @@
-// flash3: the fastest of the Hopper kernels for a problem, as measured on an H200 (docs/ladder.md). It has no device code.
+// flash3: the Hopper kernel that was the fastest on an H200 for such problems (docs/ladder.md). It has no device code.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// hopper_overlap: each group starts the next product before its softmax.
+// hopper_overlap: the softmax of a tile runs under O += P V of the tile before.
 #include "kernels/common/hopper_plan.h"
 #include "kernels/hopper_overlap/hopper_overlap_kernel.cuh"
 

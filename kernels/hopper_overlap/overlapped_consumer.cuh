@@ -1,7 +1,7 @@
-// A consumer group that starts the product of the next key tile before the softmax of this one.
+// A consumer group that computes the softmax of a key tile under O += P V of the tile before.
 //
-//   tensor cores   S0 │ S1      O += P0 V0 │ S2      O += P1 V1 │ …
-//   the group         │ softmax of S0      │ softmax of S1      │ …        P needs registers of its own, beside S
+//   tensor cores   S0 │               │ S1 │ O += P0 V0    │ S2 │ O += P1 V1    │ …
+//   the group         │ softmax of S0 │    │ softmax of S1 │    │ softmax of S2 │ …     P needs registers of its own, beside S
 //
 // Left alone, the compiler moves the exponentials behind the wait for O. Where groups take turns that costs nothing: they run under
 // the products of the others. Without turns, `softmax_first` keeps them under the group's own product.

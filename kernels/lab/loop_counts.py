@@ -54,6 +54,8 @@ def key_loop(code):
             body = [one for one in code if begin <= one[0] <= at]
             if sum(opcode(text) == "HGMMA" for _, text in body) >= 12:
                 loops.append(body)
+    if not loops:
+        raise profile.Fail("no loop with two products was found")
     body = min(loops, key=len)
     for at, text in body:
         end = target(text)
@@ -77,11 +79,12 @@ def between_products(body):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=RUNGS)
+    ids = parser.parse_args().ids
     nvcc, cuobjdump, compiler = profile.tools()
     if cuobjdump is None:
         raise profile.Fail("cuobjdump was not found beside nvcc")
     print(f"{compiler}; instructions of a warp for a key tile of {KEYS} keys, fp16, no causal mask")
-    for kernel in parser.parse_args().ids:
+    for kernel in ids:
         with tempfile.TemporaryDirectory() as folder:
             source = profile.ROOT / "kernels" / kernel / f"{kernel}.cu"
             cubin, _ = profile.compile_one(nvcc, source, folder, profile.architecture_of(kernel))

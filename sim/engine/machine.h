@@ -260,7 +260,7 @@ class Machine {
       sm.products.delay(takes);
     else
       sm.free[pipe_of(Server::tensor)] += takes;
-    // Exponentials of the same scheduler wait too. Behind exponentials the other pipe has places left.
+    // While an instruction waits for the register file, no exponential issues on that scheduler either.
     double& exp = sm.free[pipe_of(Server::exp)];
     exp = std::max(exp, start) + waits;
     return waits;

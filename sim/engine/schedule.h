@@ -53,7 +53,8 @@ struct alignas(64) OpTiming {
 };
 static_assert(sizeof(OpTiming) == 64);
 
-/// What an operation and the wgmma products that run beside it cost one another, in cycles of the SM.
+/// What an operation and the wgmma products that run beside it cost one another, in SM cycles: of the whole operation in its class,
+/// and per cycle of it while it runs.
 struct BesideProducts {
   float waits = 0;  // of the operation, if products run all the time
   float takes = 0;  // of the tensor cores' time

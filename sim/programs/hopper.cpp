@@ -3,11 +3,11 @@
 //   hopper_wgmma          K and V come in boxes of TMA; wgmma reads them from shared memory
 //   hopper_producer       one warp loads, two groups of four warps compute; a ring of buffers with full and empty tokens
 //   hopper_three_groups   three groups of 64 rows share each K and V
-//   hopper_overlap        the products of the next tile run under the softmax of this one
+//   hopper_overlap        the softmax of a tile runs under O += P V of the tile before
 //   hopper_ping_pong      the groups take turns on the tensor cores
 //   hopper_persistent     blocks stay: the next rows load while the last ones are stored
 //   hopper_causal         the longest rows first
-//   flash3                all of it
+//   flash3                hopper_causal, which the kernel of this name launches at d 128 and for long d 64 without a mask
 //   hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
 //
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …

@@ -113,6 +113,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   for (int g = 0; g < groups; ++g)
     needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / 32,
                             rung.producer ? registers.consumer : 0});
+  // Read in flash2, whose code before the first load and stalls are alike; those of the rungs were not read.
   const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
   needs.waiting = read.waiting;
   needs.setup_instructions = read.setup_instructions;

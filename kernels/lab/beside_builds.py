@@ -1,0 +1,68 @@
+"""Times several builds of the ladder's kernels beside one another and cuDNN, in one process: what does a change of a kernel bring?
+
+Usage: beside_builds.py NAME=LIBRARY.so...     libraries as kernels/lab/beside_ladder.sh builds them, each from its own checkout
+Prints the median of nine cold runs in ms for each kernel and build, and in brackets how many times as fast as cuDNN it is.
+"""
+import ctypes
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+KERNELS = ["hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
+           "hopper_causal", "flash3", "no turns"]
+builds = {}
+for argument in sys.argv[1:]:
+    name, path = argument.split("=")
+    builds[name] = ctypes.CDLL(path)
+    builds[name].ladder_run.restype = ctypes.c_char_p
+
+
+def run(build, kernel, q, k, v, o, lse, causal):
+    batch, heads, n, d = q.shape
+    sizes = (ctypes.c_longlong * 6)(batch, heads, k.shape[1], n, k.shape[2], d)
+    addresses = (ctypes.c_void_p * 5)(*(t.data_ptr() for t in (q, k, v, o, lse)))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    error = builds[build].ladder_run(kernel.encode(), sizes, int(q.dtype == torch.bfloat16), int(causal), addresses, stream)
+    if error:
+        raise RuntimeError(f"{kernel}: {error.decode()}")
+
+
+def cudnn(q, k, v, causal):
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+
+
+def medians(functions, repeats=9):
+    flush = torch.empty(200 * 2**20, dtype=torch.uint8, device="cuda")
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            flush.zero_()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            function()
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(end))
+    return {name: sorted(each)[repeats // 2] for name, each in times.items()}
+
+
+print(torch.cuda.get_device_name(), "cuDNN", torch.backends.cudnn.version())
+for d in (64, 128):
+    for n in (1024, 4096, 16384):
+        for causal in (0, 1):
+            batch, heads = 16384 // n, 2048 // d
+            q, k, v = (torch.randn(batch, heads, n, d, device="cuda", dtype=torch.float16) for _ in range(3))
+            o, lse = torch.empty_like(q), torch.empty(batch, heads, n, device="cuda")
+            functions = {(kernel, build): lambda kernel=kernel, build=build: run(build, kernel, q, k, v, o, lse, causal)
+                         for kernel in KERNELS for build in builds}
+            functions["cudnn"] = lambda: cudnn(q, k, v, causal)
+            times = medians(functions)
+            print(f"d {d} N {n} causal {causal} cuDNN {times['cudnn']:.3f} ms")
+            for kernel in KERNELS:
+                print(f"   {kernel:20}", "  ".join(f"{build} {times[kernel, build]:.3f} ({times['cudnn'] / times[kernel, build]:.3f})"
+                                                   for build in builds))
