@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/model/exactness.h"
+#include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/refuse.h"
@@ -24,7 +25,7 @@ namespace tilescope {
 namespace {
 
 /// What may stand after the dot of a figure.
-enum class Part : std::uint8_t { none, tensor, spec_key, unit, cause, tiles, run, row, measured };
+enum class Part : std::uint8_t { none, tensor, spec_key, unit, cause, tiles, run, row, measured, access };
 
 struct Figure {
   std::string_view name;
@@ -94,6 +95,7 @@ constexpr std::array figures = {
     Figure{"error", Part::run},
     Figure{"row", Part::row},
     Figure{"measured", Part::measured},
+    Figure{"access", Part::access},
 };
 
 constexpr std::array<std::string_view, 7> bound_names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};  // by Bound
@@ -103,6 +105,7 @@ constexpr std::array<std::string_view, 3> tile_names = {"empty", "partial", "ful
 constexpr std::array<std::string_view, 5> row_names = {"m", "m_old", "l", "l_old", "alpha"};
 constexpr std::array<std::string_view, 3> row_lists = {"S", "P", "O"};
 constexpr std::array<std::string_view, 3> measured_names = {"hbm_read", "hbm_write", "us"};
+constexpr std::array<std::string_view, 4> access_names = {"wavefronts", "least", "conflicts", "sectors"};
 /// Of forward attention: what a program does not declare of these, it does not move.
 constexpr std::array<std::string_view, 9> known_tensors = {"Q", "K", "V", "S", "P", "O", "L", "m", "l"};
 
@@ -174,6 +177,8 @@ Status check_part(const Name& name, std::span<const std::string> others) {
       return among(tile_names);
     case Part::measured:
       return among(measured_names);
+    case Part::access:
+      return among(access_names);
     case Part::run: {
       if (name.part == "self" || std::find(others.begin(), others.end(), name.part) != others.end()) return Done{};
       std::vector<std::string_view> runs(others.begin(), others.end());
@@ -243,6 +248,17 @@ Result<double> tiles_value(const Simulation& run, std::size_t kind) {
   return count(counts[kind]);
 }
 
+/// Wavefronts of an access to shared memory, sectors of one to global memory.
+Result<double> access_value(const BankChoice& choice, std::string_view part) {
+  const AccessPattern& pattern = pattern_of(choice);
+  const WarpAccess access = pattern.access(choice.swizzled);
+  if (pattern.is_global != (part == "sectors"))
+    return refuse("the access {} has no {}: write access= of another one in the link", pattern.id, part);
+  if (part == "sectors") return count(sectors_of(access).size());
+  const BankUse use = bank_use(access);
+  return count(part == "wavefronts" ? use.total : part == "least" ? use.least : use.conflicts());
+}
+
 Tensor output_of(const TileProgram& program) {
   for (const Tensor tensor : program.outputs())
     if (tensor.means(Meaning::output)) return tensor;
@@ -307,6 +323,8 @@ Result<double> FigureRuns::value(std::string_view text) {
       return row_value(known, name.part);
     case Part::measured:
       return measured_value(known, name.part);
+    case Part::access:
+      return access_value(run.banks, name.part);
     case Part::none:
       break;
   }

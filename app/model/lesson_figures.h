@@ -10,6 +10,7 @@
 //   gpu.<spec key>   busy.<unit>   waits.<cause>   tiles.<kind>   error.<run or self>
 //   row.<m m_old l l_old alpha>   row.<S P O>.<index>               the chosen row at the step
 //   measured.<hbm_read hbm_write us>                                the recorded case, where there is one
+//   access.<wavefronts least conflicts sectors>                     what the access of the Banks view costs
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/model/bank_choice.h"
 #include "app/model/measurements.h"
 #include "sim/analysis/softmax_row.h"
 #include "sim/engine/simulation.h"
@@ -34,6 +36,7 @@ struct FigureRun {
   int focus_sm = 0;
   std::int64_t step = 0;
   std::optional<int> row;
+  BankChoice banks;
 };
 
 /// Whether a name can be a figure of any simulation. `others` are the names of other runs.

@@ -247,6 +247,7 @@ void LessonPlayer::ask_task() {
   live.focus_sm = chosen.focus_sm;
   live.step = chosen.step;
   live.row = from_.workspace.row;
+  live.banks = from_.workspace.banks;
   from_.worker.submit(Queue::background, slots::lesson_task, WorkKind::lesson,
                       [this, shown = shown_, lesson = lesson_, page = page_, runs = runs_, live,
                        measured = *from_.measured.view().known](const Progress& progress) -> Worker::Deliver {

@@ -115,6 +115,7 @@ Result<FigureRun> StateRuns::run(const WindowState& state, const Progress& progr
   run.inputs = std::move(asked->inputs);
   run.focus_sm = timeline_key(run.simulation, request.focus_sm).sm;
   run.row = state.row;
+  run.banks = state.banks;
   run.step = opening_step(*run.simulation, run.focus_sm);
   if (const auto* step = std::get_if<WindowState::Step>(&state.position)) run.step = step->number;
   if (const auto* cycle = std::get_if<WindowState::Cycle>(&state.position))

@@ -101,6 +101,19 @@ TEST_CASE("lesson figures: the mask's tiles add up to all of them") {
   CHECK(value_of(runs, "tiles.full") == 6);
 }
 
+TEST_CASE("lesson figures: an access costs what its words in banks or its sectors say") {
+  const std::string column = std::string(small) + "&access=column";
+  FigureRuns runs = runs_of(column, "swizzled=1");
+  CHECK(value_of(runs, "access.wavefronts") == 32);  // each lane another row, and all rows begin in one bank
+  CHECK(value_of(runs, "access.least") == 1);
+  CHECK(value_of(runs, "access.conflicts") == 31);
+  CHECK(value_of(runs, "other.access.wavefronts") == 4);  // eight chunks for 32 lanes
+  CHECK(refusal(runs, "access.sectors").find("has no sectors") != std::string::npos);
+  FigureRuns global = runs_of(column, "access=shifted");
+  CHECK(value_of(global, "other.access.sectors") == 5);  // 128 bytes off by 4
+  CHECK(refusal(global, "other.access.wavefronts").find("has no wavefronts") != std::string::npos);
+}
+
 TEST_CASE("lesson figures: an unknown name lists the nearest") {
   FigureRuns runs = runs_of(small, "algorithm=standard");
   CHECK(refusal(runs, "hbn").find("did you mean hbm?") != std::string::npos);
