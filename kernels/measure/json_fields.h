@@ -21,6 +21,7 @@
 #include "sim/core/measurement.h"
 #include "sim/core/probe_stage.h"
 #include "sim/core/refuse.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -139,9 +140,11 @@ class JsonReader {
   }
 
  private:
+  static constexpr std::size_t longest_path = 160;
+
   std::string path_of(std::string_view key) const { return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key); }
   void fail(const std::string& path, std::string_view what) {
-    if (wrong_.empty()) wrong_ = fmt::format("{} {}", path.empty() ? "the outermost value" : path, what);
+    if (wrong_.empty()) wrong_ = fmt::format("{} {}", path.empty() ? "the outermost value" : printable(path, longest_path), what);
   }
 
   template <class T>

@@ -118,6 +118,13 @@ TEST_CASE("bundle: another schema is named beside the one that is read") {
   CHECK(sentence.find("tilescope.measurements/1") != std::string::npos);
 }
 
+TEST_CASE("bundle: a key with control characters is printed as one line") {
+  const std::string text = to_json(some_bundle());
+  const std::string sentence =
+      refusal(replaced(text, "\"hbm_read_bytes\": [", "\"hbm\\nread\\u007f\": [-1,-1,-1], \"hbm_read_bytes\": ["));
+  CHECK_MESSAGE(sentence.find("hbm?read? is below zero") != std::string::npos, sentence);
+}
+
 TEST_CASE("bundle: a missing key and a value of another kind are named with their case") {
   const std::string text = to_json(some_bundle());
   struct Change {
