@@ -36,16 +36,7 @@ class Derivative {
 
  private:
   std::int32_t add(ExprOp op, ValueType type, std::initializer_list<std::int32_t> args) {
-    ExprNode node;
-    node.op = op;
-    node.type = type;
-    for (const std::int32_t arg : args) {
-      node.args[node.operands++] = arg;
-      node.dependence |= out_.nodes[static_cast<std::size_t>(arg)].dependence;
-    }
-    if (type == ValueType::boolean) node.compares = ValueType::real;
-    out_.nodes.push_back(node);
-    return out_.root();
+    return out_.append(op, type, args, type == ValueType::boolean ? ValueType::real : ValueType::integer);
   }
   std::int32_t real(ExprOp op, std::initializer_list<std::int32_t> args) { return add(op, ValueType::real, args); }
   std::int32_t constant(double value) {

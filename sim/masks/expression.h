@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -102,6 +103,21 @@ struct Expression {
   std::int32_t root() const { return static_cast<std::int32_t>(nodes.size()) - 1; }
   ValueType type() const { return nodes.back().type; }
   std::uint8_t dependence() const { return nodes.back().dependence; }
+
+  /// Appends an operation on earlier nodes, and returns its index. `compares` matters to comparisons only.
+  std::int32_t append(ExprOp op, ValueType type, std::initializer_list<std::int32_t> args,
+                      ValueType compares = ValueType::integer) {
+    ExprNode node;
+    node.op = op;
+    node.type = type;
+    node.compares = compares;
+    for (const std::int32_t arg : args) {
+      node.args[node.operands++] = arg;
+      node.dependence |= nodes[static_cast<std::size_t>(arg)].dependence;
+    }
+    nodes.push_back(node);
+    return root();
+  }
 };
 
 /// Limits of an expression: what keeps every one of them from taking long.

@@ -23,18 +23,10 @@ class IndexWriter {
   std::int32_t integer(std::int64_t value) {
     ExprNode node;
     node.integer = static_cast<std::int32_t>(value);
-    return put(node);
+    out_.nodes.push_back(node);
+    return out_.root();
   }
-  std::int32_t put(ExprOp op, ValueType type, std::initializer_list<std::int32_t> args) {
-    ExprNode node;
-    node.op = op;
-    node.type = type;
-    for (const std::int32_t arg : args) {
-      node.args[node.operands++] = arg;
-      node.dependence |= out_.nodes[static_cast<std::size_t>(arg)].dependence;
-    }
-    return put(node);
-  }
+  std::int32_t put(ExprOp op, ValueType type, std::initializer_list<std::int32_t> args) { return out_.append(op, type, args); }
   /// Returns the node of the index of the first `axes` axes, counted as one.
   std::int32_t flat(const ExprNode& read, std::size_t axes) {
     const CapturedTable& table = *out_.tables[static_cast<std::size_t>(read.integer)];
@@ -83,10 +75,6 @@ class IndexWriter {
   }
 
  private:
-  std::int32_t put(const ExprNode& node) {
-    out_.nodes.push_back(node);
-    return out_.root();
-  }
   Expression out_;
 };
 
