@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/flash3/flash3_choice.h"
+#include "sim/programs/flash3_choice.h"
 #include "kernels/flex/flex.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"

@@ -37,9 +37,7 @@ std::string folder_of(std::string_view id) {
 /// The file that a rung begins with: what plans its launch, or the choice where it has no kernel of its own.
 const EmbeddedSource* first_source(std::string_view id) {
   if (const EmbeddedSource* plan = find_source(fmt::format("{0}{1}.cu", folder_of(id), id))) return plan;
-  for (const EmbeddedSource& source : embedded_kernel_sources())
-    if (source.name.starts_with(folder_of(id))) return &source;
-  return nullptr;
+  return find_source(fmt::format("sim/programs/{}_choice.h", id));
 }
 
 /// The file that a line includes; null for one that is not embedded, and for another line.

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "kernels/common/hopper_plan.h"
-#include "kernels/flash3/flash3_choice.h"
+#include "sim/programs/flash3_choice.h"
 #include "kernels/hopper_causal/hopper_causal_kernel.cuh"
 #include "kernels/hopper_wgmma/hopper_wgmma_kernel.cuh"
 

@@ -331,8 +331,9 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& aske
   if (const Status status = check_gpu(request); !status) return status.error();
   Result<std::unique_ptr<TileProgram>> program = (*info)->make(request.problem, *chosen_tile(request), request.gpu);
   if (!program) return program.error();
-  if (const Status status = check_stages(**program, **info); !status) return status.error();
-  return run_program(request, **info, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
+  const ProgramInfo& row = row_for(**info, request.problem);
+  if (const Status status = check_stages(**program, row); !status) return status.error();
+  return run_program(request, row, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
 }
 
 }  // namespace tilescope

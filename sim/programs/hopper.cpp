@@ -7,7 +7,7 @@
 //   hopper_ping_pong      the groups take turns on the tensor cores
 //   hopper_persistent     blocks stay: the next rows load while the last ones are stored
 //   hopper_causal         the longest rows first
-//   flash3                hopper_causal, which the kernel of this name launches at d 128 and for long d 64 without a mask
+//   flash3                the rung that flash3_choice() names: hopper_causal, hopper_wgmma, or hopper_wgmma with the longest rows first
 //   hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
 //
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
@@ -28,6 +28,7 @@
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/flash3_choice.h"
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/programs.h"
@@ -350,7 +351,7 @@ class Hopper final : public TileProgram {
     launch.last_line = static_cast<int>(lines_.lines.size());
     launch.longest_first = rung_.longest_first && problem.causal;
     launch.persistent = rung_.persistent;
-    launch.draws = rung_.longest_first;
+    launch.draws = rung_.draws();
     launch.last_rows_first = lists_ && lists_->last_rows_first();
     launches_.push_back(launch);
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
@@ -737,16 +738,22 @@ class Hopper final : public TileProgram {
   std::int64_t key_box_ = 1;                    // rows of a box of K and V: those of a page if a tile fills several
 };
 
-template <HopperRungId id>
-Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+/// Makes the program of a rung. `name` is what errors call it.
+Result<std::unique_ptr<TileProgram>> make_rung(HopperRungId id, std::string_view name, const AttentionProblem& problem,
+                                               const ProgramTile& tile, const GpuSpec& gpu) {
   const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
   const ScoreChanges scores = rung.lists ? ScoreChanges::taken : ScoreChanges::refused;
   const Pages pages = rung.lists ? Pages::taken : Pages::refused;
-  if (Status status = check_request(rung.id, problem, tile, CausalMask::taken, scores, pages); !status) return status.error();
+  if (Status status = check_request(name, problem, tile, CausalMask::taken, scores, pages); !status) return status.error();
   if (rung.lists)
     if (Status status = check_mask_block(problem, tile); !status) return status.error();
   if (Status status = check_pages(problem, tile); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Hopper>(id, problem, tile, gpu));
+}
+
+template <HopperRungId id>
+Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_rung(id, hopper_rungs()[static_cast<std::size_t>(id)].id, problem, tile, gpu);
 }
 
 template <HopperRungId id>
@@ -765,6 +772,37 @@ ProgramInfo info() {
   info.has_lists = rung.lists;
   info.takes_pages = rung.lists;
   return info;
+}
+
+HopperRungId flash3_rung(const AttentionProblem& problem) {
+  const auto found = std::ranges::find(hopper_rungs(), flash3_choice(problem), &HopperRung::id);
+  return static_cast<HopperRungId>(found - hopper_rungs().begin());
+}
+Result<std::unique_ptr<TileProgram>> make_flash3(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
+  return make_rung(flash3_rung(problem), "flash3", problem, tile, gpu);
+}
+TileShape flash3_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return hopper_default_tile(flash3_rung(problem), problem, gpu);
+}
+const ProgramInfo& flash3_row(const AttentionProblem& problem);
+ProgramInfo flash3_as(HopperRungId rung) {
+  ProgramInfo row = info<HopperRungId::causal>();
+  row.id = "flash3";
+  row.title = row.label = "FlashAttention-3";
+  row.summary = "The rung that was measured as the fastest, by head dimension and mask.";
+  row.listing = listing_of(rung).lines;
+  row.default_tile = flash3_tile;
+  row.make = make_flash3;
+  row.row_of = flash3_row;
+  return row;
+}
+const ProgramInfo& flash3_row(const AttentionProblem& problem) {
+  static const std::vector<ProgramInfo> rows = [] {
+    std::vector<ProgramInfo> made;
+    for (std::size_t rung = 0; rung < hopper_rungs().size(); ++rung) made.push_back(flash3_as(static_cast<HopperRungId>(rung)));
+    return made;
+  }();
+  return rows[static_cast<std::size_t>(flash3_rung(problem))];
 }
 
 }  // namespace
@@ -791,7 +829,7 @@ ProgramInfo hopper_causal_program() {
   return info<HopperRungId::causal>();
 }
 ProgramInfo flash3_program() {
-  return info<HopperRungId::flash3>();
+  return flash3_as(HopperRungId::causal);
 }
 ProgramInfo hopper_flex_program() {
   return info<HopperRungId::flex>();

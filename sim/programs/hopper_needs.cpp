@@ -54,20 +54,18 @@ constexpr std::array rungs = {
                .ping_pong = true,
                .persistent = true,
                .longest_first = true},
-    HopperRung{.id = "flash3",
-               .title = "FlashAttention-3",
-               .summary = "The rung that was measured as the fastest, by head dimension and mask.",
-               .groups_d64 = 3,
-               .overlap = true,
-               .ping_pong = true,
-               .persistent = true,
-               .longest_first = true},
     HopperRung{.id = "hopper_flex",
                .title = "FlexAttention on Hopper",
                .summary = "Over flex: a producer, and two groups that take turns, follow the lists of key blocks.",
                .overlap = true,
                .ping_pong = true,
                .lists = true},
+    HopperRung{.id = "hopper_wgmma_longest",
+               .title = "Hopper 1, longest first",
+               .summary = "Over rung 1: with a mask, the longest rows go first, by heads that fit the L2 together.",
+               .loop = "hopper_wgmma",
+               .producer = false,
+               .longest_first = true},
 };
 
 const HopperRung& rung_of(HopperRungId id) {
@@ -84,7 +82,7 @@ std::span<const HopperRung> hopper_rungs() {
 }
 
 const KernelProfile& hopper_profile(const HopperRung& rung) {
-  return kernel_profile(rung.id == "flash3" ? "hopper_causal" : rung.id);
+  return kernel_profile(rung.loop.empty() ? rung.id : rung.loop);
 }
 
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem) {
@@ -128,7 +126,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   constexpr std::int64_t statistic_bytes = 4, ticket_bytes = 40;
   constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
   const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
-                             (rung.longest_first ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
+                             (rung.draws() ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
   const auto both = static_cast<double>(fixed + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed + needs.stages * stage_bytes;

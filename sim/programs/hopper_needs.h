@@ -10,12 +10,13 @@
 
 namespace tilescope {
 
-enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flash3, flex };
+enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flex, wgmma_longest };
 
 /// One rung. A group has four warps and 64 query rows.
 struct HopperRung {
   std::string_view id, title;
   std::string_view summary;        // the one new thing
+  std::string_view loop = {};      // id of the rung whose compiled loop its kernel has; empty: its own
   bool producer = true;            // a warp that loads; otherwise the groups run in step and one thread loads
   int groups = 2, groups_d64 = 2;  // that compute, for a head dimension of 128 and of 64
   bool overlap = false;            // the next scores and the last output under the softmax
@@ -23,11 +24,15 @@ struct HopperRung {
   bool persistent = false;         // blocks stay for all tiles
   bool longest_first = false;      // with a mask, the longest rows first
   bool lists = false;              // block lists of any mask, in their order, and a score change
+
+  /// Returns whether blocks draw their tiles.
+  constexpr bool draws() const { return persistent && longest_first; }
 };
+/// Returns the rungs by their number. hopper_wgmma_longest is a program only as what flash3 launches.
 std::span<const HopperRung> hopper_rungs();
 inline constexpr int hopper_most_groups = 3;
 
-/// Returns the compiled properties of the rung's kernel; for flash3, those of the kernel that it launches most.
+/// Returns the compiled properties of the rung's loop.
 const KernelProfile& hopper_profile(const HopperRung& rung);
 
 /// Returns the groups that compute.

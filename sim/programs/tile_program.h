@@ -196,6 +196,8 @@ struct ProgramInfo {
   std::string_view label = {};    // short title of a row without a button
   bool has_lists = false;         // follows the lists of a mask's blocks, and takes a score change
   bool takes_pages = false;       // reads K and V through a page table if they have pages
+  /// Of a row that stands for several programs: the row of the one that `make` makes for a problem, with its listing.
+  const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
 };
 
 std::span<const ProgramInfo> program_table();
@@ -207,6 +209,11 @@ Result<const ProgramInfo*> find_program(std::string_view id);
 /// this is not the first one of its forward program.
 /// Errors  unknown id; a backward pass of an algorithm without one
 Result<const ProgramInfo*> find_program(std::string_view id, Pass pass);
+
+/// Returns the row with the listing of the program that `row.make` makes for a problem.
+inline const ProgramInfo& row_for(const ProgramInfo& row, const AttentionProblem& problem) {
+  return row.row_of != nullptr ? row.row_of(problem) : row;
+}
 
 /// The blocks of one launch that an SM holds at once, and the resource that limits them.
 struct Occupancy {

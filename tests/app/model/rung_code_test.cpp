@@ -149,7 +149,7 @@ TEST_CASE("rung code: a rung over nothing marks nothing, and flash3 is its choic
   CHECK(rung_code("flash2").new_count() == 0);
   const RungCode best = rung_code("flash3");
   REQUIRE(best.files.size() == 1);
-  CHECK(best.files.front().path == "kernels/flash3/flash3_choice.h");
+  CHECK(best.files.front().path == "sim/programs/flash3_choice.h");
   CHECK(best.new_count() == 0);
 }
 

@@ -46,6 +46,7 @@ std::vector<std::string_view> ids() {
 
 TEST_CASE("hopper: a GPU without wgmma refuses every rung and names what has it") {
   for (const std::string_view id : ids()) {
+    if (!find_program(id)) continue;  // only flash3 launches it
     SimulationRequest request;
     request.algorithm = std::string(id);
     request.problem = problem(64, 16);
