@@ -116,7 +116,8 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
       extra.empty() ? Sentence()
                     : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
   return refuse("{} needs {} of HBM{}; {} has {}: use a smaller {}, {} or {}", request.algorithm, decimal_bytes(needed), of_it,
-                request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads, Setting::seq);
+                request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads,
+                longer_sequence(request.problem));
 }
 
 Error too_large(const SimulationRequest& request, double operations, double blocks, double bytes) {
@@ -124,7 +125,7 @@ Error too_large(const SimulationRequest& request, double operations, double bloc
       "{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
       "and may take {}; use a larger {} and {} or a smaller {}",
       request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
-      decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, Setting::seq);
+      decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, longer_sequence(request.problem));
 }
 
 /// Refuses programs whose blocks are so long that their schedules would fill the host's memory. A block of flash1, for example,

@@ -437,6 +437,17 @@ TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes an
   CHECK(sentence.find("use a smaller batch, heads or seq") != std::string::npos);
 }
 
+TEST_CASE("simulate: one query over many keys runs, since only standard attention has a score matrix") {
+  AttentionProblem problem;
+  problem.seq_q = 1;
+  problem.seq_kv = 4'000'000;
+  SimulationRequest request = request_for("flash2", h200_gpu(), problem);
+  request.keeps_intervals = false;
+  const auto simulated = simulate(request);
+  REQUIRE_MESSAGE(simulated, error_of(request));
+  CHECK((*simulated)->ledger.total(tensors::k, Link::l2_to_sm) == Bytes(problem.seq_kv * problem.head_dim * 2));
+}
+
 TEST_CASE("simulate: blocks too long for the host's memory are an error, not a crash") {
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 1 << 20;
