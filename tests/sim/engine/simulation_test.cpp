@@ -437,6 +437,24 @@ TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes an
   CHECK(sentence.find("use a smaller batch, heads or seq") != std::string::npos);
 }
 
+TEST_CASE("simulate: pages too long for HBM are what the refusal names, and the size that it advises runs") {
+  AttentionProblem problem;
+  problem.batch = 64;
+  problem.seq_q = problem.seq_kv = 100;
+  problem.head_dim = 64;
+  problem.page_size = 1 << 24;
+  SimulationRequest request = request_for("flex", toy_gpu(), problem);
+  request.tile = TileShape{16, 16};
+  CHECK(error_of(request) ==
+        "flex needs 274.9 GB of HBM, because pages of 16777216 keys are not filled; toy has 1.074 GB: use page_size 112");
+  request.problem.page_size = 112;
+  CHECK(simulate(request));
+  // Here no page is too long: the keys themselves are too many.
+  request.problem.seq_kv = 1 << 24;
+  const std::string sentence = error_of(request);
+  CHECK_MESSAGE(sentence.ends_with("toy has 1.074 GB: use a smaller batch, heads or seq_kv"), sentence);
+}
+
 TEST_CASE("simulate: one query over many keys runs, since only standard attention has a score matrix") {
   AttentionProblem problem;
   problem.seq_q = 1;
