@@ -215,7 +215,7 @@ TEST_CASE("cli: a run that is slower without its bottleneck is no faster, in the
   says(1.04, "(no faster): no single bottleneck", false);
   says(1.001, "(same time): no single bottleneck", false);
   says(0.98, "(1.02× faster): no single bottleneck", false);
-  says(0.5, "(2× faster)", true);
+  says(0.5, "(2.0× faster), then", true);
 }
 
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
