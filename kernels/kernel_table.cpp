@@ -645,6 +645,16 @@ const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProbl
   return kernel.choice == nullptr ? kernel : **find_kernel(kernel.choice(problem));
 }
 
+Status supports_pages(const KernelInfo& kernel, const AttentionProblem& p) {
+  if (p.page_size == 0) return Done{};
+  if (!kernel.takes_pages) return refuse("kernel {} has no page table: leave out {}", kernel.id, Setting::page_size);
+  if (Status sound = check_pages(p, kernel.tile(p)); !sound) return sound;
+  constexpr std::int64_t least_page = 16;  // rows that one warp copies at once
+  if (p.page_size >= least_page) return Done{};
+  return refuse("kernel {} takes pages of {} keys or more, not {}: use a larger {}", kernel.id, least_page, p.page_size,
+                Setting::page_size);
+}
+
 Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (Status valid = check(p); !valid) return valid;
   if (p.dtype == DataType::fp32)
@@ -657,13 +667,7 @@ Status supports(const KernelInfo& kernel, const AttentionProblem& p) {
   if (p.mask && !kernel.takes_masks) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::mask);
   if (p.score_change && !kernel.takes_masks)
     return refuse("kernel {} takes scores as they are: leave out {}", kernel.id, Setting::score);
-  if (p.page_size > 0 && !kernel.takes_pages)
-    return refuse("kernel {} has no page table: leave out {}", kernel.id, Setting::page_size);
-  if (Status sound = check_pages(p, kernel.tile(p)); !sound) return sound;
-  constexpr std::int64_t least_page = 16;  // rows that one warp copies at once
-  if (p.page_size > 0 && p.page_size < least_page)
-    return refuse("kernel {} takes pages of {} keys or more, not {}: use a larger {}", kernel.id, least_page, p.page_size,
-                  Setting::page_size);
+  if (Status pages = supports_pages(kernel, p); !pages) return pages;
   if (p.causal && !kernel.takes_causal) return refuse("kernel {} takes no mask: leave out {}", kernel.id, Setting::causal);
   if (p.seq_q > most_rows || p.seq_kv > most_rows)
     return refuse("kernel {} takes at most {} rows, not {}: use a smaller {}", kernel.id, most_rows, std::max(p.seq_q, p.seq_kv),

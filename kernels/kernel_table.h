@@ -87,6 +87,9 @@ const KernelInfo& launched_kernel(const KernelInfo& kernel, const AttentionProbl
 /// Errors   type, head dimension, pass, mask, tile or size that the kernel does not take: each names what it takes
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem);
 Status supports(const KernelInfo& kernel, const AttentionProblem& problem, const TileShape& tile);
+/// Checks only the pages of K and V.
+/// Errors   a kernel without a page table; a page that does not suit its key tile, or is too small
+Status supports_pages(const KernelInfo& kernel, const AttentionProblem& problem);
 
 /// Checks that the first GPU runs the kernel's machine code: of the Hopper kernels, only compute capability 9.0 does.
 /// Errors   the GPU's name and capability, and a kernel that runs there; those of find_device()

@@ -261,7 +261,8 @@ class CommandLineBuilder {
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
     line_.top = whole("--top", 1, 100000);
     line_.mask_block = whole("--mask-block", 1, largest_size);
-    line_.page_size = whole("--page-size", 1, largest_size);
+    line_.page_size = whole("--page-size", 0, largest_size);
+    if (line_.page_size == 0) line_.page_size.reset();
     constexpr std::string_view page_orders[] = {"shuffled", "contiguous"};
     choice("--page-order", page_orders, page_order_from, line_.page_order);
     if (line_.page_order && !line_.page_size)
@@ -448,6 +449,8 @@ Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) 
   if (given("--q")) texts.erase("--seq");
   if (given("--k") || given("--v")) texts.erase("--seq-kv");
   if (given("--q") || given("--k") || given("--v")) texts.erase("--head-dim");
+  if (const auto size = line.given.find("--page-size"); size != line.given.end() && size->second.back() == "0")
+    texts.erase("--page-order");
   // The room's, and not the scene's.
   if (!line.deck.empty())
     for (const char* flag : {"--theme", "--language"}) texts.erase(flag);

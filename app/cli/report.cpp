@@ -175,7 +175,9 @@ std::string traffic(const Simulation& simulation) {
 std::string limit_text(const NextLimit& limit) {
   if (!limit.outcome.done()) return command_words(limit.outcome.refusal);
   const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
-  const std::string speed = faster < 1.005 ? std::string("same time") : fmt::format("{}× faster", format_times(faster));
+  const std::string speed = faster < 0.995   ? "no faster"
+                            : faster < 1.005 ? "same time"
+                                             : fmt::format("{}× faster", format_times(faster));
   const std::string without = fmt::format("{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), speed);
   const bool another = limit.decides() && limit.outcome.bound != limit.without;
   return another           ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
@@ -278,7 +280,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     json["time"]["next_limit"] = {{"without", to_string(limit->without)},
                                   {"cycles", rounded(limit->outcome.cycles)},
                                   {"ns", rounded(limit->outcome.time_ns)},
-                                  {"bound_by", to_string(limit->outcome.bound)}};
+                                  {"bound_by", to_string(limit->outcome.bound)},
+                                  {"decides", limit->decides()}};
   json["launches"] = Json::array();
   for (const LaunchResult& launch : simulation.launches)
     json["launches"].push_back({{"name", launch.name},

@@ -292,10 +292,11 @@ constexpr std::array keys = {
     Key{"mask_block", [](const WindowState& s) { return unless(std::int64_t{0}, s.problem.mask_block); },
         [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, largest_size, s.problem.mask_block); }},
     Key{"page_size", [](const WindowState& s) { return unless(std::int64_t{0}, s.problem.page_size); },
-        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 1, largest_size, s.problem.page_size); }},
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 0, largest_size, s.problem.page_size); }},
     Key{"page_order",
         [](const WindowState& s) {
-          return s.problem.page_order == PageOrder::shuffled ? std::nullopt : Written(to_string(s.problem.page_order));
+          const bool usual = s.problem.page_size == 0 || s.problem.page_order == PageOrder::shuffled;
+          return usual ? std::nullopt : Written(to_string(s.problem.page_order));
         },
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, page_order_names, s.problem.page_order); }},
     Key{"score", [](const WindowState& s) { return unless(std::string(), s.score); },
@@ -515,6 +516,8 @@ Status check_whole(const WindowState& state, const std::set<std::string, std::le
   if (given.contains("kv_heads") && state.problem.heads % state.problem.kv_heads != 0)
     return refuse("heads is {} and kv_heads is {}: heads must be a multiple of kv_heads", state.problem.heads,
                   state.problem.kv_heads);
+  if (given.contains("page_order") && state.problem.page_size == 0)
+    return refuse("page_order is the order of the pages of K and V: give page_size, or leave page_order out");
   return check(state.problem);
 }
 

@@ -3,30 +3,17 @@
 Usage: beside_builds.py NAME=LIBRARY.so...     libraries as kernels/lab/beside_ladder.sh builds them, each from its own checkout
 Prints the median of nine cold runs in ms for each kernel and build, and in brackets how many times as fast as cuDNN it is.
 """
-import ctypes
 import sys
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ladder_library import runner
+
 KERNELS = ["hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
            "hopper_causal", "flash3", "no turns"]
-builds = {}
-for argument in sys.argv[1:]:
-    name, path = argument.split("=")
-    builds[name] = ctypes.CDLL(path)
-    builds[name].ladder_run.restype = ctypes.c_char_p
-
-
-def run(build, kernel, q, k, v, o, lse, causal):
-    batch, heads, n, d = q.shape
-    sizes = (ctypes.c_longlong * 6)(batch, heads, k.shape[1], n, k.shape[2], d)
-    addresses = (ctypes.c_void_p * 5)(*(t.data_ptr() for t in (q, k, v, o, lse)))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    error = builds[build].ladder_run(kernel.encode(), sizes, int(q.dtype == torch.bfloat16), int(causal), addresses, stream)
-    if error:
-        raise RuntimeError(f"{kernel}: {error.decode()}")
+builds = {name: runner(path) for name, path in (argument.split("=") for argument in sys.argv[1:])}
 
 
 def cudnn(q, k, v, causal):
@@ -58,7 +45,7 @@ for d in (64, 128):
             batch, heads = 16384 // n, 2048 // d
             q, k, v = (torch.randn(batch, heads, n, d, device="cuda", dtype=torch.float16) for _ in range(3))
             o, lse = torch.empty_like(q), torch.empty(batch, heads, n, device="cuda")
-            functions = {(kernel, build): lambda kernel=kernel, build=build: run(build, kernel, q, k, v, o, lse, causal)
+            functions = {(kernel, build): lambda kernel=kernel, build=build: builds[build](kernel, q, k, v, o, lse, causal)
                          for kernel in KERNELS for build in builds}
             functions["cudnn"] = lambda: cudnn(q, k, v, causal)
             times = medians(functions)

@@ -4,7 +4,6 @@ Usage: kernels/lab/beside_ladder.sh OUT.json   (builds ladder.so and calls besid
 Each kernel is first compared with float64 on ragged shapes, inside guarded memory that holds NaN. Then all kernels of a shape run in
 turn, again and again, the L2 flushed before each: so all of them see the same clock. Times are medians of cold runs.
 """
-import ctypes
 import json
 import math
 import sys
@@ -13,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ladder_library import runner
+
 RUNGS = ["flash2", "hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
          "hopper_causal", "flash3"]
 ABLATIONS = ["no turns", "no overlap", "no ring"]
@@ -20,18 +21,7 @@ ABLATIONS = ["no turns", "no overlap", "no ring"]
 RAGGED = [(1, 1, 1, 128, 128, 0), (2, 3, 1, 300, 500, 0), (1, 2, 2, 64, 1, 0), (1, 4, 2, 1, 77, 0), (1, 2, 1, 777, 1023, 0),
           (2, 8, 2, 513, 129, 0), (1, 2, 2, 128, 128, 1), (1, 2, 1, 500, 500, 1), (1, 4, 2, 300, 513, 1), (1, 2, 2, 600, 200, 1),
           (1, 3, 3, 1, 300, 1), (1, 2, 2, 1025, 1024, 1), (3, 8, 4, 700, 900, 1), (1, 1, 1, 2048, 2048, 1), (33, 8, 8, 333, 333, 1)]
-library = ctypes.CDLL(sys.argv[1])
-library.ladder_run.restype = ctypes.c_char_p
-
-
-def run(kernel, q, k, v, o, lse, causal):
-    batch, heads, n, d = q.shape
-    sizes = (ctypes.c_longlong * 6)(batch, heads, k.shape[1], n, k.shape[2], d)
-    addresses = (ctypes.c_void_p * 5)(*(t.data_ptr() for t in (q, k, v, o, lse)))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    error = library.ladder_run(kernel.encode(), sizes, int(q.dtype == torch.bfloat16), int(causal), addresses, stream)
-    if error:
-        raise RuntimeError(f"{kernel}: {error.decode()}")
+run = runner(sys.argv[1])
 
 
 def sdpa(backend, q, k, v, causal):

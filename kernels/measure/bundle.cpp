@@ -1,7 +1,9 @@
 // Converts measurement bundles to JSON and back.
 #include "kernels/measure/bundle.h"
 
+#include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
+#include "sim/core/page_table.h"
 
 namespace tilescope {
 
@@ -45,7 +47,19 @@ std::string to_json(const MeasurementBundle& bundle) {
 }
 
 Result<MeasurementBundle> bundle_from_json(std::string_view text) {
-  return recorded_from<MeasurementBundle>(text, schema, "measurement bundle");
+  constexpr std::string_view what = "measurement bundle";
+  Result<MeasurementBundle> bundle = recorded_from<MeasurementBundle>(text, schema, what);
+  if (!bundle) return bundle;
+  for (std::size_t i = 0; i < bundle->cases.size(); ++i) {
+    const MeasuredCase& one = bundle->cases[i];
+    const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
+    if (!kernel) continue;  // of another version: the row of the case says so
+    Status pages = supports_pages(**kernel, one.problem);
+    if (pages) pages = check_pages(one.problem, one.tile);
+    if (!pages)
+      return refuse("the {} is not sound: {}", what, fmt::format("cases[{}] was not measured so: {}", i, pages.error().sentence));
+  }
+  return bundle;
 }
 
 }  // namespace tilescope

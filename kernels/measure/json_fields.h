@@ -37,7 +37,10 @@ void describe(auto& fields, SameAs<AttentionProblem> auto& p) {
 /// The pages of K and V, beside the problem that has them; nothing where it has none.
 void describe_pages(auto& fields, SameAs<AttentionProblem> auto& p) {
   fields.unless_zero("page_size", p.page_size);
-  if (p.page_size > 0) fields("page_order", p.page_order);
+  if (p.page_size > 0)
+    fields("page_order", p.page_order);
+  else
+    fields.none("page_order", "is the order of pages, but page_size is missing");
 }
 
 void describe(auto& fields, SameAs<TileShape> auto& tile) {
@@ -72,6 +75,7 @@ class JsonWriter {
   void unless_zero(const char* key, std::int64_t value) {
     if (value != 0) (*this)(key, value);
   }
+  void none(const char*, std::string_view) {}
 
  private:
   template <class T>
@@ -130,7 +134,14 @@ class JsonReader {
   void unless_empty(const char* key, T& value) {
     optional(key, value);
   }
-  void unless_zero(const char* key, std::int64_t& value) { optional(key, value); }
+  void unless_zero(const char* key, std::int64_t& value) {
+    optional(key, value);
+    if (wrong_.empty() && json_.contains(key) && value == 0) fail(path_of(key), "must be at least 1, or be left out");
+  }
+  /// Refuses a member that has no meaning here; `what` says why.
+  void none(const char* key, std::string_view what) {
+    if (wrong_.empty() && json_.contains(key)) fail(path_of(key), what);
+  }
   template <class T>
   void operator()(T& value) {
     if (!wrong_.empty()) return;

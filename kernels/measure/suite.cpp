@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 #include <sstream>
 
 #include "kernels/kernel_table.h"
@@ -594,14 +595,15 @@ std::string mask_word(const SuiteCase& one) {
 
 /// Reads "pages=64" or "pages=64,contiguous".
 Status take_pages(const std::string& word, AttentionProblem& p) {
-  const auto wrong = [&] { return refuse("'{}' is one word too many: only pages follow, as in pages=128", printable(word)); };
   constexpr std::string_view start = "pages=";
-  if (!word.starts_with(start)) return wrong();
+  if (!word.starts_with(start)) return refuse("'{}' is one word too many: only pages follow, as in pages=128", printable(word));
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const auto [end, error] = std::from_chars(word.data() + start.size(), word.data() + word.size(), p.page_size);
-  if (error != std::errc() || p.page_size < 1) return wrong();
   const std::string_view rest(end, static_cast<std::size_t>(word.data() + word.size() - end));
+  if (error != std::errc() || p.page_size < 1 || p.page_size > most || !(rest.empty() || rest.front() == ','))
+    return refuse("'{}' is no page size: a whole number of keys from 1 to {}, as in pages=128", printable(word), most);
   if (rest.empty()) return Done{};
-  const std::optional<PageOrder> order = rest.front() == ',' ? page_order_from(rest.substr(1)) : std::nullopt;
+  const std::optional<PageOrder> order = page_order_from(rest.substr(1));
   if (!order) return refuse("'{}' has no order of pages: shuffled or contiguous, as in pages=128,contiguous", printable(word));
   p.page_order = *order;
   return Done{};

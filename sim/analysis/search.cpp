@@ -5,9 +5,28 @@
 #include <limits>
 
 #include "sim/analysis/fit.h"
+#include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
+
+namespace {
+
+/// Returns why no tile of a map can be used: the pages, if they suit none of its key tiles; else what its usual tile lacks.
+Sentence why_none_fits(const FitMap& map) {
+  const AttentionProblem& problem = map.request.problem;
+  const FitCell* const usual = map.find(map.usual);
+  const bool suits_none =
+      std::all_of(map.cells.begin(), map.cells.end(), [&](const FitCell& cell) { return !check_pages(problem, cell.tile); });
+  const auto page_size = suits_none ? page_size_that_fits(problem, map.usual) : std::nullopt;
+  if (page_size)
+    return phrase("{} is {}: it suits none of the key tiles that are tried, {} to {} keys; use {} {}", Setting::page_size,
+                  problem.page_size, map.block_kv.front(), map.block_kv.back(), Setting::page_size, *page_size);
+  if (usual != nullptr && !usual->fits()) return usual->refusal;
+  return phrase("no tile fits this GPU: use another GPU or a smaller head dimension");
+}
+
+}  // namespace
 
 Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& base, std::span<const std::string> algorithms) {
   std::vector<SearchCandidate> out;
@@ -19,10 +38,10 @@ Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& ba
     if (const Status settled = settle_program(request); !settled) return settled.error();
     const auto maps = make_fit_maps(request);
     if (!maps) return maps.error();
+    if (out.empty() && why.empty()) why = why_none_fits(maps->maps.front());
     for (const FitMap& map : maps->maps) {
       if (map.request.problem.dtype != base.problem.dtype) continue;
       for (const FitCell& cell : map.cells) {
-        if (!cell.fits()) why = cell.refusal;
         if (!cell.fits() || cell.spills) continue;
         SearchCandidate candidate;
         candidate.request = request_of(map, cell);
@@ -36,7 +55,7 @@ Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& ba
     const auto area = [](const SearchCandidate& c) { return c.request.tile->block_q * c.request.tile->block_kv; };
     return a.own != b.own ? a.own : area(a) > area(b);
   });
-  if (out.empty()) return Error{why.empty() ? phrase("no tile fits this GPU: use another GPU or a smaller head dimension") : why};
+  if (out.empty()) return Error{why};
   return out;
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 31;  // TileRef holds rows and columns in 32 bits
 constexpr double largest_tensor_bytes = 70368744177664.0;     // 2^46: 64 TiB
+constexpr double most_scores = 35184372088832.0;              // 2^45: the operations on all of them still fit 64 bits
 
 }  // namespace
 
@@ -89,6 +90,10 @@ std::int64_t pages_of_sequence(const AttentionProblem& problem) {
   return ceil_div(problem.seq_kv, problem.page_size);
 }
 
+Setting longer_sequence(const AttentionProblem& problem) {
+  return problem.seq_kv > problem.seq_q ? Setting::seq_kv : Setting::seq;
+}
+
 Status check(const AttentionProblem& problem) {
   const struct {
     Setting setting;
@@ -109,13 +114,19 @@ Status check(const AttentionProblem& problem) {
   if (planes >= static_cast<double>(largest_size))
     return refuse("{} {} times {} {} is {:.3g} planes: at most 2^31", Setting::batch, problem.batch, Setting::heads, problem.heads,
                   planes);
-  const double row_bytes =
-      std::max(static_cast<double>(problem.seq_kv), static_cast<double>(problem.head_dim)) * element_bytes(problem.dtype);
-  const double widest = planes * static_cast<double>(std::max(problem.seq_q, problem.seq_kv)) * row_bytes;
-  if (widest > largest_tensor_bytes)
+  const std::int64_t longest = std::max(problem.seq_q, problem.seq_kv);
+  const double tensor_bytes = planes * static_cast<double>(longest * problem.head_dim * element_bytes(problem.dtype));
+  if (tensor_bytes > largest_tensor_bytes)
     return refuse(
-        "batch {} x heads {} x {} x {} is a score matrix of {:.3g} bytes: more than any machine has; use a smaller {}, {} or {}",
-        problem.batch, problem.heads, problem.seq_q, problem.seq_kv, widest, Setting::batch, Setting::heads, Setting::seq);
+        "batch {} x heads {} x {} x {} is a tensor of {:.3g} bytes: more than any machine has; use a smaller {}, {} or {}",
+        problem.batch, problem.heads, longest, problem.head_dim, tensor_bytes, Setting::batch, Setting::heads,
+        longer_sequence(problem));
+  const double scores = planes * static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
+  if (scores > most_scores)
+    return refuse(
+        "batch {} x heads {} x {} x {} is {:.3g} scores: the simulation counts at most {:.3g}; use a smaller {}, {} or {}",
+        problem.batch, problem.heads, problem.seq_q, problem.seq_kv, scores, most_scores, Setting::batch, Setting::heads,
+        longer_sequence(problem));
   return Done{};
 }
 

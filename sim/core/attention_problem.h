@@ -78,8 +78,11 @@ TileShape mask_block_of(const AttentionProblem& problem, const TileShape& tile);
 /// Returns the pages of one sequence of a problem with pages. The last one may be partly filled.
 std::int64_t pages_of_sequence(const AttentionProblem& problem);
 
-/// Checks the sizes.
-/// Errors  a size below 1, any tensor over 2^46 bytes, head_dim over 256, heads not divisible by kv_heads
+/// Returns the setting to lower where the sequences are too long.
+Setting longer_sequence(const AttentionProblem& problem);
+
+/// Checks the sizes. Tensors that only some programs have, as S of standard attention, are for the check of HBM.
+/// Errors  a size below 1, Q or K over 2^46 bytes, over 2^45 scores, head_dim over 256, heads not divisible by kv_heads
 Status check(const AttentionProblem& problem);
 Status check(const TileShape& tile);
 

@@ -11,9 +11,31 @@
 
 namespace tilescope {
 
+namespace {
+
+constexpr double largest_pool_bytes = 70368744177664.0;  // 2^46, as of any tensor
+
+bool suits_tile(const AttentionProblem& problem, const TileShape& tile) {
+  return problem.page_size % tile.block_kv == 0 || tile.block_kv % problem.page_size == 0;
+}
+
+std::int64_t pages_of_pool(const AttentionProblem& problem) {
+  return problem.batch * pages_of_sequence(problem);
+}
+
+/// Returns whether rows of the pool can be numbered in 32 bits, and its bytes in 64.
+bool can_be_numbered(const AttentionProblem& problem) {
+  const std::int64_t pages = pages_of_pool(problem);
+  if (pages > PageTable::most_pages || pages * problem.page_size > std::numeric_limits<std::int32_t>::max()) return false;
+  const auto row_bytes = static_cast<double>(problem.head_dim * element_bytes(problem.dtype));
+  return static_cast<double>(problem.kv_heads) * static_cast<double>(pages * problem.page_size) * row_bytes <= largest_pool_bytes;
+}
+
+}  // namespace
+
 PageTable::PageTable(const AttentionProblem& problem)
     : page_size_(problem.page_size), pages_each_(pages_of_sequence(problem)), kv_heads_(problem.kv_heads) {
-  pages_.resize(static_cast<std::size_t>(problem.batch * pages_each_));
+  pages_.resize(static_cast<std::size_t>(pages_of_pool(problem)));
   std::iota(pages_.begin(), pages_.end(), 0);
   if (problem.page_order == PageOrder::shuffled) {
     constexpr std::uint64_t seed = 1;
@@ -46,7 +68,7 @@ TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& til
   TensorLayout layout = tensor_layout(problem, tile, tensor);
   if (problem.page_size == 0 || !PageTable::holds(tensor)) return layout;
   layout.planes = problem.kv_heads;
-  layout.rows = problem.batch * pages_of_sequence(problem) * problem.page_size;
+  layout.rows = pages_of_pool(problem) * problem.page_size;
   layout.tile_rows = std::min(layout.tile_rows, problem.page_size);
   return layout;
 }
@@ -57,16 +79,37 @@ TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& t
   return layouts;
 }
 
+std::optional<std::int64_t> page_size_that_fits(const AttentionProblem& problem, const TileShape& tile,
+                                                const std::function<bool(const AttentionProblem&)>& fits) {
+  AttentionProblem other = problem;
+  const auto taken = [&](std::int64_t page_size) {
+    other.page_size = page_size;
+    return can_be_numbered(other) && (!fits || fits(other));
+  };
+  // In key tiles. A page longer than a sequence only adds keys that are never read.
+  const std::int64_t whole = ceil_div(problem.seq_kv, tile.block_kv);
+  const std::int64_t above = std::min(ceil_div(problem.page_size, tile.block_kv), whole);
+  if (taken(above * tile.block_kv)) return other.page_size;
+  for (std::int64_t tiles = std::min(problem.page_size / tile.block_kv, whole); tiles > 0; tiles /= 2)
+    if (taken(tiles * tile.block_kv)) return other.page_size;
+  for (std::int64_t part = tile.block_kv; part % 2 == 0; part /= 2)
+    if (taken(part / 2)) return other.page_size;
+  for (std::int64_t tiles = above; tiles < whole;)
+    if (tiles = std::min(2 * tiles, whole); taken(tiles * tile.block_kv)) return other.page_size;
+  return std::nullopt;
+}
+
 Status check_pages(const AttentionProblem& problem, const TileShape& tile) {
-  if (problem.page_size == 0) return Done{};
-  if (problem.page_size % tile.block_kv != 0 && tile.block_kv % problem.page_size != 0)
+  if (problem.page_size == 0 || (suits_tile(problem, tile) && can_be_numbered(problem))) return Done{};
+  const std::optional<std::int64_t> other = page_size_that_fits(problem, tile);
+  if (other && !suits_tile(problem, tile))
     return refuse("{} is {}, and the key tile is {}: one must be a multiple of the other, such as {}", Setting::page_size,
-                  problem.page_size, tile.block_kv, ceil_div(problem.page_size, tile.block_kv) * tile.block_kv);
-  const std::int64_t pages = problem.batch * pages_of_sequence(problem);
-  if (pages > PageTable::most_pages || pages * problem.page_size > std::numeric_limits<std::int32_t>::max())
-    return refuse("{} is {}: a pool of {} pages is too large; use a larger {} or a smaller {} or {}", Setting::page_size,
-                  problem.page_size, pages, Setting::page_size, Setting::batch, Setting::seq_kv);
-  return Done{};
+                  problem.page_size, tile.block_kv, *other);
+  if (other)
+    return refuse("{} is {}: a pool of {} pages is too large; use {} {}", Setting::page_size, problem.page_size,
+                  pages_of_pool(problem), Setting::page_size, *other);
+  return refuse("{} is {}: a pool of {} pages is too large; use a smaller {} or {}", Setting::page_size, problem.page_size,
+                pages_of_pool(problem), Setting::batch, Setting::seq_kv);
 }
 
 }  // namespace tilescope

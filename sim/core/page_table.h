@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,8 +74,13 @@ std::shared_ptr<const PageTable> page_table_of(const AttentionProblem& problem);
 TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
 TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
+/// Returns a page size near the problem's that suits the key tile, has a pool that can be numbered, and passes `fits`; nullopt if
+/// none was found.
+std::optional<std::int64_t> page_size_that_fits(const AttentionProblem& problem, const TileShape& tile,
+                                                const std::function<bool(const AttentionProblem&)>& fits = nullptr);
+
 /// Checks the pages against the key tile. A key tile lies in one page, or fills several.
-/// Errors  neither of page and key tile divides the other; too many pages
+/// Errors  neither of page and key tile divides the other; too large a pool
 Status check_pages(const AttentionProblem& problem, const TileShape& tile);
 
 }  // namespace tilescope

@@ -100,6 +100,13 @@ Result<std::vector<int>> blocks_per_sm(SimulationRequest& request, const TilePro
   return fits;
 }
 
+double bytes_in_hbm(const TileProgram& program, const AttentionProblem& problem) {
+  double bytes = 0;
+  for (Tensor tensor : tensors_of(program))
+    bytes += static_cast<double>(memory_layout(problem, program.tile(), tensor).bytes().value);
+  return bytes;
+}
+
 Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   std::vector<Tensor> extra;
   for (Tensor tensor : tensors_of(*simulation.program)) {
@@ -112,11 +119,20 @@ Status add_memory(Simulation& simulation, const TensorLayouts& layouts) {
   const SimulationRequest& request = simulation.request;
   const auto needed = static_cast<double>(simulation.peak_hbm.value);
   if (needed <= request.gpu.hbm_capacity_bytes) return Done{};
+  const TileProgram& program = *simulation.program;
+  const AttentionProblem& problem = program.problem();
+  const auto fits = [&](const AttentionProblem& other) { return bytes_in_hbm(program, other) <= request.gpu.hbm_capacity_bytes; };
+  if (problem.page_size > 0)
+    if (const auto page_size = page_size_that_fits(problem, program.tile(), fits))
+      return refuse("{} needs {} of HBM, because pages of {} keys are not filled; {} has {}: use {} {}", request.algorithm,
+                    decimal_bytes(needed), problem.page_size, request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes),
+                    Setting::page_size, *page_size);
   const Sentence of_it =
       extra.empty() ? Sentence()
                     : phrase(", {} of it for {}", decimal_bytes(static_cast<double>(simulation.extra_hbm.value)), list_of(extra));
   return refuse("{} needs {} of HBM{}; {} has {}: use a smaller {}, {} or {}", request.algorithm, decimal_bytes(needed), of_it,
-                request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads, Setting::seq);
+                request.gpu.id, decimal_bytes(request.gpu.hbm_capacity_bytes), Setting::batch, Setting::heads,
+                longer_sequence(problem));
 }
 
 Error too_large(const SimulationRequest& request, double operations, double blocks, double bytes) {
@@ -124,7 +140,7 @@ Error too_large(const SimulationRequest& request, double operations, double bloc
       "{} with tile {}x{} has blocks of {:.3g} operations, {:g} of them at once: the simulation would need {} of memory "
       "and may take {}; use a larger {} and {} or a smaller {}",
       request.algorithm, request.tile->block_q, request.tile->block_kv, operations, blocks, decimal_bytes(bytes),
-      decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, Setting::seq);
+      decimal_bytes(largest_schedule_bytes), Setting::block_q, Setting::block_kv, longer_sequence(request.problem));
 }
 
 /// Refuses programs whose blocks are so long that their schedules would fill the host's memory. A block of flash1, for example,

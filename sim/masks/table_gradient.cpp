@@ -91,7 +91,7 @@ class TableGradientMaker {
   Result<TableGradient> made() {
     const auto found = std::ranges::find_if(score_.tables, [&](const auto& table) { return table->name == wanted_.name; });
     if (found == score_.tables.end())
-      return refuse("{}: there is no table {}: name one of {}", Setting::table_gradient, printable(wanted_.name, 40),
+      return refuse("{}: there is no table '{}': name one of {}", Setting::table_gradient, printable(wanted_.name, 40),
                     Setting::table);
     TableGradient made{*found, wanted_.in_order, {}};
     const CapturedTable& table = **found;
@@ -272,9 +272,8 @@ TableBox TableParts::box(std::int64_t plane, std::int64_t i, TileRange queries, 
 Result<TableGradientChoice> parse_table_gradient(std::string_view text) {
   const std::size_t colon = text.find(':');
   TableGradientChoice choice{std::string(text.substr(0, colon))};
-  if (colon == std::string_view::npos) return choice;
-  choice.in_order = text.substr(colon + 1) == "in_order";
-  if (choice.in_order) return choice;
+  choice.in_order = colon != std::string_view::npos && text.substr(colon + 1) == "in_order";
+  if (!choice.name.empty() && (colon == std::string_view::npos || choice.in_order)) return choice;
   return refuse("{} '{}': write NAME or NAME:in_order", Setting::table_gradient, printable(text, 60));
 }
 

@@ -209,8 +209,9 @@ std::int32_t BlockBuilder::load(LineId line, Slot dst, std::int32_t after) {
 std::int32_t BlockBuilder::load_boxes(LineId line, Slot dst, std::int64_t box_rows) {
   const std::int32_t self = load(line, dst);
   Operation& op = out_.operations[static_cast<std::size_t>(self)];
-  const std::int64_t missing = ceil_div(std::int64_t{op.tile.rows}, box_rows) * box_rows - op.tile.rows;
-  op.bytes += missing * plan_.whole_row_bytes[op.tile.tensor.index()];
+  TileRef whole = op.tile;
+  whole.rows = static_cast<std::int32_t>(ceil_div(std::int64_t{op.tile.rows}, box_rows) * box_rows);
+  op.bytes = bytes(whole);
   return self;
 }
 

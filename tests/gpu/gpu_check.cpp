@@ -26,6 +26,7 @@
 #include "sim/masks/mask_choice.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/tile_program.h"
+#include "tests/sim/programs/gradient_tables.h"
 
 using namespace tilescope;
 
@@ -142,35 +143,8 @@ const std::vector<TableScore>& table_scores() {
   return all;
 }
 
-/// The tables that a score reads, filled by a rule.
-TableList tables_for(const AttentionProblem& p, const std::string& score) {
-  const std::int64_t distances = p.seq_q + p.seq_kv - 1;
-  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"slope", {p.heads}},
-                                                                      {"row", {p.seq_q}},
-                                                                      {"column", {p.heads, p.seq_kv}},
-                                                                      {"relative", {distances}},
-                                                                      {"far", {p.heads, distances}},
-                                                                      {"pair", {p.heads, p.seq_q, p.seq_kv}},
-                                                                      {"flipped", {p.seq_kv, p.seq_q}},
-                                                                      {"small", {9}}};
-  TableList tables;
-  int n = 0;
-  for (const auto& [name, shape] : shapes) {
-    if (score.find(fmt::format("{}[", name)) == std::string::npos) continue;
-    CapturedTable table;
-    table.name = name;
-    table.type = ValueType::real;
-    table.shape = shape;
-    std::int64_t count = 1;
-    for (const std::int64_t length : shape) count *= length;
-    for (std::int64_t i = 0; i < count; ++i) table.reals.push_back(static_cast<float>(0.5 * std::sin(1.7 * ++n)));
-    tables.push_back(std::make_shared<const CapturedTable>(std::move(table)));
-  }
-  return tables;
-}
-
 Status take_tables(AttentionProblem& p, const TableScore& score, const std::string& mask, bool in_order) {
-  MaskChoice choice{.score = score.score, .tables = tables_for(p, score.score), .table_gradients = score.gradients};
+  MaskChoice choice{.score = score.score, .tables = gradient_tables(p, score.score), .table_gradients = score.gradients};
   if (in_order)
     for (std::string& name : choice.table_gradients) name += ":in_order";
   if (!mask.empty()) choice.masks = {mask};

@@ -54,6 +54,7 @@ MeasurementBundle some_bundle() {
   b.cases[1].presets = {"sliding_window:window=256", "softcap:cap=20"};
   b.cases[1].masks = {"q - kv < 7"};
   b.cases[1].score = "score * 2";
+  b.cases[1].kernel = "flex";
   b.cases[1].problem.page_size = 64;
   b.cases[1].problem.page_order = PageOrder::contiguous;
   return b;
@@ -118,6 +119,25 @@ TEST_CASE("bundle: another schema is named beside the one that is read") {
   CHECK(sentence.find("tilescope.measurements/1") != std::string::npos);
 }
 
+TEST_CASE("bundle: pages that its kernel cannot have are refused with the case, and a kernel of another version is read") {
+  MeasurementBundle bundle = some_bundle();
+  const auto refused_with = [&](const char* kernel, std::int64_t page_size) {
+    bundle.cases[1].kernel = kernel;
+    bundle.cases[1].problem.page_size = page_size;
+    return refusal(to_json(bundle));
+  };
+  const std::string start = "the measurement bundle is not sound: cases[1] was not measured so: ";
+  CHECK(refused_with("flash2", 64) == start + "kernel flash2 has no page table: leave out page_size");
+  CHECK(refused_with("flex", 7) ==
+        start + "page_size is 7, and the key tile is 128: one must be a multiple of the other, such as 128");
+  CHECK(refused_with("flex", 48).starts_with(start + "page_size is 48, and the key tile is 128"));
+  CHECK(refused_with("hopper_flex", 8) ==
+        start + "kernel hopper_flex takes pages of 16 keys or more, not 8: use a larger page_size");
+  bundle.cases[1].kernel = "flex_of_tomorrow";
+  bundle.cases[1].problem.page_size = 64;
+  CHECK(bundle_from_json(to_json(bundle)));
+}
+
 TEST_CASE("bundle: a key with control characters is printed as one line") {
   const std::string text = to_json(some_bundle()), strange = R"("counters": {"hbm\nread\u007f":[-1,-1,-1],)";
   const std::string sentence = refusal(replaced(text, "\"counters\": {", strange));
@@ -139,6 +159,8 @@ TEST_CASE("bundle: a missing key and a value of another kind are named with thei
         Change{"\"block_kv\":64", "\"block_kv\":0", "cases[0].tile is not a tile"},
         Change{"\"kv_heads\":4", "\"kv_heads\":3", "cases[0].problem is not one that can be run"},
         Change{"\"page_size\": 64", "\"page_size\": 4294967296", "cases[1] is not one that can be run: page_size is 4294967296"},
+        Change{"\"page_size\": 64", "\"page_size\": 0", "cases[1].page_size must be at least 1, or be left out"},
+        Change{"\"page_size\": 64", "\"pages\": 64", "cases[1].page_order is the order of pages, but page_size is missing"},
         Change{"\"page_order\": \"contiguous\"", "\"page_order\": \"mixed\"", "cases[1].page_order must be"},
         Change{"\"page_order\"", "\"order\"", "cases[1].page_order is missing"},
         Change{"\"counter_names\": {", "\"counter_names\": [], \"x\": {", "counter_names must be an object"}}) {

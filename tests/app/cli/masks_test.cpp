@@ -100,6 +100,9 @@ TEST_CASE("pages: --page-size chooses flex, the JSON describes the pool, and wha
   CHECK(refusal({"--algorithm", "flash2", "--page-size", "32"}) ==
         "flash2 has no page table: leave out --page-size, or run flex forward");
   CHECK(refusal({"--page-order", "contiguous"}) == "--page-order is the order of the pages of K and V: it needs --page-size P");
+  CHECK_FALSE(simulated({"--algorithm", "flash2", "--page-size", "0"}).contains("pages"));
+  CHECK(refusal({"--page-size", "0", "--page-order", "contiguous"}) ==
+        "--page-order is the order of the pages of K and V: it needs --page-size P");
   CHECK(refusal({"--page-size", "32", "--page-order", "mixed"}).find("--page-order is 'mixed'") == 0);
   const auto unmeasured = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "measure");

@@ -77,6 +77,17 @@ TEST_CASE("open: other flags override the link, and leave the rest of it") {
             .request.simulation.gpu.id == "toy");
 }
 
+TEST_CASE("open: --page-size 0 takes the pages of a link away") {
+  const auto problem = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"simulate", "--open", "algorithm=flex&seq=64&page_size=32&page_order=contiguous"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return good_open(arguments).request.simulation.problem;
+  };
+  CHECK(problem({}).page_size == 32);
+  CHECK(problem({"--page-size", "64"}).page_order == PageOrder::contiguous);
+  CHECK(problem({"--page-size", "0"}).page_size == 0);
+}
+
 TEST_CASE("open: every command takes the mask of a link, and refuses one that cannot be read") {
   const std::string masked = "algorithm=flex&seq=64&head_dim=16&mask=q%20%3E%3D%20kv%20%26%26%20q%20-%20kv%20%3C%208&mask_block=16";
   const OpenedRequest opened = good_open({"render", "--out", "x.png", "--open", masked});

@@ -200,6 +200,24 @@ TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a 
   CHECK(run_program({"simulate"}).out.find("SMs with a block") == std::string::npos);
 }
 
+TEST_CASE("cli: a run that is slower without its bottleneck is no faster, in the table and in JSON") {
+  SimulationRequest request;
+  request.gpu = *load_gpu("toy");
+  const auto simulation = simulate(request);
+  REQUIRE(simulation);
+  NextLimit limit = next_limit_of(**simulation, **simulation);
+  const auto says = [&](double change, const char* speed, bool decides) {
+    limit.outcome.time_ns = limit.before_ns * change;
+    CAPTURE(change);
+    CHECK(report_table(**simulation, &limit, {}).find(speed) != std::string::npos);
+    CHECK(Json::parse(report_json(**simulation, &limit, {}))["time"]["next_limit"]["decides"] == decides);
+  };
+  says(1.04, "(no faster): no single bottleneck", false);
+  says(1.001, "(same time): no single bottleneck", false);
+  says(0.98, "(1.02× faster): no single bottleneck", false);
+  says(0.5, "(2.0× faster), then", true);
+}
+
 TEST_CASE("cli: --json prints the schema of the design, key by key") {
   const Json json = simulated_json({});
   CHECK(keys(json) ==
@@ -212,7 +230,7 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(keys(json["work"]) == Names{"flops", "exps"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
   CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "next_limit"});
-  CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by"});
+  CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by", "decides"});
   CHECK(json["time"]["next_limit"]["without"] == json["time"]["bound_by"]);
   CHECK(json["time"]["next_limit"]["cycles"].get<std::int64_t>() < json["time"]["cycles"].get<std::int64_t>());
   REQUIRE(json["launches"].size() == 1);

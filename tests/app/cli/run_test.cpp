@@ -190,7 +190,7 @@ TEST_CASE("run: the gradient of a captured table has its shape, and the same num
   std::vector<std::string> unknown = flags;
   unknown.emplace_back("slopes");
   CHECK(contains(refused_run(with_fixture(folder.path("none"), unknown), folder.path("none")),
-                 "--table-gradient: there is no table slopes"));
+                 "--table-gradient: there is no table 'slopes'"));
 }
 
 TEST_CASE("run: files and flags that contradict each other are refused with both values") {

@@ -1,6 +1,11 @@
 // A short lesson with one question of each kind, for the tests of lessons.
 #pragma once
 
+#include <memory>
+#include <string>
+
+#include "app/model/lesson_list.h"
+
 namespace tilescope {
 
 inline constexpr const char* small_lesson = R"(```lesson
@@ -99,5 +104,15 @@ solution = "seq=32"
 text = "For the lecturer, in 30 seconds."
 ```
 )";
+
+/// Returns a list whose only lesson, 00-small, is the file at `path`.
+inline std::shared_ptr<const LessonList> list_of_small_lesson(const std::string& path) {
+  auto list = std::make_shared<LessonList>();
+  LessonInfo info;
+  info.id = "00-small";
+  info.languages.emplace("en", LessonInfo::Text{path, "Small", 1});
+  list->lessons.push_back(info);
+  return list;
+}
 
 }  // namespace tilescope

@@ -19,12 +19,7 @@ struct Classroom {
   std::string path = folder.file("00-small.en.md", small_lesson);
   Opened opened{[this] {
     Session::Start start = opening_start();
-    auto list = std::make_shared<LessonList>();
-    LessonInfo info;
-    info.id = "00-small";
-    info.languages.emplace("en", LessonInfo::Text{path, "Small", 1});
-    list->lessons.push_back(info);
-    start.lessons = list;
+    start.lessons = list_of_small_lesson(path);
     start.offer_lessons = true;
     return start;
   }()};

@@ -36,7 +36,7 @@ class RandomStates {
     if (coin()) s.score = text();
     if (coin()) s.problem.mask_block = number(1, 512);
     if (coin()) s.problem.page_size = number(1, 512);
-    if (coin()) s.problem.page_order = PageOrder::contiguous;
+    if (s.problem.page_size > 0 && coin()) s.problem.page_order = PageOrder::contiguous;
     if (coin()) s.tile = ProgramTile(number(1, 4096), number(1, 4096), coin() ? number(1, 8) : 0);
     if (coin()) s.blocks_per_sm = static_cast<int>(number(1, 1024));
     if (coin()) s.block_order = pick(block_orders()).order;
@@ -232,6 +232,11 @@ TEST_CASE("window state: what a link cannot mean is one sentence with the value 
   CHECK(link_refusal("race=yes") == "race is 'yes': it must be 1, or the key left out");
   CHECK(link_refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
   CHECK(link_refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
+  CHECK(link_refusal("page_size=-1") == "page_size is '-1': it must be a whole number from 0 to 2147483647");
+  const std::string no_pages = "page_order is the order of the pages of K and V: give page_size, or leave page_order out";
+  CHECK(link_refusal("page_order=contiguous") == no_pages);
+  CHECK(link_refusal("page_size=0&page_order=contiguous") == no_pages);
+  CHECK(from_link("page_size=0")->problem.page_size == 0);
   CHECK(link_refusal("block_q=16") == "a tile needs both sides: give block_q and block_kv, or leave them and stages out");
   CHECK(link_refusal("speed=nan") == "speed is 'nan': it must be a number from 0.05 to 8");
   CHECK(link_refusal("heads=3&kv_heads=2") == "heads is 3 and kv_heads is 2: heads must be a multiple of kv_heads");

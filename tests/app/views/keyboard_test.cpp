@@ -86,12 +86,7 @@ TEST_CASE("keyboard: arrows choose the row, < and > the SM") {
 TEST_CASE("keyboard: in a lesson Tab goes through the page, then through the window, and back") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
-  auto list = std::make_shared<LessonList>();
-  LessonInfo info;
-  info.id = "00-small";
-  info.languages.emplace("en", LessonInfo::Text{folder.file("00-small.en.md", small_lesson), "Small", 1});
-  list->lessons.push_back(info);
-  start.lessons = list;
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
   const auto script = WindowScript::open(std::move(start), 1600, 900);
   if (script == nullptr) return;
   script->command(OpenLesson{"00-small"});
@@ -125,12 +120,7 @@ TEST_CASE("keyboard: a control that a task leaves free is a link to its field, w
     };
     if (of_gpu) replace("free = [\"seq\"]", "free = [\"hbm.bytes_per_second\"]");
     Session::Start start = opening_start();
-    auto list = std::make_shared<LessonList>();
-    LessonInfo info;
-    info.id = "00-small";
-    info.languages.emplace("en", LessonInfo::Text{folder.file(of_gpu ? "01-gpu.en.md" : "00-small.en.md", text), "Small", 1});
-    list->lessons.push_back(info);
-    start.lessons = list;
+    start.lessons = list_of_small_lesson(folder.file(of_gpu ? "01-gpu.en.md" : "00-small.en.md", text));
     const auto script = WindowScript::open(std::move(start), 1600, 900);
     if (script == nullptr) return;
     script->command(OpenLesson{"00-small"});

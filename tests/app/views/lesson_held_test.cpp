@@ -19,12 +19,7 @@ namespace {
 
 Session::Start start_held(const std::string& path) {
   Session::Start start = opening_start();
-  auto list = std::make_shared<LessonList>();
-  LessonInfo info;
-  info.id = "00-small";
-  info.languages.emplace("en", LessonInfo::Text{path, "Small", 1});
-  list->lessons.push_back(info);
-  start.lessons = list;
+  start.lessons = list_of_small_lesson(path);
   return start;
 }
 

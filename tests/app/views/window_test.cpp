@@ -258,12 +258,7 @@ TEST_CASE(
     "window: a notice stands above the transport bar, beside a lesson, and the list of scenes says what is wrong with a deck") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
-  auto list = std::make_shared<LessonList>();
-  LessonInfo info;
-  info.id = "00-small";
-  info.languages.emplace("en", LessonInfo::Text{folder.file("00-small.en.md", small_lesson), "Small", 1});
-  list->lessons.push_back(info);
-  start.lessons = list;
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
   const auto script = WindowScript::open(std::move(start), 1280, 720);
   if (script == nullptr) return;
   const auto notice = [] {

@@ -56,6 +56,18 @@ TEST_CASE("search: every candidate fits and is another one, and one of each algo
   }
 }
 
+TEST_CASE("search: pages that suit no key tile are refused with the tiles that are tried, and the advised pages suit some") {
+  const std::vector<std::string> ids = {"flex"};
+  SimulationRequest request = causal_request();
+  request.problem.page_size = 7;
+  const auto none = tile_candidates(request, ids);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().sentence ==
+        "page_size is 7: it suits none of the key tiles that are tried, 16 to 512 keys; use page_size 128");
+  request.problem.page_size = 128;
+  CHECK(tile_candidates(request, ids));
+}
+
 TEST_CASE("search: the quickest comes first, and its orders are all that differ from it") {
   const std::vector<std::string> ids = {"flash2"};
   auto ranked = simulated(*tile_candidates(causal_request(), ids));

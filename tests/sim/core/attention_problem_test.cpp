@@ -83,10 +83,26 @@ TEST_CASE("attention problem: tensors that no machine holds are refused before a
   AttentionProblem p;
   p.batch = p.heads = p.kv_heads = p.seq_q = p.seq_kv = (std::int64_t{1} << 31) - 1;
   CHECK_FALSE(refusal(p).empty());
-  p.batch = p.heads = p.kv_heads = 1;
-  CHECK(refusal(p).find("score matrix") != std::string::npos);
+  CHECK(refusal(p).find("is a tensor of") == std::string::npos);  // too many planes comes first
+  p.heads = p.kv_heads = 1;
+  CHECK(refusal(p).find("is a tensor of") != std::string::npos);
+  p.batch = 1;
+  CHECK(refusal(p).find("is 4.61e+18 scores: the simulation counts at most 3.52e+13; use a smaller batch, heads or seq") !=
+        std::string::npos);
   p.seq_kv = 16;
   CHECK(refusal(p).empty());
+}
+
+TEST_CASE("attention problem: few queries may have any number of keys, and the longer sequence is the one to shorten") {
+  AttentionProblem p;
+  p.seq_q = 1;
+  p.seq_kv = 30'000'000;
+  CHECK(refusal(p).empty());
+  p.seq_q = 1 << 22;
+  CHECK(refusal(p).find("scores") != std::string::npos);
+  CHECK(refusal(p).ends_with("use a smaller batch, heads or seq_kv"));
+  p.seq_q = p.seq_kv + 1;
+  CHECK(refusal(p).ends_with("use a smaller batch, heads or seq"));
 }
 
 TEST_CASE("attention problem: tiles are 1 to 4096 rows") {

@@ -1,5 +1,10 @@
 // The page table: every page of the pool belongs to one page of one sequence, and a tile's place follows from it.
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <random>
 #include <set>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -90,11 +95,49 @@ TEST_CASE(
   CHECK(odd.error().sentence.text() == "page_size is 24, and the key tile is 16: one must be a multiple of the other, such as 32");
   p.page_size = 8;
   CHECK(check_pages(p, {8, 16}));
-  p.seq_kv = 1 << 30;
   p.page_size = 16;
-  const Status large = check_pages(p, {8, 16});
-  REQUIRE_FALSE(large);
-  CHECK(large.error().sentence.text().find("a pool of 201326592 pages is too large") != std::string::npos);
+  const auto refusal_of = [&](std::int64_t seq_kv) {
+    p.seq_kv = seq_kv;
+    const Status large = check_pages(p, {8, 16});
+    REQUIRE_FALSE(large);
+    return large.error().sentence.text();
+  };
+  CHECK(refusal_of(1 << 29) == "page_size is 16: a pool of 100663296 pages is too large; use page_size 128");
+  CHECK(refusal_of(1 << 30) == "page_size is 16: a pool of 201326592 pages is too large; use a smaller batch or seq_kv");
+}
+
+TEST_CASE("page table: a page size that a refusal advises is taken, whatever was asked for") {
+  std::mt19937_64 random(5);
+  const auto size = [&](std::int64_t most_bits) {  // of any magnitude
+    const auto bits = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most_bits)) + 1;
+    return static_cast<std::int64_t>(random() % (std::uint64_t{1} << bits)) + 1;
+  };
+  int advised = 0, none = 0;
+  for (int i = 0; i < 20000; ++i) {
+    AttentionProblem p = in_pages(std::min<std::int64_t>(size(31), std::numeric_limits<std::int32_t>::max()),
+                                  std::min<std::int64_t>(size(31), std::numeric_limits<std::int32_t>::max()), PageOrder::shuffled);
+    p.batch = size(26);
+    p.heads = p.kv_heads = size(20);
+    if (!check(p)) continue;
+    const TileShape tile = {16, size(9)};
+    const Status refused = check_pages(p, tile);
+    if (refused) continue;
+    const std::string text = refused.error().sentence;
+    CAPTURE(text);
+    const std::size_t last = text.rfind(' ');
+    if (text.ends_with("use a smaller batch or seq_kv")) {
+      ++none;
+      AttentionProblem fewer = p, shorter = p;
+      fewer.batch = shorter.seq_kv = 1;
+      CHECK((page_size_that_fits(fewer, tile) || page_size_that_fits(shorter, tile)));
+      continue;
+    }
+    ++advised;
+    p.page_size = std::strtoll(text.c_str() + last, nullptr, 10);
+    CHECK(check_pages(p, tile));
+  }
+  CHECK(advised > 1000);
+  CHECK(none > 100);
 }
 
 }  // namespace tilescope

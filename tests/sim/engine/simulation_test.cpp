@@ -12,6 +12,7 @@
 #include "sim/programs/attention_tensors.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
+#include "tests/sim/tested_programs.h"
 
 using namespace tilescope;
 
@@ -97,11 +98,12 @@ AttentionProblem small_problem(std::mt19937& random, bool causal) {
 
 }  // namespace
 
-TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move") {
+TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move" *
+          doctest::test_suite("every program")) {
   for (unsigned seed = 1; seed <= rounds(25U); ++seed) {
     std::mt19937 random(seed);
     const AttentionProblem problem = small_problem(random, seed % 3 == 0);
-    for (const ProgramInfo& info : program_table())
+    for (const ProgramInfo& info : tested_programs())
       for (const GpuSpec& gpu : {toy_gpu(), textbook_gpu(), h200_gpu()}) {
         INFO("seed ", seed, " ", std::string(info.id), " ", gpu.id);
         const auto result = simulate(request_for(info.id, gpu, problem));
@@ -123,8 +125,9 @@ TEST_CASE("simulate: for every program and random shapes, the ledger and the bin
   }
 }
 
-TEST_CASE("simulate: no operation of any program begins before the tiles that it reads have arrived") {
-  for (const ProgramInfo& info : program_table()) {
+TEST_CASE("simulate: no operation of any program begins before the tiles that it reads have arrived" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs()) {
     const AttentionProblem problem = {.heads = 3, .kv_heads = 3, .seq_q = 96, .seq_kv = 112, .head_dim = 16};
     for (const bool causal : {false, true}) {
       SimulationRequest request = request_for(info.id, toy_gpu(), problem);
@@ -288,7 +291,8 @@ TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays 
     }
 }
 
-TEST_CASE("simulate: a program that knows where a block works says the same as its operations") {
+TEST_CASE("simulate: a program that knows where a block works says the same as its operations" *
+          doctest::test_suite("every program")) {
   std::mt19937 random(9);
   BlockOperations first, second;
   for (int round = 0; round < rounds(40); ++round) {
@@ -300,7 +304,7 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
       const char* const by_plane[] = {"h == b", "q >= kv + 7 * h", "(q + kv) % 3 == (h + b) % 3", "kv < 16 * (h + 1)"};
       REQUIRE(settle_masks({.masks = {by_plane[round / 4 % 4]}}, problem));
     }
-    for (const ProgramInfo& info : program_table()) {
+    for (const ProgramInfo& info : tested_programs()) {
       const auto program =
           info.make(problem, {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)}, h200_gpu());
       if (!program) continue;
@@ -435,6 +439,35 @@ TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes an
   CHECK(sentence.find("standard needs 554.1 GB of HBM, 549.8 GB of it for S and P") != std::string::npos);
   CHECK(sentence.find("h200 has 141 GB") != std::string::npos);
   CHECK(sentence.find("use a smaller batch, heads or seq") != std::string::npos);
+}
+
+TEST_CASE("simulate: pages too long for HBM are what the refusal names, and the size that it advises runs") {
+  AttentionProblem problem;
+  problem.batch = 64;
+  problem.seq_q = problem.seq_kv = 100;
+  problem.head_dim = 64;
+  problem.page_size = 1 << 24;
+  SimulationRequest request = request_for("flex", toy_gpu(), problem);
+  request.tile = TileShape{16, 16};
+  CHECK(error_of(request) ==
+        "flex needs 274.9 GB of HBM, because pages of 16777216 keys are not filled; toy has 1.074 GB: use page_size 112");
+  request.problem.page_size = 112;
+  CHECK(simulate(request));
+  // Here no page is too long: the keys themselves are too many.
+  request.problem.seq_kv = 1 << 24;
+  const std::string sentence = error_of(request);
+  CHECK_MESSAGE(sentence.ends_with("toy has 1.074 GB: use a smaller batch, heads or seq_kv"), sentence);
+}
+
+TEST_CASE("simulate: one query over many keys runs, since only standard attention has a score matrix") {
+  AttentionProblem problem;
+  problem.seq_q = 1;
+  problem.seq_kv = 4'000'000;
+  SimulationRequest request = request_for("flash2", h200_gpu(), problem);
+  request.keeps_intervals = false;
+  const auto simulated = simulate(request);
+  REQUIRE_MESSAGE(simulated, error_of(request));
+  CHECK((*simulated)->ledger.total(tensors::k, Link::l2_to_sm) == Bytes(problem.seq_kv * problem.head_dim * 2));
 }
 
 TEST_CASE("simulate: blocks too long for the host's memory are an error, not a crash") {

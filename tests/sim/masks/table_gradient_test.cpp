@@ -191,7 +191,7 @@ TEST_CASE("table gradients: a factor that is the derivative by the score is not 
 }
 
 TEST_CASE("table gradients: what has none is refused with a sentence") {
-  CHECK(refusal("score + row[q]", {{"rows"}}) == "table_gradient: there is no table rows: name one of table");
+  CHECK(refusal("score + row[q]", {{"rows"}}) == "table_gradient: there is no table 'rows': name one of table");
   CHECK(refusal("score * whole[b]", {{"whole"}}) ==
         "table_gradient: table whole holds ints, which have no gradient: save it as a .npy file of floats");
   CHECK(refusal("score + K[kv]", {{"K"}}) == "table_gradient: dK is another gradient: give table K another name");
@@ -210,6 +210,9 @@ TEST_CASE("table gradients: what has none is refused with a sentence") {
   CHECK(parse_table_gradient("bias")->name == "bias");
   CHECK_FALSE(parse_table_gradient("bias")->in_order);
   CHECK(parse_table_gradient("bias:in_order")->in_order);
+  for (const char* nameless : {"", ":in_order"})
+    CHECK(parse_table_gradient(nameless).error().sentence ==
+          "table_gradient '" + std::string(nameless) + "': write NAME or NAME:in_order");
   CHECK(parse_table_gradient("bias:sorted").error().sentence == "table_gradient 'bias:sorted': write NAME or NAME:in_order");
 }
 

@@ -13,6 +13,7 @@
 #include "sim/programs/backward_tensors.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
+#include "tests/sim/tested_programs.h"
 
 using namespace tilescope;
 
@@ -130,8 +131,9 @@ Shape random_shape(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("numerics: every program agrees with the float64 reference, in every type, masked and not") {
-  for (const ProgramInfo& info : program_table())
+TEST_CASE("numerics: every program agrees with the float64 reference, in every type, masked and not" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs())
     for (DataType type : {DataType::fp32, DataType::fp16, DataType::bf16})
       for (bool causal : {false, true}) {
         if (under_sanitizers && type != DataType::fp16) continue;  // each type takes the same way through the code
@@ -143,14 +145,14 @@ TEST_CASE("numerics: every program agrees with the float64 reference, in every t
       }
 }
 
-TEST_CASE("numerics: every program agrees with the float64 reference on random shapes") {
+TEST_CASE("numerics: every program agrees with the float64 reference on random shapes" * doctest::test_suite("every program")) {
   std::random_device device;
   const std::uint64_t seed = device();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   for (int i = 0; i < rounds(60); ++i) {
     const Shape shape = random_shape(random);
-    for (const ProgramInfo& info : program_table()) agrees_with_reference(info, shape, seed + static_cast<std::uint64_t>(i));
+    for (const ProgramInfo& info : tested_programs()) agrees_with_reference(info, shape, seed + static_cast<std::uint64_t>(i));
   }
 }
 

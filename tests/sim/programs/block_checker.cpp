@@ -241,11 +241,10 @@ std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
     const bool is_last = op.tile.row + op.rows == layout.rows || first + op.rows == box;
     rows = is_last ? box - first : part;
   }
-  const std::int64_t row_bytes = (layout.cols + layout.pad) * layout.element_bytes;
-  // Rows that do not end with a sector are none that TMA takes. They count as they are.
-  const std::int64_t sectors =
-      pages_ && PageTable::holds(op.tile.tensor) ? count_sectors_of_pages(op.tile) : count_sectors(layout, op.tile);
-  return sectors * sector_size + (row_bytes % sector_size == 0 ? (rows - op.rows) * row_bytes : 0);
+  TileRef whole = op.tile;
+  whole.rows = static_cast<std::int32_t>(rows);
+  const bool in_pages = pages_ && PageTable::holds(op.tile.tensor);
+  return (in_pages ? count_sectors_of_pages(whole) : count_sectors(layout, whole)) * sector_size;
 }
 
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {

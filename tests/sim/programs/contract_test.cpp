@@ -13,6 +13,7 @@
 #include "sim/programs/tile_program.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
+#include "tests/sim/tested_programs.h"
 
 namespace tilescope {
 namespace {
@@ -135,8 +136,9 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
         CHECK_MESSAGE(checker.bytes(tensor, link) == 0, to_string(tensor), " ", to_string(link), " is missing");
 }
 
-TEST_CASE("programs: operations keep the contract and their bytes equal the closed form, for random shapes") {
-  for (const ProgramInfo& info : program_table()) {
+TEST_CASE("programs: operations keep the contract and their bytes equal the closed form, for random shapes" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs()) {
     std::set<int> lines;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       RandomCase drawn = random_case(seed, takes_causal(info));
@@ -159,8 +161,9 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
   }
 }
 
-TEST_CASE("programs: rows of many key tiles keep the contract, with one and with two buffers, masked and not") {
-  for (const ProgramInfo& info : program_table())
+TEST_CASE("programs: rows of many key tiles keep the contract, with one and with two buffers, masked and not" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs())
     for (const bool causal : {false, true})
       for (const std::int64_t seq_kv : {320, 333, 336})
         for (const double shared : {256.0, 65536.0}) {
@@ -181,8 +184,8 @@ TEST_CASE("programs: rows of many key tiles keep the contract, with one and with
         }
 }
 
-TEST_CASE("programs: a block is the same however often and after whatever it is emitted") {
-  for (const ProgramInfo& info : program_table()) {
+TEST_CASE("programs: a block is the same however often and after whatever it is emitted" * doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs()) {
     const RandomCase drawn = random_case(7, takes_causal(info));
     const auto program = info.make(drawn.problem, drawn.tile, drawn.gpu);
     REQUIRE(program);
@@ -203,7 +206,7 @@ TEST_CASE("programs: a block is the same however often and after whatever it is 
   }
 }
 
-TEST_CASE("programs: every row of the table is complete and can be found by its id") {
+TEST_CASE("programs: every row of the table is complete and can be found by its id" * doctest::test_suite("every program")) {
   std::set<std::string_view> ids;
   for (const ProgramInfo& info : program_table()) {
     CAPTURE(info.id);
@@ -236,8 +239,8 @@ TEST_CASE("programs: an unknown id is answered with the ids there are") {
   CHECK(found.error().sentence.text().find("flash2, flex, hopper_wgmma") != std::string::npos);
 }
 
-TEST_CASE("programs: requests that a program cannot take are refused with a sentence") {
-  for (const ProgramInfo& info : program_table()) {
+TEST_CASE("programs: requests that a program cannot take are refused with a sentence" * doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs()) {
     CAPTURE(info.id);
     AttentionProblem p;
     p.pass = Pass::backward;

@@ -59,6 +59,21 @@ TEST_CASE("hopper: a GPU without wgmma refuses every rung and names what has it"
   }
 }
 
+TEST_CASE("hopper: boxes are whole at every head dimension, in whole sectors") {
+  AttentionProblem p = problem(6, 16);
+  p.heads = p.kv_heads = 1;
+  for (const std::string_view id : {"hopper_wgmma", "hopper_flex"})
+    for (const std::int64_t head_dim : {8, 16, 24, 40, 64}) {
+      CAPTURE(id);
+      CAPTURE(head_dim);
+      p.head_dim = head_dim;
+      const auto simulation = run(id, p, ProgramTile(128, 128), h200_gpu());
+      CHECK(simulation->ledger.total(tensors::q, Link::l2_to_sm) == Bytes(64 * head_dim * 2));
+      CHECK(simulation->ledger.total(tensors::k, Link::l2_to_sm) == Bytes(128 * head_dim * 2));
+      CHECK(simulation->ledger.total(tensors::v, Link::l2_to_sm) == Bytes(128 * head_dim * 2));
+    }
+}
+
 TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with the registers moved") {
   for (const std::int64_t head_dim : {64, 128})
     for (const HopperRung& rung : hopper_rungs()) {

@@ -6,10 +6,12 @@
 
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
+#include "tests/sim/tested_programs.h"
 
 using namespace tilescope;
 
-TEST_CASE("program table: every program refuses a tile that is none, and names the value and the limit") {
+TEST_CASE("program table: every program refuses a tile that is none, and names the value and the limit" *
+          doctest::test_suite("every program")) {
   const GpuSpec gpu = toy_gpu();
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 64;
@@ -17,7 +19,7 @@ TEST_CASE("program table: every program refuses a tile that is none, and names t
     const auto made = info.make(problem, tile, gpu);
     return made ? std::string() : made.error().sentence.text();
   };
-  for (const ProgramInfo& info : program_table()) {
+  for (const ProgramInfo& info : tested_programs()) {
     CAPTURE(info.id);
     CHECK(refusal(info, {0, 16}) == "block_q is 0: it must be 1 to 4096");
     CHECK(refusal(info, {16, TileShape::most_rows + 1}) == "block_kv is 4097: it must be 1 to 4096");
@@ -27,7 +29,7 @@ TEST_CASE("program table: every program refuses a tile that is none, and names t
   }
 }
 
-TEST_CASE("program table: a row has a button and a tooltip, or neither") {
+TEST_CASE("program table: a row has a button and a tooltip, or neither" * doctest::test_suite("every program")) {
   const auto table = program_table();
   CHECK(std::any_of(table.begin(), table.end(), [](const ProgramInfo& info) { return !info.button.empty(); }));
   for (const ProgramInfo& info : table) CHECK(info.button.empty() == info.tooltip.empty());

@@ -10,6 +10,7 @@
 #include "sim/programs/block_builder.h"
 #include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
+#include "tests/sim/tested_programs.h"
 
 namespace tilescope {
 namespace {
@@ -98,8 +99,9 @@ std::shared_ptr<const Simulation> simulated() {
 
 }  // namespace
 
-TEST_CASE("schema: every program of the table declares its tensors and tiles without a fault") {
-  for (const ProgramInfo& info : program_table()) {
+TEST_CASE("schema: every program of the table declares its tensors and tiles without a fault" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs()) {
     const auto program = info.make(AttentionProblem{}, TileShape{16, 16}, toy_gpu());
     REQUIRE(program);
     CAPTURE(info.id);

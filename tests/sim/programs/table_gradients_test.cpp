@@ -14,37 +14,11 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "tests/sim/programs/block_checker.h"
+#include "tests/sim/programs/gradient_tables.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope::table_gradients_tests {
 namespace {
-
-/// A table of floats around 0 for each size that an index needs.
-TableList tables_for(const AttentionProblem& p) {
-  const std::int64_t distances = p.seq_q + p.seq_kv - 1;
-  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"slope", {p.heads}},
-                                                                      {"row", {p.seq_q}},
-                                                                      {"column", {p.heads, p.seq_kv}},
-                                                                      {"relative", {distances}},
-                                                                      {"far", {p.heads, distances}},
-                                                                      {"pair", {p.heads, p.seq_q, p.seq_kv}},
-                                                                      {"flipped", {p.seq_kv, p.seq_q}},
-                                                                      {"small", {9}},
-                                                                      {"by_head", {distances, p.heads}}};
-  TableList tables;
-  int n = 0;
-  for (const auto& [name, shape] : shapes) {
-    CapturedTable table;
-    table.name = name;
-    table.type = ValueType::real;
-    table.shape = shape;
-    std::int64_t count = 1;
-    for (const std::int64_t length : shape) count *= length;
-    for (std::int64_t i = 0; i < count; ++i) table.reals.push_back(static_cast<float>(0.5 * std::sin(1.7 * ++n)));
-    tables.push_back(std::make_shared<const CapturedTable>(std::move(table)));
-  }
-  return tables;
-}
 
 struct Case {
   const char* score;
@@ -115,7 +89,7 @@ double loss(const AttentionProblem& p) {
 TEST_CASE("table gradients: the reference equals finite differences of the loss") {
   const AttentionProblem base = {
       .batch = 2, .heads = 2, .kv_heads = 1, .seq_q = 6, .seq_kv = 8, .head_dim = 4, .dtype = DataType::fp32};
-  const TableList tables = tables_for(base);
+  const TableList tables = gradient_tables(base);
   for (const Case& one : cases)
     for (const char* mask : {"", "q >= kv - 2 && (kv + h) % 5 != 3"}) {
       CAPTURE(std::string(one.score));
@@ -172,7 +146,7 @@ TEST_CASE("table gradients: operations keep the contract, and bytes equal the cl
     CAPTURE(fmt::format("B {} H {}/{} N {}x{} tile {}x{} mask block {} mask '{}' score '{}'{}", p.batch, p.heads, p.kv_heads,
                         p.seq_q, p.seq_kv, tile.block_q, tile.block_kv, p.mask_block, mask, one.score,
                         in_order ? " in order" : ""));
-    p = with_tables(p, one, mask, tables_for(p), in_order);
+    p = with_tables(p, one, mask, gradient_tables(p), in_order);
     const auto program = program_for(p, tile);
     CHECK(program->schema().fault().empty());
     BlockChecker checker(*program);
@@ -215,7 +189,7 @@ TEST_CASE("table gradients: the tile machine agrees with float64, in every type,
         CAPTURE(std::string(mask));
         const AttentionProblem base = {
             .batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 37, .seq_kv = 45, .head_dim = 16, .dtype = type};
-        const TableList tables = tables_for(base);
+        const TableList tables = gradient_tables(base);
         // P, dP and the products' operands are rounded, and a table's sums run over many of them.
         const double bound = type == DataType::fp32 ? 2e-5 : type == DataType::fp16 ? 4e-3 : 3e-2;
         const auto program = program_for(with_tables(base, one, mask, tables), {16, 8});
@@ -243,7 +217,7 @@ TEST_CASE("table gradients: the tile machine agrees with float64, in every type,
 
 TEST_CASE("table gradients: a simulation has their bytes in the ledger, and memory for the tables") {
   AttentionProblem p = {.heads = 2, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16, .dtype = DataType::fp16};
-  const TableList tables = tables_for(p);
+  const TableList tables = gradient_tables(p);
   SimulationRequest request;
   request.algorithm = "flex_backward";
   request.gpu = toy_gpu();
