@@ -83,12 +83,13 @@ struct LanePlaces {
 };
 
 /// Computes s = A B^T for one warp, from two swizzled tiles: A has 16 m_tiles rows, B has 8 s_tiles rows of `row_bytes` bytes.
-template <class T, int row_bytes, int m_tiles, int s_tiles>
+template <class T, int row_bytes, int most_b_rows = 4, int m_tiles, int s_tiles>
 __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles][4], const LanePlaces<row_bytes>& places,
                                                     std::uint32_t a_shared, std::uint32_t b_shared) {
   constexpr int k_steps = row_bytes / 32;
-  // Fragments of B are fetched one iteration ahead, at most 64 rows at a time: more would not fit in registers beside s.
-  constexpr int b_rows = s_tiles / 2 < 4 ? s_tiles / 2 : 4, parts = s_tiles / 2 / b_rows, turns = k_steps * parts;
+  // Fragments of B are fetched one iteration ahead, at most 16 most_b_rows rows at a time: more than 64 would not fit in registers
+  // beside s.
+  constexpr int b_rows = s_tiles / 2 < most_b_rows ? s_tiles / 2 : most_b_rows, parts = s_tiles / 2 / b_rows, turns = k_steps * parts;
   static_assert(parts * b_rows * 2 == s_tiles);
   const float zero[4] = {0.f, 0.f, 0.f, 0.f};
   std::uint32_t a[2][m_tiles][4], b[2][b_rows][4];

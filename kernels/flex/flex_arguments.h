@@ -29,7 +29,6 @@ struct FlexArguments {
       list_planes_of_head;  // list planes from one batch element to the next, and from one head: 0, 1 or heads
   int query_tiles_of_block;
   int last_query_tile_first;                 // 1: blocks take the query tiles of a head from the last one down
-  int keys_descending;                       // 1: each of the two lists from its end
   std::uint32_t scalars[flex_most_scalars];  // the constants of the expressions, as bits
 };
 

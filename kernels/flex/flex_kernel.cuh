@@ -77,12 +77,14 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
 
   constexpr int copied_rows = bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
   auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int key, int j) {
+    int own = lane;  // what follows from it is computed again for every tile
+    asm volatile("" : "+r"(own));
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
     constexpr bool all_exist = decltype(whole)::value || !Shape::ragged;
     if constexpr (Shape::page_keys == 0) {
       copy_rows<Shape::row_bytes, copied_rows, all_exist>(
           to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
-          seq_kv - key - warp * copied_rows, lane);
+          seq_kv - key - warp * copied_rows, own);
     } else {
       constexpr int part_rows = Shape::page_keys < copied_rows ? Shape::page_keys : copied_rows;
 #pragma unroll
@@ -90,7 +92,7 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
         const int first = key + warp * copied_rows + part;
         const unsigned row = all_exist || first < seq_kv ? pool.row_of(first) : 0;
         copy_rows<Shape::row_bytes, part_rows, all_exist>(
-            to + part * Shape::row_bytes, plane_start + static_cast<std::int64_t>(row) * Shape::row_bytes, seq_kv - first, lane);
+            to + part * Shape::row_bytes, plane_start + static_cast<std::int64_t>(row) * Shape::row_bytes, seq_kv - first, own);
       }
     }
   };
@@ -139,13 +141,15 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   const auto score_at = [&](int mt, int n, int half, int i) { return &work.s[mt][n][half * 2 + i]; };
 
   auto iterate = [&](auto masked, auto whole, int j) {
+    // ptxas would keep every address that it can compute before the loop, and spill it.
+    asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
     const int stage = j % Shape::stages;
     const bool more = decltype(whole)::value || j + 1 < tiles;
     float offset[Shape::m_tiles][2];
     ColumnsHeld held;
     if constexpr (Shape::ragged) held = {};  // keys past the end
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
-    multiply_transposed<T, Shape::row_bytes>(work.s, work.places, shared_address(own_rows),
+    multiply_transposed<T, Shape::row_bytes, 2>(work.s, work.places, shared_address(own_rows),
                                              shared_address(k_ring) + stage * Shape::kv_bytes);
     if (more) {
       barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
@@ -168,19 +172,24 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
           columns_of + Score::columns * bc, score_at, [&](float* const(&s)[4], const auto& row, const auto& columns) {
             if (mask_scores_of_row<Mask>(place, s, row, columns)) some = true;
           });
-      // A warp none of whose rows sees a key of the tile is done with it. Measured: 6 % less time, but 8 % more at D 64 where the
-      // mask has columns in shared memory.
-      if constexpr (Mask::columns == 0 || Shape::d == 128) sees = __any_sync(0xffffffffu, some);
+      // A warp none of whose rows sees a key of the tile is done with it. At D 64 the branch would spill registers.
+      if constexpr (Shape::d == 128) sees = __any_sync(0xffffffffu, some);
     }
     if constexpr (Shape::ragged && !decltype(whole)::value)
       if (const int keys = seq_kv - key_of(j); keys < bc) mask_scores<false>(work.s, keys, lane);
-    if (sees) work.maxima(offset, scale_log2, NothingRecorded(), j);
-    if (more) {
+    const auto copy_next_v = [&] {
+      if (!more) return;
       copy_part(whole, v_plane, v_ring, key_of(j + 1), j + 1);
       barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
       store_columns(held, j + 1);
+    };
+    if (sees) {
+      work.maxima(offset, scale_log2, NothingRecorded(), j);
+      copy_next_v();
+      work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
+    } else {
+      copy_next_v();
     }
-    if (sees) work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
     __syncwarp();  // reconverge: in the end no lane may still read Q, because finish() overwrites its rows with O
     barrier_arrive(empty + stage * 8);
   };
@@ -188,9 +197,8 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   int j = 0;
   if constexpr (Mask::present)
     for (; j < partial_tiles; ++j) iterate(Flag<true>(), Flag<false>(), j);
-  if (Shape::ragged && arguments.keys_descending && j < tiles) iterate(Flag<false>(), Flag<false>(), j++);
   // The last tile in ascending order can be ragged: the last but one must not copy it as if it were whole.
-  const int whole_tiles = tiles - (Shape::ragged && !arguments.keys_descending ? 2 : 1);
+  const int whole_tiles = tiles - (Shape::ragged ? 2 : 1);
   for (; j < whole_tiles; ++j) iterate(Flag<false>(), Flag<true>(), j);
   for (; j < tiles; ++j) iterate(Flag<false>(), Flag<false>(), j);
 

@@ -188,7 +188,7 @@ struct FlexVisits {
   /// Returns the first key of the j-th tile to visit.
   __device__ __forceinline__ int key_of(const FlexArguments& arguments, int j) const {
     if constexpr (has_lists) return keys()[j];
-    return (arguments.keys_descending ? tiles - 1 - j : j) * Shape::bc;
+    return j * Shape::bc;
   }
 
  private:
@@ -200,7 +200,7 @@ struct FlexVisits {
 #pragma unroll
       for (int t = 0; t < Shape::tiles_of_block; ++t) {
         const int place = i * Shape::tiles_of_block + t;
-        keys()[at + (arguments.keys_descending ? count * Shape::tiles_of_block - 1 - place : place)] = (first + t) * Shape::bc;
+        keys()[at + place] = (first + t) * Shape::bc;
       }
     });
   }

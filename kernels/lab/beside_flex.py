@@ -16,48 +16,14 @@ import torch._dynamo
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from triton.testing import do_bench
 
-B, H, N = 2, 16, 8192
+from flex_cases import B, CASES, H, N, opened, run
+
 torch._dynamo.config.cache_size_limit = 64  # after 8 variants PyTorch falls back to an unfused kernel, and says nothing
-library = ctypes.CDLL(sys.argv[1])
+library = opened(sys.argv[1])
 KERNELS = ("flex", "hopper_flex")
-library.tilescope_run.restype = library.tilescope_run_flex.restype = ctypes.c_char_p
 compiled = torch.compile(flex_attention, dynamic=False)
-doc = (torch.arange(N, device="cuda", dtype=torch.int32) // 700).contiguous()
-
-CAUSAL = ("q >= kv", lambda b, h, q, kv: q >= kv)
-ALIBI = ("score + exp2(-8.0 * (h + 1) / H) * (kv - q)", lambda s, b, h, q, kv: s + torch.exp2(-8.0 * (h + 1) / H) * (kv - q))
-SOFTCAP = ("20 * tanh(score / 20)", lambda s, b, h, q, kv: 20 * torch.tanh(s / 20))
-RELATIVE = ("score + (q - kv)", lambda s, b, h, q, kv: s + (q - kv))
-NONE = ("", None)
-CASES = {
-    "full": (NONE, NONE),
-    "causal": (CAUSAL, NONE),
-    "window1024": (("q >= kv && q - kv <= 1024", lambda b, h, q, kv: (q >= kv) & (q - kv <= 1024)), NONE),
-    "prefix2048": (("kv < 2048 || q >= kv", lambda b, h, q, kv: (kv < 2048) | (q >= kv)), NONE),
-    "document": (("doc[q] == doc[kv]", lambda b, h, q, kv: doc[q] == doc[kv]), NONE),
-    "doc_causal_window": (("doc[q] == doc[kv] && q >= kv && q - kv <= 1024",
-                           lambda b, h, q, kv: (doc[q] == doc[kv]) & (q >= kv) & (q - kv <= 1024)), NONE),
-    "alibi": (NONE, ALIBI),
-    "softcap": (NONE, SOFTCAP),
-    "relative": (NONE, RELATIVE),
-    "causal alibi": (CAUSAL, ALIBI),
-    "causal softcap": (CAUSAL, SOFTCAP),
-}
-
 
 BACKWARD = ("full", "causal", "window1024", "document", "alibi", "softcap", "causal alibi")
-
-
-def run(kernel, tensors, mask, score):
-    """`tensors`: q, k, v, o, lse; for flex_backward also d_o, dq, dk, dv, delta."""
-    sizes = (ctypes.c_longlong * 8)(B, H, H, N, N, tensors[0].shape[-1], 0, 0)
-    addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    names, tables = (ctypes.c_char_p * 1)(b"doc"), (ctypes.c_void_p * 1)(doc_on_host.data_ptr())
-    lengths = (ctypes.c_longlong * 1)(N)
-    error = library.tilescope_run_flex(("flex", "hopper_flex", "flex_backward").index(kernel), sizes, 0, mask.encode(), score.encode(), 1, names, tables, lengths, addresses, stream)
-    if error:
-        raise RuntimeError(error.decode())
 
 
 def run_flash2(q, k, v, o, lse):
@@ -86,9 +52,9 @@ def measure(dim, name, mask, score):
     row = dict(case=name, d=dim)
     for kernel in KERNELS:
         o.fill_(float("nan"))
-        run(kernel, (q, k, v, o, lse), mask[0], score[0])
+        run(library, kernel, (q, k, v, o, lse), mask[0], score[0])
         row[kernel + "_error"] = ((o.float() - expected.float()).norm() / expected.float().norm()).item()
-        row[kernel + "_ms"] = milliseconds(lambda: run(kernel, (q, k, v, o, lse), mask[0], score[0]))
+        row[kernel + "_ms"] = milliseconds(lambda: run(library, kernel, (q, k, v, o, lse), mask[0], score[0]))
     row["pytorch_ms"] = min(first, milliseconds(theirs))
     for kernel in KERNELS:
         row[kernel + "_ratio"] = row["pytorch_ms"] / row[kernel + "_ms"]
@@ -111,16 +77,13 @@ def measure_backward(dim, name, mask, score):
     made = [torch.full_like(t, float("nan")) for t in (q, k, v)]
     delta, kept_o, kept_lse = torch.empty(B, H, N, device="cuda"), o.detach().contiguous(), lse.detach().float().contiguous()
     tensors = (q.detach(), k.detach(), v.detach(), kept_o, kept_lse, d_o, *made, delta)
-    run("flex_backward", tensors, mask[0], score[0])
+    run(library, "flex_backward", tensors, mask[0], score[0])
     row = dict(case=name, d=dim)
     row["error"] = max(((a.float() - b.float()).norm() / b.float().norm()).item() for a, b in zip(made, expected))
-    row["flex_backward_ms"] = milliseconds(lambda: run("flex_backward", tensors, mask[0], score[0]))
+    row["flex_backward_ms"] = milliseconds(lambda: run(library, "flex_backward", tensors, mask[0], score[0]))
     row["pytorch_ms"] = min(first, milliseconds(theirs))
     row["ratio"] = row["pytorch_ms"] / row["flex_backward_ms"]
     return row
-
-
-doc_on_host = doc.cpu()
 
 
 def main_backward(out):

@@ -13,12 +13,13 @@ forward = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "soft
            "matmul_naive": 4, "matmul_tiled": 4}
 backward = {"standard_backward": 6, "flash1_backward": 6, "flash2_backward": 9, "flash2_backward_two_pass": 6,
             "flash2_backward_deterministic": 6, "flex_backward": 6}
-on_hopper = {"flash3_backward": 28}
+on_hopper = {"flash3": 30, "flash3_backward": 28}
 longest = {"flash2": 40000, "standard": 12000, "standard_cublas": 12000, "flash1": 6000, "matmul_naive": 2500,
            "standard_backward": 10000, "flash1_backward": 3000}
 most_work = {"flash1": 2**38, "matmul_naive": 2**34, "flash1_backward": 2**36}  # multiply-adds of one product
 longest.update({kernel: 16000 for kernel in backward if "flash2" in kernel or "flex" in kernel})
 most_work.update({kernel: 2**41 for kernel in backward if "flash2" in kernel or "flex" in kernel})
+longest["flash3"] = 40000
 longest["flash3_backward"], most_work["flash3_backward"] = 16000, 2**41
 attention = {"flash2", "standard", "standard_cublas", "flash1", *backward, *on_hopper}
 keeps_matrix = {*forward, "standard_backward"} - {"flash2", "flash1"}

@@ -1,0 +1,47 @@
+"""Times flex of several builds beside one another, in one process: what does a change of the kernel bring?
+
+Usage: flex_builds.py NAME=LIBRARY.so...     libraries as kernels/build_gpu_check.sh builds libtilescope_bench.so, each from its own checkout
+Prints for each of the eleven cases the median of nine runs in ms of each build, and the ratio of the first to the others.
+"""
+import os
+import sys
+
+import torch
+
+from flex_cases import B, CASES, H, N, opened, run
+
+builds = {name: opened(path) for name, path in (argument.split("=") for argument in sys.argv[1:])}
+
+
+def medians(functions, repeats=9):
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            function()
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(end))
+    return {name: sorted(each)[repeats // 2] for name, each in times.items()}
+
+
+print(torch.cuda.get_device_name())
+for d in (64, 128):
+    q, k, v = (torch.randn(B, H, N, d, device="cuda", dtype=torch.float16) for _ in range(3))
+    for case, (mask, score) in CASES.items():
+        outputs = {name: torch.empty_like(q) for name in builds}
+        lse = torch.empty(B, H, N, device="cuda")
+
+        def of(name):
+            # Each build has its own compiled kernels.
+            os.environ["TILESCOPE_CACHE"] = f"/tmp/flex_builds_{name}"
+            run(builds[name], "flex", (q, k, v, outputs[name], lse), mask[0], score[0])
+
+        times = medians({name: lambda name=name: of(name) for name in builds})
+        first = next(iter(builds))
+        same = all(torch.equal(outputs[first], output) for output in outputs.values())
+        print(f"d {d:3} {case:18}", "  ".join(f"{name} {ms:.4f} ({times[first] / ms:.3f})" for name, ms in times.items()),
+              "" if same else "  other bits", flush=True)
