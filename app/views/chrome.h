@@ -42,8 +42,8 @@ void draw_scenes(const View& view, Commands& commands);
 void draw_question(const View& view, Commands& commands);
 /// Draws the laser pointer while its button or key is held.
 void draw_pointer(const View& view);
-/// Draws black over everything.
-void draw_blank();
+/// Draws black over everything, and takes the keyboard and the mouse from what is under it.
+void draw_blank(const View& view);
 /// Offers to go on where the last window was; true and false are the person's answer.
 std::optional<bool> draw_left_over(const View& view, ImVec2 at);
 

@@ -20,6 +20,9 @@ bool digits_answer(const View& view);
 /// Called right before (`item` false) and after (`item` true) the field is added.
 void give_digits(const char* id, std::string& waiting, bool item);
 
+/// F5 begins a deck at its first scene, as slides begin; Shift and F5 present what is on screen.
+void begin_presenting(const View& view, Commands& commands);
+
 /// Puts the link to what is shown on the clipboard.
 void copy_link(const View& view, Commands& commands);
 /// Goes to the next operation that stalled (1) or the one before (-1).
@@ -30,7 +33,7 @@ void choose_range_here(const View& view, int end, Commands& commands);
 /// Opens the link on the clipboard.
 void paste_link(Commands& commands);
 
-/// A row of the key list.
+/// A row of the key list; the heading of a group has no keys.
 struct KeyHelp {
   const char* keys;
   const char* what;  // English; through tr() when shown

@@ -113,7 +113,7 @@ void draw_presenter_panel(const View& view, Commands&) {
                                       : tr("Page Down shows the first scene."));
     return;
   }
-  wrapped_text(theme.display, theme.text, name_of(*scene, lecture.scene()));
+  wrapped_text(theme.heading, theme.text_dim, name_of(*scene, lecture.scene()));
   if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
   ImGui::Dummy({0, theme.gap});
   constexpr float most = 0.6F;  // of the room that is left: the question and the next scene follow

@@ -1,7 +1,9 @@
 // The list of scenes: opening and saving the deck, turning to a scene, putting them in order, and what one of them says.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
@@ -59,6 +61,17 @@ struct SceneFields {
     return out;
   }
 };
+
+/// Lines of `text` that say something.
+int count_lines(std::string_view text) {
+  int lines = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    lines += line.empty() ? 0 : 1;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return lines;
+}
 
 std::string title_of(const Scene& scene, int index) {
   return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
@@ -120,12 +133,19 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   ImGui::InputTextWithHint("##question", tr("Question to the class"), &fields.question);
   after();
   if (!fields.question.empty()) {
-    text_item(theme.ui_small, theme.text_dim, tr("Choices, one a line"));
+    text_item(theme.ui_small, theme.text_dim, tr("Choices, one per line"));
     ImGui::InputTextMultiline("##choices", &fields.choices, {width, std::round(72 * theme.scale)});
     after();
-    ImGui::SetNextItemWidth(std::round(110 * theme.scale));
-    ImGui::InputInt(tr("right choice"), &fields.answer);
-    after();
+    const int choices = std::min<int>(static_cast<int>(most_choices), count_lines(fields.choices));
+    text_item(theme.ui_small, theme.text_dim, tr("Right choice"));
+    std::array<const char*, most_choices + 1> labels{tr("none")};
+    std::array<std::string, most_choices + 1> numbers;
+    for (std::size_t i = 1; i < labels.size(); ++i) labels[i] = (numbers[i] = fmt::format("{}", i)).c_str();
+    const auto shown = std::span(labels).first(static_cast<std::size_t>(choices) + 1);
+    if (const auto chosen = segmented(theme, "right choice", shown, std::min(fields.answer, choices), true)) {
+      fields.answer = *chosen;
+      done = true;
+    }
   }
   if (done) {
     commands.push(EditScene{fields.index, fields.scene()});

@@ -121,8 +121,8 @@ TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarg
   CHECK(toy.find("× enlarged") != std::string::npos);
   CHECK(toy.find("GB/s usable") != std::string::npos);
   CHECK(h200.find("usable") == std::string::npos);
-  CHECK(h200.find("reads ") != std::string::npos);
-  CHECK(h200.find("both ") != std::string::npos);
+  CHECK(h200.find("read 4") != std::string::npos);
+  CHECK(h200.find("r/w 4") != std::string::npos);
 }
 
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
