@@ -5,10 +5,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include "app/model/center_views.h"
 #include "app/model/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -73,10 +75,6 @@ int count_lines(std::string_view text) {
   return lines;
 }
 
-std::string title_of(const Scene& scene, int index) {
-  return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
-}
-
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
   if (fields.path.empty()) fields.path = view.lecture->path();
@@ -96,8 +94,7 @@ void draw_rows(const View& view, Commands& commands) {
   for (int i = 0; i < lecture.count(); ++i) {
     ImGui::PushID(i);
     const Scene& scene = *lecture.at(i);
-    const std::string title = title_of(scene, i);
-    const std::string label = scene.title.empty() ? title + "##row" : fmt::format("{}  {}##row", i + 1, title);
+    const std::string label = fmt::format("{}  {}##row", i + 1, scene_name(scene));
     const float width = ImGui::GetContentRegionAvail().x - 3 * (side + ImGui::GetStyle().ItemSpacing.x);
     if (ImGui::Selectable(label.c_str(), i == lecture.scene(), 0, {width, 0})) commands.push(GoToScene{i});
     ImGui::SameLine();
@@ -154,6 +151,18 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
 }
 
 }  // namespace
+
+std::string scene_name(const Scene& scene) {
+  if (!scene.title.empty()) return scene.title;
+  const WindowState& state = scene.state;
+  const Result<const ProgramInfo*> info = find_program(state.algorithm, state.problem.pass);
+  std::string name = state.race ? std::string(tr("Race")) + " · " : std::string();
+  name += fmt::format("{} · {} · N {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu, state.problem.seq_q);
+  for (const CenterViewInfo& view : center_views())
+    if (view.view == state.center && view.view != CenterView::stage) return name + " · " + tr(view.title);
+  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) name += fmt::format(" · {} {}", tr("Step"), step->number);
+  return name;
+}
 
 void draw_scenes(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
