@@ -195,7 +195,8 @@ void choose_range_here(const View& view, int end, Commands& commands) {
 bool digits_answer(const View& view) {
   if (view.lecture->asking) return true;
   if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
-  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::number;
+  const QuestionKind kind = view.lesson.lesson->pages[view.lesson.page].ask->kind;
+  return kind == QuestionKind::number || kind == QuestionKind::choice || kind == QuestionKind::point;
 }
 
 void give_digits(const char* id, std::string& waiting, bool item) {
@@ -293,7 +294,7 @@ std::span<const KeyHelp> key_help() {
       {"⇧ ↑ ↓", "In Banks: the lane that is described"},
       {"↑ ↓, ⇧ ↑ ↓", "In Ladder: the rung whose code is shown; scroll its code"},
       {"", "Lesson and lecture"},
-      {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
+      {"Tab, ↑ ↓, 1 2 …, Enter", "In a lesson: choose and answer"},
       {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
       {"F5, ⇧ F5, F11", "Present: F5 from the first scene, the others what is on screen"},
       {"B .", "Black screen; any key brings the picture back"},

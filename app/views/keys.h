@@ -14,7 +14,7 @@ namespace tilescope {
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
 
-/// Returns true while digits belong to a question's field: of a lesson that asks for a number, or of a question to the class.
+/// Returns true while digits belong to a question: of a lesson that asks for a number or an option, or to the class.
 bool digits_answer(const View& view);
 /// Keeps the digits typed while no field has the keyboard, and gives them to the field `id` once it has it.
 /// Called right before (`item` false) and after (`item` true) the field is added.

@@ -130,7 +130,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered() && column.box.contains(context.mouse);
   context.alone = true;
-  const bool done = finished(view, lane);
+  const bool done = finished(view, lane), held = holds_race_result(view);
   context.quads.add({.min = column.box.min,
                      .max = column.box.max,
                      .radius = theme.rounding,
@@ -142,9 +142,10 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker =
-      done ? first_that_fits(marker_font, column.finish.width(),
-                             {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
-           : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
+      done   ? first_that_fits(marker_font, column.finish.width(),
+                               {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
+      : held ? std::string()  // the shares of two runs tell who wins
+             : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
@@ -157,7 +158,6 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
-  const bool held = holds_race_result(view);
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);

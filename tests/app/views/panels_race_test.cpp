@@ -183,6 +183,7 @@ TEST_CASE("race panel: presented, who wins is kept back until both runs are over
   CHECK_FALSE(covers());
   opened.after(SetPresent{true});
   CHECK_FALSE(tells());
+  CHECK(text().find("% done") == std::string::npos);
   CHECK(covers());
   CHECK(text().find("shows at the end") != std::string::npos);
   CHECK(text().find("of the HBM") == std::string::npos);
