@@ -230,17 +230,32 @@ GLFWmonitor* display_of(GLFWwindow* window) {
   return best;
 }
 
-/// Presents full screen on the window's display, which is the one that the audience sees.
-void follow_present(Shell& shell) {
+/// Returns a display that is not `taken`, the first one before others; null where there is none.
+GLFWmonitor* other_display(GLFWmonitor* taken) {
+  int count = 0;
+  GLFWmonitor** monitors = glfwGetMonitors(&count);
+  const auto other = std::find_if(monitors, monitors + count, [&](GLFWmonitor* each) { return each != taken; });
+  return other == monitors + count ? nullptr : *other;
+}
+
+/// Presents full screen on the window's display; where the window `notes` is on that one, on another: a class does not see notes.
+void follow_present(Shell& shell, GLFWwindow* notes) {
   const bool wanted = shell.session->view().workspace->present;
   if (wanted == shell.full_screen) return;
   shell.full_screen = wanted;
   GLFWmonitor* monitor = display_of(shell.window);
+  if (notes != nullptr && display_of(notes) == monitor)
+    if (GLFWmonitor* other = other_display(monitor); other != nullptr) monitor = other;
   const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
   auto& [x, y, width, height] = shell.windowed;
   if (wanted && mode != nullptr) {
     glfwGetWindowPos(shell.window, &x, &y);
     glfwGetWindowSize(shell.window, &width, &height);
+    if (monitor != display_of(shell.window)) {  // many a window manager fills the display that the window is on
+      int left = 0, top = 0;
+      glfwGetMonitorPos(monitor, &left, &top);
+      glfwSetWindowPos(shell.window, left, top);
+    }
     glfwSetWindowMonitor(shell.window, monitor, 0, 0, mode->width, mode->height, mode->refreshRate);
   } else if (width > 0) {
     glfwSetWindowMonitor(shell.window, nullptr, x, y, width, height, GLFW_DONT_CARE);
@@ -279,6 +294,8 @@ class PresenterWindow {
   PresenterWindow& operator=(const PresenterWindow&) = delete;
   ~PresenterWindow() { close(); }
 
+  GLFWwindow* window() const { return window_.get(); }  // null while it is closed
+
   /// Opens, draws or closes it, as the session wants; the main window's context is current again afterwards.
   void follow() {
     const bool wanted = session_.view().lecture->presenter;
@@ -302,7 +319,7 @@ class PresenterWindow {
     Result<WindowHandle> made = open_window(usual_width, usual_height);
     if (!made) return false;
     window_ = std::move(*made);
-    place(window_.get(), display_of(main_));
+    place(window_.get());
     glfwMakeContextCurrent(window_.get());
     AppFrame::Options options;
     options.panel = "presenter";
@@ -327,14 +344,14 @@ class PresenterWindow {
     return true;
   }
 
-  /// On a display that the audience does not see: another one than the main window's.
-  static void place(GLFWwindow* window, GLFWmonitor* audience) {
-    int count = 0;
-    GLFWmonitor** monitors = glfwGetMonitors(&count);
-    const auto other = std::find_if(monitors, monitors + count, [&](GLFWmonitor* each) { return each != audience; });
-    if (other == monitors + count) return;
+  /// On a display that the audience does not see: the first one, the lecturer's own, or another than what is presented on.
+  void place(GLFWwindow* window) const {
+    GLFWmonitor* const shown = display_of(main_);
+    GLFWmonitor* const other = other_display(shown);
+    if (other == nullptr) return;
+    GLFWmonitor* const own = session_.view().workspace->present ? other : glfwGetPrimaryMonitor();
     int x = 0, y = 0;
-    glfwGetMonitorPos(*other, &x, &y);
+    glfwGetMonitorPos(own, &x, &y);
     constexpr int inset = 40;
     glfwSetWindowPos(window, x + inset, y + inset);
   }
@@ -441,7 +458,7 @@ void run_loop(Shell& shell, StateSaver& saver, std::optional<QuietLibraries>& qu
       quiet.reset();
     }
     follow_cursor(shell);
-    follow_present(shell);
+    follow_present(shell, presenter.window());
     follow_text_scale(shell);
     presenter.follow();
     shell.frame->select();
@@ -527,7 +544,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   }
   start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
-  start.offer_lessons = options.lesson.empty() && !settings.lessons_offered && first_start();
+  start.offer_lessons = options.lesson.empty() && options.deck == nullptr && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };
   start.program = this_program();
   return start;

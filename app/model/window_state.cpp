@@ -116,8 +116,8 @@ Status read_range(std::string_view key, std::string_view text, TimeRange& into) 
 }
 
 Status read_on(std::string_view key, std::string_view text, bool& into) {
-  if (text != "1") return bad_value(key, text, phrase("1, or the key left out"));
-  into = true;
+  if (text != "1" && text != "0") return bad_value(key, text, phrase("0 or 1"));
+  into = text == "1";
   return Done{};
 }
 

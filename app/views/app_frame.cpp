@@ -451,7 +451,7 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
   if (view.lecture->listed) draw_scenes(view, commands);
   view.workspace->find ? draw_find(view, commands) : close_find();
   if (view.lecture->asking) draw_question(view, commands);
-  if (view.workspace->blank) return draw_blank();
+  if (view.workspace->blank) return draw_blank(view);
   draw_pointer(view);
 }
 

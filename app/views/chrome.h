@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "app/model/deck.h"
 #include "app/ui/typed_limits.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
@@ -42,8 +43,10 @@ void draw_scenes(const View& view, Commands& commands);
 void draw_question(const View& view, Commands& commands);
 /// Draws the laser pointer while its button or key is held.
 void draw_pointer(const View& view);
-/// Draws black over everything.
-void draw_blank();
+/// Returns the title of a scene; of one without, what it shows.
+std::string scene_name(const Scene& scene);
+/// Draws black over everything, and takes the keyboard and the mouse from what is under it.
+void draw_blank(const View& view);
 /// Offers to go on where the last window was; true and false are the person's answer.
 std::optional<bool> draw_left_over(const View& view, ImVec2 at);
 

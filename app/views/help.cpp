@@ -1,4 +1,5 @@
 // Draws the key list.
+#include <algorithm>
 #include <cmath>
 
 #include "app/views/chrome.h"
@@ -17,18 +18,25 @@ void draw_help(const View& view, Commands& commands) {
   if (ImGui::Begin("##help", nullptr, flags)) {
     panel_heading(theme, tr("Keys"), tr("Esc to close"));
     ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(std::round(12 * theme.scale), std::round(4 * theme.scale)));
-    // Two halves side by side: one column of all keys is higher than a projector.
+    // Two halves side by side, parted at a heading: one column of all keys is higher than a projector.
     const auto rows = key_help();
-    const std::size_t half = (rows.size() + 1) / 2;
+    std::size_t half = (rows.size() + 1) / 2;
+    while (half + 1 < rows.size() && *rows[half].keys != '\0') --half;
     if (ImGui::BeginTable("keys", 4)) {
-      for (std::size_t i = 0; i < half; ++i) {
+      for (std::size_t i = 0; i < std::max(half, rows.size() - half); ++i) {
         ImGui::TableNextRow();
         for (const std::size_t at : {i, i + half}) {
-          if (at >= rows.size()) continue;
+          if (at >= rows.size() || (at == i && i >= half)) {
+            ImGui::TableNextColumn();
+            ImGui::TableNextColumn();
+            continue;
+          }
+          const bool heading = *rows[at].keys == '\0';
           ImGui::TableNextColumn();
-          text_item(theme.mono, theme.accent, tr(rows[at].keys));
+          heading ? text_item(theme.ui_bold, theme.text_dim, tr(rows[at].what))
+                  : text_item(theme.mono, theme.accent, tr(rows[at].keys));
           ImGui::TableNextColumn();
-          text_item(theme.ui, theme.text, tr(rows[at].what));
+          if (!heading) text_item(theme.ui, theme.text, tr(rows[at].what));
         }
       }
       ImGui::EndTable();

@@ -120,13 +120,13 @@ void handle_escape(const View& view, Commands& commands) {
   if (view.lesson.offered) commands.push(DeclineLessons{});
 }
 
-/// A black screen goes away with the keys of a clicker, and takes no others.
-bool handle_blank(const View& view, Commands& commands) {
-  if (!view.workspace->blank) return false;
-  for (const ImGuiKey key : {ImGuiKey_B, ImGuiKey_Period, ImGuiKey_Escape, ImGuiKey_Space, ImGuiKey_PageDown, ImGuiKey_PageUp,
-                             ImGuiKey_LeftArrow, ImGuiKey_RightArrow})
-    if (pressed(key)) commands.push(SetBlank{false});
-  return true;
+/// Any key or click brings the picture back from a black screen, and does nothing else.
+void handle_blank(Commands& commands) {
+  const auto modifies = [](int key) { return key >= ImGuiKey_LeftCtrl && key <= ImGuiKey_RightSuper; };
+  bool back = ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
+  for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key)
+    back = back || (!modifies(key) && pressed(static_cast<ImGuiKey>(key)));
+  if (back) commands.push(SetBlank{false});
 }
 
 /// A field for raised hands takes digits only: the keys of a clicker and those that close the question still work.
@@ -162,6 +162,12 @@ void handle_sharing(const View& view, Commands& commands) {
 
 }  // namespace
 
+void begin_presenting(const View& view, Commands& commands) {
+  const bool begins = !view.workspace->present && view.lesson.lesson == nullptr && view.lecture->count() > 0;
+  commands.push(SetPresent{true});
+  if (begins && !held(ImGuiMod_Shift)) commands.push(GoToScene{0});
+}
+
 void copy_link(const View& view, Commands& commands) {
   ImGui::SetClipboardText(fmt::format("tilescope:{}", to_link(window_state_of(view))).c_str());
   commands.push(ShowNotice{Notice::link_copied});
@@ -189,7 +195,8 @@ void choose_range_here(const View& view, int end, Commands& commands) {
 bool digits_answer(const View& view) {
   if (view.lecture->asking) return true;
   if (view.lesson.lesson == nullptr || !view.lesson.locked) return false;
-  return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::number;
+  const QuestionKind kind = view.lesson.lesson->pages[view.lesson.page].ask->kind;
+  return kind == QuestionKind::number || kind == QuestionKind::choice || kind == QuestionKind::point;
 }
 
 void give_digits(const char* id, std::string& waiting, bool item) {
@@ -209,9 +216,13 @@ void give_digits(const char* id, std::string& waiting, bool item) {
 }
 
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands) {
-  if (view.lesson.lesson != nullptr && !view.workspace->blank) handle_lesson(view, commands);
+  if (view.workspace->blank) {
+    handle_blank(commands);
+    return 1;
+  }
+  if (view.lesson.lesson != nullptr) handle_lesson(view, commands);
   // Before a page that asks for a number too: its field has the keyboard.
-  if (pressed(ImGuiKey_F5)) commands.push(SetPresent{true});
+  if (pressed(ImGuiKey_F5)) begin_presenting(view, commands);
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (ImGui::GetIO().WantTextInput) {
     if (view.lecture->asking) handle_counting(view, commands);
@@ -227,7 +238,6 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
     handle_sharing(view, commands);
   }
-  if (handle_blank(view, commands)) return 1;
   const bool bars = view.lesson.lesson == nullptr || tab_stop_has_focus();  // else Tab goes through the lesson
   if (!popup && bars && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
   // Inside a popover the arrows and Space go through its items, once they are in use.
@@ -260,46 +270,52 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 39> rows = {{
+  static constexpr std::array<KeyHelp, 45> rows = {{
+      {"", "Steps"},
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
       {"⇧ ← →", "Step by one tile iteration"},
       {"Ctrl ← →", "Step by one launch"},
-      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
-      {"Tab, ↑ ↓, Enter", "In a lesson: choose and answer"},
       {"Home, End", "First or last step"},
-      {"↑ ↓", "Row of the softmax above or below"},
+      {"+ −", "Faster or slower"},
+      {"W, ⇧ W", "Next stall, or the one before"},
       {"< >", "SM in focus: the one before or after"},
+      {"↑ ↓", "Row of the softmax above or below"},
+      {"", "Timeline"},
+      {"L", "Timeline rows: units of one SM, or all SMs"},
+      {"J", "Scroll the timeline to the playhead"},
+      {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
+      {"", "Views"},
+      {"1 2 3 …", "Choose the middle view"},
+      {"R", "Race against standard attention"},
+      {"K", "Pin the run on screen for the Compare view"},
+      {"M", "Measure this problem on this machine's GPU"},
       {"← → ↑ ↓ X", "In Banks: wavefront, access, swizzle"},
       {"⇧ ↑ ↓", "In Banks: the lane that is described"},
       {"↑ ↓, ⇧ ↑ ↓", "In Ladder: the rung whose code is shown; scroll its code"},
-      {"+ −", "Faster or slower"},
-      {"1 2 3 …", "Choose the middle view"},
-      {"Z", "Maximise the panel under the mouse (or double-click its title)"},
-      {"S", "With large text: choose the side panel"},
-      {"R", "Race against standard attention"},
-      {"K", "Pin the run on screen for the Compare view"},
-      {"L", "Timeline rows: units of one SM, or all SMs"},
-      {"W, ⇧ W", "Next stall, or the one before"},
-      {"J", "Scroll the timeline to the playhead"},
-      {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
-      {"Ctrl F", "Find an operation, or a word of the glossary"},
-      {"T", "Dark or light"},
-      {"M", "Measure this problem on this machine's GPU"},
-      {"F5, F11", "Present: large numbers, no controls"},
-      {"B .", "Black screen"},
+      {"", "Lesson and lecture"},
+      {"Tab, ↑ ↓, 1 2 …, Enter", "In a lesson: choose and answer"},
+      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
+      {"F5, ⇧ F5, F11", "Present: F5 from the first scene, the others what is on screen"},
+      {"B .", "Black screen; any key brings the picture back"},
       {"L", "While presenting: hold for a pointer (or the middle mouse button)"},
       {"Q", "Question to the class"},
-      {"D", "List of scenes"},
       {"P", "Presenter's window"},
+      {"D", "List of scenes"},
       {"Ctrl D", "Keep this state as a scene"},
+      {"", "Window"},
+      {"Z", "Maximise the panel under the mouse (or double-click its title)"},
+      {"S", "With large text: choose the side panel"},
+      {"T", "Dark or light"},
+      {"Ctrl + −", "Larger or smaller text; Ctrl 0 for the default"},
+      {"Ctrl F", "Find an operation, or a word of the glossary"},
+      {"Tab, Enter", "Next button; press it"},
+      {"Esc", "Cancel, close, or leave the presentation"},
+      {"?", "This list"},
+      {"", "Links and undo"},
       {"Ctrl C, Ctrl V", "Copy the link to this state, open a copied link"},
       {"Ctrl ⇧ C", "Copy the panel under the mouse, or the tooltip, as text"},
       {"Ctrl Z, Ctrl Y", "Undo, redo"},
-      {"Tab, Enter", "Next button; press it"},
-      {"Ctrl + −", "Larger or smaller text; Ctrl 0 for the default"},
-      {"Esc", "Cancel, close, or leave the presentation"},
-      {"?", "This list"},
   }};
   return rows;
 }

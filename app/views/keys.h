@@ -14,11 +14,14 @@ namespace tilescope {
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
 
-/// Returns true while digits belong to a question's field: of a lesson that asks for a number, or of a question to the class.
+/// Returns true while digits belong to a question: of a lesson that asks for a number or an option, or to the class.
 bool digits_answer(const View& view);
 /// Keeps the digits typed while no field has the keyboard, and gives them to the field `id` once it has it.
 /// Called right before (`item` false) and after (`item` true) the field is added.
 void give_digits(const char* id, std::string& waiting, bool item);
+
+/// F5 begins a deck at its first scene, as slides begin; Shift and F5 present what is on screen.
+void begin_presenting(const View& view, Commands& commands);
 
 /// Puts the link to what is shown on the clipboard.
 void copy_link(const View& view, Commands& commands);
@@ -30,7 +33,7 @@ void choose_range_here(const View& view, int end, Commands& commands);
 /// Opens the link on the clipboard.
 void paste_link(Commands& commands);
 
-/// A row of the key list.
+/// A row of the key list; the heading of a group has no keys.
 struct KeyHelp {
   const char* keys;
   const char* what;  // English; through tr() when shown

@@ -10,6 +10,8 @@ void draw_stage_panel(const View& view, Commands& commands);
 void draw_softmax_panel(const View& view, Commands& commands);
 void draw_traffic_panel(const View& view, Commands& commands);
 void draw_timeline_panel(const View& view, Commands& commands);
+/// Whether the result of a race is kept back: from a class until both runs are over or its question is answered.
+bool holds_race_result(const View& view);
 /// Replaces the stage while Race is on.
 void draw_race_panel(const View& view, Commands& commands);
 /// The recorded bundle against the model.

@@ -97,8 +97,20 @@ void draw_pointer(const View& view) {
   list->AddCircle(io.MousePos, radius, IM_COL32(255, 255, 255, 200), 0, std::max(1.0F, view.theme->scale));
 }
 
-void draw_blank() {
-  ImGui::GetForegroundDrawList()->AddRectFilled({0, 0}, ImGui::GetMainViewport()->Size, IM_COL32(0, 0, 0, 255));
+void draw_blank(const View& view) {
+  const ImVec2 screen = ImGui::GetMainViewport()->Size;
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(screen);
+  ImGui::SetNextWindowFocus();  // a field under it would take what is typed
+  ImGui::Begin("##blank", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::End();
+  ImDrawList* list = ImGui::GetForegroundDrawList();
+  list->AddRectFilled({0, 0}, screen, IM_COL32(0, 0, 0, 255));
+  // A class sees black only; one who pressed B at the desk sees the way back.
+  if (view.workspace->present || view.lecture->presenter) return;
+  const float line = std::round(28 * view.theme->scale);
+  draw_text(list, view.theme->ui, {{0, screen.y - 2 * line}, {screen.x, screen.y - line}}, IM_COL32(110, 110, 110, 255),
+            tr("Any key or click brings the picture back."), Align::center);
 }
 
 }  // namespace tilescope

@@ -8,6 +8,7 @@
 #include "app/model/lesson_runs.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/panels.h"
@@ -20,10 +21,6 @@ std::string duration_text(double seconds) {
   const auto whole = static_cast<std::int64_t>(seconds);
   return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
                       : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string name_of(const Scene& scene, int index) {
-  return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
 }
 
 /// "Step 5 of 3 to 12" while a scene walks through its steps.
@@ -113,7 +110,7 @@ void draw_presenter_panel(const View& view, Commands&) {
                                       : tr("Page Down shows the first scene."));
     return;
   }
-  wrapped_text(theme.display, theme.text, name_of(*scene, lecture.scene()));
+  wrapped_text(theme.heading, theme.text_dim, scene_name(*scene));
   if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
   ImGui::Dummy({0, theme.gap});
   constexpr float most = 0.6F;  // of the room that is left: the question and the next scene follow
@@ -127,7 +124,7 @@ void draw_presenter_panel(const View& view, Commands&) {
   }
   divider(theme);
   if (const Scene* next = lecture.next())
-    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), name_of(*next, lecture.scene() + 1)));
+    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), scene_name(*next)));
   else
     text_item(theme.heading, theme.text_dim, tr("This is the last scene."));
 }

@@ -1,12 +1,16 @@
 // The list of scenes: opening and saving the deck, turning to a scene, putting them in order, and what one of them says.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
+#include <variant>
 
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include "app/model/center_views.h"
 #include "app/model/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -60,8 +64,15 @@ struct SceneFields {
   }
 };
 
-std::string title_of(const Scene& scene, int index) {
-  return scene.title.empty() ? say(tr("Scene {}"), index + 1) : scene.title;
+/// Lines of `text` that say something.
+int count_lines(std::string_view text) {
+  int lines = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    lines += line.empty() ? 0 : 1;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return lines;
 }
 
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
@@ -83,8 +94,7 @@ void draw_rows(const View& view, Commands& commands) {
   for (int i = 0; i < lecture.count(); ++i) {
     ImGui::PushID(i);
     const Scene& scene = *lecture.at(i);
-    const std::string title = title_of(scene, i);
-    const std::string label = scene.title.empty() ? title + "##row" : fmt::format("{}  {}##row", i + 1, title);
+    const std::string label = fmt::format("{}  {}##row", i + 1, scene_name(scene));
     const float width = ImGui::GetContentRegionAvail().x - 3 * (side + ImGui::GetStyle().ItemSpacing.x);
     if (ImGui::Selectable(label.c_str(), i == lecture.scene(), 0, {width, 0})) commands.push(GoToScene{i});
     ImGui::SameLine();
@@ -120,12 +130,19 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   ImGui::InputTextWithHint("##question", tr("Question to the class"), &fields.question);
   after();
   if (!fields.question.empty()) {
-    text_item(theme.ui_small, theme.text_dim, tr("Choices, one a line"));
+    text_item(theme.ui_small, theme.text_dim, tr("Choices, one per line"));
     ImGui::InputTextMultiline("##choices", &fields.choices, {width, std::round(72 * theme.scale)});
     after();
-    ImGui::SetNextItemWidth(std::round(110 * theme.scale));
-    ImGui::InputInt(tr("right choice"), &fields.answer);
-    after();
+    const int choices = std::min<int>(static_cast<int>(most_choices), count_lines(fields.choices));
+    text_item(theme.ui_small, theme.text_dim, tr("Right choice"));
+    std::array<const char*, most_choices + 1> labels{tr("none")};
+    std::array<std::string, most_choices + 1> numbers;
+    for (std::size_t i = 1; i < labels.size(); ++i) labels[i] = (numbers[i] = fmt::format("{}", i)).c_str();
+    const auto shown = std::span(labels).first(static_cast<std::size_t>(choices) + 1);
+    if (const auto chosen = segmented(theme, "right choice", shown, std::min(fields.answer, choices), true)) {
+      fields.answer = *chosen;
+      done = true;
+    }
   }
   if (done) {
     commands.push(EditScene{fields.index, fields.scene()});
@@ -134,6 +151,18 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
 }
 
 }  // namespace
+
+std::string scene_name(const Scene& scene) {
+  if (!scene.title.empty()) return scene.title;
+  const WindowState& state = scene.state;
+  const Result<const ProgramInfo*> info = find_program(state.algorithm, state.problem.pass);
+  std::string name = state.race ? std::string(tr("Race")) + " · " : std::string();
+  name += fmt::format("{} · {} · N {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu, state.problem.seq_q);
+  for (const CenterViewInfo& view : center_views())
+    if (view.view == state.center && view.view != CenterView::stage) return name + " · " + tr(view.title);
+  if (const auto* step = std::get_if<WindowState::Step>(&state.position)) name += fmt::format(" · {} {}", tr("Step"), step->number);
+  return name;
+}
 
 void draw_scenes(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;

@@ -130,6 +130,7 @@ std::string key_words(std::string_view key) {
   if (key == "seq") return "N";
   if (key == "head_dim") return "d";
   if (key == "heads") return tr("heads");
+  if (key == "stages") return tr("buffers of K and V");
   if (key == "sm.shared_bytes_per_block") return tr("shared memory of a block");
   if (key == "l2.capacity_bytes") return tr("size of the L2");
   if (key == "hbm.bytes_per_second") return tr("HBM bandwidth");

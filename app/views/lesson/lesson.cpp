@@ -101,6 +101,7 @@ void draw_reveal(const View& view, ProseTerms& terms) {
 std::string control_of(std::string_view key) {
   for (int i = 0; i <= static_cast<int>(Setting::page_order); ++i)
     if (const auto setting = static_cast<Setting>(i); to_string(setting) == key) return control_name(setting);
+  if (key == "algorithm") return tr("Algorithm");
   if (key == "block_order") return tr("Block order");
   const SpecKey* spec = find_spec_key(key);
   return spec == nullptr ? std::string(key) : fmt::format("{} → {}", tr("GPU"), spec_key_name(*spec));

@@ -166,7 +166,11 @@ class Writer {
       draw_text_at(list_, piece.font, at, piece.color, piece.text);
     else
       draw_more_text_at(list_, piece.font, at, piece.color, piece.text, before == Before::blank ? " " : "");
-    if (piece.term != nullptr) draw_term(*piece.term, {{x, y_}, {x + wide, y_ + line_height()}});
+    if (piece.term != nullptr) {
+      std::string_view term = piece.text;  // without the comma after it
+      while (!term.empty() && std::string_view(".,:;!?)").find(term.back()) != std::string_view::npos) term.remove_suffix(1);
+      draw_term(*piece.term, {{x, y_}, {x + text_width(piece.font, term), y_ + line_height()}});
+    }
     return wide;
   }
 

@@ -95,6 +95,14 @@ Rect draw_option(const View& view, const OptionRow& row) {
 
 // --- choice and point -------------------------------------------------------------------------------------------------------
 
+/// True where the digit of an option was pressed: 1 for the first one.
+bool chosen_by_digit(int option) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (option > 8 || io.WantTextInput || io.KeyMods != ImGuiMod_None) return false;
+  if (ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return false;
+  return ImGui::IsKeyPressed(static_cast<ImGuiKey>(ImGuiKey_1 + option), false);
+}
+
 void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
@@ -120,8 +128,9 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
     if (ImGui::IsItemHovered()) ImGui::GetWindowDrawList()->AddRect(rect.min, rect.max, theme.accent, 6 * theme.scale);
     ImGui::PopID();
     keys.item(rect);
-    if (clicked || keys.entered()) draft.option = i;
-    if (keys.entered()) keys.go(count);  // "Answer" comes after the options
+    const bool typed = chosen_by_digit(i);
+    if (clicked || typed || keys.entered()) draft.option = i;
+    if (typed || keys.entered()) keys.go(count);  // "Answer" comes after the options
     gap(theme, 1);
   }
 }

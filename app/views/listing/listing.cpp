@@ -196,8 +196,8 @@ std::optional<Tensor> draw_rows(const View& view, Commands& commands, ListingSta
   }
   ImGui::SetCursorScreenPos({origin.x, origin.y + static_cast<float>(rows.size()) * row_height});
   ImGui::Dummy({1, 0});
-  if (state.scroll && state.line > 0) {  // whole rows, so that none is cut
-    const float middle = state.to - 0.5F * (ImGui::GetWindowHeight() - row_height);
+  if (state.scroll) {  // whole rows, so that none is cut; to the first before the first step
+    const float middle = state.line > 0 ? state.to - 0.5F * (ImGui::GetWindowHeight() - row_height) : 0;
     ImGui::SetScrollY(std::max(0.0F, std::round(middle / row_height) * row_height));
   }
   state.scroll = false;
@@ -236,6 +236,8 @@ Detail detail_of(const View& view) {
 float detail_height(const View& view, float width) {
   const Theme& theme = *view.theme;
   float why = wrapped_height(theme.ui_small, translated(view.lane().simulation->info->summary), width);
+  // Before the first step the summary is all there is, and a lesson speaks of lines further down.
+  if (view.lane().operation == nullptr) return 3 * 5 * theme.scale + theme.ui_small->FontSize + why;
   for (const ListingLine& line : view.lane().simulation->info->listing)
     why = std::max(why, wrapped_height(theme.ui_small, translated(line.why), width));
   return 5 * 5 * theme.scale + theme.ui_small->FontSize + theme.ui_bold->FontSize + theme.mono->FontSize + why;

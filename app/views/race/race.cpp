@@ -45,13 +45,6 @@ bool finished(const View& view, const Lane& lane) {
   return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
 }
 
-/// Whether the result is kept back: from a class until both runs are over or its question is answered.
-bool holds_result(const View& view) {
-  if (view.lesson.locked) return true;
-  if (!view.workspace->present || view.lecture->answered) return false;
-  return !finished(view, view.lanes.front()) || !finished(view, view.lanes.back());
-}
-
 /// Draws one counter of a column, on a scale shared by both.
 struct Counter {
   const char *name, *shorter;
@@ -98,7 +91,7 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text), body);
 }
 
-/// Draws every SM as a cell, filled by its block's progress.
+/// Draws every SM as a cell, filled by the time of its block.
 void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane) {
   const int count = static_cast<int>(lane.state.sms.size());
   QuadBatch quads;
@@ -117,6 +110,10 @@ void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const La
                .fill_from = FillFrom::bottom});
   }
   draw_quads(list, std::move(quads));
+  ImGui::PushID(&lane);
+  hit_area("strip", rect);
+  ImGui::PopID();
+  item_tooltip(theme, say(tr("{} SMs"), count), tr("A cell for each SM. It fills from below as the time of its block goes by."));
 }
 
 std::string column_title(const Theme& theme, const Lane& lane, float width) {
@@ -133,7 +130,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered() && column.box.contains(context.mouse);
   context.alone = true;
-  const bool done = finished(view, lane);
+  const bool done = finished(view, lane), held = holds_race_result(view);
   context.quads.add({.min = column.box.min,
                      .max = column.box.max,
                      .radius = theme.rounding,
@@ -145,9 +142,10 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker =
-      done ? first_that_fits(marker_font, column.finish.width(),
-                             {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
-           : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
+      done   ? first_that_fits(marker_font, column.finish.width(),
+                               {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
+      : held ? std::string()  // the shares of two runs tell who wins
+             : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
@@ -160,7 +158,6 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
-  const bool held = holds_result(view);
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);
@@ -252,7 +249,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
              .border = both ? theme.good : theme.inset_border,
              .border_width = scale});
   draw_quads(list, std::move(quads));
-  if (holds_result(view))
+  if (holds_race_result(view))
     return draw_text(list, theme.ui, rect.inset(metrics.padding), theme.text_dim,
                      view.lesson.locked ? tr("Who wins, and by how much, shows after the answer.")
                                         : tr("Who wins, and by how much, shows at the end."),
@@ -291,6 +288,12 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
 
 }  // namespace
 
+bool holds_race_result(const View& view) {
+  if (view.lesson.locked) return true;
+  if (!view.workspace->present || view.lecture->answered) return false;
+  return !finished(view, view.lanes.front()) || !finished(view, view.lanes.back());
+}
+
 void draw_race_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -304,7 +307,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   const ImVec2 size = race_size(room, metrics);
   // Its sentence tells the result; while a class waits for that, the stages have the room.
   const bool with_exactness =
-      view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !holds_result(view));
+      view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !holds_race_result(view));
   const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {
@@ -314,7 +317,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
-  if (layout.exactness.height() > 0 && !holds_result(view)) draw_exactness(view, layout.exactness, metrics);
+  if (layout.exactness.height() > 0 && !holds_race_result(view)) draw_exactness(view, layout.exactness, metrics);
   ImGui::Dummy(size);
 }
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "app/model/key_visits.h"
 #include "app/model/step_index.h"
 #include "app/ui/meanings.h"
@@ -243,10 +245,11 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
   draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
             with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
-  const std::string note = arriving && !valid && state->progress > 0 ? fill_in(tr("arriving {}"), {format_percent(state->progress)})
-                           : arriving && !valid                      ? tr("waiting")
-                           : valid                                   ? bytes
-                                                                     : tr("empty");
+  const std::string note = arriving && !valid && state->progress >= 0.01
+                               ? fill_in(tr("arriving {} %"), {fmt::format("{:.0f}", std::floor(100 * state->progress))})
+                           : arriving && !valid ? tr("waiting")
+                           : valid              ? bytes
+                                                : tr("empty");
   if (text_width(theme.ui_small, note) <= rest.width())
     draw_text(context.list, theme.ui_small, rest, theme.text_dim, note, Align::right);
 

@@ -169,8 +169,12 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
     const std::size_t unit = text.rfind(' '), other = dirty.rfind(' ');
     const bool same = unit != std::string::npos && other != std::string::npos && text.substr(unit) == dirty.substr(other);
     const std::string brief = same ? text.substr(0, unit) + " + " + dirty : both;
-    if (text_width(font, brief) > rect.width()) font = theme.mono_tiny;
-    text = first_that_fits(font, rect.width(), {fill_in(tr("{} + {} in L2"), {text, dirty}), both, brief});
+    const float room = rect.width() - text_width(theme.ui_small, shorter) - context.px(4);  // the name stays
+    if (text_width(font, brief) > room) font = theme.mono_tiny;
+    if (text_width(font, brief) <= room)
+      text = first_that_fits(font, room, {fill_in(tr("{} + {} in L2"), {text, dirty}), both, brief});
+    else  // the dashed end of the bar says that there is more
+      font = theme.mono_small;
   }
   const float value_width = text_width(font, text);
   const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};

@@ -494,8 +494,8 @@ void draw_hbm(StageContext& context) {
   const float hbm_top = y;
   const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
   if (!context.alone && gpu.hbm_read_rate().value != gpu.hbm_rate().value) {
-    write(theme.ui_small, theme.text_dim, fill_in(tr("reads {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
-    write(theme.ui_small, theme.text_dim, fill_in(tr("both {}"), {usable}));
+    write(theme.ui_small, theme.text_dim, fill_in(tr("read {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+    write(theme.ui_small, theme.text_dim, fill_in(tr("r/w {}"), {usable}));
   } else {
     write(theme.ui_small, theme.text_dim,
           context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
@@ -503,11 +503,14 @@ void draw_hbm(StageContext& context) {
   if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
   if (problem.query_planes() > 1) {
     const std::string shown = format_count(context.cache.history->plane() + 1), all = format_count(problem.query_planes());
-    const std::string plane = fill_in(tr("plane {} of {}"), {shown, all});
+    // Heads are numbered as in the title of the SM.
+    const bool heads = problem.batch == 1;
+    const std::string head = fill_in(tr("head {}"), {format_count(context.cache.history->plane())}), part = shown + "/" + all;
+    const std::string plane = heads ? head + " (" + part + ")" : fill_in(tr("plane {} of {}"), {shown, all});
     const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
     if (y + line > label.max.y && !context.alone)  // no room below
       draw_text(context.list, theme.ui_small, {{beside, label.min.y}, {label.max.x, label.min.y + line}}, theme.text_dim,
-                first_that_fits(theme.ui_small, label.max.x - beside, {plane, shown + "/" + all}));
+                first_that_fits(theme.ui_small, label.max.x - beside, {plane, heads ? head : part}));
     else
       write(theme.ui_small, theme.text_dim, plane);
   }

@@ -116,10 +116,27 @@ void focus_when_clicked(StageContext& context, const SmBox& box) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SetFocusSm{box.sm});
 }
 
-std::string run_name(const StageContext& context, std::int32_t run) {
+/// Returns the key tile of a block where the blocks of a launch divide the keys too, as those of the scores do; -1 else.
+int own_key_tile(StageContext& context, std::int32_t run, int launch) {
+  const AttentionProblem& problem = context.problem();
+  const LaunchSpec& spec = context.simulation().program->launches()[static_cast<std::size_t>(launch)];
+  const std::int64_t query_tiles = ceil_div(problem.seq_q, context.simulation().program->tile().block_q);
+  if (spec.axis == Axis::key || spec.blocks() <= problem.query_planes() * query_tiles) return -1;
+  int tile = -1;
+  for (const Operation& operation : operations_of_run(context, run).operations) {
+    if (operation.kv_tile < 0 || operation.kv_tile == tile) continue;
+    if (tile >= 0) return -1;
+    tile = operation.kv_tile;
+  }
+  return tile;
+}
+
+std::string run_name(StageContext& context, std::int32_t run) {
   if (run < 0) return tr("No block");
   const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
   std::string name = block_name(context, block.launch, block.block);
+  if (const int tile = own_key_tile(context, run, block.launch); tile >= 0)
+    name += ", " + fill_in(tr("key tile {}"), {std::to_string(tile)});
   // With one plane its head need not be named on a narrow card.
   if (const auto comma = name.find(", "); context.problem().query_planes() == 1 && comma != std::string::npos)
     name = name.substr(comma + 2);
@@ -190,10 +207,10 @@ void draw_grid_cell(StageContext& context, const SmBox& box) {
                      .fill_from = FillFrom::bottom,
                      .dashed = idle && !focused});
   if (hovered) {
-    std::string body =
-        idle ? std::string(tr("Idle"))
-             : run_name(context, sm.run) + "\n" +
-                   fill_in(tr("Block {} done; {} blocks on this SM"), {format_percent(sm.progress), std::to_string(sm.resident)});
+    std::string body = idle ? std::string(tr("Idle"))
+                            : run_name(context, sm.run) + "\n" +
+                                  fill_in(tr("{} of its block's time is over; {} blocks on this SM"),
+                                          {format_percent(sm.progress), std::to_string(sm.resident)});
     context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click: focus this SM."));
   }
   if (!focused) focus_when_clicked(context, box);

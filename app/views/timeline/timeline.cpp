@@ -87,7 +87,9 @@ void cover_future(ImDrawList* list, const View& view, const TimelineState& state
   list->AddRectFilled(future.min, future.max, theme.panel);
   list->AddRectFilled({left, layout.plot.min.y}, {layout.plot.max.x, layout.plot.max.y}, with_alpha(theme.inset, 0.6F));
   draw_text(list, theme.ui, {{left + theme.padding, layout.plot.min.y}, {layout.plot.max.x - theme.padding, layout.plot.max.y}},
-            theme.text_dim, tr("The rest of the run shows after the answer."), Align::center);
+            theme.text_dim,
+            view.lesson.locked ? tr("The rest of the run shows after the answer.") : tr("The rest shows as the runs go on."),
+            Align::center);
 }
 
 /// If rows do not fit, scrolls to the row of the current operation. Manual scrolling during playback is respected.
@@ -257,7 +259,8 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
   const double playhead = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
-  const bool in_future = view.lesson.locked && ImGui::GetIO().MousePos.x > playhead;
+  const bool hidden = view.lesson.locked || (view.playback.race && holds_race_result(view));
+  const bool in_future = hidden && ImGui::GetIO().MousePos.x > playhead;
   const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive() && !in_future;
   const bool choosing = handle_range(state, layout, commands);
   if (!choosing) {
@@ -289,7 +292,6 @@ void draw_timeline_panel(const View& view, Commands& commands) {
     draw_measured_lanes(list, view, state.window,
                         {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
                         {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
-  const bool hidden = view.lesson.locked;
   if (hidden) cover_future(list, view, state, layout, at.y + size.y);
   draw_playhead_cycle(list, view, state, layout);  // above what hides the future
   unit_switch(state, view, layout);

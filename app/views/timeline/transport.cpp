@@ -242,6 +242,7 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   float right = rect.max.x - theme.padding;
   if (view.work.seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
   draw_figures(row, rect, view, right);
+  if (view.workspace->present) return;  // a class has no keys
   const std::string hint = hint_text(view);
   const float width = text_width(theme.ui_small, hint);
   if (row.x() + width < right)

@@ -53,6 +53,7 @@ std::string problem_label(const SimulationRequest& request, const Detail& detail
   if (p.mask) masked += fmt::format("  · {}", tr("mask"));
   if (p.score_change) masked += fmt::format("  · {}", tr("score"));
   if (p.page_size > 0) masked += fmt::format("  · {}", tr("pages"));
+  if (p.causal && !detail.causal) masked += fmt::format("  · {}", tr("causal"));  // its own pill has no room
   if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
   return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
 }
@@ -331,21 +332,26 @@ void draw_lesson_menu(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   float widest = 0;
-  const auto row_text = [&](const LessonInfo& info) {
-    return fmt::format("{}   {}", info.number, info.text(view.workspace->language).title);
-  };
+  const auto title = [&](const LessonInfo& info) { return info.text(view.workspace->language).title; };
+  float numbers = 0;  // a column of their own, so that the titles are in line
+  for (const LessonInfo& info : lesson.list->lessons)
+    numbers = std::max(numbers, text_width(theme.ui, fmt::format("{}", info.number)));
+  const float indent = numbers + std::round(12 * theme.scale);
   const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), info.text(view.workspace->language).minutes); };
   for (const LessonInfo& info : lesson.list->lessons)
-    widest = std::max(widest, text_width(theme.ui, row_text(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
+    widest = std::max(widest, indent + text_width(theme.ui, title(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
   for (const LessonInfo& info : lesson.list->lessons) {
     const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
-    if (ImGui::Selectable(fmt::format("{}##{}", row_text(info), info.id).c_str(), open, 0, {widest, 0})) {
+    if (ImGui::Selectable(fmt::format("##{}", info.id).c_str(), open, 0, {widest, 0})) {
       commands.push(OpenLesson{info.id, 0});
       ImGui::CloseCurrentPopup();
     }
     const Rect row = item_rect();
     const float mark = std::round(10 * theme.scale);
     ImDrawList* list = ImGui::GetWindowDrawList();
+    draw_text(list, theme.ui, {row.min, {row.min.x + numbers, row.max.y}}, theme.text_dim, fmt::format("{}", info.number),
+              Align::right);
+    draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, title(info));
     draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
     if (!lesson.done->contains(info.id)) continue;
     const ImVec2 at = {row.max.x - mark, row.center().y};
@@ -396,7 +402,7 @@ void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const st
     draw_export_controls(view, commands);
     ImGui::EndPopup();
   }
-  if (bar.icon("##present", Icon::present, tr("Present (F5)"))) commands.push(SetPresent{true});
+  if (bar.icon("##present", Icon::present, tr("Present (F5)"))) begin_presenting(view, commands);
   if (bar.icon("##help", Icon::help, tr("Keys (?)"), view.workspace->help)) commands.push(ShowHelp{!view.workspace->help});
 }
 
@@ -424,7 +430,8 @@ bool can_open_control(std::string_view control) {
   const auto has = [&](std::span<const std::string_view> controls) {
     return std::ranges::find(controls, control) != controls.end();
   };
-  return has(problem_controls) || has(tile_controls) || has(gpu_message_controls()) || has(mask_view_controls);
+  return control == "algorithm" || has(problem_controls) || has(tile_controls) || has(gpu_message_controls()) ||
+         has(mask_view_controls);
 }
 
 void open_control(std::string_view control, Commands& commands) {
@@ -504,9 +511,13 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   // The title of the scene, where the class looks first for what it is about.
   const Scene* scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
   const float taken = text_width(theme.ui_bold, text) + 2 * theme.gap;
-  if (scene == nullptr || scene->title.empty() || taken >= line.width()) return;
-  draw_text(ImGui::GetWindowDrawList(), theme.heading, {{line.min.x + taken, line.min.y}, line.max}, theme.text,
-            elide(theme.heading, scene->title, line.width() - taken), Align::right);
+  const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
+  const float counted = text_width(theme.ui_bold, count) + theme.gap;
+  if (scene == nullptr || taken + counted >= line.width()) return;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, count, Align::right);
+  const Rect title = {{line.min.x + taken, line.min.y}, {line.max.x - counted, line.max.y}};
+  draw_text(ImGui::GetWindowDrawList(), theme.heading, title, theme.text, elide(theme.heading, scene->title, title.width()),
+            Align::right);
 }
 
 }  // namespace tilescope

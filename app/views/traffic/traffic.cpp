@@ -133,6 +133,9 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
   state.theory = state.form ? state.form->order : std::string();
   state.theory_details.clear();
   if (simulation.info->family != "attention") return;
+  // The counts are those of the fast memory, the shared one: behind an L2 they say nothing of HBM.
+  const bool hbm = state.link == LinkChoice::hbm_read || state.link == LinkChoice::hbm_write;
+  if (state.link == LinkChoice::shared || (hbm && simulation.request.gpu.has_l2())) return state.theory.clear();
   const AttentionProblem& problem = simulation.program->problem();
   const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
   for (const AccessCount& count : theory.counts) {
@@ -142,7 +145,8 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
       add_line(state.theory_details, say(tr("{} holds for d ≤ M ≤ N·d only"), count.order));
       continue;
     }
-    state.theory = say(tr("{}, here {} × {}"), count.order, format_value(count.leading_constant), count.leading);
+    state.theory = say(tr("{}: {} × {} elements"), count.order, format_value(count.leading_constant), count.leading);
+    add_line(state.theory_details, tr("Read and written together, without the term of Nd"));
     if (!count.constant_formula.empty()) add_line(state.theory_details, say(tr("the constant is {}"), count.constant_formula));
     add_line(state.theory_details, say(tr("{} FLOP per byte"), format_value(count.intensity)));
   }

@@ -209,6 +209,7 @@ TEST_CASE("window state: mutated links are read or refused in one line, and what
 TEST_CASE("window state: the default is the empty link, and only what differs is written") {
   CHECK(to_link(WindowState{}).empty());
   CHECK(*from_link("") == WindowState{});
+  CHECK(*from_link("causal=0&race=0&swizzled=0") == WindowState{});
   WindowState state;
   state.problem.heads = state.problem.kv_heads = 8;
   state.problem.seq_q = state.problem.seq_kv = 1024;
@@ -229,7 +230,7 @@ TEST_CASE("window state: what a link cannot mean is one sentence with the value 
   CHECK(link_refusal("seq=1e3") == "seq is '1e3': it must be a whole number from 1 to 2147483647");
   CHECK(link_refusal("head_dim=512") == "head_dim is '512': it must be a whole number from 1 to 256");
   CHECK(link_refusal("gpu=a%2") == "gpu is 'a%2': it must be percent-encoded, with two digits after each %");
-  CHECK(link_refusal("race=yes") == "race is 'yes': it must be 1, or the key left out");
+  CHECK(link_refusal("race=yes") == "race is 'yes': it must be 0 or 1");
   CHECK(link_refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
   CHECK(link_refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
   CHECK(link_refusal("page_size=-1") == "page_size is '-1': it must be a whole number from 0 to 2147483647");

@@ -203,6 +203,18 @@ TEST_CASE("lesson: a digit goes to the field of the question, not to another vie
   CHECK(script->view().workspace->present);
 }
 
+TEST_CASE("lesson: a digit chooses an option, and Enter answers with it") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 2});
+  script->press(ImGuiKey_2);
+  CHECK(script->view().workspace->center == CenterView::stage);
+  script->press(ImGuiKey_Enter);
+  REQUIRE(script->view().lesson.answer != nullptr);
+  CHECK(script->view().lesson.answer->option == 1);
+}
+
 TEST_CASE("lesson: only a page that asks to point takes a click on a tensor as an answer") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);

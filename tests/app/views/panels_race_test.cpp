@@ -171,10 +171,20 @@ TEST_CASE("race panel: presented, who wins is kept back until both runs are over
     return recording.text();
   };
   const auto tells = [&] { return text().find("faster") != std::string::npos; };
+  const auto covers = [&] {
+    const View view{opened.view(), nullptr};
+    screen.frame(view, &draw_timeline_panel);
+    const TextRecording recording;
+    screen.frame(view, &draw_timeline_panel);
+    return recording.text().find("The rest shows as the runs go on.") != std::string::npos;
+  };
   opened.after(SeekStep{1});
   CHECK(tells());
+  CHECK_FALSE(covers());
   opened.after(SetPresent{true});
   CHECK_FALSE(tells());
+  CHECK(text().find("% done") == std::string::npos);
+  CHECK(covers());
   CHECK(text().find("shows at the end") != std::string::npos);
   CHECK(text().find("of the HBM") == std::string::npos);
   opened.after(AskClass{true, true});
@@ -182,4 +192,5 @@ TEST_CASE("race panel: presented, who wins is kept back until both runs are over
   opened.after(AskClass{false, false});
   opened.after(SeekCycle{opened.view().lanes.front().simulation->cycles.value});
   CHECK(tells());
+  CHECK_FALSE(covers());
 }

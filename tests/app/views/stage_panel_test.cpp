@@ -121,8 +121,28 @@ TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarg
   CHECK(toy.find("× enlarged") != std::string::npos);
   CHECK(toy.find("GB/s usable") != std::string::npos);
   CHECK(h200.find("usable") == std::string::npos);
-  CHECK(h200.find("reads ") != std::string::npos);
-  CHECK(h200.find("both ") != std::string::npos);
+  CHECK(h200.find("read 4") != std::string::npos);
+  CHECK(h200.find("r/w 4") != std::string::npos);
+}
+
+TEST_CASE("stage: a card names the key tile of its block where the blocks of a launch divide the keys too") {
+  PanelScreen screen({1400, 900});
+  const auto text_of = [&](const char* program) {
+    AttentionProblem problem;
+    problem.seq_q = problem.seq_kv = 64;
+    problem.head_dim = 16;
+    const LaneAt at(run(program, toy_gpu(), problem), 3);
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const TextRecording recording;
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    return recording.text();
+  };
+  const std::string scores = text_of("standard"), flash = text_of("flash2");
+  CAPTURE(scores);
+  CAPTURE(flash);
+  CHECK(scores.find("SM 1 · query tile 0, key tile 1") != std::string::npos);
+  CHECK(flash.find("SM 1 · query tile 1") != std::string::npos);
+  CHECK(flash.find("query tile 1, key tile") == std::string::npos);
 }
 
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {

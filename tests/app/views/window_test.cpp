@@ -236,6 +236,48 @@ TEST_CASE("window: Tab goes through the buttons, Enter presses one, Esc leaves t
   script->press(ImGuiKey_Escape);
 }
 
+TEST_CASE("window: any key or click brings the picture back from a black screen and reaches nothing under it") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetBlank{true});
+  script->press(ImGuiKey_R);
+  CHECK_FALSE(script->view().workspace->blank);
+  CHECK_FALSE(script->view().playback.race);
+  script->command(SetBlank{true});
+  script->click(script->frame().layout().top_bar.min.x + 140, script->frame().layout().top_bar.center().y);  // an algorithm
+  CHECK_FALSE(script->view().workspace->blank);
+  CHECK(script->view().requested->request.algorithm == "flash2");
+  script->command(AskClass{true});
+  script->command(SetBlank{true});
+  script->type("4");
+  script->press(ImGuiKey_4);
+  CHECK_FALSE(script->view().workspace->blank);
+  CHECK(script->view().lecture->counts[0] == 0);
+}
+
+TEST_CASE("window: F5 begins a deck at its first scene; Shift and F5, and F11, present what is on screen") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(BookmarkState{});
+  script->command(SetAlgorithm{"flash1"});
+  script->command(BookmarkState{});
+  CHECK(script->view().lecture->scene() == 1);
+  for (const bool shift : {true, false}) {
+    shift ? script->press(ImGuiKey_F5, ImGuiMod_Shift) : script->press(ImGuiKey_F11);
+    CHECK(script->view().workspace->present);
+    CHECK(script->view().lecture->scene() == 1);
+    CHECK(script->view().requested->request.algorithm == "flash1");
+    script->press(ImGuiKey_Escape);
+  }
+  script->press(ImGuiKey_F5);
+  CHECK(script->view().workspace->present);
+  CHECK(script->view().lecture->scene() == 0);
+  CHECK(script->view().requested->request.algorithm == "flash2");
+  script->press(ImGuiKey_PageDown);
+  script->press(ImGuiKey_F5);  // of one who presents already
+  CHECK(script->view().lecture->scene() == 1);
+}
+
 TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x900") {
   for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}}) {
     const auto script = WindowScript::open(width, height);
