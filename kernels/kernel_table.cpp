@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <string>
 
-#include "sim/programs/flash3_choice.h"
 #include "kernels/flex/flex.h"
 #include "kernels/kernel_traffic.h"
 #include "kernels/measure/library_products.h"
@@ -18,6 +17,7 @@
 #include "sim/masks/score_change.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/flash3_choice.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 #include "sim/programs/table_tensors.h"

@@ -89,7 +89,8 @@ __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles]
   constexpr int k_steps = row_bytes / 32;
   // Fragments of B are fetched one iteration ahead, at most 16 most_b_rows rows at a time: more than 64 would not fit in registers
   // beside s.
-  constexpr int b_rows = s_tiles / 2 < most_b_rows ? s_tiles / 2 : most_b_rows, parts = s_tiles / 2 / b_rows, turns = k_steps * parts;
+  constexpr int b_rows = s_tiles / 2 < most_b_rows ? s_tiles / 2 : most_b_rows, parts = s_tiles / 2 / b_rows,
+                turns = k_steps * parts;
   static_assert(parts * b_rows * 2 == s_tiles);
   const float zero[4] = {0.f, 0.f, 0.f, 0.f};
   std::uint32_t a[2][m_tiles][4], b[2][b_rows][4];

@@ -149,8 +149,8 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
     ColumnsHeld held;
     if constexpr (Shape::ragged) held = {};  // keys past the end
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
-    multiply_transposed<T, Shape::row_bytes, 2>(work.s, work.places, shared_address(own_rows),
-                                             shared_address(k_ring) + stage * Shape::kv_bytes);
+    multiply_transposed<T, Shape::row_bytes, Mask::present ? 2 : 4>(work.s, work.places, shared_address(own_rows),
+                                                                    shared_address(k_ring) + stage * Shape::kv_bytes);
     if (more) {
       barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
       copy_part(whole, k_plane, k_ring, key_of(j + 1), j + 1);

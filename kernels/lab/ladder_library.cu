@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "kernels/common/hopper_plan.h"
-#include "sim/programs/flash3_choice.h"
 #include "kernels/hopper_causal/hopper_causal_kernel.cuh"
 #include "kernels/hopper_wgmma/hopper_wgmma_kernel.cuh"
+#include "sim/programs/flash3_choice.h"
 
 namespace tilescope {
 

@@ -10,7 +10,17 @@
 
 namespace tilescope {
 
-enum class HopperRungId : std::uint8_t { wgmma, producer, three_groups, overlap, ping_pong, persistent, causal, flex, wgmma_longest };
+enum class HopperRungId : std::uint8_t {
+  wgmma,
+  producer,
+  three_groups,
+  overlap,
+  ping_pong,
+  persistent,
+  causal,
+  flex,
+  wgmma_longest
+};
 
 /// One rung. A group has four warps and 64 query rows.
 struct HopperRung {

@@ -16,8 +16,8 @@
 #include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
-#include "sim/programs/flash3_choice.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/flash3_choice.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
