@@ -68,6 +68,11 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       const KernelNeeds needs = hopper_needs(id, p, tile, h200_gpu());
       CHECK(why_block_does_not_fit(needs, h200_gpu()).text() == "");
       CHECK(needs.stages == 2);
+      GpuSpec small = h200_gpu();
+      for (const int missing : {0, 1}) {
+        small.sm_shared_bytes_per_block = static_cast<double>(needs.shared_bytes - missing);
+        CHECK(hopper_needs(id, p, tile, small).stages == 2 - missing);
+      }
       const int groups = hopper_groups(rung, p);
       CHECK(tile.block_q == 64 * groups);
       REQUIRE(needs.groups.size() == static_cast<std::size_t>(groups) + 1);

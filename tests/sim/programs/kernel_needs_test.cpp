@@ -94,6 +94,10 @@ TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {
   const KernelNeeds one = flash2_needs(problem_sized(4096, 128), {128, 64}, small);
   CHECK(one.stages == 1);
   CHECK(one.shared_bytes == (128 + 2 * 64) * 128 * 2 + 128 * 4 + 16);
+  for (const int missing : {0, 1}) {
+    small.sm_shared_bytes_per_block = static_cast<double>(two.shared_bytes - missing);
+    CHECK(flash2_needs(problem_sized(4096, 128), {128, 64}, small).stages == 2 - missing);
+  }
 }
 
 TEST_CASE("needs: as many buffers as are asked for, each as large as the next") {
