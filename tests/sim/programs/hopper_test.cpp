@@ -88,6 +88,20 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
     }
 }
 
+TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared memory on, and 8 below") {
+  GpuSpec gpu = h200_gpu();
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    const AttentionProblem p = problem(1024, 64);
+    const auto rows = [&](double shared_bytes) {
+      gpu.sm_shared_bytes_per_block = shared_bytes;
+      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, gpu).block_q;
+    };
+    CHECK(rows(99 * 1024) == 64 * hopper_groups(rung, p));
+    CHECK(rows(99 * 1024 - 1) == 8 * hopper_groups(rung, p));
+  }
+}
+
 TEST_CASE("hopper: a block has the threads of the compiled kernel, at either head dimension") {
   int compared = 0;
   for (const std::int64_t head_dim : {64, 128})
