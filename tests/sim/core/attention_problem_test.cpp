@@ -87,6 +87,10 @@ TEST_CASE("attention problem: tensors that no machine holds are refused before a
   CHECK(refusal(p).find("score matrix") != std::string::npos);
   p.seq_kv = 16;
   CHECK(refusal(p).empty());
+  p = {.batch = 1 << 16, .heads = 1 << 15, .kv_heads = 1 << 15, .seq_q = 1, .seq_kv = 1, .head_dim = 1};
+  CHECK(refusal(p).find("planes") != std::string::npos);
+  p.batch -= 1;
+  CHECK(refusal(p).empty());
 }
 
 TEST_CASE("attention problem: tiles are 1 to 4096 rows") {
