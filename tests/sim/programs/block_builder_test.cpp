@@ -65,6 +65,23 @@ TEST_CASE("builder: an operation that only writes a tile does not wait for an ea
   CHECK_FALSE(waits(tiles::lse, [](BlockBuilder& b) { b.log_sum_exp(Line::only, tiles::lse, tiles::m, tiles::l); }));
 }
 
+TEST_CASE("builder: a block of keys begins with the first of the query heads that share them") {
+  const AttentionProblem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 32, .seq_kv = 16, .head_dim = 8};
+  const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
+  const KernelNeeds needs;
+  BlockOperations out;
+  for (std::int64_t plane = 0; plane < 2 * 4; ++plane) {
+    BlockBuilder builder(out, plan, needs, 0, plane, BlockPlan::along(Axis::key, plane, {0, 16}), 0);
+    out.clear();
+    builder.queries(0, {0, 32});
+    builder.load(Line::only, tiles::q);
+    builder.load(Line::only, tiles::k);
+    CHECK(out.operations[0].tile.plane == 2 * plane);
+    CHECK(out.operations[1].tile.plane == plane);
+    CHECK(problem.kv_plane_of(out.operations[0].tile.plane) == plane);
+  }
+}
+
 TEST_CASE("builder: an operation has one fp32 operation for each element, two where it scales twice, and for vectors one a row") {
   Emitted block;
   BlockBuilder& b = block.builder;

@@ -102,6 +102,19 @@ TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared me
   }
 }
 
+TEST_CASE("hopper: the default tile has 128 keys, and 32 where elements have 32 bits") {
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    AttentionProblem p = problem(1024, 64);
+    const auto keys = [&] {
+      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, h200_gpu()).block_kv;
+    };
+    CHECK(keys() == 128);
+    p.dtype = DataType::fp32;
+    CHECK(keys() == 32);
+  }
+}
+
 TEST_CASE("hopper: a block has the threads of the compiled kernel, at either head dimension") {
   int compared = 0;
   for (const std::int64_t head_dim : {64, 128})
