@@ -378,6 +378,18 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(end.l2_dirty[Tensor(tensors::o).index()] == 512);
 }
 
+TEST_CASE("trace: a tile that has landed is in flight no more") {
+  const Run simulation = run("flash2", toy_gpu(), traced_problem(2, 128, 32));
+  std::size_t others = 0;
+  for (const Interval& interval : simulation->trace->intervals(0)) {
+    if (interval.kind != OpKind::load) continue;
+    const TraceState landed = simulation->trace->state_at_cycle(0, interval.end);
+    for (const TileInFlight& flight : landed.flights)
+      if (flight.sm == 0) CHECK(flight.progress < 1), ++others;
+  }
+  CHECK(others > 10);
+}
+
 TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact at the end") {
   const Run simulation = run("standard", h200_gpu(), traced_problem(8, 2048, 64), 7);
   const Trace& trace = *simulation->trace;
