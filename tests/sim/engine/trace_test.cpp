@@ -221,7 +221,8 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       std::int64_t blocks = 0, operations = 0;
       for (const LaunchSpec& launch : (*result)->program->launches()) blocks += launch.blocks();
       CHECK(static_cast<std::int64_t>(trace.runs().size()) == blocks);
-      bool runs_ordered = true, intervals_ordered = true, causes_agree = true, inside_blocks = true, units_apart = true;
+      bool runs_ordered = true, intervals_ordered = true, causes_agree = true, inside_blocks = true, units_apart = true,
+           instants_first = true;
       double last_start = 0;
       for (const BlockRun& block : trace.runs()) {
         runs_ordered = runs_ordered && block.start >= last_start && block.end >= block.start;
@@ -230,10 +231,15 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       for (int sm : trace.focused_sms()) {
         std::array<double, unit_count> free{};
         double start = 0;
+        bool last_lasts = false;
         for (const Interval& interval : trace.intervals(sm)) {
           ++operations;
           intervals_ordered =
               intervals_ordered && interval.start >= start && interval.ready <= interval.start && interval.end >= interval.start;
+          // Of operations that begin together, those without length come first.
+          const bool lasts = interval.end > interval.start;
+          instants_first = instants_first && (interval.start > start || lasts || !last_lasts);
+          last_lasts = lasts;
           start = interval.start;
           causes_agree = causes_agree && (interval.cause == WaitCause::none) == (interval.start == interval.ready);
           const BlockRun& block = trace.runs()[static_cast<std::size_t>(interval.run)];
@@ -252,6 +258,7 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       CHECK(operations == 0);  // each once
       CHECK(runs_ordered);
       CHECK(intervals_ordered);
+      CHECK(instants_first);
       CHECK(causes_agree);
       CHECK(inside_blocks);
       CHECK(units_apart);
