@@ -507,3 +507,23 @@ TEST_CASE("simulate: a resource that all SMs share is busy over the whole run, h
   const double hbm = (*run)->utilisation[static_cast<std::size_t>(Bound::hbm)];
   CHECK(hbm == doctest::Approx((*run)->launches[0].hbm_busy_cycles / (*run)->cycles.value).epsilon(0.01));
 }
+
+TEST_CASE("simulate: the L2 is as busy as the slower of its reads and its writes") {
+  SimulationRequest request;
+  request.algorithm = "standard";
+  request.gpu = toy_gpu();
+  request.problem = {.seq_q = 128, .seq_kv = 128, .head_dim = 16};
+  const auto busy_cycles = [&](double read_rate, double write_rate) {
+    request.gpu.l2_bytes_per_cycle = read_rate;
+    request.gpu.l2_write_bytes_per_cycle = write_rate;
+    const auto run = simulate(request);
+    REQUIRE(run);
+    return (*run)->utilisation[static_cast<std::size_t>(Bound::l2)] * (*run)->cycles.value;
+  };
+  const auto run = simulate(request);
+  REQUIRE(run);
+  const auto written = static_cast<double>((*run)->ledger.total(Link::sm_to_l2).value);
+  const auto read = static_cast<double>((*run)->ledger.total(Link::l2_to_sm).value);
+  CHECK(busy_cycles(1000, 1) == doctest::Approx(written));
+  CHECK(busy_cycles(1, 1000) == doctest::Approx(read));
+}
