@@ -321,6 +321,10 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
     for (const WarpGroup& group : needs.groups) registers += group.warps * group.registers;
     CHECK(registers <= needs.threads / 32 * needs.registers_per_thread);
     CHECK(needs.stages == 2);
+    // K and V, dQ of a tile in fp32 and two barriers; for each stage Q, dO, dS, L and D with 16 floats more each, and four
+    // barriers.
+    const std::int64_t q = tile.block_q, kv = tile.block_kv;
+    CHECK(needs.shared_bytes == 2 * kv * d * 2 + q * d * 4 + 2 * 8 + 2 * (2 * q * d * 2 + q * kv * 2 + 2 * (q + 16) * 4 + 4 * 8));
   }
 }
 

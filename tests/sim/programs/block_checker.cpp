@@ -119,6 +119,8 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     const auto self = static_cast<std::int32_t>(n);
     std::string wrong = check_tokens(op, self);
     seen_[op.group].insert(waits_[n]);
+    if (wrong.empty() && op.group >= std::max<std::size_t>(1, launch.needs.groups.size()))
+      wrong = fmt::format("group {} of {}", op.group, launch.needs.groups.size());
     if (wrong.empty()) wrong = check_place(op);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
