@@ -328,6 +328,14 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
   }
 }
 
+TEST_CASE("needs: a block of flash2_backward_two_pass has room for its keys, and for its queries where these need more") {
+  const AttentionProblem p = problem_of(4096, 64);
+  const auto bytes = [&](const TileShape& tile) { return two_pass_needs(p, tile, h200_gpu()).shared_bytes; };
+  // Q, dO, L and D of a block that owns queries, and two stages of K and V with their barriers.
+  CHECK(bytes({16, 256}) == 2 * 16 * (64 * 2 + 4) + 2 * (2 * 256 * 64 * 2 + 16));
+  CHECK(bytes({64, 128}) == flash2_backward_needs("flash2_backward_two_pass", p, TileShape{64, 128}, h200_gpu()).shared_bytes);
+}
+
 TEST_CASE("needs: the dS launch keeps rows of P and dP in shared memory, up to four while they fit") {
   const TileShape tile{16, 16};
   GpuSpec gpu = toy_gpu();
