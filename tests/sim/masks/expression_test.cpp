@@ -60,6 +60,20 @@ bool same_bits(float a, float b) {
 
 }  // namespace
 
+TEST_CASE("expression: a fault names the index that leaves its table, and what the table has there") {
+  const auto fault = [](const std::string& text, const ExprElement& element) {
+    const Expression expression = score_of(text);
+    ExpressionEvaluator<float> evaluator(expression);
+    REQUIRE(evaluator(element).fault);
+    return evaluator.fault(element).text();
+  };
+  CHECK(fault("pair[1, q]", {0, 0, 5, 0}) == "column 1: index 2 of pair is 5 at b 0, h 0, q 5, kv 0, but pair has 0 to 2 there");
+  CHECK(fault("pair[q, 1]", {0, 0, 2, 0}) == "column 1: index 1 of pair is 2 at b 0, h 0, q 2, kv 0, but pair has 0 to 1 there");
+  CHECK(fault("pair[0, q]", {0, 0, 3, 0}).starts_with("column 1: index 2 of pair is 3 at "));
+  CHECK(fault("pair[q - 1, 1]", {0, 0, 0, 0}).starts_with("column 1: index 1 of pair is -1 at "));
+  CHECK(fault("doc[q + kv]", {0, 0, 20, 28}).starts_with("column 1: index of doc is 48 at "));
+}
+
 TEST_CASE("expression: names are the element, the sizes, the scale and infinity") {
   CHECK(value("b + 10 * h + 100 * q + 1000 * kv") == 1 + 20 + 500 + 9000);
   CHECK(value("B + 10 * H + 100 * HKV") == 2 + 40 + 200);

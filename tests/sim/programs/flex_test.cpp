@@ -480,6 +480,14 @@ TEST_CASE("flex: pages smaller than the key tile move the same keys, and more en
   CHECK(direct->ledger.total(tensors::k, Link::hbm_read) == direct->ledger.total(tensors::k, Link::l2_to_sm));
 }
 
+TEST_CASE("flex: the L2 keeps a page table by the sector, or whole if it is shorter") {
+  AttentionProblem p = {.batch = 2, .seq_q = 64, .seq_kv = 800, .head_dim = 16, .page_size = 16};
+  const auto program = flex(p, ProgramTile(16, 16));
+  CHECK(tensor_layout(p, program->tile(), paged::table).tile_cols == 8);
+  p.seq_kv = 80;
+  CHECK(tensor_layout(p, program->tile(), paged::table).tile_cols == 5);
+}
+
 TEST_CASE("flex: a tile of several pages streams from HBM as long as one without pages") {
   AttentionProblem p = {.seq_q = 16, .seq_kv = 64, .head_dim = 64};
   GpuSpec gpu = h200_gpu();
