@@ -527,3 +527,22 @@ TEST_CASE("simulate: the L2 is as busy as the slower of its reads and its writes
   CHECK(busy_cycles(1000, 1) == doctest::Approx(written));
   CHECK(busy_cycles(1, 1000) == doctest::Approx(read));
 }
+
+TEST_CASE("simulate: an L2 of one set evicts whole tiles, however large they are") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = toy_gpu();
+  request.gpu.l2_ways = 0;
+  request.gpu.sm_shared_bytes = request.gpu.sm_shared_bytes_per_block = 128 * 1024;
+  request.problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64};
+  request.tile = ProgramTile(64, 64);
+  constexpr std::int64_t tile_bytes = 64 * 64 * 2;
+  for (const std::int64_t tiles : {1, 2, 3}) {
+    request.gpu.l2_capacity_bytes = static_cast<double>(tiles * tile_bytes);
+    const auto run = simulate(request);
+    REQUIRE(run);
+    const std::int64_t written = (*run)->ledger.total(tensors::o, Link::hbm_write).value;
+    CHECK(written > 0);
+    CHECK(written % tile_bytes == 0);
+  }
+}

@@ -10,7 +10,7 @@
 namespace tilescope {
 namespace {
 
-enum class Line { only };
+enum class AnyLine { only };
 
 /// A block of 32 rows of Q and 16 keys of a problem with head dimension 8.
 struct Emitted {
@@ -35,34 +35,34 @@ struct Emitted {
 TEST_CASE("builder: an operation that changes a loaded tile waits for the load") {
   const auto waits = [](Slot slot, auto change) {
     Emitted block;
-    block.builder.load(Line::only, tiles::q);
-    const std::int32_t load = block.builder.load(Line::only, slot);
+    block.builder.load(AnyLine::only, tiles::q);
+    const std::int32_t load = block.builder.load(AnyLine::only, slot);
     change(block.builder);
     return block.waits_for() == load;
   };
-  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.mask(Line::only, tiles::s); }));
-  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.modify(Line::only, tiles::s, 3, 1); }));
-  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.subtract_rows(Line::only, tiles::s, tiles::m); }));
-  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.multiply(Line::only, tiles::s, tiles::p); }));
-  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.rescale(Line::only, tiles::o, tiles::alpha); }));
-  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.divide(Line::only, tiles::o, tiles::l); }));
-  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.add(Line::only, tiles::o, tiles::pv); }));
-  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.matmul(Line::only, tiles::o, tiles::p, tiles::v, {.accumulate = true}); }));
+  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.mask(AnyLine::only, tiles::s); }));
+  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.modify(AnyLine::only, tiles::s, 3, 1); }));
+  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.subtract_rows(AnyLine::only, tiles::s, tiles::m); }));
+  CHECK(waits(tiles::s, [](BlockBuilder& b) { b.multiply(AnyLine::only, tiles::s, tiles::p); }));
+  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.rescale(AnyLine::only, tiles::o, tiles::alpha); }));
+  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.divide(AnyLine::only, tiles::o, tiles::l); }));
+  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.add(AnyLine::only, tiles::o, tiles::pv); }));
+  CHECK(waits(tiles::o, [](BlockBuilder& b) { b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {.accumulate = true}); }));
 }
 
 TEST_CASE("builder: an operation that only writes a tile does not wait for an earlier load of it") {
   const auto waits = [](Slot slot, auto write) {
     Emitted block;
-    block.builder.load(Line::only, slot);
+    block.builder.load(AnyLine::only, slot);
     write(block.builder);
     return block.waits_for() >= 0;
   };
-  CHECK_FALSE(waits(tiles::o, [](BlockBuilder& b) { b.fill(Line::only, tiles::o, 0); }));
-  CHECK_FALSE(waits(tiles::o, [](BlockBuilder& b) { b.matmul(Line::only, tiles::o, tiles::p, tiles::v, {}); }));
-  CHECK_FALSE(waits(tiles::p, [](BlockBuilder& b) { b.exp(Line::only, tiles::p, tiles::s, tiles::m); }));
-  CHECK_FALSE(waits(tiles::m, [](BlockBuilder& b) { b.row_max(Line::only, tiles::m, tiles::m_new, tiles::s); }));
-  CHECK_FALSE(waits(tiles::l, [](BlockBuilder& b) { b.row_sum(Line::only, tiles::l, tiles::l_new, tiles::p, tiles::alpha); }));
-  CHECK_FALSE(waits(tiles::lse, [](BlockBuilder& b) { b.log_sum_exp(Line::only, tiles::lse, tiles::m, tiles::l); }));
+  CHECK_FALSE(waits(tiles::o, [](BlockBuilder& b) { b.fill(AnyLine::only, tiles::o, 0); }));
+  CHECK_FALSE(waits(tiles::o, [](BlockBuilder& b) { b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {}); }));
+  CHECK_FALSE(waits(tiles::p, [](BlockBuilder& b) { b.exp(AnyLine::only, tiles::p, tiles::s, tiles::m); }));
+  CHECK_FALSE(waits(tiles::m, [](BlockBuilder& b) { b.row_max(AnyLine::only, tiles::m, tiles::m_new, tiles::s); }));
+  CHECK_FALSE(waits(tiles::l, [](BlockBuilder& b) { b.row_sum(AnyLine::only, tiles::l, tiles::l_new, tiles::p, tiles::alpha); }));
+  CHECK_FALSE(waits(tiles::lse, [](BlockBuilder& b) { b.log_sum_exp(AnyLine::only, tiles::lse, tiles::m, tiles::l); }));
 }
 
 TEST_CASE("builder: a block of keys begins with the first of the query heads that share them") {
@@ -74,8 +74,8 @@ TEST_CASE("builder: a block of keys begins with the first of the query heads tha
     BlockBuilder builder(out, plan, needs, 0, plane, BlockPlan::along(Axis::key, plane, {0, 16}), 0);
     out.clear();
     builder.queries(0, {0, 32});
-    builder.load(Line::only, tiles::q);
-    builder.load(Line::only, tiles::k);
+    builder.load(AnyLine::only, tiles::q);
+    builder.load(AnyLine::only, tiles::k);
     CHECK(out.operations[0].tile.plane == 2 * plane);
     CHECK(out.operations[1].tile.plane == plane);
     CHECK(problem.kv_plane_of(out.operations[0].tile.plane) == plane);
@@ -87,32 +87,32 @@ TEST_CASE("builder: an operation has one fp32 operation for each element, two wh
   BlockBuilder& b = block.builder;
   const std::int64_t scores = 32 * 16, output = 32 * 8, rows = 32;
   const auto flops = [&] { return block.latest().flops; };
-  b.mask(Line::only, tiles::s);
+  b.mask(AnyLine::only, tiles::s);
   CHECK(flops() == scores);
-  b.modify(Line::only, tiles::s, 3, 2);
+  b.modify(AnyLine::only, tiles::s, 3, 2);
   CHECK(flops() == 3 * scores);
   CHECK(block.latest().exps == 2 * scores);
-  b.row_max(Line::only, tiles::m_new, tiles::m, tiles::s);
+  b.row_max(AnyLine::only, tiles::m_new, tiles::m, tiles::s);
   CHECK(flops() == scores);
-  b.exp(Line::only, tiles::p, tiles::s, tiles::m_new);
+  b.exp(AnyLine::only, tiles::p, tiles::s, tiles::m_new);
   CHECK(flops() == scores);
   CHECK(block.latest().exps == scores);
-  b.exp_rows(Line::only, tiles::alpha, tiles::m, tiles::m_new);
+  b.exp_rows(AnyLine::only, tiles::alpha, tiles::m, tiles::m_new);
   CHECK(flops() == rows);
   CHECK(block.latest().exps == rows);
-  b.row_sum(Line::only, tiles::l_new, tiles::l, tiles::p, Slot::none);
+  b.row_sum(AnyLine::only, tiles::l_new, tiles::l, tiles::p, Slot::none);
   CHECK(flops() == scores);
-  b.row_sum(Line::only, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
+  b.row_sum(AnyLine::only, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
   CHECK(flops() == scores + rows);
-  b.rescale(Line::only, tiles::o, tiles::alpha);
+  b.rescale(AnyLine::only, tiles::o, tiles::alpha);
   CHECK(flops() == output);
-  b.rescale(Line::only, tiles::o, tiles::alpha, tiles::beta);
+  b.rescale(AnyLine::only, tiles::o, tiles::alpha, tiles::beta);
   CHECK(flops() == 2 * output);
-  b.matmul(Line::only, tiles::o, tiles::p, tiles::v, {});
+  b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {});
   CHECK(flops() == 2 * output * 16);
-  b.divide(Line::only, tiles::o, tiles::l);
+  b.divide(AnyLine::only, tiles::o, tiles::l);
   CHECK(flops() == output + rows);
-  b.log_sum_exp(Line::only, tiles::lse, tiles::m, tiles::l);
+  b.log_sum_exp(AnyLine::only, tiles::lse, tiles::m, tiles::l);
   CHECK(flops() == 2 * rows);
 }
 
