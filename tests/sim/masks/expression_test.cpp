@@ -60,6 +60,29 @@ bool same_bits(float a, float b) {
 
 }  // namespace
 
+TEST_CASE("expression: a row of as many keys as the evaluator holds has the value of each of them") {
+  const auto check = [](const std::string& text) {
+    const Expression expression = score_of(text);
+    RowEvaluator rows(expression);
+    ExpressionEvaluator<float> reference(expression);
+    rows.set_plane(1, 2);
+    rows.set_keys(0, RowEvaluator::most_keys);
+    std::vector<float> scores(RowEvaluator::most_keys);
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i) / 8;
+    const auto row = rows.scores(5, scores);
+    REQUIRE(row.size() == scores.size());
+    bool same = true;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      same = same && same_bits(row[i], reference({1, 2, 5, static_cast<std::int64_t>(i)}, scores[i]).real);
+    CHECK(same);
+  };
+  // The last operation is the one whose results lie at the end of the evaluator's memory.
+  check("kv % 3 == 0 ? score : 0.5");
+  check("score + kv");
+  check("min(score, 9.0 - kv)");
+  check("exp(-score)");
+}
+
 TEST_CASE("expression: a fault names the index that leaves its table, and what the table has there") {
   const auto fault = [](const std::string& text, const ExprElement& element) {
     const Expression expression = score_of(text);
