@@ -110,6 +110,7 @@ class Build:
         self.seconds = json.loads(kept.read_text())
 
     def unchanged_run(self, name):
+        """The processor time of each test file without any change."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([f"tests/{name}", f"--source-file={EXECUTABLES[name]}", "--reporters=xml", "--duration=true", *self.leave_out],
                               cwd=self.folder, capture_output=True, text=True)
@@ -207,7 +208,7 @@ def main():
     def note(how, mutant, number):
         if how != "lives" or number == 2:
             counts[how] += 1
-        elif how == "lives":
+        else:
             how = ["lives in its folder", "lives in quick tests"][number]
         print(f"noticed by {how}:" if how in NOTICED_BY else f"{how}:", mutant, flush=True)
 
