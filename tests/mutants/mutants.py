@@ -6,30 +6,39 @@
                              [--seconds T]              draws no further mutant after T seconds
                              [--leave-out PATTERN]      test cases that fail without any change
 
-The tests are built once. For a mutant its file is compiled with one operator changed, and linked in place of the original. The tests of the
-changed folder run first, then all others of the model, then the sample of the recorded bundle that CI simulates: the first failure ends it.
+The tests are built once. For a mutant its file is compiled with one operator changed, and linked in place of the original. The test of the
+changed file runs first, then those of its folder, the quickest first. Mutants that live then wait until all are drawn. After that they meet
+the other quick tests of the model, and in the end the slow ones and the sample of the recorded bundle that CI simulates. The first failure
+ends each mutant. A test may use three times the processor time that it uses without a change, and a minute more: not the clock decides what
+is a time-out, so that a busy machine makes none.
 A mutant that does not compile is drawn again and not counted. The seed is printed: the same seed draws the same mutants.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import pathlib
 import queue
 import random
 import re
+import resource
 import shlex
+import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTILESCOPE_CUDA=OFF", "-DCMAKE_UNITY_BUILD=ON", "-DTILESCOPE_MUTANTS=ON",
              f"-DTILESCOPE_IMGUI_DIR={ROOT / 'build/deps/imgui'}"]
-# Each stage is linked and run where the one before passes: an executable and its arguments. {} is the changed folder, "sim/engine".
-STAGES = [("test_sim", ["--abort-after=1", "--source-file=*/tests/{}/*"]),
-          ("test_sim", ["--abort-after=1", "--source-file-exclude=*/tests/{}/*"]),
-          ("test_validation", ["--source-file=*sample_test*"])]
-SECONDS_OF_A_TEST_RUN = 900
+# The executables, and which of their test files run.
+EXECUTABLES = {"test_sim": "*", "test_validation": "*sample_test*"}
+# Who may notice a mutant, and in which round: the later ones are for mutants that live in all earlier ones.
+NOTICED_BY = ["its own test", "its folder", "other tests", "recorded cases", "a time-out"]
+QUICK_SECONDS = 1  # a test file of another folder that takes longer waits for the last round
+SKIPPED = 77  # the exit code where a test was skipped
+MEMORY_BYTES = 8 << 30  # a loop without end that also allocates must not take the machine's memory
 
 # An operator with blanks around it: < of a template and * of a pointer have none.
 CHANGES = {
@@ -78,12 +87,8 @@ def all_mutants(folder):
     return mutants
 
 
-def run(command, folder, seconds=None):
-    """Returns the exit code; 'slow' counts as noticed, since CI would not end either."""
-    try:
-        return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds).returncode
-    except subprocess.TimeoutExpired:
-        return "slow"
+def succeeds(command, folder):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Build:
@@ -92,43 +97,76 @@ class Build:
     def __init__(self, folder, leave_out):
         self.folder = folder
         self.leave_out = [f"-tce={leave_out}"] if leave_out else []
-        executables = list(dict.fromkeys(name for name, _ in STAGES))
-        for command in (["cmake", "-S", str(ROOT), "-B", str(folder), *CONFIGURE], ["cmake", "--build", str(folder), "--target", *executables]):
+        for command in (["cmake", "-S", str(ROOT), "-B", str(folder), *CONFIGURE],
+                        ["cmake", "--build", str(folder), "--target", *EXECUTABLES]):
             if subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
                 sys.exit(f"mutants: {' '.join(command)} fails without any change")
         self.compile = {entry["file"]: entry["command"] for entry in json.loads((folder / "compile_commands.json").read_text())}
-        self.link = {name: self.link_command(name) for name in executables}
-        for name in executables:
-            arguments = next(a for n, a in reversed(STAGES) if n == name)
-            unchanged = subprocess.run([f"tests/{name}", *(a.format("none") for a in arguments if a != "--abort-after=1"), *self.leave_out],
-                                       cwd=folder, capture_output=True, text=True)
-            if unchanged.returncode not in (0, 77):  # 77: a test was skipped
-                failing = sorted(set(re.findall(r"TEST CASE: +(.*)", unchanged.stdout)))
-                sys.exit(f"mutants: {name} fails without any change: " + "; ".join(failing))
+        self.link = {name: self.link_command(name) for name in EXECUTABLES}
+        # By executable and test file: the processor time without any change. Kept, since it takes two minutes to measure.
+        kept = folder / "seconds.json"
+        if not kept.exists() or any(kept.stat().st_mtime < (folder / "tests" / name).stat().st_mtime for name in EXECUTABLES):
+            kept.write_text(json.dumps({name: self.unchanged_run(name) for name in EXECUTABLES}, indent=1))
+        self.seconds = json.loads(kept.read_text())
+
+    def unchanged_run(self, name):
+        """The processor time of each test file without any change."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([f"tests/{name}", f"--source-file={EXECUTABLES[name]}", "--reporters=xml", "--duration=true", *self.leave_out],
+                              cwd=self.folder, capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds, failing = collections.Counter(), []
+        for case in xml.etree.ElementTree.fromstring(done.stdout).iter("TestCase"):
+            if (result := case.find("OverallResultsAsserts")) is not None:
+                seconds[case.get("filename")] += float(result.get("duration"))
+                failing += [case.get("name")] if result.get("test_case_success") == "false" else []
+        if done.returncode not in (0, SKIPPED):
+            sys.exit(f"mutants: {name} fails without any change: " + "; ".join(failing))
+        # The clock saw the parts, but a busy machine stretches them.
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        scale = used / max(sum(seconds.values()), 1e-9)
+        return {file: of * scale for file, of in seconds.items()}
 
     def link_command(self, name):
         commands = subprocess.run(["ninja", "-C", str(self.folder), "-t", "commands", f"tests/{name}"], capture_output=True, text=True).stdout
         command = commands.splitlines()[-1]
         return re.search(r"^: && (.*) && :$", command).group(1) if command.startswith(": &&") else command
 
-    def outcome(self, mutant, job):
-        """'noticed', 'lives' or 'does not compile'."""
+    def rounds(self, mutant):
+        """What runs for a mutant, round by round: (who, executable, test file, seconds), the quickest first."""
+        path = pathlib.PurePath(mutant.file)
+        rounds = [[], [], []]
+        for name, files in self.seconds.items():
+            for file, seconds in files.items():
+                own = file.endswith(f"/tests/{path.parent}/{path.stem}_test.cpp")
+                of_folder = f"/tests/{path.parent}/" in file
+                who = 3 if name != "test_sim" else 0 if own else 1 if of_folder else 2
+                rounds[0 if who < 2 else 1 if who == 2 and seconds < QUICK_SECONDS else 2].append((who, seconds, name, file))
+        return [[(NOTICED_BY[who], name, file, seconds) for who, seconds, name, file in sorted(runs)] for runs in rounds]
+
+    def outcome(self, mutant, job, number):
+        """Who notices it in this round, 'lives' or 'does not compile'."""
         source, made = self.folder / f"mutant_{job}.cpp", self.folder / f"mutant_{job}.o"
         source.write_text(mutant.text())
         command = self.compile[str(ROOT / mutant.file)].replace(str(ROOT / mutant.file), str(source))
         command = re.sub(r" -M\S+( \S+\.[od]\b)?", "", re.sub(r" -o \S+", f" -o {made}", command))
-        if run(shlex.split(command), self.folder) != 0:
+        if not succeeds(shlex.split(command), self.folder):
             return "does not compile"
         linked = None
-        for name, arguments in STAGES:
+        for who, name, file, seconds in self.rounds(mutant)[number]:
             if linked != name:
                 link = re.sub(rf" -o tests/{name}\b", f" {made} -o mutant_{job}", self.link[name], count=1)
-                if run(shlex.split(link), self.folder) != 0:
+                if not succeeds(shlex.split(link), self.folder):
                     return "does not compile"
                 linked = name
-            arguments = [a.format(pathlib.Path(mutant.file).parent) for a in arguments]
-            if run([f"./mutant_{job}", *arguments, *self.leave_out], self.folder, SECONDS_OF_A_TEST_RUN) not in (0, 77):
-                return "noticed"
+            limit = 60 + int(3 * seconds)
+            command = ["prlimit", "--core=0", f"--as={MEMORY_BYTES}", f"--cpu={limit}:{limit + 9}",
+                       f"./mutant_{job}", "--abort-after=1", f"--source-file={file}", *self.leave_out]
+            ended = subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+            if ended == -signal.SIGXCPU:
+                return "a time-out"
+            if ended not in (0, SKIPPED):
+                return who
         return "lives"
 
 
@@ -158,29 +196,46 @@ def main():
     jobs = queue.Queue()
     for job in range(given.jobs):
         jobs.put(job)
+    counts = collections.Counter()
+
+    def one(mutant, number):
+        job = jobs.get()
+        try:
+            return mutant, build.outcome(mutant, job, number)
+        finally:
+            jobs.put(job)
+
+    def note(how, mutant, number):
+        if how != "lives" or number == 2:
+            counts[how] += 1
+        else:
+            how = ["lives in its folder", "lives in quick tests"][number]
+        print(f"noticed by {how}:" if how in NOTICED_BY else f"{how}:", mutant, flush=True)
+
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        counts = {"noticed": 0, "lives": 0, "does not compile": 0}
-
-        def one(mutant):
-            job = jobs.get()
-            try:
-                return mutant, build.outcome(mutant, job)
-            finally:
-                jobs.put(job)
-
-        waiting = iter(mutants)
-        running = {pool.submit(one, m) for _, m in zip(range(min(given.jobs, given.count)), waiting)}
-        while running:
+        living, waiting, drawn = [], iter(mutants), 0
+        running = set()
+        while True:
+            while len(running) < given.jobs and drawn < given.count and time.monotonic() < end and (mutant := next(waiting, None)):
+                running.add(pool.submit(one, mutant, 0))
+                drawn += 1
+            if not running:
+                break
             ended, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
             for future in ended:
                 mutant, how = future.result()
-                counts[how] += 1
-                print(f"{how}: {mutant}", flush=True)
-                wanted = given.count - counts["noticed"] - counts["lives"] - len(running)
-                if wanted > 0 and time.monotonic() < end and (following := next(waiting, None)) is not None:
-                    running.add(pool.submit(one, following))
-    tried = counts["noticed"] + counts["lives"]
-    print(f"mutants: {counts['noticed']} of {tried} noticed, {counts['lives']} live, {counts['does not compile']} did not compile")
+                note(how, mutant, 0)
+                living += [mutant] if how == "lives" else []
+                drawn -= how == "does not compile"
+        for number in (1, 2):
+            met, living = [pool.submit(one, mutant, number) for mutant in living], []
+            for future in met:
+                mutant, how = future.result()
+                note(how, mutant, number)
+                living += [mutant] if how == "lives" else []
+    noticed = sum(counts[who] for who in NOTICED_BY)
+    print(f"mutants: {noticed} of {noticed + counts['lives']} noticed, {counts['lives']} live, {counts['does not compile']} did not compile;",
+          ", ".join(f"{counts[who]} by {who}" for who in NOTICED_BY))
 
 
 if __name__ == "__main__":

@@ -122,6 +122,66 @@ TEST_CASE("fit: the quickest cell neither spills nor waits to be simulated") {
   CHECK(map.quickest() == &map.cells[0]);
 }
 
+TEST_CASE("fit: of several maps the quickest is the one with the quickest cell") {
+  FitMaps maps;
+  CHECK(maps.quickest() == nullptr);
+  for (const double cycles : {9.0, 7.0, 8.0}) {
+    Outcome outcome;
+    outcome.cycles = cycles;
+    maps.maps.emplace_back().cells.emplace_back().outcome = outcome;
+  }
+  CHECK(maps.quickest() == &maps.maps[1]);
+}
+
+TEST_CASE("fit: a thread that has no register left spills where it holds more sums than in the real kernel") {
+  int spilling = 0;
+  for (const ProgramInfo& info : program_table())
+    for (const std::int64_t head_dim : {64, 128}) {
+      SimulationRequest request;
+      request.algorithm = std::string(info.id);
+      request.gpu = h200_gpu();
+      request.problem = {.seq_q = 4096, .seq_kv = 4096, .head_dim = head_dim, .pass = info.pass};
+      CAPTURE(info.id);
+      const auto maps = make_fit_maps(request);
+      REQUIRE(maps);
+      const FitMap& real = maps->maps.front();
+      REQUIRE(real.find(real.usual) != nullptr);
+      CHECK_FALSE(real.find(real.usual)->spills);
+      const auto sums = [&](const FitCell& cell) {
+        return static_cast<double>(cell.tile.block_q * (cell.tile.block_kv + head_dim)) / cell.needs.threads;
+      };
+      for (const FitCell& cell : real.cells) {
+        if (cell.spills) CHECK(cell.needs.registers_per_thread == 255);
+        if (cell.fits() && cell.needs.registers_per_thread == 255 && sums(cell) > 2 * sums(*real.find(real.usual)))
+          CHECK(cell.spills);
+        spilling += cell.spills;
+      }
+    }
+  CHECK(spilling > 10);
+}
+
+TEST_CASE("what if: a result is noise below the least effect of another order, and below what no machine would do") {
+  WhatIfTable table;
+  const auto put = [&](std::string_view id, double time_ns) {
+    WhatIfRow& row = table.rows.emplace_back();
+    row.what.id = id;
+    row.outcome.emplace().time_ns = time_ns;
+  };
+  put("order_heads", 105);
+  CHECK(table.noise() == 0);  // the machine itself is not simulated yet
+  table.base.emplace().time_ns = 100;
+  CHECK(table.noise() == doctest::Approx(0.05));
+  put("order_reversed", 97);
+  CHECK(table.noise() == doctest::Approx(0.03));
+  put("hbm_double", 70);
+  put("hbm_half", 150);
+  CHECK(table.noise() == doctest::Approx(0.03));
+  put("exp_double", 104);  // slower with faster units
+  CHECK(table.noise() == doctest::Approx(0.04));
+  put("hbm_half", 94);  // faster with half the bandwidth
+  CHECK(table.noise() == doctest::Approx(0.06));
+}
+
 TEST_CASE("what if: every variant differs from the machine in what it names, and can be simulated") {
   for (const GpuSpec& gpu : {toy_gpu(), textbook_gpu()}) {
     SimulationRequest real;

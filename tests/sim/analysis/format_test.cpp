@@ -38,6 +38,7 @@ TEST_CASE("format: traffic is shortened in decimal units to three significant di
 
 TEST_CASE("format: capacity is binary, bandwidth decimal") {
   CHECK(format_capacity(Bytes(0)) == "0 B");
+  CHECK(format_capacity(Bytes(1024)) == "1 KiB");
   CHECK(format_capacity(Bytes(65536)) == "64 KiB");
   CHECK(format_capacity(Bytes(227 * 1024)) == "227 KiB");
   CHECK(format_capacity(Bytes(60 * 1024 * 1024)) == "60 MiB");

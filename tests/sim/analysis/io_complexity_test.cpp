@@ -111,6 +111,14 @@ TEST_CASE("io: flash1 and standard cross where the search says, near 3 d^2 for l
   CHECK(io.crossover_leading == 3 * 64 * 64);
   CHECK(m < 3 * 64 * 64);  // standard also moves its tiles of Q, K and V, so flash1 wins a little earlier
   CHECK(m > 2 * 64 * 64);
+  for (const std::int64_t dim : {1, 2, 3, 4, 8}) {
+    const AttentionProblem narrow = {.seq_q = 2, .seq_kv = 8, .head_dim = dim};
+    const IoComplexity of = io_complexity(narrow, {1, 1}, textbook_gpu());
+    REQUIRE(of.crossover_elements);
+    const double least = *of.crossover_elements;
+    CHECK(count_accesses("flash1", narrow, paper_tile(narrow, least), least).bytes <= of.counts[0].bytes);
+    if (least > 1) CHECK(count_accesses("flash1", narrow, paper_tile(narrow, least - 1), least - 1).bytes > of.counts[0].bytes);
+  }
   CHECK_FALSE(
       io_complexity(square(4, 256), {4, 4}, textbook_gpu()).crossover_elements);  // S is so small that writing it is cheaper
 }

@@ -93,6 +93,7 @@ TEST_CASE("next limit: what an eighth of the heads is bound by is a guess, and n
   request.problem = {.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 32};
   CHECK(likely_bound(request) == Bound::hbm);
   request.problem.batch = 1;
+  CHECK(likely_bound(request) == Bound::hbm);  // one head of eight
   request.problem.heads = 4;
   CHECK(likely_bound(request) == std::nullopt);
 }

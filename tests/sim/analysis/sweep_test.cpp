@@ -61,6 +61,8 @@ TEST_CASE("sweep: over heads, key heads follow unless they were given") {
   CHECK(request_at(sweep, "flash2", 3)->problem.kv_heads == 2);
   CHECK_FALSE(check(request_at(sweep, "flash2", 3)->problem));
   CHECK(check(request_at(sweep, "flash2", 4)->problem));
+  CHECK_FALSE(theory_at(sweep, "flash1", 3));  // nothing is counted for a point that cannot run
+  CHECK(theory_at(sweep, "flash1", 4));
 }
 
 TEST_CASE("sweep: a step too small to lead to another number is refused instead of being taken forever") {

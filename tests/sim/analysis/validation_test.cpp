@@ -337,6 +337,22 @@ TEST_CASE("validation: a summary has every case once by kernel and by list, its 
   CHECK(summary.lists[0].cases + summary.lists[1].cases == 5);
 }
 
+TEST_CASE("validation: the mean error of time holds up to its bound of 8 %") {
+  const std::vector<MeasuredCase> cases = {synthetic_case("flash2", problem_of(1, 64, 16), {16, 16}, toy_gpu())};
+  const auto held = [&](double simulated) {
+    std::vector<CaseValidation> results(1);
+    Comparison& time = results[0].figures[static_cast<std::size_t>(Figure::time)].emplace();
+    time.simulated = simulated;
+    time.measured.median = 100;
+    return summarise(cases, results).mean_time_held;
+  };
+  CHECK(held(100));
+  CHECK(held(108));
+  CHECK(held(92));
+  CHECK_FALSE(held(108.1));
+  CHECK_FALSE(held(91.9));
+}
+
 TEST_CASE("validation: rank correlation is 1 for any growing map, -1 for any falling one, and shares the ranks of ties") {
   std::mt19937_64 engine(20261121);
   for (int round = 0; round < 50; ++round) {

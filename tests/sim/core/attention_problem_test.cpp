@@ -91,6 +91,10 @@ TEST_CASE("attention problem: tensors that no machine holds are refused before a
         std::string::npos);
   p.seq_kv = 16;
   CHECK(refusal(p).empty());
+  p = {.batch = 1 << 16, .heads = 1 << 15, .kv_heads = 1 << 15, .seq_q = 1, .seq_kv = 1, .head_dim = 1};
+  CHECK(refusal(p).find("planes") != std::string::npos);
+  p.batch -= 1;
+  CHECK(refusal(p).empty());
 }
 
 TEST_CASE("attention problem: few queries may have any number of keys, and the longer sequence is the one to shorten") {

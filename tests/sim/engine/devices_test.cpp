@@ -84,7 +84,8 @@ std::shared_ptr<const Matrix> half_of(const AttentionProblem& problem, Tensor te
 }  // namespace
 
 TEST_CASE("devices: one device gives what a run without devices gives, to the bit") {
-  const GpuSpec gpu = linked_gpu();
+  GpuSpec gpu = linked_gpu();
+  gpu.launch_first_ns = 500;
   for (const std::string_view algorithm : {"flash2", "standard", "flash1"}) {
     const auto program = program_of(algorithm, small_problem(), gpu);
     const auto alone = run_program(request_of(algorithm, gpu, small_problem()), **find_program(algorithm), program);
@@ -196,6 +197,21 @@ TEST_CASE("devices: a run takes at least the bytes of a link over its rate, and 
   CHECK(local->total->ledger.total(Link::peer_read).value == 0);
   CHECK(local->total->cycles.value < run->total->cycles.value);
   CHECK(far->total->cycles.value > run->total->cycles.value + 5000 - 300 - 1);
+}
+
+TEST_CASE("devices: a load over the link occupies the port of its SM as long as a load from the own L2") {
+  const auto run = run_on(linked_gpu(), halves), local = run_on(linked_gpu(), {2, {}});
+  REQUIRE(run);
+  REQUIRE(local);
+  const auto port_cycles = [](const Trace& trace) {
+    double cycles = 0;
+    for (const auto& bin : trace.bins().busy_cycles) cycles += bin[static_cast<std::size_t>(Unit::copy)];
+    return cycles;
+  };
+  for (const DeviceId device : {first, second}) {
+    CHECK(port_cycles(local->trace(device)) > 0);
+    CHECK(port_cycles(run->trace(device)) == doctest::Approx(port_cycles(local->trace(device))));
+  }
 }
 
 TEST_CASE("devices: a lone load over the link takes the way inside its home and that of the link") {

@@ -103,6 +103,25 @@ TEST_CASE("instructions: an iteration of flash2 is made of what the compiler mad
   }
 }
 
+TEST_CASE("instructions: a wgmma has up to 64 rows, 256 columns and a depth of 16, and each of four warps issues it") {
+  KernelNeeds needs;
+  needs.has_products = true;
+  needs.instruction = ProductInstruction::wgmma;
+  needs.threads = 128;
+  const auto issued = [&](std::int32_t rows, std::int32_t cols, std::int32_t inner) {
+    Operation op;
+    op.kind = OpKind::matmul;
+    op.rows = rows, op.cols = cols, op.inner = inner;
+    return instructions_of(op, BlockOperations{}, needs, DataType::fp16).issued;
+  };
+  CHECK(issued(64, 256, 16) == 4);
+  CHECK(issued(64, 8, 16) == 4);
+  CHECK(issued(128, 256, 16) == 2 * 4);
+  CHECK(issued(64, 512, 16) == 2 * 4);
+  CHECK(issued(64, 256, 64) == 4 * 4);
+  CHECK(issued(65, 257, 17) == 2 * 2 * 2 * 4);
+}
+
 TEST_CASE("instructions: a tensor-core kernel does as much on a tile that the sequence cuts as on a whole one") {
   const GpuSpec gpu = h200_gpu();
   const auto last_block = [&](std::string_view id, std::int64_t length) {

@@ -113,6 +113,12 @@ TEST_CASE("replay: a run with most of its loads in periods equals one without, t
   gpu.hbm_bytes_per_second *= 0.08;  // now and then the bytes for a period come late
   check("flash2", gpu, problem_of(8, 8192, 128, false));
   check("standard", h200_gpu(), problem_of(8, 8192, 128, false));  // an SM issues several loads at once
+  gpu = h200_gpu();
+  gpu.hbm_bytes_per_second *= 0.5;
+  gpu.hbm_latency_cycles *= 12;
+  gpu.l2_capacity_bytes /= 128;
+  // Bytes from HBM may come late for a period that begins meanwhile; the hits after them do not.
+  check("flash2", gpu, problem_of(3, 8192, 64, false));
 }
 
 TEST_CASE("replay: whatever the speed and the latency of memory, a run with replayed stretches equals one without, to the bit") {

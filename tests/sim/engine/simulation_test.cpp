@@ -540,3 +540,42 @@ TEST_CASE("simulate: a resource that all SMs share is busy over the whole run, h
   const double hbm = (*run)->utilisation[static_cast<std::size_t>(Bound::hbm)];
   CHECK(hbm == doctest::Approx((*run)->launches[0].hbm_busy_cycles / (*run)->cycles.value).epsilon(0.01));
 }
+
+TEST_CASE("simulate: the L2 is as busy as the slower of its reads and its writes") {
+  SimulationRequest request;
+  request.algorithm = "standard";
+  request.gpu = toy_gpu();
+  request.problem = {.seq_q = 128, .seq_kv = 128, .head_dim = 16};
+  const auto busy_cycles = [&](double read_rate, double write_rate) {
+    request.gpu.l2_bytes_per_cycle = read_rate;
+    request.gpu.l2_write_bytes_per_cycle = write_rate;
+    const auto run = simulate(request);
+    REQUIRE(run);
+    return (*run)->utilisation[static_cast<std::size_t>(Bound::l2)] * (*run)->cycles.value;
+  };
+  const auto run = simulate(request);
+  REQUIRE(run);
+  const auto written = static_cast<double>((*run)->ledger.total(Link::sm_to_l2).value);
+  const auto read = static_cast<double>((*run)->ledger.total(Link::l2_to_sm).value);
+  CHECK(busy_cycles(1000, 1) == doctest::Approx(written));
+  CHECK(busy_cycles(1, 1000) == doctest::Approx(read));
+}
+
+TEST_CASE("simulate: an L2 of one set evicts whole tiles, however large they are") {
+  SimulationRequest request;
+  request.algorithm = "flash2";
+  request.gpu = toy_gpu();
+  request.gpu.l2_ways = 0;
+  request.gpu.sm_shared_bytes = request.gpu.sm_shared_bytes_per_block = 128 * 1024;
+  request.problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64};
+  request.tile = ProgramTile(64, 64);
+  constexpr std::int64_t tile_bytes = 64 * 64 * 2;
+  for (const std::int64_t tiles : {1, 2, 3}) {
+    request.gpu.l2_capacity_bytes = static_cast<double>(tiles * tile_bytes);
+    const auto run = simulate(request);
+    REQUIRE(run);
+    const std::int64_t written = (*run)->ledger.total(tensors::o, Link::hbm_write).value;
+    CHECK(written > 0);
+    CHECK(written % tile_bytes == 0);
+  }
+}

@@ -221,7 +221,8 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       std::int64_t blocks = 0, operations = 0;
       for (const LaunchSpec& launch : (*result)->program->launches()) blocks += launch.blocks();
       CHECK(static_cast<std::int64_t>(trace.runs().size()) == blocks);
-      bool runs_ordered = true, intervals_ordered = true, causes_agree = true, inside_blocks = true, units_apart = true;
+      bool runs_ordered = true, intervals_ordered = true, causes_agree = true, inside_blocks = true, units_apart = true,
+           instants_first = true;
       double last_start = 0;
       for (const BlockRun& block : trace.runs()) {
         runs_ordered = runs_ordered && block.start >= last_start && block.end >= block.start;
@@ -230,10 +231,15 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       for (int sm : trace.focused_sms()) {
         std::array<double, unit_count> free{};
         double start = 0;
+        bool last_lasts = false;
         for (const Interval& interval : trace.intervals(sm)) {
           ++operations;
           intervals_ordered =
               intervals_ordered && interval.start >= start && interval.ready <= interval.start && interval.end >= interval.start;
+          // Of operations that begin together, those without length come first.
+          const bool lasts = interval.end > interval.start;
+          instants_first = instants_first && (interval.start > start || lasts || !last_lasts);
+          last_lasts = lasts;
           start = interval.start;
           causes_agree = causes_agree && (interval.cause == WaitCause::none) == (interval.start == interval.ready);
           const BlockRun& block = trace.runs()[static_cast<std::size_t>(interval.run)];
@@ -252,6 +258,7 @@ TEST_CASE("trace: for every program, everything is in order and no unit does two
       CHECK(operations == 0);  // each once
       CHECK(runs_ordered);
       CHECK(intervals_ordered);
+      CHECK(instants_first);
       CHECK(causes_agree);
       CHECK(inside_blocks);
       CHECK(units_apart);
@@ -378,6 +385,18 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(end.l2_dirty[Tensor(tensors::o).index()] == 512);
 }
 
+TEST_CASE("trace: a tile that has landed is in flight no more") {
+  const Run simulation = run("flash2", toy_gpu(), traced_problem(2, 128, 32));
+  std::size_t others = 0;
+  for (const Interval& interval : simulation->trace->intervals(0)) {
+    if (interval.kind != OpKind::load) continue;
+    const TraceState landed = simulation->trace->state_at_cycle(0, interval.end);
+    for (const TileInFlight& flight : landed.flights)
+      if (flight.sm == 0) CHECK(flight.progress < 1), ++others;
+  }
+  CHECK(others > 10);
+}
+
 TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact at the end") {
   const Run simulation = run("standard", h200_gpu(), traced_problem(8, 2048, 64), 7);
   const Trace& trace = *simulation->trace;
@@ -389,6 +408,25 @@ TEST_CASE("trace: at real sizes traffic is read from bins, rises, and is exact a
     before = now.traffic;
   }
   CHECK(before == simulation->ledger.table());
+}
+
+TEST_CASE("trace: at real sizes the L2 holds, in the middle of a bin, the mean of what it holds at both ends") {
+  const Run simulation = run("standard", h200_gpu(), traced_problem(8, 2048, 64), 7);
+  const TimeBins& bins = simulation->trace->bins();
+  std::int64_t changes = 0;
+  for (std::size_t bin = 1; bin < bins.l2_resident_bytes.size(); bin += 50) {
+    const TraceState middle = simulation->trace->state_at_cycle(7, (static_cast<double>(bin) + 0.5) * bins.width);
+    if (middle.traffic_exact) break;  // the run ends in this bin
+    const auto is_mean = [&](std::int64_t now, std::int64_t before, std::int64_t after) {
+      changes += before != after;
+      return std::abs(2 * now - (before + after)) <= 1;
+    };
+    for (std::size_t t = 0; t < most_tensors; ++t) {
+      CHECK(is_mean(middle.l2_resident[t], bins.l2_resident_bytes[bin - 1][t], bins.l2_resident_bytes[bin][t]));
+      CHECK(is_mean(middle.l2_dirty[t], bins.l2_dirty_bytes[bin - 1][t], bins.l2_dirty_bytes[bin][t]));
+    }
+  }
+  CHECK(changes > 20);
 }
 
 TEST_CASE("trace: any step of a real size is found within a millisecond") {

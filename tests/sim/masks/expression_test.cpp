@@ -60,6 +60,43 @@ bool same_bits(float a, float b) {
 
 }  // namespace
 
+TEST_CASE("expression: a row of as many keys as the evaluator holds has the value of each of them") {
+  const auto check = [](const std::string& text) {
+    const Expression expression = score_of(text);
+    RowEvaluator rows(expression);
+    ExpressionEvaluator<float> reference(expression);
+    rows.set_plane(1, 2);
+    rows.set_keys(0, RowEvaluator::most_keys);
+    std::vector<float> scores(RowEvaluator::most_keys);
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i) / 8;
+    const auto row = rows.scores(5, scores);
+    REQUIRE(row.size() == scores.size());
+    bool same = true;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      same = same && same_bits(row[i], reference({1, 2, 5, static_cast<std::int64_t>(i)}, scores[i]).real);
+    CHECK(same);
+  };
+  // The last operation is the one whose results lie at the end of the evaluator's memory.
+  check("kv % 3 == 0 ? score : 0.5");
+  check("score + kv");
+  check("min(score, 9.0 - kv)");
+  check("exp(-score)");
+}
+
+TEST_CASE("expression: a fault names the index that leaves its table, and what the table has there") {
+  const auto fault = [](const std::string& text, const ExprElement& element) {
+    const Expression expression = score_of(text);
+    ExpressionEvaluator<float> evaluator(expression);
+    REQUIRE(evaluator(element).fault);
+    return evaluator.fault(element).text();
+  };
+  CHECK(fault("pair[1, q]", {0, 0, 5, 0}) == "column 1: index 2 of pair is 5 at b 0, h 0, q 5, kv 0, but pair has 0 to 2 there");
+  CHECK(fault("pair[q, 1]", {0, 0, 2, 0}) == "column 1: index 1 of pair is 2 at b 0, h 0, q 2, kv 0, but pair has 0 to 1 there");
+  CHECK(fault("pair[0, q]", {0, 0, 3, 0}).starts_with("column 1: index 2 of pair is 3 at "));
+  CHECK(fault("pair[q - 1, 1]", {0, 0, 0, 0}).starts_with("column 1: index 1 of pair is -1 at "));
+  CHECK(fault("doc[q + kv]", {0, 0, 20, 28}).starts_with("column 1: index of doc is 48 at "));
+}
+
 TEST_CASE("expression: names are the element, the sizes, the scale and infinity") {
   CHECK(value("b + 10 * h + 100 * q + 1000 * kv") == 1 + 20 + 500 + 9000);
   CHECK(value("B + 10 * H + 100 * HKV") == 2 + 40 + 200);

@@ -132,6 +132,11 @@ TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distan
   CHECK_FALSE(has(source_of("", "score + exp2(-8.0 * (h + 1) / H) * tanh(kv - q)").text(), "row.m"));
 }
 
+TEST_CASE("kernel source: a sum is computed in floats only where they hold every value of it") {
+  CHECK(has(source_of("", "score + 0.5 * (kv - q * 100)").text(), "(float)(1 * column.place)"));
+  CHECK_FALSE(has(source_of("", "score + 0.5 * (kv - q * 100000)").text(), "(float)(1 * column.place)"));
+}
+
 TEST_CASE("kernel source: every line of an expression names its column") {
   const KernelSource source = source_of("q >= kv && q - kv <= 64");
   std::size_t named = 0;

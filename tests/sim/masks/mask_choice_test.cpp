@@ -23,6 +23,22 @@ AttentionProblem sized(std::int64_t rows, std::int64_t heads = 1) {
 
 }  // namespace
 
+TEST_CASE("mask choice: tables are compared by what is in them") {
+  const auto with_table = [](std::vector<std::int32_t> values) {
+    MaskChoice choice;
+    choice.masks = {"doc[q] == doc[kv]"};
+    choice.tables = {std::make_shared<const CapturedTable>(make_table("doc", std::move(values)))};
+    return choice;
+  };
+  const MaskChoice choice = with_table({0, 0, 1});
+  CHECK(choice == MaskChoice(choice));
+  CHECK(choice == with_table({0, 0, 1}));
+  CHECK_FALSE(choice == with_table({0, 1, 1}));
+  MaskChoice without = choice;
+  without.tables.clear();
+  CHECK_FALSE(choice == without);
+}
+
 TEST_CASE("mask choice: all conditions, presets and causal must hold, for the sizes of the problem") {
   MaskChoice choice;
   choice.masks = {"kv % 2 == 0"};

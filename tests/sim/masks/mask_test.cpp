@@ -98,6 +98,28 @@ TEST_CASE("mask: every kind of mask classifies a tile as its elements do") {
   }
 }
 
+TEST_CASE("mask: a walk meets every tile once, and tiles at the ends have only the rows and keys that there are") {
+  std::mt19937_64 random(8);
+  const TileShape shape{8, 4};
+  for (int round = 0; round < 60; ++round) {
+    AttentionProblem problem = random_problem_with_matrix(random);
+    if (round % 2 == 1) problem.mask = nullptr, problem.causal = true;
+    const auto mask = mask_of(problem);
+    const std::int64_t rows = ceil_div(problem.seq_q, shape.block_q), cols = ceil_div(problem.seq_kv, shape.block_kv);
+    std::vector<int> met(static_cast<std::size_t>(rows * cols));
+    mask->walk(problem, 0, shape, [&](const TileBox& box) {
+      for (std::int64_t i = box.first_row; i < box.end_row; ++i)
+        for (std::int64_t j = box.first_col; j < box.end_col; ++j) {
+          ++met[static_cast<std::size_t>(i * cols + j)];
+          const TileRange queries{i * shape.block_q, std::min(shape.block_q, problem.seq_q - i * shape.block_q)};
+          const TileRange keys{j * shape.block_kv, std::min(shape.block_kv, problem.seq_kv - j * shape.block_kv)};
+          CHECK(box.visibility == mask->tile(0, queries, keys));
+        }
+    });
+    CHECK(met == std::vector<int>(met.size(), 1));
+  }
+}
+
 TEST_CASE("mask: a block visits exactly the tiles that are not empty, up or down") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 60; ++round) {

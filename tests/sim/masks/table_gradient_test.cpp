@@ -14,6 +14,7 @@
 
 #include "sim/masks/evaluate.h"
 #include "sim/masks/mask_choice.h"
+#include "sim/masks/score_change.h"
 #include "tests/sim/masks/random_expression.h"
 
 namespace tilescope::table_gradient_tests {
@@ -62,6 +63,14 @@ std::int64_t met(const TableRead& read, const ExprElement& at) {
 }
 
 }  // namespace
+
+TEST_CASE("table gradients: the elements that a block meets follow from its rows only if no index leaves the table") {
+  const auto is_exact = [](const std::string& text) { return gradients(text, {{"pair", false}})[0].reads[0].is_exact(); };
+  CHECK(is_exact("score + pair[q, kv]"));
+  CHECK_FALSE(is_exact("score + pair[q + 1, kv]"));
+  CHECK_FALSE(is_exact("score + pair[q, kv + 1]"));
+  CHECK_FALSE(is_exact("score + pair[q, kv - 1]"));
+}
 
 TEST_CASE("table gradients: what an index moves with decides how a block adds up") {
   const struct {

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/producers.h"
@@ -55,6 +57,28 @@ void all_values_agree(const TileProgram& program, const BlockHistory& a, const B
 const AttentionProblem small = {.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 52, .head_dim = 16, .causal = true};
 
 }  // namespace
+
+TEST_CASE("run: progress rises and stays between 0 and 1, while earlier launches run and after them") {
+  const AttentionProblem problem = {.heads = 2, .kv_heads = 2, .seq_q = 40, .seq_kv = 40, .head_dim = 16};
+  const auto program = program_of("standard", problem, {16, 16});
+  std::vector<double> fractions;
+  const Progress note = [&](double fraction) {
+    fractions.push_back(fraction);
+    return true;
+  };
+  const auto check_rising = [&] {
+    REQUIRE(fractions.size() > 2);
+    CHECK(std::is_sorted(fractions.begin(), fractions.end()));
+    CHECK(fractions.front() >= 0);
+    CHECK(fractions.back() > 0.5);
+    CHECK(fractions.back() <= 1);
+    fractions.clear();
+  };
+  REQUIRE(run_block(*program, {}, 2, 1, note));
+  check_rising();
+  REQUIRE(run_plane(*program, {}, 1, tensors::o, note));
+  check_rising();
+}
 
 TEST_CASE("history: checkpoints give the same bits as keeping everything, read forward, backward and at random") {
   for (const ProgramInfo& info : program_table()) {

@@ -22,6 +22,19 @@ TEST_CASE("hbm image: a tile that was stored comes back as the same matrix") {
   CHECK(image.load({tensors::o, 3, 16, 4, 0, 8}).oldest_stamp == -1);
 }
 
+TEST_CASE("hbm image: a tile is as old as its own stores, whatever its neighbours are") {
+  HbmImage image;
+  const auto put = [&](std::int32_t row, std::int32_t rows, std::int32_t col, std::int32_t stamp) {
+    image.store({tensors::o, 0, row, rows, col, 8}, std::make_shared<const Matrix>(rows, 8, 1.0F), stamp);
+  };
+  put(100, 32, 100, 1);  // one that is larger, far away
+  for (const std::int32_t row : {0, 4, 8})
+    for (const std::int32_t col : {0, 8, 16}) put(row, 4, col, row == 4 && col == 8 ? 9 : 2);
+  CHECK(image.load({tensors::o, 0, 4, 4, 8, 8}).oldest_stamp == 9);
+  CHECK(image.load({tensors::o, 0, 5, 2, 9, 6}).oldest_stamp == 9);
+  CHECK(image.load({tensors::o, 0, 3, 4, 8, 8}).oldest_stamp == 2);
+}
+
 TEST_CASE("hbm image: loads of any shape see what an array would hold after the same stores") {
   std::random_device device;
   const auto seed = device();

@@ -321,7 +321,19 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
     for (const WarpGroup& group : needs.groups) registers += group.warps * group.registers;
     CHECK(registers <= needs.threads / 32 * needs.registers_per_thread);
     CHECK(needs.stages == 2);
+    // K and V, dQ of a tile in fp32 and two barriers; for each stage Q, dO, dS, L and D with 16 floats more each, and four
+    // barriers.
+    const std::int64_t q = tile.block_q, kv = tile.block_kv;
+    CHECK(needs.shared_bytes == 2 * kv * d * 2 + q * d * 4 + 2 * 8 + 2 * (2 * q * d * 2 + q * kv * 2 + 2 * (q + 16) * 4 + 4 * 8));
   }
+}
+
+TEST_CASE("needs: a block of flash2_backward_two_pass has room for its keys, and for its queries where these need more") {
+  const AttentionProblem p = problem_of(4096, 64);
+  const auto bytes = [&](const TileShape& tile) { return two_pass_needs(p, tile, h200_gpu()).shared_bytes; };
+  // Q, dO, L and D of a block that owns queries, and two stages of K and V with their barriers.
+  CHECK(bytes({16, 256}) == 2 * 16 * (64 * 2 + 4) + 2 * (2 * 256 * 64 * 2 + 16));
+  CHECK(bytes({64, 128}) == flash2_backward_needs("flash2_backward_two_pass", p, TileShape{64, 128}, h200_gpu()).shared_bytes);
 }
 
 TEST_CASE("needs: the dS launch keeps rows of P and dP in shared memory, up to four while they fit") {

@@ -119,6 +119,8 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     const auto self = static_cast<std::int32_t>(n);
     std::string wrong = check_tokens(op, self);
     seen_[op.group].insert(waits_[n]);
+    if (wrong.empty() && op.group >= std::max<std::size_t>(1, launch.needs.groups.size()))
+      wrong = fmt::format("group {} of {}", op.group, launch.needs.groups.size());
     if (wrong.empty()) wrong = check_place(op);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
@@ -250,15 +252,18 @@ std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   const std::int32_t issued_after = waits_[static_cast<std::size_t>(self)];
   if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
-  const int stages = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.stages;
+  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
+  const int stages = needs.stages;
   // Registers are no ring, and neither is shared memory that is filled once and kept.
   const bool reused = is_shared(*block_, op.dst) && buffer(op.dst, op).last_use >= 0;
   if (op.ring < 0 || (op.ring > 0 && !op.dst.is_ring()) || (reused && op.ring >= stages))
     return fmt::format("ring {} of {} buffers", op.ring, stages);
+  if (op.ring >= stages && (op.ring + 1) * op.smem_write_bytes > needs.shared_bytes)
+    return fmt::format("{} buffers need more than {} bytes", op.ring + 1, needs.shared_bytes);
   Buffer& target = buffer(op.dst, op);
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const bool shared = is_shared(*block_, op.dst);
-  const bool boxes = program_.launches()[static_cast<std::size_t>(block_->launch)].needs.boxes;
+  const bool boxes = needs.boxes;
   std::int64_t sectors = pages_ && PageTable::holds(op.tile.tensor) ? count_sectors_of_pages(op.tile)
                                                                     : count_sectors(memory_[index(op.tile.tensor)], op.tile);
   if (boxes && !shared && op.tile.cols == 1) {  // a warp beside the one that copies boxes asks for 32 numbers at once

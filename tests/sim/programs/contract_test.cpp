@@ -184,6 +184,24 @@ TEST_CASE("programs: rows of many key tiles keep the contract, with one and with
         }
 }
 
+TEST_CASE("programs: keys of many query tiles keep the contract, with one and with two buffers" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs())
+    for (const double shared : {256.0, 65536.0}) {
+      if (info.pass != Pass::backward) continue;
+      RandomCase drawn;
+      drawn.problem.seq_q = 160;
+      drawn.problem.seq_kv = 40;
+      drawn.tile = {16, 16};
+      drawn.gpu = toy_gpu();
+      drawn.gpu.sm_shared_bytes_per_block = shared;
+      CAPTURE(info.id);
+      CAPTURE(shared);
+      std::set<int> lines;
+      check_program(info, drawn, lines);
+    }
+}
+
 TEST_CASE("programs: a block is the same however often and after whatever it is emitted" * doctest::test_suite("every program")) {
   for (const ProgramInfo& info : tested_programs()) {
     const RandomCase drawn = random_case(7, takes_causal(info));

@@ -480,6 +480,30 @@ TEST_CASE("flex: pages smaller than the key tile move the same keys, and more en
   CHECK(direct->ledger.total(tensors::k, Link::hbm_read) == direct->ledger.total(tensors::k, Link::l2_to_sm));
 }
 
+TEST_CASE("flex: the L2 keeps a page table by the sector, or whole if it is shorter") {
+  AttentionProblem p = {.batch = 2, .seq_q = 64, .seq_kv = 800, .head_dim = 16, .page_size = 16};
+  const auto program = flex(p, ProgramTile(16, 16));
+  CHECK(tensor_layout(p, program->tile(), paged::table).tile_cols == 8);
+  p.seq_kv = 80;
+  CHECK(tensor_layout(p, program->tile(), paged::table).tile_cols == 5);
+}
+
+TEST_CASE("flex: a tile of several pages streams from HBM as long as one without pages") {
+  AttentionProblem p = {.seq_q = 16, .seq_kv = 64, .head_dim = 64};
+  GpuSpec gpu = h200_gpu();
+  gpu.hbm_bytes_per_second /= 1000;  // all other ways take less time
+  const auto longest = [&](std::int64_t page_size) {
+    p.page_size = page_size;
+    const auto run = simulated("flex", p, ProgramTile(16, 64), gpu);
+    float streams = 0;
+    for (const Interval& interval : run->trace->intervals(0))
+      if (interval.kind == OpKind::load) streams = std::max(streams, interval.streams);
+    return streams;
+  };
+  CHECK(longest(16) > 0);
+  CHECK(longest(16) == doctest::Approx(longest(0)));
+}
+
 TEST_CASE("hopper_flex: TMA needs a box for each page and panel of a tile, and time for each box") {
   AttentionProblem p = {.batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 128, .seq_kv = 1024, .head_dim = 128};
   GpuSpec gpu = h200_gpu();

@@ -84,6 +84,11 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       const KernelNeeds needs = hopper_needs(id, p, tile, h200_gpu());
       CHECK(why_block_does_not_fit(needs, h200_gpu()).text() == "");
       CHECK(needs.stages == 2);
+      GpuSpec small = h200_gpu();
+      for (const int missing : {0, 1}) {
+        small.sm_shared_bytes_per_block = static_cast<double>(needs.shared_bytes - missing);
+        CHECK(hopper_needs(id, p, tile, small).stages == 2 - missing);
+      }
       const int groups = hopper_groups(rung, p);
       CHECK(tile.block_q == 64 * groups);
       REQUIRE(needs.groups.size() == static_cast<std::size_t>(groups) + 1);
@@ -97,6 +102,33 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
       CHECK(registers <= 65536);
       CHECK(registers <= registers_of_block(needs));
     }
+}
+
+TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared memory on, and 8 below") {
+  GpuSpec gpu = h200_gpu();
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    const AttentionProblem p = problem(1024, 64);
+    const auto rows = [&](double shared_bytes) {
+      gpu.sm_shared_bytes_per_block = shared_bytes;
+      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, gpu).block_q;
+    };
+    CHECK(rows(99 * 1024) == 64 * hopper_groups(rung, p));
+    CHECK(rows(99 * 1024 - 1) == 8 * hopper_groups(rung, p));
+  }
+}
+
+TEST_CASE("hopper: the default tile has 128 keys, and 32 where elements have 32 bits") {
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    AttentionProblem p = problem(1024, 64);
+    const auto keys = [&] {
+      return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, h200_gpu()).block_kv;
+    };
+    CHECK(keys() == 128);
+    p.dtype = DataType::fp32;
+    CHECK(keys() == 32);
+  }
 }
 
 TEST_CASE("hopper: a block has the threads of the compiled kernel, at either head dimension") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/programs/kernel_profile.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
 
@@ -86,6 +87,20 @@ TEST_CASE("needs: flash2 has a warp for 16 rows up to four, and eight at 256") {
   CHECK(threads(256) == 256);
 }
 
+TEST_CASE("needs: in the kernel's own tile a thread has the compiled registers, and each sum that it holds more costs one") {
+  for (const std::int64_t d : {64, 128}) {
+    const AttentionProblem p = problem_sized(4096, d);
+    const GpuSpec gpu = h200_gpu();
+    const auto flash1 = [&](std::int64_t block_kv) { return flash1_needs(p, {64, block_kv}, gpu).registers_per_thread; };
+    const int compiled = kernel_profile("flash1").build("attention", p).registers;
+    CHECK(flash1(64) == compiled);
+    CHECK(flash1(32) == compiled - 64 * 32 / 128);
+    const auto fused = [&](std::int64_t rows) { return fused_softmax_needs(p, {rows, 128}, gpu).registers_per_thread; };
+    CHECK(fused(1) == kernel_profile("softmax_fused").build("softmax", p).registers);
+    CHECK(fused(3) == fused(1) + 2 * 8);
+  }
+}
+
 TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {
   const KernelNeeds two = flash2_needs(problem_sized(4096, 128), {128, 64}, h200_gpu());
   CHECK(two.stages == 2);
@@ -95,6 +110,10 @@ TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {
   const KernelNeeds one = flash2_needs(problem_sized(4096, 128), {128, 64}, small);
   CHECK(one.stages == 1);
   CHECK(one.shared_bytes == (128 + 2 * 64) * 128 * 2 + 128 * 4 + 16);
+  for (const int missing : {0, 1}) {
+    small.sm_shared_bytes_per_block = static_cast<double>(two.shared_bytes - missing);
+    CHECK(flash2_needs(problem_sized(4096, 128), {128, 64}, small).stages == 2 - missing);
+  }
 }
 
 TEST_CASE("needs: as many buffers as are asked for, each as large as the next") {

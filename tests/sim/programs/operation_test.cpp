@@ -66,6 +66,7 @@ TEST_CASE("operation: what an earlier key tile left in P and α is left over unt
       CHECK_FALSE(is(tiles::s));
       ++left_over;
     }
+    if (op.kind == OpKind::matmul) CHECK_FALSE(is(op.src[1]));  // K or V, which this very operation reads
     if (op.kind == OpKind::exp || op.kind == OpKind::exp_rows) CHECK_FALSE(is(op.dst));
     if (op.kind == OpKind::divide) CHECK_FALSE(is(tiles::p));  // the last tile's
   }
