@@ -40,7 +40,7 @@ TEST_CASE("nearest_name: a slip finds its word, a different word finds none") {
   CHECK_FALSE(nearest_name("q", letters));  // another letter is no slip
   CHECK(nearest_name("B", letters) == "Br");
   CHECK(nearest_name("flash3", names) == "flash1");  // of several as near, the first
-  CHECK(nearest_name("--sqe", names) == "--seq");  // two neighbours changed places: one slip
+  CHECK(nearest_name("--sqe", names) == "--seq");    // two neighbours changed places: one slip
   CHECK_FALSE(nearest_name("--qes", names));
   CHECK_FALSE(nearest_name("transformer", names));
   CHECK_FALSE(nearest_name("", names));
