@@ -7,8 +7,8 @@
 //   hopper_ping_pong      the groups take turns on the tensor cores
 //   hopper_persistent     blocks stay: the next rows load while the last ones are stored
 //   hopper_causal         the longest rows first
-//   flash3                the rung that flash3_choice() names: hopper_causal, hopper_wgmma, or hopper_wgmma with the longest rows
-//   first hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
+//   flash3                the rung that flash3_choice() names, perhaps hopper_wgmma with the longest rows first
+//   hopper_flex           hopper_ping_pong over the lists of a mask's blocks, with changed scores: flex on Hopper
 //
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►

@@ -18,6 +18,7 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
+#include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -221,6 +222,7 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
       made_for = -1;
       continue;
     }
+    if (under_sanitizers && expressions % 5 != 0) continue;
     CAPTURE(expressions);
     CAPTURE(line);
     const std::int64_t head = std::stoll(word);
@@ -268,6 +270,7 @@ TEST_CASE(
       made.clear();
       continue;
     }
+    if (under_sanitizers && expressions % 5 != 0) continue;
     CAPTURE(expressions);
     CAPTURE(line);
     std::int64_t head = 0, row = 0;

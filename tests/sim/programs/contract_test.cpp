@@ -11,6 +11,7 @@
 
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
+#include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
 #include "tests/sim/tested_programs.h"
@@ -18,7 +19,7 @@
 namespace tilescope {
 namespace {
 
-constexpr std::uint64_t seeds = 250;
+constexpr auto seeds = rounds(std::uint64_t{250});
 
 bool takes_causal(const ProgramInfo& info) {
   return info.family == "attention" || info.family == "backward";

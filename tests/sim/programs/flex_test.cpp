@@ -15,6 +15,7 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/flex_lists.h"
+#include "tests/rounds.h"
 #include "tests/sim/masks/random_expression.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/test_gpus.h"
@@ -130,7 +131,7 @@ TEST_CASE("flex: operations keep the contract under random lists, and bytes in t
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 360; ++round) {
+  for (int round = 0; round < rounds(360); ++round) {
     const std::string_view id = all[round % 3];
     const int times_a_score = id == "flex_backward" ? 2 : 1;  // in a block that owns keys, and in one that owns queries
     CAPTURE(id);
@@ -178,7 +179,7 @@ TEST_CASE("flex: O and L agree with float64 for random masks and score expressio
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < rounds(120); ++round) {
     const std::string_view id = both[round % 2];
     CAPTURE(id);
     const Drawn drawn = random_problem(random);
@@ -210,7 +211,7 @@ TEST_CASE(
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < rounds(60); ++round) {
     const Drawn drawn = random_problem(random);
     CAPTURE(drawn.text);
     const Pass pass = round % 2 == 0 ? Pass::backward : Pass::both;
@@ -409,7 +410,7 @@ TEST_CASE("flex: pages of K and V change no bit of O and L, in either order; a w
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   int differ = 0;
-  for (int round = 0; round < 80; ++round) {
+  for (int round = 0; round < rounds(80); ++round) {
     Drawn drawn = random_problem(random);
     if (round % 4 == 0) {
       drawn.problem.mask = nullptr;

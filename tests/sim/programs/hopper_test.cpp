@@ -150,6 +150,44 @@ TEST_CASE("hopper: a block has the threads of the compiled kernel, at either hea
   CHECK(compared >= 2 * 8);
 }
 
+TEST_CASE("flash3: its program is the rung that its kernel launches, with that listing and that time") {
+  struct Case {
+    std::int64_t n, head_dim;
+    bool causal;
+    std::string_view rung;
+  };
+  for (const Case& c : {Case{1024, 64, false, "hopper_wgmma"}, Case{2048, 64, false, "hopper_causal"},
+                        Case{1024, 128, true, "hopper_causal"}, Case{8192, 64, true, "hopper_causal"}}) {
+    CAPTURE(c.n);
+    CAPTURE(c.rung);
+    AttentionProblem p = problem(c.n, c.head_dim);
+    p.causal = c.causal;
+    SimulationRequest request;
+    request.problem = p;
+    request.gpu = h200_gpu();
+    request.algorithm = "flash3";
+    const auto flash3 = simulate(request);
+    request.algorithm = std::string(c.rung);
+    const auto rung = simulate(request);
+    REQUIRE(flash3);
+    REQUIRE(rung);
+    CHECK((*flash3)->cycles.value == (*rung)->cycles.value);
+    CHECK((*flash3)->info->id == "flash3");
+    CHECK((*flash3)->info->listing.data() == (*rung)->info->listing.data());
+  }
+  // Under a mask the rung without roles takes the longest rows first, by sets of heads.
+  AttentionProblem p = problem(4096, 64);
+  p.causal = true;
+  SimulationRequest request{.algorithm = "flash3", .problem = p, .gpu = h200_gpu()};
+  const auto longest = simulate(request);
+  REQUIRE(longest);
+  const LaunchSpec& launch = (*longest)->program->launches().front();
+  CHECK(launch.longest_first);
+  CHECK_FALSE(launch.persistent);
+  CHECK_FALSE(launch.draws);
+  CHECK(launch.needs.threads == 256);
+}
+
 TEST_CASE("hopper: the softmax of a group overlaps its own products from rung 4 on, and not before") {
   const AttentionProblem p = problem(64, 16);
   const ProgramTile tile(32, 16);

@@ -13,6 +13,7 @@
 #include "sim/numerics/reference_gradients.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
+#include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/gradient_tables.h"
 #include "tests/sim/test_gpus.h"
@@ -128,7 +129,7 @@ TEST_CASE("table gradients: operations keep the contract, and bytes equal the cl
   };
   const char* masks[] = {"",     "q >= kv", "(q + kv) % 3 != 0", "q // 12 == kv // 12 && (b == 0 || q >= kv)", "q < 16 && kv < 16",
                          "false"};
-  for (int round = 0; round < 390; ++round) {
+  for (int round = 0; round < rounds(390); ++round) {
     AttentionProblem p;
     p.batch = pick(1, 2);
     p.kv_heads = pick(1, 2);
