@@ -9,8 +9,8 @@ struct NextLimit {
   Bound without = Bound::latency;  // the bottleneck of the run, which is lifted
   double before_ns = 0;            // time of the run as it is
   Outcome outcome;                 // the run without this bottleneck: its time and its next bottleneck
-  /// Returns the relative change of the time: -0.38 is 38 % shorter. A few per cent longer is possible: with one wait less, groups
-  /// of warps can reach the tensor cores in a worse order.
+  /// Returns the relative change of the time: -0.38 is 38 % shorter. It can be a few per cent longer: seen at
+  /// head dimensions above 128, perhaps because groups of warps then reach the tensor cores in another order.
   double change() const { return before_ns > 0 ? outcome.time_ns / before_ns - 1 : 0; }
   /// Whether it alone decides the time. Where lifting it saves little, other limits are as close, and it is only the busiest.
   bool decides() const { return change() <= -least_saved; }
