@@ -12,6 +12,7 @@ constexpr std::uint32_t most_sets = 1 << 14;  // per partition
 // Two interleaved runs of tiles load the sets about as unevenly as an H200 does: for 2 to 32 MiB its home lines per set have a
 // variance of 0.3 to 0.5 (kernels/lab/measured/h200-sets-2026-11-22.txt).
 constexpr std::uint64_t interleaved_runs = 2;
+constexpr std::uint64_t all_slices = ~std::uint64_t{0};
 
 bool is_prime(std::uint32_t n) {
   for (std::uint32_t divisor = 2; divisor * divisor <= n; ++divisor)
@@ -211,14 +212,14 @@ void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
   if (was_there && n.present == 0) unlink(number);
 }
 
-void TileCache::clean(std::uint32_t number) {
+void TileCache::clean(std::uint32_t number, std::uint64_t slices) {
   if (!is_dirty(number)) return;
   Entry& entry = entries_[number >> 2];
   std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
   const auto tensor = entry.geometry.tensor;
-  const std::int64_t written = bytes(entry, number & 3, dirty);
-  dirty = 0;
-  unlink_dirty(number);
+  const std::int64_t written = bytes(entry, number & 3, dirty & slices);
+  dirty &= ~slices;
+  if (dirty == 0) unlink_dirty(number);
   set_of(number).dirty_bytes -= written;
   dirty_[tensor] -= written;
   evicted_[tensor] += written;
@@ -227,9 +228,8 @@ void TileCache::clean(std::uint32_t number) {
 
 std::uint32_t TileCache::pick_victim(const Set& set) {
   const std::uint32_t oldest = set.recent.tail;
-  if (!is_dirty(oldest)) return oldest;
-  clean(oldest);
-  if (!in_sets()) return oldest;
+  if (!in_sets() || !is_dirty(oldest)) return oldest;
+  clean(oldest, all_slices);
   for (std::uint32_t number = node(oldest).previous; number != none; number = node(number).previous)
     if (!is_dirty(number)) return number;
   return oldest;
@@ -260,7 +260,9 @@ std::uint64_t TileCache::slices_of(std::uint32_t number, std::int64_t least_byte
 void TileCache::shrink(Set& set) {
   while (set.used > set.capacity) {
     const std::uint32_t victim = pick_victim(set);
-    remove(victim, in_sets() ? slices_of(victim, set.used - set.capacity) : ~std::uint64_t{0});
+    const std::uint64_t slices = slices_of(victim, set.used - set.capacity);
+    clean(victim, slices);
+    remove(victim, slices);
     erase_if_empty(victim >> 2);
   }
 }
@@ -338,7 +340,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
     const std::uint32_t oldest = set.dirty.tail;
     const std::int64_t less = bytes(entries_[oldest >> 2], oldest & 3, entries_[oldest >> 2].dirty[oldest >> 1 & 1]);
     if (set.dirty_bytes <= set.capacity && set.dirty_bytes - set.dirty_limit < less / 2) break;
-    clean(oldest);
+    clean(oldest, all_slices);
   }
 }
 

@@ -11,8 +11,8 @@
 //   write        Both homes become dirty. The writing side keeps a copy of the far half; the other side loses its copy.
 //   add          Both homes become dirty. What they lack is read first. No side keeps a copy.
 //   sets         In each partition a tile belongs to one set, as a line does in hardware. A set orders its nodes by last use.
-//   eviction     The least recently used node goes. If it is dirty, it is written back and gets a second chance, and the least
-//                recently used clean node goes instead.
+//   eviction     As much of the least recently used node goes as room is needed; what of it is dirty is written back. Where there
+//                are several sets, a dirty node is written back and gets a second chance: the least recently used clean one goes.
 //   write-back   When too much of a set is dirty, its least recently used dirty nodes are written back and stay, clean.
 #pragma once
 
@@ -126,17 +126,17 @@ class TileCache {
   std::uint16_t set_for(std::uint64_t key) const;
   bool in_sets() const { return set_count_ > 1; }
   bool is_dirty(std::uint32_t number) const { return (number & 1) == 0 && entries_[number >> 2].dirty[number >> 1 & 1] != 0; }
-  /// Returns the node to evict: the least recently used one. If it is dirty, it is written back; with several sets it then gets a
-  /// second chance, and the least recently used clean node is the victim.
+  /// Returns the node to evict: the least recently used one. With several sets a dirty one is written back and gets a second
+  /// chance, and the least recently used clean node is the victim.
   std::uint32_t pick_victim(const Set& set);
   /// Returns the fewest leading slices of a node that hold `least_bytes`; all of them if they hold less.
   std::uint64_t slices_of(std::uint32_t number, std::int64_t least_bytes);
-  /// Evicts until the set fits: single slices with several sets, whole tiles otherwise.
+  /// Evicts slices of the least recently used tiles until the set fits.
   void shrink(Set& set);
   void link_dirty(std::uint32_t number);
   void unlink_dirty(std::uint32_t number);
-  /// Writes the dirty slices of a home node back to HBM; they stay in the cache, clean.
-  void clean(std::uint32_t number);
+  /// Writes those of `slices` that are dirty in a home node back to HBM; they stay in the cache, clean.
+  void clean(std::uint32_t number, std::uint64_t slices);
   void write_home(std::uint32_t number, std::uint64_t slices);
   TileAccess read_through(const TileRef& tile, std::uint32_t from);
   /// Reads slices that are not all present on the reading side.

@@ -561,7 +561,7 @@ TEST_CASE("simulate: the L2 is as busy as the slower of its reads and its writes
   CHECK(busy_cycles(1, 1000) == doctest::Approx(read));
 }
 
-TEST_CASE("simulate: an L2 of one set evicts whole tiles, however large they are") {
+TEST_CASE("simulate: an L2 of one set that has room for whole tiles writes back whole tiles, however large they are") {
   SimulationRequest request;
   request.algorithm = "flash2";
   request.gpu = toy_gpu();

@@ -148,6 +148,20 @@ TEST_CASE("l2: the least recently used tile goes first") {
   CHECK(cache.read(tile_of(tensors::k, 16), 0).hbm_read_bytes == 2048);
 }
 
+TEST_CASE("l2: one set loses only as much of its oldest tile as the new bytes need, and stays full") {
+  const TileMap map(small_layouts());
+  TileCache cache(map, Bytes(2 * 2048), 1);
+  const auto of_o = Tensor(tensors::o).index();
+  cache.write(tile_of(tensors::o, 0), 0);
+  cache.read(tile_of(tensors::k, 0), 0);
+  CHECK(cache.read(tile_of(tensors::k, 16, 4), 0).hbm_read_bytes == 512);
+  CHECK(cache.used(0) == 2 * 2048);
+  CHECK(evicted_bytes(cache) == 512);
+  CHECK(cache.resident()[of_o] == 2048 - 512);
+  CHECK(cache.dirty()[of_o] == 2048 - 512);
+  CHECK(cache.read(tile_of(tensors::o, 4, 12), 0).hbm_read_bytes == 0);
+}
+
 TEST_CASE("l2: two partitions keep a copy of the far half, and only the first reader goes to HBM") {
   const TileMap map(small_layouts());
   TileCache cache(map, Bytes(64 * 1024), 2);
