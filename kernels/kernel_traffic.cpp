@@ -107,6 +107,12 @@ KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
   return {box_bytes, output_bytes(p) + p.seq_q * statistic};
 }
 
+KernelTraffic hopper_causal_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const KernelTraffic tiles = hopper_traffic(p, tile);
+  const std::int64_t drawn = ceil_div(p.seq_q, tile.block_q) * sector_size;
+  return {tiles.l2_to_sm_bytes + drawn, tiles.sm_to_l2_bytes + drawn};
+}
+
 /// Returns whether an expression of the problem reads a table, whose traffic depends on what it reads.
 bool reads_tables(const AttentionProblem& p) {
   if (p.score_change && !p.score_change->expression().tables.empty()) return true;
@@ -240,6 +246,7 @@ KernelTraffic flash2_backward_key_traffic(const AttentionProblem& p, const TileS
 }
 
 std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const AttentionProblem& p, int sm_count) {
+  if (kernel.choice != nullptr) return kernel_traffic(launched_kernel(kernel, p), p, sm_count);
   if (kernel.plane_traffic == nullptr || reads_tables(p)) return std::nullopt;
   if (kernel.takes_masks && (p.has_mask() || p.page_size > 0))
     return kernel.pass == Pass::backward ? flex_backward_traffic(kernel, p) : flex_traffic(kernel, p);

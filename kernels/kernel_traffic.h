@@ -22,8 +22,10 @@ KernelTraffic standard_traffic(const AttentionProblem& problem, const TileShape&
 KernelTraffic flash1_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& tile);
 /// TMA moves whole boxes: the counters include the zeros of a box past the last row.
-/// Leaves out  tickets: 32 bytes for each query tile and each block, in both directions
 KernelTraffic hopper_traffic(const AttentionProblem& problem, const TileShape& tile);
+/// With the tickets: 32 bytes for each query tile, in both directions.
+/// Leaves out  as much for each thread block that ends, and once for the reset of the counters
+KernelTraffic hopper_causal_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);

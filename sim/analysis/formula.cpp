@@ -31,6 +31,8 @@ class FormulaWriter {
         return fmt::format("{} ← {}: {}", to_string(o.dst), place(), format_bytes(Bytes(o.bytes)));
       case OpKind::reduce_add:
         return fmt::format("{} += {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
+      case OpKind::fetch_add:
+        return fmt::format("{} += {}: {}", place(), format_value(o.value), format_bytes(Bytes(o.bytes)));
       case OpKind::store:
         return fmt::format("{} ← {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
       case OpKind::fill:

@@ -275,7 +275,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles;
   hits_ = {};
-  const double l2_cycles = bytes * (op.kind == OpKind::reduce_add ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
+  const double l2_cycles = bytes * (adds_to_memory(op.kind) ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
   const double port_end = serve(port.out, cycle, port_cycles);
   // A write delays later reads by the read time that it costs. Writes wait only for writes.
   double l2_end = serve(l2_write_free_, cycle, l2_cycles);
@@ -286,7 +286,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   if (cache_) {
     const int side = port.side;
     recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
-    if (op.kind == OpKind::reduce_add) {
+    if (adds_to_memory(op.kind)) {
       const TileAccess added = cache_->add(tile, side);
       hbm_end = fetch_sums(op, cycle, added.hbm_read_bytes);
       l2_end = std::max(l2_end, cross(1 - side, cycle, added.crossed_bytes));
@@ -296,7 +296,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
     write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
   } else {
-    if (op.kind == OpKind::reduce_add) hbm_end = fetch_sums(op, cycle, op.bytes);
+    if (adds_to_memory(op.kind)) hbm_end = fetch_sums(op, cycle, op.bytes);
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
     hbm_busy_ += hbm_cycles;
     hbm_bytes_ += bytes;

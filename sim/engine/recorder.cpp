@@ -16,7 +16,7 @@ constexpr double first_width = 16;  // cycles; a power of two, so that a bin's e
 template <class F>
 void for_each_flow(const OpClass& op, F&& f) {
   if (!op.moves) return;
-  if (op.kind == OpKind::load) f(op.tensor, Link::l2_to_sm, op.bytes);
+  if (reads_memory(op.kind)) f(op.tensor, Link::l2_to_sm, op.bytes);
   if (writes_memory(op.kind)) f(op.tensor, Link::sm_to_l2, op.bytes);
   for (std::size_t i = 0; i < 2; ++i)
     if (op.smem_read[i] != 0) f(op.smem_read_tensor[i], Link::smem_read, op.smem_read[i]);

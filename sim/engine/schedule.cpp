@@ -268,7 +268,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
-  const double stored_byte = op.kind == OpKind::reduce_add ? cycles_per_added_byte_ : cycles_per_store_byte_;
+  const double stored_byte = adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_;
   if (instructions_wait() && moves) {
     const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;

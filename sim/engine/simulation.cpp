@@ -242,7 +242,7 @@ void count_operations(Simulation& simulation, const std::vector<OpClass>& classe
     const auto add = [&](Tensor tensor, Link link, std::int64_t bytes) {
       if (bytes != 0) simulation.ledger.add(c.launch, tensor, link, c.line, c.count * bytes, device);
     };
-    if (c.unit == Unit::copy) add(c.tensor, Link::l2_to_sm, c.bytes);
+    if (reads_memory(c.kind)) add(c.tensor, Link::l2_to_sm, c.bytes);
     if (c.unit == Unit::store) add(c.tensor, Link::sm_to_l2, c.bytes);
     if (c.kind == OpKind::reduce_add) simulation.reduced += Bytes(c.count * c.bytes);
     for (std::size_t i = 0; i < 2; ++i) add(c.smem_read_tensor[i], Link::smem_read, c.smem_read[i]);

@@ -117,6 +117,7 @@ std::size_t needed_operands(OpKind kind) {
     case OpKind::merge:
       return 0b1111;
     case OpKind::load:
+    case OpKind::fetch_add:
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
@@ -184,6 +185,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
       if (src[0]->rows == op.tile.rows && src[0]->cols == op.tile.cols) return {};
       return fmt::format("{} is {}, the tile {}x{}", to_string(op.src[0]), shape(*src[0]), op.tile.rows, op.tile.cols);
     case OpKind::load:
+    case OpKind::fetch_add:
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
@@ -234,6 +236,7 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::load:
     case OpKind::store:
     case OpKind::reduce_add:
+    case OpKind::fetch_add:
     case OpKind::barrier:
     case OpKind::wait:
       return;

@@ -244,6 +244,16 @@ std::int32_t BlockBuilder::reduce_add(LineId line, Slot src) {
   return index();
 }
 
+std::int32_t BlockBuilder::fetch_add(LineId line, Tensor counter, float value) {
+  Operation& op = next(OpKind::fetch_add, line, Slot::none);
+  op.tile = rectangle(counter);
+  op.rows = op.tile.rows;
+  op.cols = op.tile.cols;
+  op.bytes = bytes(op.tile);
+  op.value = value;
+  return index();
+}
+
 void BlockBuilder::wait_until(LineId line, Slot about, WaitOn on) {
   Operation& op = next(OpKind::wait, line, Slot::none);
   op.wait_on = on;

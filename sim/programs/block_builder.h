@@ -94,6 +94,8 @@ class BlockBuilder {
   std::int32_t store(LineId line, Slot src);
   /// Adds the tile to HBM through the L2; fp32 only.
   std::int32_t reduce_add(LineId line, Slot src);
+  /// Adds `value` to a tensor of one number, and fetches what was there: an atomic.
+  std::int32_t fetch_add(LineId line, Tensor counter, float value);
   /// Returns the index of the latest operation; -1 if there is none.
   std::int32_t latest() const { return index(); }
   /// Sets the kernel's overhead instructions of the latest operation.

@@ -13,7 +13,7 @@
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
 //
-//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)
+//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      and 32 bytes a ticket on both
 //   Wᵢ: Bc times the tiles that query tile i visits
 #include <algorithm>
 #include <array>
@@ -53,12 +53,23 @@ inline constexpr Slot q = declared::q, s = declared::s, p = declared::p, m = dec
                       alpha = declared::alpha, o = declared::o, lse = declared::lse;
 }  // namespace strips
 
+/// The counter from which blocks draw their query tiles.
+constexpr TensorSpec tickets_spec{.name = "tickets",
+                                  .meaning = Meaning::table,
+                                  .index = 26,
+                                  .planes = Planes::all,
+                                  .rows = Axis::one,
+                                  .cols = Axis::one,
+                                  .type = DataType::fp32};
+constexpr Tensor tickets = tickets_spec;
+
 /// Every line that a rung can have.
 enum class Line : std::uint8_t {
   load_counts,
   load_lists,
   load_pages,
   producer,
+  draw,
   load_q,
   producer_loop,
   load_k,
@@ -98,7 +109,7 @@ constexpr std::size_t line_count = static_cast<std::size_t>(Line::count);
 /// When a rung has a line.
 struct Having {
   bool roles = false, overlap = false, turns = false;  // only with these
-  bool lists = false;
+  bool lists = false, draws = false;
   bool no_roles = false, no_overlap = false, no_turns = false, no_lists = false;  // only without these
 };
 struct RungLine {
@@ -131,6 +142,10 @@ constexpr RungLine rung_lines[] = {
     {Line::producer,
      {.no_roles = true},
      {0, "loads: one thread of the block", Tensor(), "threadIdx.x == 0", "It asks for the copies, and computes like all others."}},
+    {Line::draw,
+     {.draws = true},
+     {1, "draw the next ticket", tickets, "next = atomicAdd(tickets, 1)",
+      "32 bytes up and 32 down. The answer comes while this tile loads, and says which query tile is next."}},
     {Line::load_q,
      {},
      {1, "load Qᵢ → full[Q]", tensors::q, "Qᵢ: 64 × d per group",
@@ -287,6 +302,7 @@ bool has(const HopperRung& rung, const Having& having) {
   if (having.no_overlap && rung.overlap) return false;
   if (having.no_turns && rung.ping_pong) return false;
   if (having.lists && !rung.lists) return false;
+  if (having.draws && !rung.draws()) return false;
   if (having.no_lists && rung.lists) return false;
   return !having.turns || rung.ping_pong;
 }
@@ -318,7 +334,7 @@ const RungListing& listing_of(HopperRungId id) {
   return all[static_cast<std::size_t>(id)];
 }
 
-Schema declared(bool has_lists, bool has_pages) {
+Schema declared(bool has_lists, bool has_pages, bool draws) {
   using namespace tensors;
   Schema schema = {{q, k, v, s, p, o, lse, m, l},
                    {q, k, v},
@@ -327,13 +343,15 @@ Schema declared(bool has_lists, bool has_pages) {
                     strips::o, strips::lse}};
   if (has_lists) add_lists(schema);
   if (has_pages) add_page_table(schema);
+  if (draws) schema.tensors.push_back(tickets);
   return schema;
 }
 
 class Hopper final : public TileProgram {
  public:
   Hopper(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, in_order_of(id, tile), declared(has_lists(id, problem), problem.page_size > 0)),
+      : TileProgram(problem, in_order_of(id, tile),
+                    declared(has_lists(id, problem), problem.page_size > 0, hopper_rungs()[static_cast<std::size_t>(id)].draws())),
         rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
         lines_(listing_of(id)),
         of_tile_(hopper_profile(rung_).overhead("attention", "tile", problem)),
@@ -403,6 +421,10 @@ class Hopper final : public TileProgram {
         {tensors::o, Link::sm_to_l2, Bytes(problem_.query_planes() * problem_.seq_q * row_bytes), "B·Hq·Nq·d·e"},
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
     };
+    if (rung_.draws()) {
+      const Bytes drawn(launches_.front().blocks() * sector_size);
+      for (Link link : {Link::sm_to_l2, Link::l2_to_sm}) form.terms.push_back({tickets, link, drawn, "B·Hq·⌈Nq/Br⌉·32"});
+    }
     if (lists_) add_list_terms(form, sums);
     if (plan_.pages) add_page_term(form, problem_, sums);
     form.flops = 4 * problem_.head_dim * sums.rows_keys;
@@ -490,6 +512,7 @@ class Hopper final : public TileProgram {
 
     void emit() const {
       b.tokens_by_hand();
+      if (rung().draws()) b.fetch_add(at(Line::draw), tickets, 1);
       if (program.lists_) load_lists();
       if (program.plan_.pages && !visits.empty()) load_pages();
       if (!visits.empty())

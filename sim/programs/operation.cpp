@@ -9,9 +9,9 @@ namespace tilescope {
 
 std::string_view to_string(OpKind kind) {
   constexpr std::array<std::string_view, op_kind_count> names = {
-      "load",    "store",  "fill",   "matmul", "mask",        "row_max", "exp",           "exp_rows", "row_sum",
-      "rescale", "divide", "add",    "merge",  "log_sum_exp", "copy",    "subtract_rows", "multiply", "reduce_add",
-      "modify",  "slope",  "factor", "gather", "add_parts",   "barrier", "wait"};
+      "load",      "store",  "fill",  "matmul", "mask",        "row_max",   "exp",           "exp_rows", "row_sum",
+      "rescale",   "divide", "add",   "merge",  "log_sum_exp", "copy",      "subtract_rows", "multiply", "reduce_add",
+      "fetch_add", "modify", "slope", "factor", "gather",      "add_parts", "barrier",       "wait"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -75,6 +75,7 @@ Unit unit_of(const Operation& operation) {
       return Unit::copy;
     case OpKind::store:
     case OpKind::reduce_add:
+    case OpKind::fetch_add:
       return Unit::store;
     case OpKind::matmul:
       return Unit::tensor;

@@ -388,8 +388,8 @@ std::optional<ProgramBytes> program_traffic(const KernelInfo& kernel, const Atte
     for (std::int64_t b = 0; b < (*program)->launches()[launch].blocks(); ++b) {
       (*program)->emit_block(static_cast<int>(launch), b, block);
       for (const Operation& op : block.operations) {
-        if (op.kind == OpKind::load) sum.l2_to_sm += op.bytes;
-        if (op.kind == OpKind::store || op.kind == OpKind::reduce_add) sum.sm_to_l2 += op.bytes;
+        if (reads_memory(op.kind)) sum.l2_to_sm += op.bytes;
+        if (writes_memory(op.kind)) sum.sm_to_l2 += op.bytes;
         if (op.kind == OpKind::reduce_add) sum.reduced += op.bytes;
       }
     }

@@ -26,7 +26,7 @@ Sums moved_by(const TileProgram& program) {
     for (std::int64_t b = 0; b < spec.blocks(); ++b) {
       program.emit_block(launch, b, block);
       for (const Operation& op : block.operations) {
-        if (op.kind == OpKind::load) sums.in += op.bytes;
+        if (reads_memory(op.kind)) sums.in += op.bytes;
         if (writes_memory(op.kind)) sums.out += op.bytes;
         if (op.kind == OpKind::reduce_add) sums.added += op.bytes;
       }

@@ -31,7 +31,7 @@ Simulation walked(const char* algorithm, const AttentionProblem& problem, const 
     for (std::int64_t b = 0; b < launches[static_cast<std::size_t>(launch)].blocks(); ++b) {
       simulation.program->emit_block(launch, b, block);
       for (const Operation& op : block.operations) {
-        if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::l2_to_sm, op.line, op.bytes);
+        if (reads_memory(op.kind)) simulation.ledger.add(launch, op.tile.tensor, Link::l2_to_sm, op.line, op.bytes);
         if (op.kind == OpKind::load) simulation.ledger.add(launch, op.tile.tensor, Link::hbm_read, op.line, op.bytes);
         if (writes_memory(op.kind)) simulation.ledger.add(launch, op.tile.tensor, Link::sm_to_l2, op.line, op.bytes);
       }
@@ -173,7 +173,7 @@ TEST_CASE("traffic: the segments of a rival's bar are its bytes; only standard a
   for (const Rival& rival : find_rivals(walked("flash2", AttentionProblem{}, toy_gpu()), LinkChoice::sm_to_l2)) {
     CAPTURE(rival.id);
     std::int64_t sum = 0;
-    for (const Tensor tensor : attention_tensors()) sum += part(rival, tensor);
+    for (const auto& [of, moved] : rival.by_tensor) sum += moved;
     CHECK(sum == rival.bytes);
     CHECK((part(rival, tensors::s) > 0 && part(rival, tensors::p) > 0) == (rival.id == "standard"));
   }

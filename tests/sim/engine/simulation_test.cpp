@@ -55,7 +55,7 @@ Sums emitted(const TileProgram& program) {
     for (std::int64_t b = 0; b < program.launches()[launch].blocks(); ++b) {
       program.emit_block(static_cast<int>(launch), b, block);
       for (const Operation& op : block.operations) {
-        if (op.kind == OpKind::load) at(Link::l2_to_sm) += op.bytes;
+        if (reads_memory(op.kind)) at(Link::l2_to_sm) += op.bytes;
         if (writes_memory(op.kind)) at(Link::sm_to_l2) += op.bytes;
         at(Link::smem_read) += op.smem_read_bytes;
         at(Link::smem_write) += op.smem_write_bytes;
@@ -326,6 +326,7 @@ TEST_CASE("simulate: a program that knows where a block works says the same as i
             const Operation &x = first.operations[i], &y = second.operations[i];
             // From the block's own planes on either side, and along its axis from its first row.
             const auto plane_from = [&](const Operation& op, const BlockOperations& block) {
+              if (op.tile.tensor->planes == Planes::all) return std::int64_t{op.tile.plane};
               if (op.tile.tensor->planes == Planes::mask) return op.tile.plane - mask_plane_of(problem, block.domain.plane);
               const std::int64_t group = problem.heads / problem.kv_heads, own = block.domain.plane;
               const bool by_keys = block.domain.axis == Axis::key, of_keys = op.tile.tensor->planes == Planes::key;

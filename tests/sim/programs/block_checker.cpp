@@ -129,7 +129,10 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     if (wrong.empty() && op.kind == OpKind::wait)
       wrong = op.dst || op.src[0] ? "a wait has operands" : "";
     else if (wrong.empty())
-      wrong = writes_memory(op.kind) ? check_store(op) : op.kind == OpKind::load ? "" : check_compute(op);
+      wrong = op.kind == OpKind::fetch_add ? check_counter(op)
+              : writes_memory(op.kind)     ? check_store(op)
+              : op.kind == OpKind::load    ? ""
+                                           : check_compute(op);
     if (!wrong.empty())
       return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
                          op.line, wrong);
@@ -329,6 +332,14 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   return {};
 }
 
+std::string BlockChecker::check_counter(const Operation& op) {
+  if (op.dst || op.src[0]) return "a counter has no slot";
+  if (op.rows != 1 || op.cols != 1 || element(op.tile.tensor) != 4) return "it counts in what is no single number";
+  if (op.bytes != sector_size) return fmt::format("{} bytes, but a sector", op.bytes);
+  for (Link link : {Link::sm_to_l2, Link::l2_to_sm}) bytes_[index(op.tile.tensor)][static_cast<std::size_t>(link)] += op.bytes;
+  return {};
+}
+
 std::string BlockChecker::check_store(const Operation& op) {
   const Buffer& source = buffer(op.src[0], op);
   if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its slot holds";
@@ -490,6 +501,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     case OpKind::load:
     case OpKind::store:
     case OpKind::reduce_add:
+    case OpKind::fetch_add:
       return "it is no computation";
   }
   if (!fits) return "its operands do not have the sizes it needs";
@@ -523,8 +535,9 @@ std::string BlockChecker::check_scores(const Operation& op) {
   if (first_look && p.causal) {
     const Buffer& s = buffer(op.src[op.kind == OpKind::row_max ? 1 : 0], op);
     // Where lists say which tiles are partial, a group masks its part of such a tile even if it sees all of it.
-    const bool has_lists = std::any_of(program_.tensors().begin(), program_.tensors().end(),
-                                       [](Tensor tensor) { return tensor.means(Meaning::table); });
+    const bool has_lists = std::any_of(program_.tensors().begin(), program_.tensors().end(), [](Tensor tensor) {
+      return tensor->planes == Planes::mask && tensor.means(Meaning::table);
+    });
     const std::int64_t first_row = has_lists ? s.tile.row / program_.tile().block_q * program_.tile().block_q : s.tile.row;
     const bool sees_all = p.visible_keys(first_row) >= s.tile.col + s.tile.cols;
     if (s.masked == sees_all) return sees_all ? "its scores are masked without need" : "its scores are not masked";

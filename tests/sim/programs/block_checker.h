@@ -51,6 +51,7 @@ class BlockChecker {
   std::string check_gather(const Operation& op) const;
   std::int64_t bytes_of_boxes(const Operation& op) const;
   std::string check_load(const Operation& op, std::int32_t self);
+  std::string check_counter(const Operation& op);
   std::string check_store(const Operation& op);
   static bool holds_rows(const Buffer& buffer, const TileRef& tile);
   std::string check_compute(const Operation& op);
