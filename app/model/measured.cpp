@@ -26,20 +26,45 @@ void put_live(std::vector<std::shared_ptr<const Known>>& list, Known known, Same
 
 struct Measured::Shelf {
   std::mutex mutex;
-  std::vector<std::pair<std::size_t, CaseValidation>> validated;
+  struct Validated {
+    const KnownBundle* of = nullptr;
+    std::size_t index = 0;
+    CaseValidation result;
+  };
+  std::vector<Validated> validated;
   std::vector<LiveMeasurement> measured;   // each is there before its samples are
   std::optional<MeasuringSession> device;  // of the background thread alone
   bool validating = false;                 // from asking for it until it is over; of the session's thread, as what follows
   int validation_turn = 0;                 // so that the end of an earlier one is not taken for that of this one
-  std::atomic<bool> validation_wanted = false;
+  const KnownBundle* validating_bundle = nullptr;
+  std::atomic<int> wanted_turn = 0;  // the turn that may go on; 0: none
 };
 
 Measured::Measured(const Sources& sources, Measurements known, GpuLoader load_gpu, int threads)
     : from_(sources), load_gpu_(load_gpu), threads_(threads), known_(std::move(known)), shelf_(std::make_shared<Shelf>()) {
-  validation_.problem = known_.problem;
+  if (!known_.bundles.empty()) validation_ = &validation_of(known_.bundles.front());
+  validation_->problem = known_.problem;
+}
+
+ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle>& bundle) {
+  for (ValidationState& state : validations_)
+    if (state.bundle == bundle) return state;
+  ValidationState& added = validations_.emplace_back();
+  added.bundle = bundle;
+  added.results.resize(bundle->bundle.cases.size());
+  return added;
+}
+
+/// Holds the largest bundle of the chosen GPU against the model; the first of all where there is none of it.
+void Measured::choose_validation() {
   if (known_.bundles.empty()) return;
-  validation_.bundle = known_.bundles.front();
-  validation_.results.resize(validation_.bundle->bundle.cases.size());
+  const std::shared_ptr<const KnownBundle>* chosen = nullptr;
+  for (const auto& known : known_.bundles)
+    if (known->bundle.gpu == from_.requested.gpu_base.id &&
+        (chosen == nullptr || known->bundle.cases.size() > (*chosen)->bundle.cases.size()))
+      chosen = &known;
+  if (chosen == nullptr && validation_->bundle != nullptr) return;
+  validation_ = &validation_of(chosen != nullptr ? *chosen : known_.bundles.front());
 }
 
 void Measured::take_finished() {
@@ -52,6 +77,7 @@ void Measured::ask() {
     find();
     ask_for_comparison();
   }
+  choose_validation();
   ask_for_validation();
 }
 
@@ -117,10 +143,10 @@ void Measured::ask_for_comparison() {
 // --- validation -------------------------------------------------------------------------------------------------------------
 
 void Measured::ask_for_validation() {
-  ValidationState& v = validation_;
+  ValidationState& v = *validation_;
   // What is looked at goes first: a study that another view left running gives way, and this to a study when its view is left.
   const bool wanted = from_.workspace.center == CenterView::validate && v.bundle != nullptr && !v.stopped && !v.complete();
-  shelf_->validation_wanted = wanted;
+  shelf_->wanted_turn = wanted && shelf_->validating_bundle == v.bundle.get() ? shelf_->validation_turn : 0;
   if (!wanted || (shelf_->validating && !from_.worker.idle(Queue::background))) return;
   const Result<GpuSpec> gpu =
       load_gpu_ != nullptr ? load_gpu_(v.bundle->bundle.gpu) : Result<GpuSpec>(refuse("no GPU can be loaded here"));
@@ -133,6 +159,8 @@ void Measured::ask_for_validation() {
   for (const auto& result : v.results) missing.push_back(!result);
   shelf_->validating = true;
   const int turn = ++shelf_->validation_turn;
+  shelf_->validating_bundle = v.bundle.get();
+  shelf_->wanted_turn = turn;
   from_.worker.submit(
       Queue::background, slots::validate, WorkKind::validation,
       [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers = threads_, turn,
@@ -142,45 +170,50 @@ void Measured::ask_for_validation() {
             spec, known->bundle.cases, known->misses.of(known->bundle), [&](std::size_t i) { return missing[i]; }, workers,
             [&](std::size_t i, const CaseValidation& result) {
               const std::lock_guard lock(shelf->mutex);
-              shelf->validated.emplace_back(i, result);
+              shelf->validated.push_back({known.get(), i, result});
               ++done;
               return true;
             },
-            [&] { return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || !shelf->validation_wanted; },
+            [&] {
+              return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || shelf->wanted_turn != turn;
+            },
             CaseOrder::smallest_first);
         return [shelf, turn] { shelf->validating = shelf->validating && turn != shelf->validation_turn; };
       });
 }
 
 void Measured::take_validated() {
-  std::vector<std::pair<std::size_t, CaseValidation>> finished;
+  std::vector<Shelf::Validated> finished;
   {
     const std::lock_guard lock(shelf_->mutex);
     finished.swap(shelf_->validated);
   }
   if (finished.empty()) return;
-  for (auto& [index, result] : finished) {
-    if (!validation_.results[index]) ++validation_.done;
-    validation_.results[index] = std::move(result);
+  for (auto& [of, index, result] : finished) {
+    const auto held = std::ranges::find_if(validations_, [&](const ValidationState& each) { return each.bundle.get() == of; });
+    if (!held->results[index]) ++held->done;
+    held->results[index] = std::move(result);
   }
-  if (!validation_.complete()) return;
-  std::vector<CaseValidation> results;
-  for (const auto& result : validation_.results) results.push_back(*result);
-  const KnownBundle& known = *validation_.bundle;
-  validation_.summary = summarise(known.bundle.cases, results);
-  validation_.stale = stale_misses(known.misses, known.bundle, known.bundle.cases, results);
+  for (ValidationState& held : validations_) {
+    if (!held.complete() || held.summary) continue;
+    std::vector<CaseValidation> results;
+    for (const auto& result : held.results) results.push_back(*result);
+    const KnownBundle& known = *held.bundle;
+    held.summary = summarise(known.bundle.cases, results);
+    held.stale = stale_misses(known.misses, known.bundle, known.bundle.cases, results);
+  }
 }
 
 void Measured::run_validation(bool on) {
-  validation_.stopped = !on;
-  validation_.problem = {};
+  validation_->stopped = !on;
+  validation_->problem = {};
   shelf_->validating = false;  // what only waited is forgotten without a word
   ++shelf_->validation_turn;
   if (!on) from_.worker.cancel(Queue::background);
 }
 
 void Measured::cancel() {
-  validation_.stopped = from_.workspace.center == CenterView::validate && !validation_.complete();
+  validation_->stopped = from_.workspace.center == CenterView::validate && !validation_->complete();
 }
 
 void Measured::keep_imported(ImportedCounters imported) {

@@ -1,6 +1,7 @@
 // Measured: what hardware said of the simulation on screen — recorded or live — and how far a bundle is held against the model.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,7 +44,7 @@ class Measured {
   Measured(const Sources& sources, Measurements known, GpuLoader load_gpu, int threads);
 
   MeasuredView view() const {
-    return {&known_, found_ ? &*found_ : nullptr, imported_.get(), probe_.get(), compared_.get(), bandwidth_.get(), &validation_};
+    return {&known_, found_ ? &*found_ : nullptr, imported_.get(), probe_.get(), compared_.get(), bandwidth_.get(), validation_};
   }
 
   /// Takes in what was validated and measured since.
@@ -68,6 +69,8 @@ class Measured {
   void find();
   void choose_probe();
   void ask_for_comparison();
+  ValidationState& validation_of(const std::shared_ptr<const KnownBundle>& bundle);
+  void choose_validation();
   void ask_for_validation();
   void take_validated();
   void take_measured();
@@ -87,7 +90,9 @@ class Measured {
   std::shared_ptr<const KnownProbe> probe_, compare_asked_;
   std::shared_ptr<const ProbeComparison> compared_;  // of `probe_`
   std::shared_ptr<const KnownBandwidth> bandwidth_;
-  ValidationState validation_;
+  std::list<ValidationState> validations_;  // of every bundle that was looked at; addresses stay
+  ValidationState nothing_;                 // where no bundle is known
+  ValidationState* validation_ = &nothing_;
   std::shared_ptr<Shelf> shelf_;
 };
 

@@ -69,7 +69,7 @@ void join_columns(Layout& layout, float scale) {
 /// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
 /// is there where the window is high.
 Layout present_layout(float width, float height, float scale) {
-  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 680;
+  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 620;
   constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));
@@ -155,6 +155,14 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   if (m.one_column) join_columns(out, scale);
   if (lesson) give_room_to_lesson(out, m.gap, low);
   return out;
+}
+
+void give_room_to_race(Layout& layout, float height, float scale) {
+  constexpr float least_height_with_timeline = 700;
+  layout.stage.max.x = layout.transport.max.x;
+  if (height >= least_height_with_timeline * scale) return;
+  layout.stage.max.y += layout.timeline.height();
+  layout.bottom.min.y = layout.timeline.min.y = layout.timeline.max.y = layout.transport.min.y;
 }
 
 Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look) {

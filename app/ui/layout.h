@@ -57,6 +57,9 @@ float scale_of_window(float width, float height);
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson = false);
 
+/// Gives a presented race the width of the window, and in a low one the timeline's room too: two stages are what it shows.
+void give_room_to_race(Layout& layout, float height, float scale);
+
 /// What a lesson's page looks at while it is presented; nothing else is shown.
 struct PresentedLook {
   bool middle = true;  // the stage or another view of the middle

@@ -27,10 +27,10 @@ namespace tilescope {
 namespace {
 
 /// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
-/// A lesson takes a column of its own, so it needs a wider window for the same text.
+/// A lesson takes a column of its own, so it needs a wider window for the same text, and its own text is larger anyway.
 float present_scale(float width, bool lesson) {
-  constexpr float narrow = 1280, least = 1.1F, most = 1.25F, steps = 20;
-  const float wide = lesson ? 1920 : 1600;
+  constexpr float narrow = 1280, steps = 20;
+  const float wide = lesson ? 1920 : 1600, least = lesson ? 1.1F : 1.25F, most = lesson ? 1.25F : 1.4F;
   const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
   return std::round(scale * steps) / steps;
 }
@@ -104,7 +104,7 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   if (height <= 0) return shares;
   // SM rows are many, and twice as many in Race.
   const float scale = view.theme->scale, sms = view.playback.race || view.measured.probe != nullptr ? 170 : 110, upper = 525;
-  constexpr float race_launches = 44;
+  constexpr float race_launches = 92;
   if (view.workspace->by_sm)
     shares.bottom += std::clamp(height - upper * scale - shares.bottom * height, 0.0F, sms * scale) / height;
   else if (view.playback.race)
@@ -336,7 +336,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
                              in_column(view));
     fit_column_to_lesson(view);
   }
-  if (presents_race(view)) layout_.stage.max.x = layout_.transport.max.x;
+  if (presents_race(view)) give_room_to_race(layout_, size.y, theme_.scale);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));

@@ -152,6 +152,13 @@ class SoftmaxRowReader {
     if (output == Slot::none) return;
     const int from = starting_point(output);
     if (from != -2) result.o_before = whole_row(output, from);
+    // Where the product of the tile before comes first, O is rescaled with it.
+    const int rescaled = last_of([&](const Operation& o) { return o.dst == output && o.kind == OpKind::rescale; });
+    for (int i = rescaled - 1; i >= range_.first; --i)
+      if (is_ours(i) && operation(i).dst == output && operation(i).kind == OpKind::matmul) {
+        result.o_before = whole_row(output, i);
+        break;
+      }
     const int write = last_of([&](const Operation& o) { return o.dst == output && o.kind != OpKind::load; });
     if (write >= 0) result.o_after = whole_row(output, op_);
   }

@@ -36,8 +36,8 @@ struct SoftmaxRow {
   std::optional<float> l_old, l_tile, l_new;
   std::optional<double> tile_sum;  // the sum of the row of P, which this tile adds to l
   std::optional<float> lse;
-  std::vector<float> o_before, o_after;
-  std::vector<RowScore> scores;  // all keys up to the end of this tile, in order
+  std::vector<float> o_before, o_after;  // before: what the latest rescaling found, or what the iteration began with
+  std::vector<RowScore> scores;          // all keys up to the end of this tile, in order
 
   /// O of the float64 reference over the keys seen so far; empty without a reference, or while O cannot be compared.
   std::vector<double> exact_so_far;

@@ -93,6 +93,9 @@ struct RateUnit {
 RateUnit unit_of(double most) {
   return most >= 1e12 ? RateUnit{1e12, "TFLOP/s"} : RateUnit{1e9, "GFLOP/s"};
 }
+std::string clock_figure(double hz) {
+  return fmt::format("{:.2f}", hz / 1e9);
+}
 std::string rate_figure(double rate, const RateUnit& unit) {
   return fmt::format("{:.0f}", rate / unit.size);
 }
@@ -114,8 +117,11 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
   if (measured->measured > 0) {
     const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
+    const double own_clock = measured->found->sm_clock_hz;
     const std::string lead =
-        say(tr("Fastest measured: {}, {}"), algorithm_title(measured->rung->algorithm), rate_of(measured->measured));
+        say(tr("Fastest measured: {}, {} at its clock of {} GHz, {} at {} GHz"), algorithm_title(measured->rung->algorithm),
+            rate_of(measured->measured * own_clock / study.of.gpu.sm_clock_hz), clock_figure(own_clock),
+            rate_of(measured->measured), clock_figure(study.of.gpu.sm_clock_hz));
     if (best->rung == measured->rung) return say(tr("{}; also simulated, {}"), lead, rate_of(best->simulated));
     return say(tr("{}. Fastest simulated: {}, {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated));
   }
@@ -222,13 +228,15 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   return c;
 }
 
-void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, float top) {
+void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, const GpuSpec& gpu, float top) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto heading = [&](float left, float right, const char* text, Align align) {
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
-  heading(c.bar, c.rate, say(tr("{}, up to the wgmma peak"), unit.name).c_str(), Align::left);
+  const std::string at = say(tr("{} at {} GHz"), unit.name, clock_figure(gpu.sm_clock_hz));
+  heading(c.bar, c.rate, first_that_fits(theme.ui_small, c.rate - c.bar, {say(tr("{}, up to the wgmma peak"), at), at}).c_str(),
+          Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   if (c.measured < c.gain) heading(c.measured, c.gain, tr("Measured"), Align::right);
   heading(c.gain, c.bound, c.is_brief ? tr("vs base") : tr("Time vs base (measured)"), Align::right);
@@ -411,7 +419,9 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
       tr("{}. Each rung adds one idea to its base, an earlier rung; its time is compared with that of the base. Click a rung to "
          "read its code."),
       problem_text(study.of.problem));
-  if (measured) detail.append(" ").append(say(tr("Slim bars: measured {}, at the GPU's clock."), day_of_case(view, rows)));
+  if (measured)
+    detail.append(" ").append(say(tr("Slim bars: cycles measured {}, as a rate at {} GHz."), day_of_case(view, rows),
+                                  clock_figure(study.of.gpu.sm_clock_hz)));
   study_head(view, finding(study, rows, unit), detail);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());
@@ -431,7 +441,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
   const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary);
-  draw_headings(theme, columns, unit, at.y);
+  draw_headings(theme, columns, unit, study.of.gpu, at.y);
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;

@@ -20,11 +20,15 @@ namespace tilescope {
 
 namespace {
 
-/// Bytes of a tensor over a link so far. What is dirty in the L2 counts as written to HBM: it is owed.
+/// Bytes of a tensor over a link so far.
 double tensor_bytes(const Lane& lane, Tensor tensor, Link link) {
-  std::int64_t bytes = lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)];
-  if (link == Link::hbm_write) bytes += lane.state.l2_dirty[tensor.index()];
-  return static_cast<double>(bytes);
+  return static_cast<double>(lane.state.traffic[tensor.index()][static_cast<std::size_t>(link)]);
+}
+
+/// Bytes of a tensor that are dirty in the L2, as far as they have arrived there. They cross to HBM later.
+double owed_bytes(const Lane& lane, Tensor tensor) {
+  const auto dirty = static_cast<double>(lane.state.l2_dirty[tensor.index()]);
+  return lane.state.traffic_exact ? std::min(dirty, tensor_bytes(lane, tensor, Link::sm_to_l2)) : dirty;
 }
 
 double bytes_now(const Lane& lane, Link a, Link b) {
@@ -49,7 +53,7 @@ bool finished(const View& view, const Lane& lane) {
 struct Counter {
   const char *name, *shorter;
   double now = 0, total = 0, scale = 1;
-  std::string text;
+  std::string text, longer;  // longer: with what is still owed
 };
 
 void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
@@ -75,6 +79,16 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
         sum += bytes;
       }
     }
+    // What HBM is owed has not moved: an outline.
+    for (Tensor tensor : lane.simulation->program->tensors()) {
+      const double owed = up == Link::hbm_read ? owed_bytes(lane, tensor) : 0;
+      if (owed <= 0) continue;
+      quads.add({.min = {x(sum), parts.bar.min.y},
+                 .max = {x(sum + owed), parts.bar.max.y},
+                 .border = theme.color(tensor),
+                 .border_width = theme.scale});
+      sum += owed;
+    }
   }
   // Marks the total, which answers many a question of a lesson.
   if (!held)
@@ -84,11 +98,13 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim,
             first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
-  draw_text(list, theme.mono, parts.value, theme.text, counter.text, Align::right);
+  draw_text(list, theme.mono, parts.value, theme.text,
+            first_that_fits(theme.mono, parts.value.width(), {counter.longer, counter.text}), Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
-  if (up == Link::hbm_read) add_line(body, tr("Counts bytes read, written, and dirty in the L2: those are written later."));
-  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.text), body);
+  if (up == Link::hbm_read)
+    add_line(body, tr("Outlined, and behind the plus sign: dirty in the L2, to be written to HBM later. The mark includes it."));
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.longer), body);
 }
 
 /// Draws every SM as a cell, filled by the time of its block.
@@ -155,9 +171,14 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const auto bytes = [&](double value) {
     return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(static_cast<std::int64_t>(value)));
   };
-  const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm)},
-                              {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
-                              {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
+  double owed = 0;
+  for (Tensor tensor : lane.simulation->program->tensors()) owed += owed_bytes(lane, tensor);
+  const std::string with_owed =
+      owed > 0 ? fmt::format("{} + {}", bytes(hbm), format_bytes(Bytes(static_cast<std::int64_t>(owed)))) : bytes(hbm);
+  const Counter counters[] = {
+      {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm), with_owed},
+      {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2), bytes(l2)},
+      {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles)), format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);

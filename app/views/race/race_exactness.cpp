@@ -98,6 +98,10 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;
     draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);
+    // The stages below show the current step, O the end.
+    const char* const when = tr("Whole run");
+    if (text_width(theme.ui_small, text) + 2 * text_width(theme.ui_small, when) < line.width())
+      draw_text(list, theme.ui_small, line, theme.text_faint, when);
     break;
   }
   if (rect.max.y < line.max.y + metrics.small_line) return;

@@ -174,21 +174,31 @@ Marker marker_of(std::string_view level) {
   return level == "HBM" ? Marker::circle : level == "L2" ? Marker::square : Marker::diamond;
 }
 
+/// Returns the ceiling of the fastest products among the kernels: no run of theirs lies above it.
+const RooflineCeiling& roof_of_products(const RooflineStudy& study) {
+  for (const RooflineKernel& kernel : study.kernels)
+    for (const RooflinePoint& point : kernel.launches)
+      if (const RooflineCeiling* found = ceiling_of(study.roof, point.products); found != nullptr && point.products == "wgmma")
+        return *found;
+  return *ceiling_of(study.roof, "tensor cores");
+}
+
 void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   const double low = plot.x_axis().low, high = plot.x_axis().high;
-  const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
+  const RooflineCeiling& products = roof_of_products(study);
   const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
-    const double end = slope ? std::min(high, tensor->rate / ceiling.rate) : high;
+    const double end = slope ? std::min(high, products.rate / ceiling.rate) : high;
     const std::vector<PlotPoint> line = {{low, ceiling.at(low)}, {end, ceiling.at(end)}};
-    const bool hbm = ceiling.name == "HBM" || ceiling.name == "tensor cores";
-    plot.curve(line, hbm ? theme.text : theme.text_dim, (hbm ? 2.2F : 1.3F) * theme.scale,
+    const bool is_roof = ceiling.name == "HBM" || ceiling.name == products.name;
+    const bool other_products = !is_roof && (ceiling.name == "wgmma" || ceiling.name == "tensor cores");
+    plot.curve(line, is_roof ? theme.text : theme.text_dim, (is_roof ? 2.2F : 1.3F) * theme.scale,
                ceiling.name == "exponentials" ? Plot::Line::dashed
-               : ceiling.name == "wgmma"      ? Plot::Line::dotted
+               : other_products               ? Plot::Line::dotted
                                               : Plot::Line::solid);
-    if (!slope || wgmma == nullptr || wgmma->rate <= tensor->rate) continue;
+    if (!slope || wgmma == nullptr || wgmma->rate <= products.rate) continue;
     // Continues from the mma.sync ridge to the wgmma ridge.
     const double far_end = std::min(high, wgmma->rate / ceiling.rate);
     const std::vector<PlotPoint> on = {{end, ceiling.at(end)}, {far_end, ceiling.at(far_end)}};

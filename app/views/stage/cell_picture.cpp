@@ -164,7 +164,10 @@ HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
       largest_ = size > largest_ && size <= largest_finite ? size : largest_;
     }
   }
-  if (largest_ == 0) largest_ = 1;
+  if (largest_ == 0) {  // nothing is there yet: dark, not the middle between negative and positive
+    kind_ = Kind::positive;
+    largest_ = 1;
+  }
 }
 
 float HeatScale::operator()(float value) const {

@@ -110,7 +110,7 @@ std::string cause_text(WaitCause cause) {
     case WaitCause::block_slot:
       return tr("a free block slot on the SM");
     case WaitCause::launch:
-      return tr("the previous launch");
+      return tr("the start of the launch");
   }
   return {};
 }

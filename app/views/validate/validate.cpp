@@ -41,6 +41,15 @@ const char* figure_meaning(Figure figure) {
   return "";
 }
 
+/// "within the bound, 2 % or 128 KiB": small figures may be far off in percent.
+std::string verdict_text(const Comparison& worst) {
+  const char* const name = verdict_name(worst.verdict());
+  if (!worst.bound) return name;
+  const std::string percent = format_percent(worst.bound->relative);
+  if (worst.bound->absolute <= 0) return fmt::format("{}, {}", name, percent);
+  return say(tr("{}, {} or {}"), name, percent, format_capacity(Bytes(std::llround(worst.bound->absolute))));
+}
+
 /// "HBM read: 0 of 96 cases fail, 6 known misses; mean error 0.8 %, worst 6.1 %".
 enum class Room : std::uint8_t { enough, little };
 std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
@@ -55,7 +64,7 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   const int fail = verdicts[Verdict::fails], known = verdicts[Verdict::known_miss];
   if (room == Room::little) return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most);
   return say(tr("{}: {} of {} cases fail, {} known misses of this figure; mean error {}, worst {} ({})"), figure, fail,
-             verdicts.bounded(), known, mean, most, verdict_name(worst->verdict()));
+             verdicts.bounded(), known, mean, most, verdict_text(*worst));
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From
