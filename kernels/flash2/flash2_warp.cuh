@@ -36,6 +36,7 @@ struct Flash2Shape {
   static constexpr int d = dim, br = block_rows, bc = block_keys, warps = warp_count, stages = ring, min_blocks = blocks;
   static constexpr bool causal = is_causal;
   static constexpr bool rows_may_be_hidden = is_causal;  // by all tiles so far
+  static constexpr bool keeps_offsets = false;           // row_max holds max * scale, what exp2 subtracts
   static constexpr bool descending = tile_order == KeyTileOrder::descending;
   static constexpr bool longest_first = query_order == QueryTileOrder::longest_first;
   static constexpr int key_step = descending ? -bc : bc;  // keys from one visited tile to the next
@@ -51,6 +52,9 @@ struct Flash2Shape {
   static_assert(bc % (8 * warps) == 0, "a warp copies whole swizzle periods");
 };
 
+/// The offset of a row that has seen no key, where offsets are kept: finite, so that its exponentials are 0 and not NaN.
+inline constexpr float least_offset = -2.9e38f;
+
 /// One warp's rows: what it keeps in registers, and the steps of an iteration.
 template <class Shape>
 struct Flash2Warp {
@@ -59,13 +63,13 @@ struct Flash2Warp {
 
   float o[m_tiles][o_tiles][4];
   float s[m_tiles][s_tiles][4];
-  float row_max[m_tiles][2], row_sum[m_tiles][2];  // row_sum: this lane's part only
+  float row_max[m_tiles][2], row_sum[m_tiles][2];  // row_max: see Shape::keeps_offsets; row_sum: this lane's part only
   LanePlaces<Shape::row_bytes> places;
 
   __device__ __forceinline__ explicit Flash2Warp(int lane) : places(lane) {
 #pragma unroll
     for (int mt = 0; mt < m_tiles; ++mt) {
-      row_max[mt][0] = row_max[mt][1] = minus_infinity();
+      row_max[mt][0] = row_max[mt][1] = Shape::keeps_offsets ? least_offset : minus_infinity();
       row_sum[mt][0] = row_sum[mt][1] = 0.f;
 #pragma unroll
       for (int n = 0; n < o_tiles; ++n)
@@ -86,13 +90,21 @@ struct Flash2Warp {
         float x = fmaxf(s[mt][0][half * 2], s[mt][0][half * 2 + 1]);
 #pragma unroll
         for (int n = 1; n < s_tiles; ++n) x = fmaxf(x, fmaxf(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
-        const float before = row_max[mt][half], now = fmaxf(before, quad_max(x));
-        // A row that has seen no key has maximum -inf. Any finite offset makes its exponentials 0, where -inf would give NaN.
-        const float finite = Shape::rows_may_be_hidden && now == minus_infinity() ? 0.f : now;
+        const float before = row_max[mt][half];
+        float now = quad_max(x);
+        if constexpr (Shape::keeps_offsets) {
+          now = fmaxf(before, now * scale_log2);
+          offset[mt][half] = now;
+          alpha[mt][half] = exp2_fast(before - now);
+        } else {
+          now = fmaxf(before, now);
+          // A row that has seen no key has maximum -inf. Any finite offset makes its exponentials 0, where -inf would give NaN.
+          const float finite = Shape::rows_may_be_hidden && now == minus_infinity() ? 0.f : now;
+          offset[mt][half] = finite * scale_log2;
+          alpha[mt][half] = exp2_fast(before * scale_log2 - offset[mt][half]);
+          probe.statistics(tile, mt * 16 + half * 8, now * scale_log2 * ln_2, alpha[mt][half]);
+        }
         row_max[mt][half] = now;
-        offset[mt][half] = finite * scale_log2;
-        alpha[mt][half] = exp2_fast(before * scale_log2 - offset[mt][half]);
-        probe.statistics(tile, mt * 16 + half * 8, now * scale_log2 * ln_2, alpha[mt][half]);
         moved |= now != before;
       }
     // In a long row the maximum soon stops changing. Then alpha is 1 and the rescale can be skipped.
@@ -158,7 +170,8 @@ struct Flash2Warp {
         const float sum = quad_sum(row_sum[mt][half]);
         const float inverse = sum == 0.f ? 0.f : 1.f / sum;
         const int row = mt * 16 + half * 8 + lane / 4;
-        if ((lane & 3) == 0) lse_shared[row] = sum == 0.f ? minus_infinity() : (row_max[mt][half] * scale_log2 + log2f(sum)) * ln_2;
+        const float highest = Shape::keeps_offsets ? row_max[mt][half] : row_max[mt][half] * scale_log2;
+        if ((lane & 3) == 0) lse_shared[row] = sum == 0.f ? minus_infinity() : (highest + log2f(sum)) * ln_2;
 #pragma unroll
         for (int n = 0; n < o_tiles; ++n)
           *reinterpret_cast<std::uint32_t*>(own_rows + swizzled<Shape::row_bytes>(row, n) + (lane & 3) * 4) =

@@ -141,16 +141,16 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   const auto score_at = [&](int mt, int n, int half, int i) { return &work.s[mt][n][half * 2 + i]; };
 
   auto iterate = [&](auto masked, auto whole, int j) {
-    // ptxas would keep every address that it can compute before the loop, and spill it.
-    asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
+    // ptxas would keep every address that it can compute before the loop, and spill it; at D 128 under a mask it does not.
+    if constexpr (Shape::d == 64 || !Mask::present) asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
     const int stage = j % Shape::stages;
     const bool more = decltype(whole)::value || j + 1 < tiles;
     float offset[Shape::m_tiles][2];
     ColumnsHeld held;
     if constexpr (Shape::ragged) held = {};  // keys past the end
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
-    multiply_transposed<T, Shape::row_bytes, Mask::present ? 2 : 4>(work.s, work.places, shared_address(own_rows),
-                                                                    shared_address(k_ring) + stage * Shape::kv_bytes);
+    multiply_transposed<T, Shape::row_bytes, Mask::present && Shape::d == 64 ? 2 : 4>(
+        work.s, work.places, shared_address(own_rows), shared_address(k_ring) + stage * Shape::kv_bytes);
     if (more) {
       barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
       copy_part(whole, k_plane, k_ring, key_of(j + 1), j + 1);

@@ -39,6 +39,8 @@ struct FlexLayout : Kernel {
   static constexpr int page_keys = keys_of_page;  // 0: K and V have no pages
   static_assert(page_keys == 0 || page_keys % Kernel::bc == 0 || Kernel::bc % page_keys == 0);
   static constexpr bool rows_may_be_hidden = Score::present || Mask::present;
+  // At D 64 that is 1 % slower.
+  static constexpr bool keeps_offsets = rows_may_be_hidden && Kernel::d == 128;
   static constexpr bool ragged = is_ragged;  // the last key tile is not whole
   static constexpr int tiles_of_block = key_tiles_of_block;
   static constexpr int uniforms = Score::uniforms + Mask::uniforms, rows = Score::rows + Mask::rows;

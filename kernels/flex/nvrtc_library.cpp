@@ -84,8 +84,13 @@ Result<std::string> compile_with_nvrtc(const std::string& text, std::span<const 
     return failed(code, "reading the kernel");
   const std::string arch = "--gpu-architecture=" + architecture;
   // Lambdas of device functions are device functions here too.
-  const char* options[] = {arch.c_str(), "--std=c++20", "--device-as-default-execution-space"};
-  const nvrtcResult compiled = library->compile(program, 3, options);
+  std::vector<const char*> options = {arch.c_str(), "--std=c++20", "--device-as-default-execution-space"};
+  std::string of_ptxas;
+  if (text.starts_with(ptxas_line)) {
+    of_ptxas = "--ptxas-options=" + text.substr(ptxas_line.size(), text.find('\n') - ptxas_line.size());
+    options.push_back(of_ptxas.c_str());
+  }
+  const nvrtcResult compiled = library->compile(program, static_cast<int>(options.size()), options.data());
   std::string cubin;
   Result<std::string> result = cubin;
   if (compiled != NVRTC_SUCCESS) {

@@ -1,6 +1,6 @@
-"""Times flex of several builds beside one another, in one process: what does a change of the kernel bring?
+"""Times flex, or another kernel, of several builds beside one another, in one process: what does a change of the kernel bring?
 
-Usage: flex_builds.py NAME=LIBRARY.so...     libraries as kernels/build_gpu_check.sh builds libtilescope_bench.so, each from its own checkout
+Usage: flex_builds.py [KERNEL] NAME=LIBRARY.so...     libraries as kernels/build_gpu_check.sh builds libtilescope_bench.so, each from its own checkout
 Prints for each of the eleven cases the median of nine runs in ms of each build, and the ratio of the first to the others.
 """
 import os
@@ -10,7 +10,8 @@ import torch
 
 from flex_cases import B, CASES, H, N, opened, run
 
-builds = {name: opened(path) for name, path in (argument.split("=") for argument in sys.argv[1:])}
+kernel = next((argument for argument in sys.argv[1:] if "=" not in argument), "flex")
+builds = {name: opened(path) for name, path in (argument.split("=") for argument in sys.argv[1:] if "=" in argument)}
 
 
 def medians(functions, repeats=9):
@@ -38,7 +39,7 @@ for d in (64, 128):
         def of(name):
             # Each build has its own compiled kernels.
             os.environ["TILESCOPE_CACHE"] = f"/tmp/flex_builds_{name}"
-            run(builds[name], "flex", (q, k, v, outputs[name], lse), mask[0], score[0])
+            run(builds[name], kernel, (q, k, v, outputs[name], lse), mask[0], score[0])
 
         times = medians({name: lambda name=name: of(name) for name in builds})
         first = next(iter(builds))

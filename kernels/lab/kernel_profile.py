@@ -77,6 +77,8 @@ PIPES = {
                 "WARPGROUP", "USETMAXREG", "UTMACMDFLUSH"},
     "uniform": {"UMOV", "UIADD3", "UIMAD", "ULEA", "ULOP3", "USEL", "USHF", "UISETP", "ULDC", "UP2UR", "UPLOP3", "USETP", "UPRMT", "UF2F", "VOTEU"},
 }
+# Options of ptxas that the program gives to the builds of one head dimension (kernels/flex/flex_text.cpp).
+PTXAS = {("flex", 128): ["--register-usage-level=0"]}
 PIPE_OF = {word: pipe for pipe, words in PIPES.items() for word in words}
 UNKNOWN = set()  # opcodes in the machine code that PIPES lacks
 
@@ -153,9 +155,10 @@ def by_pipe(cubin_path, cuobjdump):
     return counts
 
 
-def compile_one(nvcc, source, folder, architecture):
-    out = pathlib.Path(folder) / (source.stem + ".cubin")
-    run = subprocess.run([nvcc, *FLAGS, f"-gencode=arch=compute_{architecture[3:]},code={architecture}", "-Xptxas", "-v", f"-I{ROOT}", "-o", out, source], capture_output=True, text=True)
+def compile_one(nvcc, source, folder, architecture, options=()):
+    out = pathlib.Path(folder) / (source.stem + "".join(options) + ".cubin")
+    passed = [word for option in ("-v", *options) for word in ("-Xptxas", option)]
+    run = subprocess.run([nvcc, *FLAGS, f"-gencode=arch=compute_{architecture[3:]},code={architecture}", *passed, f"-I{ROOT}", "-o", out, source], capture_output=True, text=True)
     if run.returncode != 0:
         raise Fail(f"{source.relative_to(ROOT)} does not compile:\n{run.stderr}")
     return out, run.stderr + run.stdout
@@ -165,8 +168,9 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
     """Returns every build of the kernel's launches without the probe, sorted."""
     sources = [s for s in sorted((ROOT / "kernels" / kernel).glob("*.cu")) if "_probed" not in s.stem]
     builds = []
-    for source in sources:
-        cubin_path, log = compile_one(nvcc, source, folder, architecture_of(kernel))
+    own = {dim: options for (id, dim), options in PTXAS.items() if id == kernel}
+    for source, options in [(source, options) for source in sources for options in [(), *own.values()]]:
+        cubin_path, log = compile_one(nvcc, source, folder, architecture_of(kernel), options)
         cubin = cubin_path.read_bytes()
         parts = dict(sections(cubin))
         used = resource_usage(log)
@@ -178,6 +182,8 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
             text = parts[".text." + symbol]
             words = executed(text)
             dim, causal = re.search(r"Li(\d+)E", symbol), re.search(r"Lb([01])E", symbol)
+            if tuple(own.get(int(dim[1]) if dim else None, ())) != tuple(options):
+                continue
             build = {"launch": launch, "dtype": "fp16" if "6__half" in symbol else "bf16"}
             if dim:
                 build["head_dim"] = int(dim[1])
