@@ -129,7 +129,7 @@ std::string listed(const Values& values) {
   return fmt::format("[{}]", fmt::join(values, ","));
 }
 
-/// What the script judges an answer by: the same as is_right().
+/// What the script judges an answer by: the same as is_right() and why_wrong().
 std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
   std::string suffixes;
   for (const auto& [name, factor] : unit_suffixes(ask.unit))
@@ -158,8 +158,13 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
       tolerance = drawn_tolerance;
       break;
   }
-  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}}}})", right, tolerance,
-                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes);
+  std::vector<std::string> wrong;  // what each reason stands for
+  for (std::size_t i = 0; i < ask.wrong.size(); ++i)
+    wrong.push_back(ask.wrong[i].option >= 0     ? fmt::format(R"({{"choice":{}}})", ask.wrong[i].option)
+                    : !ask.wrong[i].near.empty() ? fmt::format(R"({{"near":{}}})", figures.near[i])
+                                                 : std::string("{}"));
+  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance,
+                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes, listed(wrong));
 }
 
 std::string answered(const SessionView& view, const LessonPage& page, HtmlProse& revealed) {
@@ -170,6 +175,9 @@ std::string answered(const SessionView& view, const LessonPage& page, HtmlProse&
       "<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\" data-good=\"{}\" data-bad=\"{}\" data-judge=\"{}\"></p>",
       lesson.page + 1, html_text(tr("Your answer:")), html_text(tr("Right.")), html_text(tr("Not right.")),
       html_text(judged_by(ask, *lesson.figures)));
+  for (const LessonWrong& wrong : ask.wrong)
+    out += fmt::format("<div class=\"dim why\" hidden>{}</div>",
+                       HtmlProse(view, &lesson.figures->revealed).blocks(reason_words(wrong)));
   out +=
       fmt::format("<p class=\"right\">{}</p></fieldset>", html_text(say(tr("Simulated: {}"), answer_words(ask, *lesson.figures))));
   if (page.reveal) out += revealed.blocks(page.reveal->say);

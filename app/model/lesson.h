@@ -48,6 +48,15 @@ struct LessonScene {
 enum class QuestionKind : std::uint8_t { choice, number, point, order, draw };
 std::string_view to_string(QuestionKind kind);
 
+/// Why an answer is wrong: that of an option, numbers near a value, or every other one.
+struct LessonWrong {
+  int option = -1;        // of choice and point, from 0; -1: none
+  LessonExpression near;  // of number
+  Prose say;
+  int line = 0;
+  bool takes_all() const { return option < 0 && near.empty(); }
+};
+
 struct LessonQuestion {
   QuestionKind kind = QuestionKind::choice;
   Prose question;
@@ -63,6 +72,7 @@ struct LessonQuestion {
   std::vector<WindowState> points;  // one an x
   std::vector<std::vector<LessonVariant>> point_others;
   LessonExpression curve;
+  std::vector<LessonWrong> wrong;  // the first that fits is shown; one that takes all is the last
   int line = 0;
 };
 

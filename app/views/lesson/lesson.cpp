@@ -97,6 +97,17 @@ void draw_reveal(const View& view, ProseTerms& terms) {
   if (view.lesson.revealing) text_item(theme.ui_small, theme.text_faint, tr("The run plays."));
 }
 
+/// Why the answer is wrong, quieter than what is so.
+void draw_reason(const View& view, ProseTerms& terms) {
+  const Theme& theme = *view.theme;
+  const PageFigures* figures = view.lesson.figures;
+  if (figures == nullptr) return;
+  const LessonWrong* wrong = why_wrong(question_of(view), *view.lesson.answer, *figures);
+  if (wrong == nullptr) return;
+  gap(theme, 2);
+  draw_prose(theme, reason_words(*wrong), &figures->revealed, ImGui::GetContentRegionAvail().x, theme.text_dim, &terms);
+}
+
 /// A control by the name that it has in the window; `key` is its key in links.
 std::string control_of(std::string_view key) {
   for (int i = 0; i <= static_cast<int>(Setting::page_order); ++i)
@@ -162,6 +173,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     const Box box = begin_box(theme);
     lesson.answer == nullptr ? draw_question(view, commands, state.draft, keys) : draw_answered(view);
     if (lesson.answer != nullptr) {
+      draw_reason(view, terms);
       gap(theme, 2);
       divider(theme);
       draw_reveal(view, terms);
