@@ -159,7 +159,7 @@ TEST_CASE("lesson: a fault in a reason is a sentence with its line") {
   CHECK(holds(lesson_refusal(changed("{ near = \"d\", say = \"That", "{ near = \"d\", sai = \"That")), "did you mean say?"));
   CHECK(holds(lesson_refusal(changed("{ near = \"N * Nk\", say", "{ say")),
               "x.md:42: this reason comes after the one for every other answer: move it before that one"));
-  CHECK(holds(lesson_refusal(changed("at step {= step", "at step {= stepp")), "x.md:40: there is no figure 'stepp'"));
+  CHECK(holds(lesson_refusal(changed("row, at step {= step", "row, at step {= stepp")), "x.md:40: there is no figure 'stepp'"));
   CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = \"no\"")), "must be a list of 1 to"));
   CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = []")), "must be a list of 1 to"));
   CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = [{}]")), "say must be a text"));
