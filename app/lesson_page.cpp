@@ -12,6 +12,7 @@
 #include "app/model/lesson_runs.h"
 #include "app/step_page.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/caption.h"
 #include "app/views/lesson/figure_words.h"
 
@@ -64,18 +65,18 @@ class HtmlProse {
   }
 
   std::string with_terms(std::string_view text) {
-    if (view_.glossary == nullptr) return html_text(text);
+    if (view_.glossary == nullptr) return html_text(formula_text(text));
     std::string out;
     std::size_t at = 0;
     for (const FoundTerm& found : view_.glossary->terms_in(text, view_.workspace->language)) {
       if (std::find(seen_.begin(), seen_.end(), found.entry) != seen_.end()) continue;
       seen_.push_back(found.entry);
-      out += html_text(text.substr(at, found.first - at));
+      out += html_text(formula_text(text.substr(at, found.first - at)));
       out += fmt::format("<abbr title=\"{}\">{}</abbr>", html_text(found.entry->text(view_.workspace->language).meaning),
                          html_text(text.substr(found.first, found.last - found.first)));
       at = found.last;
     }
-    return out + html_text(text.substr(at));
+    return out + html_text(formula_text(text.substr(at)));
   }
 
   const SessionView& view_;
