@@ -229,7 +229,7 @@ class LessonReader {
     if (!parsed) return parsed.error();
     if (parsed->fences.empty() || parsed->fences.front().info != "lesson") return no_head();
     if (const Status taken = take(parsed->fences.front()); !taken) return taken.error();
-    return LessonHead{std::move(lesson_.title), lesson_.minutes, std::move(lesson_.goal)};
+    return LessonHead{std::move(lesson_.title), lesson_.minutes, std::move(lesson_.goal), std::move(lesson_.group)};
   }
 
   Result<std::shared_ptr<const Lesson>> read(std::string_view text) {
@@ -298,12 +298,13 @@ class LessonReader {
     if (version > newest_version)
       return block.fail_key("version", fmt::format("the lesson is of version {}, and this program reads version {}: update it",
                                                    version, newest_version));
-    constexpr std::array<std::string_view, 4> keys = {"title", "minutes", "goal", "version"};
+    constexpr std::array<std::string_view, 5> keys = {"title", "minutes", "goal", "group", "version"};
     block.allow(keys);
     lesson_.title = block.text("title");
     lesson_.minutes = static_cast<int>(block.number("minutes", 0, 1, 600));
     if (lesson_.minutes == 0) block.fail(1, "the block has no minutes: add minutes = 10");
     lesson_.goal = block.prose("goal");
+    lesson_.group = block.text("group", false);
   }
 
   static std::optional<WindowState> state_of(Block& block, std::string_view key, const std::string& link) {

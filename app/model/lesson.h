@@ -1,6 +1,6 @@
 // Lesson: pages of prose, each with a scene, a question and what answers it; read from assets/lessons/<number>-<id>.<language>.md.
 //
-//   ```lesson  title, minutes, goal        once, before the first page
+//   ```lesson  title, minutes, goal, group once, before the first page
 //   ## Heading                             begins a page
 //   ```scene   link, look, others          what the window shows
 //   ```ask     kind, question, …           the playhead is held until it is answered
@@ -108,6 +108,7 @@ struct Lesson {
   std::string title;
   int minutes = 0;
   Prose goal;
+  std::string group;  // of lessons, in the menu; empty: that of the lesson before
   std::vector<LessonPage> pages;
 
   /// The scene that a page shows: its own, else the one before.
@@ -124,6 +125,7 @@ struct LessonHead {
   std::string title;
   int minutes = 0;
   Prose goal;
+  std::string group;
 };
 /// Reads the block before the first page only. Errors  those of parse_lesson() up to there.
 Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin);

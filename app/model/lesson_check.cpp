@@ -219,6 +219,8 @@ std::vector<std::string> check_same_structure(const Lesson& a, const Lesson& b) 
   }
   if (a.minutes != b.minutes)
     findings.add(1, fmt::format("{} minutes, but {} in {}", b.minutes, a.minutes, printable(a.origin, 200)));
+  if (a.group.empty() != b.group.empty())
+    findings.add(1, fmt::format("group is given here or in {}: give both", printable(a.origin, 200)));
   for (std::size_t i = 0; i < a.pages.size(); ++i) {
     const std::vector<std::string> one = shape_of(a.pages[i]), other = shape_of(b.pages[i]);
     const auto [at_a, at_b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
