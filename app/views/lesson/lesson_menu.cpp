@@ -35,8 +35,8 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     numbers = std::max(numbers, text_width(theme.ui, fmt::format("{}", info.number)));
   const float indent = numbers + std::round(12 * theme.scale);
   for (const LessonInfo& info : lesson.list->lessons)
-    widest = std::max(widest,
-                      indent + text_width(theme.ui, text(info).title) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
+    widest =
+        std::max(widest, indent + text_width(theme.ui, text(info).title) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
   for (const LessonInfo& info : lesson.list->lessons) {
     if (!text(info).group.empty()) text_item(theme.ui_small, theme.text_dim, text(info).group);
     const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;

@@ -5,8 +5,8 @@
 
 namespace tilescope {
 
-/// Adds a row for each lesson of the list, which must be there: number, title, minutes, and whether it was gone through; its goal is
-/// the tooltip.
+/// Adds a row for each lesson of the list, which must be there: number, title, minutes, and whether it was gone through; its goal
+/// is the tooltip.
 void draw_lesson_menu(const View& view, Commands& commands);
 
 }  // namespace tilescope
