@@ -12,6 +12,7 @@
 #include "app/model/lesson_runs.h"
 #include "app/step_page.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/caption.h"
 #include "app/views/lesson/figure_words.h"
 
@@ -64,18 +65,18 @@ class HtmlProse {
   }
 
   std::string with_terms(std::string_view text) {
-    if (view_.glossary == nullptr) return html_text(text);
+    if (view_.glossary == nullptr) return html_text(formula_text(text));
     std::string out;
     std::size_t at = 0;
     for (const FoundTerm& found : view_.glossary->terms_in(text, view_.workspace->language)) {
       if (std::find(seen_.begin(), seen_.end(), found.entry) != seen_.end()) continue;
       seen_.push_back(found.entry);
-      out += html_text(text.substr(at, found.first - at));
+      out += html_text(formula_text(text.substr(at, found.first - at)));
       out += fmt::format("<abbr title=\"{}\">{}</abbr>", html_text(found.entry->text(view_.workspace->language).meaning),
                          html_text(text.substr(found.first, found.last - found.first)));
       at = found.last;
     }
-    return out + html_text(text.substr(at));
+    return out + html_text(formula_text(text.substr(at)));
   }
 
   const SessionView& view_;
@@ -129,7 +130,7 @@ std::string listed(const Values& values) {
   return fmt::format("[{}]", fmt::join(values, ","));
 }
 
-/// What the script judges an answer by: the same as is_right().
+/// What the script judges an answer by: the same as is_right() and why_wrong().
 std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
   std::string suffixes;
   for (const auto& [name, factor] : unit_suffixes(ask.unit))
@@ -158,8 +159,13 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
       tolerance = drawn_tolerance;
       break;
   }
-  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}}}})", right, tolerance,
-                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes);
+  std::vector<std::string> wrong;  // what each reason stands for
+  for (std::size_t i = 0; i < ask.wrong.size(); ++i)
+    wrong.push_back(ask.wrong[i].option >= 0     ? fmt::format(R"({{"choice":{}}})", ask.wrong[i].option)
+                    : !ask.wrong[i].near.empty() ? fmt::format(R"({{"near":{}}})", figures.near[i])
+                                                 : std::string("{}"));
+  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance,
+                     ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes, listed(wrong));
 }
 
 std::string answered(const SessionView& view, const LessonPage& page, HtmlProse& revealed) {
@@ -170,6 +176,9 @@ std::string answered(const SessionView& view, const LessonPage& page, HtmlProse&
       "<p class=\"dim\" data-own=\"answer-{}\" data-words=\"{}\" data-good=\"{}\" data-bad=\"{}\" data-judge=\"{}\"></p>",
       lesson.page + 1, html_text(tr("Your answer:")), html_text(tr("Right.")), html_text(tr("Not right.")),
       html_text(judged_by(ask, *lesson.figures)));
+  for (const LessonWrong& wrong : ask.wrong)
+    out += fmt::format("<div class=\"dim why\" hidden>{}</div>",
+                       HtmlProse(view, &lesson.figures->revealed).blocks(reason_words(wrong)));
   out +=
       fmt::format("<p class=\"right\">{}</p></fieldset>", html_text(say(tr("Simulated: {}"), answer_words(ask, *lesson.figures))));
   if (page.reveal) out += revealed.blocks(page.reveal->say);

@@ -54,11 +54,13 @@ function quantity(text,by){
   const unit=found[2].toLowerCase(),value=+found[1].replace(',','.');
   return unit===''?value*by.plain:unit in by.units?value*by.units[unit]:NaN;
 }
-// Puts the own answer beside the simulated one, and whether it is right.
+// Puts the own answer beside the simulated one, and whether it is right, or why not.
 function judge(own){
   const fields=[...document.querySelectorAll('[name="'+own.dataset.own+'"]')],by=JSON.parse(own.dataset.judge);
   const chosen=fields.findIndex(f=>f.checked),typed=fields.map(f=>f.value);
+  const reasons=[...own.parentElement.querySelectorAll('.why')];
   own.textContent='';own.className='dim';
+  for(const reason of reasons)reason.hidden=true;
   const radio=fields.length>0&&fields[0].type==='radio';
   if(radio?chosen===-1:typed.every(t=>t===''))return;
   const near=(a,b)=>by.tolerance*Math.abs(b)+1e-12>=Math.abs(a-b);
@@ -68,6 +70,9 @@ function judge(own){
     :fields.map((f,k)=>[+typed[k]||99,f.parentElement.lastChild.textContent.trim()]).sort((a,b)=>a[0]-b[0]).map(o=>o[1]).join(' > ');
   own.textContent=own.dataset.words+' '+words+'. '+(right?own.dataset.good:own.dataset.bad);
   own.className=right?'right':'wrong';
+  if(right||(!radio&&fields[0].type==='text'&&typed.some(t=>isNaN(quantity(t,by)))))return;
+  const why=by.wrong.findIndex(w=>'choice'in w?w.choice===chosen:'near'in w?near(quantity(typed[0],by),w.near):true);
+  if(why!==-1)reasons[why].hidden=false;
 }
 function answer(from){
   const name='answer-'+from.dataset.ask,to=steps.findIndex(s=>s.querySelector('[data-own="'+name+'"]'));

@@ -18,6 +18,7 @@
 #include "app/platform/files.h"
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/views/panel_table.h"
 #include "app/views/work_words.h"
 #include "sim/core/text.h"
@@ -82,9 +83,9 @@ Status check_opened(const SessionView& view, std::optional<std::int64_t> step) {
   return Done{};
 }
 
-/// "ID:PAGE:answered" in its pieces.
+/// "ID:PAGE:answered=ANSWER" in its pieces.
 struct WantedPage {
-  std::string id;
+  std::string id, answer;
   std::size_t page = 0;
   bool answered = false;
 };
@@ -93,14 +94,17 @@ Result<WantedPage> wanted_page(const std::string& text) {
   WantedPage wanted;
   wanted.id = text.substr(0, text.find(':'));
   std::string_view rest = std::string_view(text).substr(std::min(text.size(), wanted.id.size() + 1));
-  if (rest.ends_with(":answered")) {
-    wanted.answered = true;
-    rest.remove_suffix(std::string_view(":answered").size());
+  constexpr std::string_view answered = ":answered";
+  if (const std::size_t at = rest.find(answered); at != std::string_view::npos) {
+    std::string_view answer = rest.substr(at + answered.size());
+    wanted.answered = answer.empty() || answer.starts_with('=');
+    wanted.answer = std::string(answer.substr(std::min<std::size_t>(1, answer.size())));
+    if (wanted.answered) rest = rest.substr(0, at);
   }
   if (rest.empty()) return wanted;
   const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), wanted.page);
   if (code != std::errc() || end != rest.data() + rest.size() || wanted.page == 0)
-    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE or ID:PAGE:answered", printable(text))};
+    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE, ID:PAGE:answered or ID:PAGE:answered=ANSWER", printable(text))};
   --wanted.page;
   return wanted;
 }
@@ -116,6 +120,22 @@ LessonAnswer any_answer(const LessonQuestion& ask, const PageFigures& figures) {
   return answer;
 }
 
+/// The answer that was asked for: the place of an option, or a number in the question's unit.
+Result<LessonAnswer> wanted_answer(const std::string& text, const LessonQuestion& ask, const PageFigures& figures) {
+  LessonAnswer answer = any_answer(ask, figures);
+  if (text.empty()) return answer;
+  const bool number = ask.kind == QuestionKind::number;
+  if (!number && ask.kind != QuestionKind::choice && ask.kind != QuestionKind::point)
+    return Error{fmt::format("the question is of kind {}: write :answered without an answer", to_string(ask.kind))};
+  const std::optional<double> typed = typed_quantity(text, number ? ask.unit : FigureUnit::number);
+  if (typed && number) answer.number = *typed;
+  if (typed && !number) answer.option = static_cast<int>(std::clamp(*typed, 0.0, 99.0)) - 1;
+  if (!typed || !is_complete(ask, answer))
+    return Error{fmt::format("the answer '{}' is not possible: write {}", printable(text),
+                             number ? "a number, such as 12" : "the place of an option, such as 1")};
+  return answer;
+}
+
 Status open_lesson(Session& session, const std::string& text) {
   const Result<WantedPage> wanted = wanted_page(text);
   if (!wanted) return wanted.error();
@@ -126,7 +146,9 @@ Status open_lesson(Session& session, const std::string& text) {
   if (view.lesson.problem != nullptr) return *view.lesson.problem;
   if (!wanted->answered || !view.lesson.locked || view.lesson.figures == nullptr) return Done{};
   const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
-  session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(any_answer(ask, *view.lesson.figures))});
+  const Result<LessonAnswer> answer = wanted_answer(wanted->answer, ask, *view.lesson.figures);
+  if (!answer) return answer.error();
+  session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(*answer)});
   constexpr double longer_than_a_reveal = 60;
   session.tick(longer_than_a_reveal);
   session.finish();

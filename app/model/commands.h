@@ -258,7 +258,9 @@ struct TurnLessonPage {
 struct AnswerLesson {
   std::shared_ptr<const LessonAnswer> answer;
 };  // the question of the page; then the run plays
-struct CloseLesson {};
+struct CloseLesson {
+  bool returns = false;  // to what was open before the lesson
+};
 struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;

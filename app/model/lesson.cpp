@@ -164,6 +164,33 @@ class Block {
     return out;
   }
 
+  /// The tables of a list, none with another key than `keys`.
+  std::vector<const toml::table*> tables(std::string_view key, std::size_t most, std::span<const std::string_view> keys) {
+    std::vector<const toml::table*> out;
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return out;
+    const toml::array* list = node->as_array();
+    if (list == nullptr || list->empty() || list->size() > most || !list->is_homogeneous(toml::node_type::table)) {
+      fail_key(key, fmt::format("{} must be a list of 1 to {} tables: write {{ say = \"…\" }}", key, most));
+      return out;
+    }
+    for (const toml::node& each : *list) {
+      for (const auto& [name, value] : *each.as_table())
+        if (std::find(keys.begin(), keys.end(), name.str()) == keys.end())
+          fail(place_of(each), fmt::format("unknown key '{}' in {}: {}", printable(name.str()), key, name_hint(name.str(), keys)));
+      out.push_back(each.as_table());
+    }
+    return out;
+  }
+  /// The line of a node, counted from the block's first.
+  static int place_of(const toml::node& node) { return std::max(1, static_cast<int>(node.source().begin.line)); }
+  std::string text_in(const toml::table& row, std::string_view key) {
+    const auto value = row[key].value<std::string>();
+    if (!row[key].is_string() || !value || value->empty())
+      fail(place_of(row), fmt::format("{} must be a text: write {} = \"…\"", key, key));
+    return value.value_or("");
+  }
+
   Prose prose(std::string_view key, bool needed = true) {
     const std::string words = text(key, needed);
     if (words.empty()) return {};
@@ -202,7 +229,7 @@ class LessonReader {
     if (!parsed) return parsed.error();
     if (parsed->fences.empty() || parsed->fences.front().info != "lesson") return no_head();
     if (const Status taken = take(parsed->fences.front()); !taken) return taken.error();
-    return LessonHead{std::move(lesson_.title), lesson_.minutes, std::move(lesson_.goal)};
+    return LessonHead{std::move(lesson_.title), lesson_.minutes, std::move(lesson_.goal), std::move(lesson_.group)};
   }
 
   Result<std::shared_ptr<const Lesson>> read(std::string_view text) {
@@ -271,12 +298,13 @@ class LessonReader {
     if (version > newest_version)
       return block.fail_key("version", fmt::format("the lesson is of version {}, and this program reads version {}: update it",
                                                    version, newest_version));
-    constexpr std::array<std::string_view, 4> keys = {"title", "minutes", "goal", "version"};
+    constexpr std::array<std::string_view, 5> keys = {"title", "minutes", "goal", "group", "version"};
     block.allow(keys);
     lesson_.title = block.text("title");
     lesson_.minutes = static_cast<int>(block.number("minutes", 0, 1, 600));
     if (lesson_.minutes == 0) block.fail(1, "the block has no minutes: add minutes = 10");
     lesson_.goal = block.prose("goal");
+    lesson_.group = block.text("group", false);
   }
 
   static std::optional<WindowState> state_of(Block& block, std::string_view key, const std::string& link) {
@@ -351,19 +379,20 @@ class LessonReader {
       default:
         take_options(block, ask);
     }
+    take_wrong(block, ask);
     page.ask = std::move(ask);
   }
 
   void take_number(Block& block, LessonQuestion& ask) const {
-    constexpr std::array<std::string_view, 5> keys = {"kind", "question", "answer", "tolerance", "unit"};
+    constexpr std::array<std::string_view, 6> keys = {"kind", "question", "answer", "tolerance", "unit", "wrong"};
     block.allow(keys);
     ask.answer = expression(block, "answer");
     ask.tolerance = block.number("tolerance", 0.1, 0, 10);
   }
 
   void take_options(Block& block, LessonQuestion& ask) const {
-    constexpr std::array<std::string_view, 7> keys = {"kind", "question", "options", "values", "pick", "answer", "unit"};
-    constexpr std::array<std::string_view, 5> of_order = {"kind", "question", "options", "values", "unit"};
+    constexpr std::array<std::string_view, 8> keys = {"kind", "question", "options", "values", "pick", "answer", "unit", "wrong"};
+    constexpr std::array<std::string_view, 6> of_order = {"kind", "question", "options", "values", "unit", "wrong"};
     ask.kind == QuestionKind::order ? block.allow(of_order) : block.allow(keys);
     const std::vector<std::string> options = block.texts("options", most_options);
     for (const std::string& option : options) ask.options.push_back(block.prose_of(option, block.line_of("options")));
@@ -386,11 +415,42 @@ class LessonReader {
   }
 
   void take_draw(Block& block, LessonQuestion& ask) const {
-    constexpr std::array<std::string_view, 5> keys = {"kind", "question", "x", "curve", "unit"};
+    constexpr std::array<std::string_view, 6> keys = {"kind", "question", "x", "curve", "unit", "wrong"};
     block.allow(keys);
     ask.x_key = block.text_of("x", "key");
     ask.xs = block.numbers("x", "values");
     ask.curve = expression(block, "curve");
+  }
+
+  static void take_wrong(Block& block, LessonQuestion& ask) {
+    constexpr std::array<std::string_view, 1> of_any = {"say"};
+    constexpr std::array<std::string_view, 2> of_options = {"choice", "say"}, of_number = {"near", "say"};
+    const bool chosen = ask.kind == QuestionKind::choice || ask.kind == QuestionKind::point;
+    std::span<const std::string_view> keys = of_any;
+    if (chosen) keys = of_options;
+    if (ask.kind == QuestionKind::number) keys = of_number;
+    for (const toml::table* row : block.tables("wrong", most_options, keys)) {
+      const int place = Block::place_of(*row);
+      LessonWrong wrong;
+      wrong.line = block.line() + place - 1;
+      if (row->contains("choice")) {
+        const auto option = (*row)["choice"].value_exact<std::int64_t>().value_or(0);
+        if (option < 1 || option > static_cast<std::int64_t>(ask.options.size()))
+          return block.fail(place, fmt::format("choice must be the place of an option, 1 to {}", ask.options.size()));
+        wrong.option = static_cast<int>(option) - 1;
+      }
+      if (row->contains("near")) wrong.near = {block.text_in(*row, "near"), wrong.line};
+      const std::string words = block.text_in(*row, "say");
+      if (block.error()) return;
+      wrong.say = block.prose_of(words, wrong.line);
+      for (const LessonWrong& before : ask.wrong) {
+        if (before.takes_all())
+          return block.fail(place, "this reason comes after the one for every other answer: move it before that one");
+        if (wrong.option >= 0 && before.option == wrong.option)
+          return block.fail(place, fmt::format("option {} has a second reason: keep one", wrong.option + 1));
+      }
+      ask.wrong.push_back(std::move(wrong));
+    }
   }
 
   static void take_reveal(Block& block, LessonPage& page) {
@@ -467,6 +527,10 @@ class LessonReader {
       for (const Prose& option : page.ask->options) texts.push_back(&option);
       for (const LessonExpression& value : page.ask->values) expressions.push_back(&value);
       expressions.insert(expressions.end(), {&page.ask->answer, &page.ask->curve});
+      for (const LessonWrong& wrong : page.ask->wrong) {
+        texts.push_back(&wrong.say);
+        expressions.push_back(&wrong.near);
+      }
     }
     if (page.reveal) texts.push_back(&page.reveal->say);
     for (const Prose& note : page.notes) texts.push_back(&note);

@@ -1,6 +1,6 @@
 // Lesson: pages of prose, each with a scene, a question and what answers it; read from assets/lessons/<number>-<id>.<language>.md.
 //
-//   ```lesson  title, minutes, goal        once, before the first page
+//   ```lesson  title, minutes, goal, group once, before the first page
 //   ## Heading                             begins a page
 //   ```scene   link, look, others          what the window shows
 //   ```ask     kind, question, …           the playhead is held until it is answered
@@ -48,6 +48,15 @@ struct LessonScene {
 enum class QuestionKind : std::uint8_t { choice, number, point, order, draw };
 std::string_view to_string(QuestionKind kind);
 
+/// Why an answer is wrong: that of an option, numbers near a value, or every other one.
+struct LessonWrong {
+  int option = -1;        // of choice and point, from 0; -1: none
+  LessonExpression near;  // of number
+  Prose say;
+  int line = 0;
+  bool takes_all() const { return option < 0 && near.empty(); }
+};
+
 struct LessonQuestion {
   QuestionKind kind = QuestionKind::choice;
   Prose question;
@@ -63,6 +72,7 @@ struct LessonQuestion {
   std::vector<WindowState> points;  // one an x
   std::vector<std::vector<LessonVariant>> point_others;
   LessonExpression curve;
+  std::vector<LessonWrong> wrong;  // the first that fits is shown; one that takes all is the last
   int line = 0;
 };
 
@@ -98,6 +108,7 @@ struct Lesson {
   std::string title;
   int minutes = 0;
   Prose goal;
+  std::string group;  // of lessons, in the menu; empty: that of the lesson before
   std::vector<LessonPage> pages;
 
   /// The scene that a page shows: its own, else the one before.
@@ -114,6 +125,7 @@ struct LessonHead {
   std::string title;
   int minutes = 0;
   Prose goal;
+  std::string group;
 };
 /// Reads the block before the first page only. Errors  those of parse_lesson() up to there.
 Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin);

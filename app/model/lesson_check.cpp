@@ -129,6 +129,12 @@ std::vector<std::string> shape_of(const LessonPage& page) {
     out.push_back("answer: " + ask.answer.text);
     out.push_back("curve: " + ask.curve.text);
     for (const double x : ask.xs) out.push_back(fmt::format("{} = {}", ask.x_key, x));
+    for (const LessonWrong& wrong : ask.wrong) {
+      out.push_back(wrong.option >= 0    ? fmt::format("reason: choice = {}", wrong.option + 1)
+                    : wrong.near.empty() ? std::string("reason: every other answer")
+                                         : fmt::format("reason: near = {}", wrong.near.text));
+      figures("a reason", wrong.say);
+    }
   }
   if (page.reveal) {
     figures("the reveal", page.reveal->say);
@@ -168,6 +174,24 @@ void check_options(const LessonQuestion& ask, const PageFigures& figures, Findin
   }
 }
 
+/// A reason that no answer gets is a mistake.
+void check_wrong(const LessonQuestion& ask, const PageFigures& figures, Findings& findings) {
+  for (std::size_t i = 0; i < ask.wrong.size(); ++i) {
+    const LessonWrong& wrong = ask.wrong[i];
+    if (wrong.option >= 0 && wrong.option == right_option(ask, figures))
+      findings.add(wrong.line, fmt::format("option {} is the right one: it needs no reason", wrong.option + 1));
+    if (wrong.near.empty()) continue;
+    if (is_near(figures.near[i], figures.answer, ask.tolerance))
+      findings.add(wrong.line,
+                   fmt::format("near is {:g}, within the tolerance of the right answer, {:g}: no answer gets this reason",
+                               figures.near[i], figures.answer));
+    for (std::size_t before = 0; before < i; ++before)
+      if (is_near(figures.near[i], figures.near[before], ask.tolerance))
+        findings.add(wrong.line, fmt::format("near is {:g}, and the reason at line {} comes first with {:g}", figures.near[i],
+                                             ask.wrong[before].line, figures.near[before]));
+  }
+}
+
 void check_task(const Lesson& lesson, std::size_t page, StateRuns& runs, const Measurements& measured, Findings& findings) {
   const LessonTry& task = *lesson.pages[page].task;
   const auto at = [&](const WindowState& state) -> Result<TaskFigures> {
@@ -195,6 +219,8 @@ std::vector<std::string> check_same_structure(const Lesson& a, const Lesson& b) 
   }
   if (a.minutes != b.minutes)
     findings.add(1, fmt::format("{} minutes, but {} in {}", b.minutes, a.minutes, printable(a.origin, 200)));
+  if (a.group.empty() != b.group.empty())
+    findings.add(1, fmt::format("group is given here or in {}: give both", printable(a.origin, 200)));
   for (std::size_t i = 0; i < a.pages.size(); ++i) {
     const std::vector<std::string> one = shape_of(a.pages[i]), other = shape_of(b.pages[i]);
     const auto [at_a, at_b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
@@ -215,6 +241,7 @@ std::vector<std::string> check_digits(const Lesson& lesson) {
     if (page.ask) {
       check_digits_of(page.ask->question, findings);
       for (const Prose& option : page.ask->options) check_digits_of(option, findings);
+      for (const LessonWrong& wrong : page.ask->wrong) check_digits_of(wrong.say, findings);
     }
     if (page.reveal) check_digits_of(page.reveal->say, findings);
     if (page.task) {
@@ -232,8 +259,10 @@ std::vector<std::string> check_pages(const Lesson& lesson, StateRuns& runs, cons
     const Result<PageFigures> figures = page_figures(lesson, i, runs, measured, {});
     if (!figures)
       findings.add(figures.error());
-    else if (page.ask)
+    else if (page.ask) {
       check_options(*page.ask, *figures, findings);
+      check_wrong(*page.ask, *figures, findings);
+    }
     if (page.task) check_task(lesson, i, runs, measured, findings);
   }
   return findings.out;

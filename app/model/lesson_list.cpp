@@ -90,7 +90,8 @@ LessonList load_lesson_list() {
       lesson.id = id;
       lesson.number = number_of(id);
     }
-    list.lessons.back().languages.emplace(language, LessonInfo::Text{path.native(), head->title, head->minutes});
+    list.lessons.back().languages.emplace(
+        language, LessonInfo::Text{path.native(), head->title, head->minutes, plain_text(head->goal), head->group});
     add_characters(*text, characters[language]);
   }
   for (const auto& [language, found] : characters)

@@ -15,6 +15,7 @@ struct LessonInfo {
   struct Text {
     std::string path, title;
     int minutes = 0;
+    std::string goal, group;  // group: empty where it is that of the lesson before
   };
   std::string id;                                      // "01-why-memory"
   int number = 0;                                      // 1

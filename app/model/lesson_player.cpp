@@ -68,6 +68,12 @@ LessonView LessonPlayer::view() const {
   if (const auto reached = reached_.find(page_); reached != reached_.end()) view.reached = &reached->second;
   view.locked = locked();
   view.revealing = revealing();
+  for (const LessonPage& page : lesson_->pages) {
+    view.questions += page.ask ? 1 : 0;
+    view.tasks += page.task ? 1 : 0;
+  }
+  view.right = static_cast<int>(right_.size());
+  view.tasks_reached = static_cast<int>(reached_.size());
   return view;
 }
 
@@ -83,6 +89,7 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   offered_ = false;
   answers_.clear();
   reached_.clear();
+  right_.clear();
   show_page(page);
   return state_of_page();
 }
@@ -120,6 +127,7 @@ void LessonPlayer::close() {
   lesson_.reset();
   answers_.clear();
   reached_.clear();
+  right_.clear();
   runs_.reset();
   show_page(0);
 }
@@ -154,6 +162,13 @@ void LessonPlayer::answer(const LessonAnswer& answer) {
   answers_.emplace(page_, answer);
   reveal_waits_ = true;
   mark_done();
+}
+
+/// Once the page's figures are there.
+void LessonPlayer::mark_right() {
+  const auto given = answers_.find(page_);
+  if (given == answers_.end() || figures_ == nullptr || !given->second.given) return;
+  if (is_right(*lesson_->pages[page_].ask, given->second, *figures_)) right_.insert(page_);
 }
 
 void LessonPlayer::begin_reveal() {
@@ -210,6 +225,7 @@ void LessonPlayer::tick(double seconds, bool opening) {
   }
   ask_figures();
   ask_task();
+  mark_right();
 }
 
 void LessonPlayer::ask_figures() {

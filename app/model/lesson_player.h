@@ -78,6 +78,7 @@ class LessonPlayer {
   void ask_figures();
   void ask_task();
   void mark_done();
+  void mark_right();
 
   Sources from_;
   std::shared_ptr<const LessonList> list_;
@@ -90,6 +91,7 @@ class LessonPlayer {
   std::size_t page_ = 0;
   std::map<std::size_t, LessonAnswer> answers_;  // by page
   std::map<std::size_t, TaskFigures> reached_;
+  std::set<std::size_t> right_;      // pages whose question was answered so
   std::shared_ptr<StateRuns> runs_;  // of the page; used by one job at a time
   std::shared_ptr<const PageFigures> figures_;
   std::optional<Error> problem_;

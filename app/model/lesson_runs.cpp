@@ -80,6 +80,11 @@ Status add_question(const Lesson& lesson, const LessonQuestion& ask, const Evalu
     if (!found) return found.error();
     out.answer = *found;
   }
+  for (const LessonWrong& wrong : ask.wrong) {
+    const Result<double> found = wrong.near.empty() ? Result<double>(0) : scene.value(wrong.near);
+    if (!found) return found.error();
+    out.near.push_back(*found);
+  }
   for (std::size_t i = 0; i < ask.points.size(); ++i) {
     FigureRuns at_point(measured);
     const Result<FigureRun> run = runs.run(ask.points[i], progress);
@@ -151,6 +156,8 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   }
   names.set("", then);
   if (const Status added = evaluator.add(page.reveal->say, out.revealed); !added) return added.error();
+  for (const LessonWrong& wrong : page.ask->wrong)
+    if (const Status added = evaluator.add(wrong.say, out.revealed); !added) return added.error();
   return out;
 }
 
@@ -217,25 +224,37 @@ std::vector<int> right_order(const PageFigures& figures) {
   return order;
 }
 
+bool is_near(double number, double real, double tolerance) {
+  return std::fabs(number - real) <= tolerance * std::fabs(real) + 1e-12;
+}
+
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures) {
-  const auto near = [](double given, double real, double tolerance) {
-    return std::fabs(given - real) <= tolerance * std::fabs(real) + 1e-12;
-  };
   switch (question.kind) {
     case QuestionKind::choice:
     case QuestionKind::point:
       return answer.option == right_option(question, figures);
     case QuestionKind::number:
-      return near(answer.number, figures.answer, question.tolerance);
+      return is_near(answer.number, figures.answer, question.tolerance);
     case QuestionKind::order:
       return answer.order == right_order(figures);
     case QuestionKind::draw: {
       for (std::size_t i = 0; i < std::min(answer.drawn.size(), figures.curve.size()); ++i)
-        if (!near(answer.drawn[i], figures.curve[i], drawn_tolerance)) return false;
+        if (!is_near(answer.drawn[i], figures.curve[i], drawn_tolerance)) return false;
       return answer.drawn.size() == figures.curve.size();
     }
   }
   return false;
+}
+
+const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures) {
+  if (!answer.given || is_right(question, answer, figures)) return nullptr;
+  for (std::size_t i = 0; i < question.wrong.size(); ++i) {
+    const LessonWrong& wrong = question.wrong[i];
+    const bool same_option = wrong.option >= 0 && wrong.option == answer.option;
+    const bool same_number = !wrong.near.empty() && is_near(answer.number, figures.near[i], question.tolerance);
+    if (same_option || same_number || wrong.takes_all()) return &wrong;
+  }
+  return nullptr;
 }
 
 int option_pointed_at(const LessonView& view, Tensor tensor) {

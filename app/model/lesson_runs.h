@@ -39,12 +39,14 @@ class StateRuns {
 /// Values by expression.
 using ExpressionValues = std::map<std::string, double, std::less<>>;
 
-/// The values of a page: those of its texts at the scene's step, those of its reveal where that plays to, and of its question.
+/// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,
+/// and of its question.
 struct PageFigures {
   ExpressionValues shown, revealed;
   std::vector<double> values;  // of the options
   double answer = 0;           // of number; of choice: the place of the right option, 1 first
   std::vector<double> curve;   // of draw, by point
+  std::vector<double> near;    // of each reason of the question; 0 where it has no such value
 };
 
 /// Runs what a page names, and evaluates all of it.
@@ -80,5 +82,9 @@ std::vector<int> right_order(const PageFigures& figures);
 inline constexpr double drawn_tolerance = 0.5;
 /// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
+/// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.
+const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
+/// Whether a number is within a tolerance, relative to the real one.
+bool is_near(double number, double real, double tolerance);
 
 }  // namespace tilescope

@@ -33,6 +33,11 @@ struct LessonView {
   const TaskFigures* reached = nullptr;  // when the goal was last reached; null: not yet
   bool locked = false;                   // the run is held until the question is answered
   bool revealing = false;                // the run plays to where the reveal stops
+
+  // Over all pages, so far.
+  int questions = 0, right = 0;      // right: answered so
+  int tasks = 0, tasks_reached = 0;  // whose goal was reached
+  bool returns = false;              // CloseLesson{true} has somewhere to return to
 };
 
 /// Returns the option that a click on a tensor chooses; -1 where the page does not ask to point, or not at this one.

@@ -287,6 +287,7 @@ SessionView Session::State::view() const {
   view.mask = masks.view();
   view.pinned = pinned.view();
   view.lesson = lessons.view();
+  view.lesson.returns = before_lesson != nullptr;
   view.calibration = &calibration.view();
   view.glossary = glossary.get();
   view.work = worker.view(Queue::shown);

@@ -10,8 +10,11 @@ void Session::State::show_scene(std::shared_ptr<const WindowState> scene) {
 }
 
 void Session::State::operator()(const OpenLesson& command) {
+  const bool first = lessons.view().lesson == nullptr;
   auto scene = lessons.open(command.id, command.page);
   if (!scene) return workspace.notify(scene.error());
+  // From lesson to lesson it stays what it was.
+  if (first && !playback.empty() && !opening_state) before_lesson = std::make_shared<const WindowState>(window_state_of(view()));
   lecture_since = clock ? clock() : 0;  // a lesson has its own time
   show_scene(std::move(*scene));
 }
@@ -24,8 +27,15 @@ void Session::State::operator()(const AnswerLesson& command) {
   if (command.answer != nullptr) lessons.answer(*command.answer);
 }
 
-void Session::State::operator()(const CloseLesson&) {
+void Session::State::operator()(const CloseLesson& command) {
   lessons.close();
+  const auto before = std::exchange(before_lesson, nullptr);
+  if (!command.returns || before == nullptr) return;
+  auto state = std::make_shared<WindowState>(*before);
+  state->theme = workspace.theme;
+  state->language = workspace.language;
+  state->present = workspace.present;
+  show_scene(std::move(state));
 }
 
 void Session::State::operator()(const DeclineLessons&) {

@@ -68,6 +68,7 @@ struct Session::State {
   std::shared_ptr<const Glossary> glossary;
   ExportJob export_job;
   LessonPlayer lessons;
+  std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
   Studies studies;
   MaskStudy masks{worker};
   StudyView study_view;  // of this frame

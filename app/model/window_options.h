@@ -55,7 +55,7 @@ struct RenderOptions {
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;
   std::string language = "en";
-  std::string lesson;                        // "ID", "ID:PAGE" or "ID:PAGE:answered"; empty: none
+  std::string lesson;                        // "ID", "ID:PAGE" or "ID:PAGE:answered=2"; empty: none
   bool lesson_beside = false;                // the lesson's text stands beside the picture, and not in it
   std::string panel;                         // an id of panel_table() of the views; empty for the whole window
   std::shared_ptr<const SweepResult> swept;  // what the Sweep view shows; absent: its usual one

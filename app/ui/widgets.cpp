@@ -7,6 +7,7 @@
 #include <imgui_internal.h>
 
 #include "app/ui/panel_state.h"
+#include "app/ui/short_line.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "sim/analysis/format.h"
@@ -299,8 +300,8 @@ void show_tooltip(const Theme& theme, std::string_view title, std::string_view b
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(std::round(10 * theme.scale), std::round(8 * theme.scale)));
   if (ImGui::BeginTooltip()) {
     ImGui::PushTextWrapPos(std::round(380 * theme.scale));
-    if (!title.empty()) text_item(body.empty() ? theme.ui : theme.ui_bold, theme.text, title);
-    if (!body.empty()) text_item(theme.ui_small, theme.text_dim, body);
+    if (!title.empty()) text_item(body.empty() ? theme.ui : theme.ui_bold, theme.text, formula_text(title));
+    if (!body.empty()) text_item(theme.ui_small, theme.text_dim, formula_text(body));
     ImGui::PopTextWrapPos();
     ImGui::EndTooltip();
   }

@@ -285,6 +285,10 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   CHECK(page.find("data-own=\"answer-1\"") != std::string::npos);
   CHECK(count(page, "<button type=\"button\" class=\"answer\">") == 5);
   CHECK(count(page, "data-judge=\"{&quot;right&quot;:") == 5);
+  // Reasons are hidden until an answer is wrong.
+  CHECK(count(page, "<div class=\"dim why\" hidden>") == 5);
+  CHECK(page.find("&quot;wrong&quot;:[{&quot;near&quot;:4},{&quot;near&quot;:256},{}]") != std::string::npos);
+  CHECK(page.find("&quot;wrong&quot;:[{&quot;choice&quot;:0}]") != std::string::npos);
   for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
 }
 

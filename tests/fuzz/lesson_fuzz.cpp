@@ -18,6 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const LessonPage& page = (*lesson)->pages[i];
     fuzz_check((*lesson)->scene_of(i).line > 0, "a page has a scene");
     fuzz_check(page.ask.has_value() == page.reveal.has_value(), "a question has a reveal");
+    if (page.ask)
+      for (const LessonWrong& wrong : page.ask->wrong) {
+        fuzz_check(wrong.option < static_cast<int>(page.ask->options.size()), "a reason belongs to an option that is there");
+        fuzz_check(&wrong == &page.ask->wrong.back() || !wrong.takes_all(), "the reason for all other answers is the last");
+      }
     for (const FigureText* figure : figures_of(page.prose))
       fuzz_check(static_cast<bool>(names_in(figure->expression)), "an expression that was taken can be read");
   }

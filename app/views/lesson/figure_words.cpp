@@ -7,6 +7,8 @@
 #include <cmath>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 
@@ -102,6 +104,15 @@ std::string prose_words(const Prose& prose, const ExpressionValues* values) {
     }
   }
   return text;
+}
+
+Prose reason_words(const LessonWrong& wrong) {
+  Prose out = wrong.say;
+  ProseRun label;
+  label.text = fmt::format("{} ", tr("Why not:"));
+  label.bold = true;
+  if (!out.empty()) out.front().runs.insert(out.front().runs.begin(), std::move(label));
+  return out;
 }
 
 std::string answer_words(const LessonQuestion& ask, const PageFigures& figures) {

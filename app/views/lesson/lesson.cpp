@@ -28,12 +28,14 @@ struct PanelState {
   const Lesson* lesson = nullptr;
   std::size_t page = 0;
   bool answered = false;
+  std::string ended;  // the lesson whose end is shown, by its id
+  bool showed_end = false;
   LessonFocus focus;
   QuestionDraft draft;
 };
 
 /// One segment a page, those behind filled.
-void draw_progress(const Theme& theme, const LessonView& lesson) {
+void draw_progress(const Theme& theme, const LessonView& lesson, std::size_t page) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, height = std::max(3.0F, std::round(4 * theme.scale)),
               space = 2 * theme.scale;
@@ -41,9 +43,9 @@ void draw_progress(const Theme& theme, const LessonView& lesson) {
   const float each = (width - space * (pages - 1)) / pages;
   for (std::size_t i = 0; i < lesson.lesson->pages.size(); ++i) {
     const float x = at.x + static_cast<float>(i) * (each + space);
-    const ImU32 color = i < lesson.page    ? mix(theme.accent, theme.panel, 0.45F)
-                        : i == lesson.page ? theme.accent
-                                           : mix(theme.inset, theme.inset_border, 0.6F);
+    const ImU32 color = i < page    ? mix(theme.accent, theme.panel, 0.45F)
+                        : i == page ? theme.accent
+                                    : mix(theme.inset, theme.inset_border, 0.6F);
     ImGui::GetWindowDrawList()->AddRectFilled({x, at.y}, {x + each, at.y + height}, color, 0.5F * height);
   }
   ImGui::Dummy({width, height});
@@ -94,7 +96,21 @@ void draw_reveal(const View& view, ProseTerms& terms) {
   const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
   const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->revealed : nullptr;
   draw_prose(theme, page.reveal->say, values, ImGui::GetContentRegionAvail().x, theme.text, &terms);
-  if (view.lesson.revealing) text_item(theme.ui_small, theme.text_faint, tr("The run plays."));
+  // Where a task stands below, the line keeps its room, so that no link moves under the mouse.
+  const bool keeps_room = page.task && page.reveal->play != LessonReveal::Play::none;
+  if (view.lesson.revealing || keeps_room)
+    text_item(theme.ui_small, theme.text_faint, view.lesson.revealing ? tr("The run plays.") : " ");
+}
+
+/// Why the answer is wrong, quieter than what is so.
+void draw_reason(const View& view, ProseTerms& terms) {
+  const Theme& theme = *view.theme;
+  const PageFigures* figures = view.lesson.figures;
+  if (figures == nullptr) return;
+  const LessonWrong* wrong = why_wrong(question_of(view), *view.lesson.answer, *figures);
+  if (wrong == nullptr) return;
+  gap(theme, 2);
+  draw_prose(theme, reason_words(*wrong), &figures->revealed, ImGui::GetContentRegionAvail().x, theme.text_dim, &terms);
 }
 
 /// A control by the name that it has in the window; `key` is its key in links.
@@ -162,6 +178,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     const Box box = begin_box(theme);
     lesson.answer == nullptr ? draw_question(view, commands, state.draft, keys) : draw_answered(view);
     if (lesson.answer != nullptr) {
+      draw_reason(view, terms);
       gap(theme, 2);
       divider(theme);
       draw_reveal(view, terms);
@@ -186,8 +203,12 @@ const LessonInfo* next_lesson(const LessonView& view) {
   return now == all.end() || now + 1 == all.end() ? nullptr : &*(now + 1);
 }
 
-/// Back, how far one is, Next; at the end Finish, and the lesson after this one. Pinned below the page.
-void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
+float button_width(const Theme& theme, const char* label) {
+  return text_width(theme.ui_bold, label) + std::round(22 * theme.scale);
+}
+
+/// Back, how far one is, Next; on the last page Finish, which shows the end of the lesson. Pinned below the page.
+void draw_way(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
@@ -197,44 +218,75 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys) {
   ImGui::EndDisabled();
   keys.item(item_rect());
   back = back || keys.entered();
-  const LessonInfo* after = last ? next_lesson(lesson) : nullptr;
-  const char* next = after != nullptr ? tr("Next lesson") : last ? tr("Finish") : tr("Next");
-  const float wide = text_width(theme.ui_bold, next) + std::round(22 * theme.scale);
+  const char* next = last ? tr("Finish") : tr("Next");
+  const float wide = button_width(theme, next);
   const std::string where = fmt::format("{}/{}", lesson.page + 1, pages);
   const Rect left = item_rect();
   const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
-  const float finish = after != nullptr ? text_width(theme.ui_bold, tr("Finish")) + std::round(22 * theme.scale) + theme.gap : 0;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide - finish, left.max.y}},
-            theme.text_dim, where, Align::center);
-  if (after != nullptr) {
-    ImGui::SetCursorScreenPos({right - wide - finish, left.min.y});
-    ImGui::BeginDisabled(lesson.locked);
-    bool done = pill(faint(theme, lesson.locked), tr("Finish"), false, tr("Close the lesson"), finish - theme.gap);
-    ImGui::EndDisabled();
-    keys.item(item_rect());
-    done = (done || keys.entered()) && !lesson.locked;
-    if (done) commands.push(CloseLesson{});
-  }
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left.max.x, left.min.y}, {right - wide, left.max.y}}, theme.text_dim,
+            where, Align::center);
   ImGui::SetCursorScreenPos({right - wide, left.min.y});
   ImGui::BeginDisabled(lesson.locked);
   bool forward = pill(faint(theme, lesson.locked), next, !lesson.locked,
-                      lesson.locked      ? tr("Answer the question first")
-                      : after != nullptr ? after->text(view.workspace->language).title.c_str()
-                      : last             ? tr("Close the lesson")
-                                         : tr("The next page (Page Down)"),
+                      lesson.locked ? tr("Answer the question first")
+                      : last        ? tr("What you reached, and what comes next")
+                                    : tr("The next page (Page Down)"),
                       wide);
   ImGui::EndDisabled();
   keys.item(item_rect());
   forward = (forward || keys.entered()) && !lesson.locked;
   if (back && lesson.page > 0) commands.push(TurnLessonPage{-1});
   if (!forward) return;
-  if (after != nullptr)
-    commands.push(OpenLesson{after->id, 0});
+  if (last)
+    state.ended = lesson.lesson->id;
   else
-    last ? commands.push(CloseLesson{}) : commands.push(TurnLessonPage{1});
+    commands.push(TurnLessonPage{1});
 }
 
-void draw_head(const View& view, Commands& commands) {
+/// What was reached, and what comes next.
+void draw_end(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_prose(theme, lesson.lesson->goal, nullptr, width, theme.text);
+  gap(theme, 4);
+  const Box box = begin_box(theme);
+  const auto count = [&](int reached, int all, const char* words) {
+    if (all > 0) wrapped_text(theme.ui, reached == all ? theme.good : theme.text, say(words, reached, all));
+  };
+  count(lesson.right, lesson.questions, tr("Right answers: {} of {}"));
+  count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
+  end_box(theme, box, theme.inset_border);
+  gap(theme, 4);
+  if (const LessonInfo* after = next_lesson(lesson)) {
+    const LessonInfo::Text& text = after->text(view.workspace->language);
+    wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));
+  }
+  if (lesson.returns) wrapped_text(theme.ui_small, theme.text_dim, tr("Close brings back what was open before the lesson."));
+}
+
+/// The buttons of the end: back to the last page, close, and the lesson after this one.
+void draw_way_out(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+  const Theme& theme = *view.theme;
+  bool back = pill(theme, tr("Back"), false, tr("The last page"));
+  keys.item(item_rect());
+  if (back || keys.entered()) state.ended.clear();
+  const LessonInfo* after = next_lesson(view.lesson);
+  const float wide = after != nullptr ? button_width(theme, tr("Next lesson")) : 0;
+  const float close_wide = button_width(theme, tr("Close"));
+  const float top = item_rect().min.y, right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+  ImGui::SetCursorScreenPos({right - close_wide - (after != nullptr ? wide + theme.gap : 0), top});
+  const bool close = pill(theme, tr("Close"), after == nullptr, tr("Close the lesson"), close_wide);
+  keys.item(item_rect());
+  if (close || keys.entered()) commands.push(CloseLesson{true});
+  if (after == nullptr) return;
+  ImGui::SetCursorScreenPos({right - wide, top});
+  const bool next = pill(theme, tr("Next lesson"), true, after->text(view.workspace->language).title.c_str(), wide);
+  keys.item(item_rect());
+  if (next || keys.entered()) commands.push(OpenLesson{after->id, 0});
+}
+
+void draw_head(const View& view, Commands& commands, bool ended) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -249,10 +301,10 @@ void draw_head(const View& view, Commands& commands) {
   draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale),
             hovered ? theme.text : theme.text_faint);
   ImGui::Dummy({width, button});
-  draw_progress(theme, lesson);
+  draw_progress(theme, lesson, lesson.page + (ended ? 1 : 0));
   gap(theme, 2);
   ImGui::PushTextWrapPos(0);
-  text_item(theme.heading, theme.text, lesson.lesson->pages[lesson.page].title);
+  text_item(theme.heading, theme.text, ended ? tr("The end of the lesson") : lesson.lesson->pages[lesson.page].title.c_str());
   ImGui::PopTextWrapPos();
 }
 
@@ -268,7 +320,11 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   const bool other = state.lesson != lesson.lesson || state.page != lesson.page;
   const bool answered = lesson.answer != nullptr;
   if (other) state.draft = {};
-  if (other || state.answered != answered) {
+  // Another language is another lesson, with the same id.
+  const bool at_end = lesson.page + 1 == lesson.lesson->pages.size() && !lesson.locked;
+  if (state.page != lesson.page || !at_end || state.ended != lesson.lesson->id) state.ended.clear();
+  const bool ended = !state.ended.empty();
+  if (other || state.answered != answered || state.showed_end != ended) {
     // To the first option, or, once there is nothing to answer, to the last item: Next.
     constexpr int past_the_end = 1000;
     state.focus.item = lesson.locked ? 0 : past_the_end;
@@ -277,10 +333,11 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   state.lesson = lesson.lesson;
   state.page = lesson.page;
   state.answered = answered;
+  state.showed_end = ended;
 
   ImGui::PushFont(theme.ui);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
-  draw_head(view, commands);
+  draw_head(view, commands, ended);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help);
   const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale);
@@ -288,12 +345,12 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {std::round(2 * theme.scale), std::round(4 * theme.scale)});
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
-    if (other) ImGui::SetScrollY(0);
-    draw_page(view, commands, state, keys);
+    if (other || ended) ImGui::SetScrollY(0);
+    ended ? draw_end(view) : draw_page(view, commands, state, keys);
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();
-  draw_way(view, commands, keys);
+  ended ? draw_way_out(view, commands, keys, state) : draw_way(view, commands, keys, state);
   ImGui::PopStyleVar();
   ImGui::PopFont();
 }

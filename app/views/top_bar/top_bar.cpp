@@ -7,13 +7,12 @@
 
 #include "app/model/export_job.h"
 #include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
 #include "app/model/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
+#include "app/views/lesson/lesson_menu.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 
@@ -325,44 +324,6 @@ void draw_share_menu(const View& view, Commands& commands) {
 
 std::string lessons_label() {
   return std::string(tr("Lessons")) + " ▾";
-}
-
-/// Number, title, minutes, and whether it was gone through.
-void draw_lesson_menu(const View& view, Commands& commands) {
-  const Theme& theme = *view.theme;
-  const LessonView& lesson = view.lesson;
-  float widest = 0;
-  const auto title = [&](const LessonInfo& info) { return info.text(view.workspace->language).title; };
-  float numbers = 0;  // a column of their own, so that the titles are in line
-  for (const LessonInfo& info : lesson.list->lessons)
-    numbers = std::max(numbers, text_width(theme.ui, fmt::format("{}", info.number)));
-  const float indent = numbers + std::round(12 * theme.scale);
-  const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), info.text(view.workspace->language).minutes); };
-  for (const LessonInfo& info : lesson.list->lessons)
-    widest = std::max(widest, indent + text_width(theme.ui, title(info)) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
-  for (const LessonInfo& info : lesson.list->lessons) {
-    const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
-    if (ImGui::Selectable(fmt::format("##{}", info.id).c_str(), open, 0, {widest, 0})) {
-      commands.push(OpenLesson{info.id, 0});
-      ImGui::CloseCurrentPopup();
-    }
-    const Rect row = item_rect();
-    const float mark = std::round(10 * theme.scale);
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    draw_text(list, theme.ui, {row.min, {row.min.x + numbers, row.max.y}}, theme.text_dim, fmt::format("{}", info.number),
-              Align::right);
-    draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, title(info));
-    draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
-    if (!lesson.done->contains(info.id)) continue;
-    const ImVec2 at = {row.max.x - mark, row.center().y};
-    const ImVec2 points[] = {
-        {at.x - 0.5F * mark, at.y}, {at.x - 0.12F * mark, at.y + 0.36F * mark}, {at.x + 0.5F * mark, at.y - 0.36F * mark}};
-    list->AddPolyline(points, 3, theme.good, 0, std::max(1.5F, 1.8F * theme.scale));
-    item_tooltip(theme, tr("Done"));
-  }
-  if (lesson.lesson == nullptr) return;
-  ImGui::Separator();
-  if (ImGui::Selectable(tr("Close the lesson"))) commands.push(CloseLesson{});
 }
 
 void draw_how(Bar& bar, const View& view, Commands& commands, std::span<const std::string> languages, bool undo) {

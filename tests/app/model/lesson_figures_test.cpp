@@ -7,6 +7,7 @@
 
 #include "app/model/assets.h"
 #include "app/model/exactness.h"
+#include "app/model/lesson_check.h"
 #include "app/model/lesson_expression.h"
 #include "app/model/lesson_runs.h"
 #include "sim/analysis/roofline.h"
@@ -185,6 +186,64 @@ TEST_CASE("lesson figures: a page's values are those at its scene, and a reveal'
   REQUIRE(solved);
   CHECK(solved->reached);
   CHECK(solved->shown.at("N") == 32);
+}
+
+TEST_CASE("lesson figures: the first reason that fits a wrong answer is its reason") {
+  const auto lesson = parse_lesson(small_lesson, "x", "x.md");
+  REQUIRE(lesson);
+  StateRuns runs(&load_gpu);
+  const auto why = [&](std::size_t page, const LessonAnswer& answer) {
+    const auto figures = page_figures(**lesson, page, runs, {}, {});
+    REQUIRE_MESSAGE(figures, (figures ? std::string() : figures.error().sentence.text()));
+    const LessonWrong* wrong = why_wrong(*(*lesson)->pages[page].ask, answer, *figures);
+    return wrong == nullptr ? std::string() : plain_text(wrong->say);
+  };
+  LessonAnswer answer;
+  answer.option = 0;
+  CHECK(why(0, answer) == "It never stores the {} scores.");
+  answer.option = 1;
+  CHECK(why(0, answer).empty());          // right
+  CHECK(why(2, LessonAnswer{}).empty());  // wrong, and no reason is written
+  answer.number = 16;
+  CHECK(why(1, answer).empty());
+  answer.number = 4.3;  // d is 4, and the tolerance a tenth
+  CHECK(why(1, answer) == "That is the length of a row, at step {}.");
+  answer.number = 4.5;
+  CHECK(why(1, answer) == "Count the rows of K.");
+  answer.number = 250;
+  CHECK(why(1, answer) == "That is the number of scores.");
+  answer.given = false;
+  CHECK(why(1, answer).empty());
+  answer.given = true;
+  answer.order = {0, 1};
+  CHECK(why(3, answer) == "O is written once.");
+  // Figures of a reason are those of the reveal: the step that it plays to.
+  CHECK(page_figures(**lesson, 1, runs, {}, {})->revealed.at("step") == 3);
+}
+
+TEST_CASE("lesson check: a reason that no answer gets is a finding") {
+  StateRuns runs(&load_gpu);
+  const auto findings = [&](const std::string& from, const std::string& to) {
+    std::string text = small_lesson;
+    REQUIRE(text.find(from) != std::string::npos);
+    const auto lesson = parse_lesson(text.replace(text.find(from), from.size(), to), "x", "x.md");
+    REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
+    std::vector<std::string> found = check_pages(**lesson, runs, {});
+    for (const std::string& digit : check_digits(**lesson)) found.push_back(digit);
+    const auto plain = parse_lesson(small_lesson, "y", "y.md");
+    REQUIRE(plain);
+    for (const std::string& other : check_same_structure(**plain, **lesson)) found.push_back(other);
+    return fmt::format("{}", fmt::join(found, "\n"));
+  };
+  CHECK(findings("choice = 1", "choice = 1").empty());
+  CHECK(findings("choice = 1", "choice = 2").find("x.md:24: option 2 is the right one: it needs no reason") == 0);
+  CHECK(findings("near = \"d\"", "near = \"N\"").find("x.md:40: near is 16, within the tolerance of the right answer, 16") == 0);
+  CHECK(findings("near = \"d\"", "near = \"N / (N - 16)\"").find("x.md:40: 'N / (N - 16)' cannot be computed") == 0);
+  CHECK(findings("near = \"N * Nk\"", "near = \"d + 0.1\"").find("x.md:41: near is 4.1, and the reason at line 40 comes first") ==
+        0);
+  CHECK(findings("the number of scores", "all 256 scores").find("x.md:41: '256' is a number that nothing computes") == 0);
+  CHECK(findings("near = \"d\"", "near = \"d + 1\"").find("here 'reason: near = d + 1', there 'reason: near = d'") !=
+        std::string::npos);
 }
 
 TEST_CASE("lesson figures: an answer is right within its tolerance") {

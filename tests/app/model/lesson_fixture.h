@@ -31,6 +31,7 @@ options = ["flash2", "standard"]
 values = ["l2_to_sm + sm_to_l2", "standard.l2_to_sm + standard.sm_to_l2"]
 pick = "largest"
 unit = "bytes"
+wrong = [{ choice = 1, say = "It never stores the {= N * Nk : number} scores." }]
 ```
 
 ```reveal
@@ -45,6 +46,11 @@ kind = "number"
 question = "How many keys?"
 answer = "Nk"
 tolerance = 0.1
+wrong = [
+  { near = "d", say = "That is the length of a row, at step {= step : number}." },
+  { near = "N * Nk", say = "That is the number of scores." },
+  { say = "Count the rows of K." },
+]
 ```
 
 ```reveal
@@ -73,6 +79,7 @@ kind = "order"
 question = "Order by bytes."
 options = ["O", "Q, K and V"]
 values = ["sm_to_l2.O", "l2_to_sm.Q + l2_to_sm.K + l2_to_sm.V"]
+wrong = [{ say = "O is written once." }]
 ```
 
 ```reveal

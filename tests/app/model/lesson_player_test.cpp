@@ -134,6 +134,37 @@ TEST_CASE("lesson: a walk through all pages keeps the answers and ends with the 
   CHECK_FALSE(room.lesson().locked);
 }
 
+TEST_CASE("lesson: from its end one returns to what was open before the first lesson; closed elsewhere, its scene stays") {
+  Classroom room;
+  const auto link = [&] { return to_link(window_state_of(room.opened.view())); };
+  room.opened.after(Step{1});
+  const std::string before = link();
+  CHECK_FALSE(room.lesson().returns);
+  room.opened.after(OpenLesson{"00-small"});
+  CHECK(room.lesson().returns);
+  room.answer(option(1));
+  CHECK(room.lesson().right == 1);
+  CHECK(room.lesson().questions == 5);
+  CHECK(room.lesson().tasks == 1);
+  room.opened.after(OpenLesson{"00-small", 2});  // as the next lesson
+  CHECK(room.lesson().right == 0);
+  room.answer(option(0));
+  CHECK(room.lesson().right == 0);
+  room.opened.after(SetThemeKind{ThemeKind::light});
+  room.opened.after(CloseLesson{true});
+  CHECK(room.lesson().lesson == nullptr);
+  CHECK(room.opened.view().workspace->theme == ThemeKind::light);  // the window's own
+  room.opened.after(SetThemeKind{ThemeKind::dark});
+  CHECK(link() == before);
+  room.opened.after(OpenLesson{"00-small"});
+  const std::string scene = link();
+  CHECK(scene != before);
+  room.opened.after(CloseLesson{});
+  CHECK(link() == scene);
+  room.opened.after(CloseLesson{true});  // no lesson is open any more
+  CHECK(link() == scene);
+}
+
 TEST_CASE("lesson: a task frees its controls only, and is reached by a simulation") {
   Classroom room;
   room.opened.after(OpenLesson{"00-small", 4});

@@ -128,6 +128,43 @@ TEST_CASE("lesson: every fault is a sentence with file and line") {
   }
 }
 
+TEST_CASE("lesson: a question has reasons for wrong answers, by option, by number and for the rest") {
+  const auto read = parse_lesson(small_lesson, "00-small", "small.md");
+  REQUIRE_MESSAGE(read, (read ? std::string() : read.error().sentence.text()));
+  const auto& pages = (*read)->pages;
+  REQUIRE(pages[0].ask->wrong.size() == 1);
+  CHECK(pages[0].ask->wrong[0].option == 0);
+  CHECK(plain_text(pages[0].ask->wrong[0].say) == "It never stores the {} scores.");
+  REQUIRE(pages[1].ask->wrong.size() == 3);
+  CHECK(pages[1].ask->wrong[0].near.text == "d");
+  CHECK(pages[1].ask->wrong[0].line == 40);
+  CHECK_FALSE(pages[1].ask->wrong[1].takes_all());
+  CHECK(pages[1].ask->wrong[2].takes_all());
+  CHECK(pages[2].ask->wrong.empty());
+  CHECK(pages[3].ask->wrong[0].takes_all());
+}
+
+TEST_CASE("lesson: a fault in a reason is a sentence with its line") {
+  CHECK(holds(lesson_refusal(changed("{ choice = 1, say", "{ choise = 1, say")),
+              "x.md:24: unknown key 'choise' in wrong: did you mean choice?"));
+  CHECK(holds(lesson_refusal(changed("{ choice = 1, say", "{ choice = 3, say")),
+              "x.md:24: choice must be the place of an option, 1 to 2"));
+  CHECK(holds(lesson_refusal(changed("{ choice = 1, say", "{ choice = \"flash2\", say")), "choice must be the place of an option"));
+  CHECK(holds(lesson_refusal(changed("{ choice = 1, say", "{ near = \"N\", say")), "unknown key 'near' in wrong"));
+  CHECK(holds(lesson_refusal(changed("wrong = [{ choice", "wrong = [{ choice = 1, say = \"No.\" }, { choice")),
+              "option 1 has a second reason: keep one"));
+  CHECK(holds(lesson_refusal(changed("{ near = \"d\", say", "{ near = 4, say")), "x.md:40: near must be a text: write near = "));
+  CHECK(holds(lesson_refusal(changed("{ near = \"d\", say", "{ near = \"dd\", say")), "x.md:40: there is no figure 'dd'"));
+  CHECK(holds(lesson_refusal(changed("{ near = \"d\", say", "{ near = \"d +\", say")), "x.md:40: 'd +' cannot be computed"));
+  CHECK(holds(lesson_refusal(changed("{ near = \"d\", say = \"That", "{ near = \"d\", sai = \"That")), "did you mean say?"));
+  CHECK(holds(lesson_refusal(changed("{ near = \"N * Nk\", say", "{ say")),
+              "x.md:42: this reason comes after the one for every other answer: move it before that one"));
+  CHECK(holds(lesson_refusal(changed("row, at step {= step", "row, at step {= stepp")), "x.md:40: there is no figure 'stepp'"));
+  CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = \"no\"")), "must be a list of 1 to"));
+  CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = []")), "must be a list of 1 to"));
+  CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = [{}]")), "say must be a text"));
+}
+
 TEST_CASE("lesson: the keys of a variant take the place of the scene's") {
   CHECK(changed_link("a=1&b=2&c=3", "b=5") == "a=1&c=3&b=5");
   CHECK(changed_link("a=1", "") == "a=1");

@@ -7,6 +7,7 @@
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
 #include "app/ui/text_record.h"
+#include "app/views/lesson/lesson_menu.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/model/opened_session.h"
@@ -73,6 +74,34 @@ TEST_CASE("lesson: the timeline shows nothing after the playhead until the quest
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") != std::string::npos);
   show_answer(opened);
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
+}
+
+TEST_CASE("lesson: the menu has every lesson below the name of its group") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const LessonList& list = *start.lessons;
+  Opened opened(std::move(start));
+  PanelScreen screen({600, 900});
+  const std::string menu = text_of(screen, opened.session, &draw_lesson_menu);
+  CAPTURE(menu);
+  std::size_t at = 0;
+  const auto comes_next = [&](const std::string& text) {
+    CAPTURE(text);
+    const std::size_t found = menu.find(text, at);
+    REQUIRE(found != std::string::npos);
+    at = found + text.size();
+  };
+  int groups = 0;
+  for (const LessonInfo& info : list.lessons) {
+    const LessonInfo::Text& text = info.text("en");
+    CHECK_FALSE(text.goal.empty());
+    CHECK(text.group.empty() == info.text("ko").group.empty());
+    groups += text.group.empty() ? 0 : 1;
+    if (!text.group.empty()) comes_next(text.group);
+    comes_next(text.title);
+  }
+  CHECK(groups > 1);
+  CHECK_FALSE(list.lessons.front().text("en").group.empty());
 }
 
 TEST_CASE("lesson: the presenter's window has the page's notes, the answer and the next page") {

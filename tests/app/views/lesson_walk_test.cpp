@@ -7,6 +7,7 @@
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
+#include "app/ui/text_record.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -22,6 +23,13 @@ Session::Start start_with(const std::string& path) {
   return start;
 }
 
+/// What the window writes now.
+std::string window_text(WindowScript& script) {
+  const TextRecording recording;
+  script.hover(5, 5);
+  return recording.text();
+}
+
 }  // namespace
 
 TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
@@ -29,9 +37,11 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
   if (script == nullptr) return;
   const auto lesson = [&] { return script->view().lesson; };
+  const std::string before = to_link(window_state_of(script->view()));
   script->press(ImGuiKey_Enter);  // the offer of the first start
   REQUIRE(lesson().lesson != nullptr);
   CHECK(lesson().page == 0);
+  CHECK(to_link(window_state_of(script->view())) != before);
 
   // Choice: the second option, then "Answer".
   script->press(ImGuiKey_PageDown);
@@ -94,9 +104,40 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(lesson().page == 3);
   script->press(ImGuiKey_PageDown);
   CHECK(lesson().page == 4);
-  script->press(ImGuiKey_Enter);  // "Finish"
+  // "Finish" shows the end: four answers were right, and the drawn curve was not; the task was not done.
+  script->press(ImGuiKey_Enter);
+  const std::string shown = window_text(*script);
+  CAPTURE(shown);
+  REQUIRE(lesson().lesson != nullptr);
+  CHECK(lesson().right == 4);
+  CHECK(shown.find("Right answers: 4 of 5") != std::string::npos);
+  CHECK(shown.find("Goals reached: 0 of 1") != std::string::npos);
+  script->press(ImGuiKey_Tab, ImGuiMod_Shift);  // from Close to Back
+  script->press(ImGuiKey_Enter);
+  CHECK(window_text(*script).find("The end of the lesson") == std::string::npos);
+  script->press(ImGuiKey_Enter);  // "Finish" again,
+  script->press(ImGuiKey_Enter);  // and "Close": what was open before is back
   CHECK(lesson().lesson == nullptr);
+  CHECK(to_link(window_state_of(script->view())) == before);
   CHECK(lesson().done->contains("00-small"));
+}
+
+TEST_CASE("lesson: a wrong answer has its reason below it, and a right one has none") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  for (const char* number : {"16", "4", "5"}) {
+    CAPTURE(number);
+    script->command(OpenLesson{"00-small", 1});
+    script->type(number);
+    script->press(ImGuiKey_Enter);
+    REQUIRE(script->view().lesson.answer != nullptr);
+    const std::string shown = window_text(*script);
+    CAPTURE(shown);
+    CHECK((shown.find("Why not: That is the length") != std::string::npos) == (number[0] == '4'));
+    CHECK((shown.find("Why not: Count the rows") != std::string::npos) == (number[0] == '5'));
+    CHECK(script->view().lesson.right == (number[1] == '6' ? 1 : 0));
+  }
 }
 
 TEST_CASE("lesson: before a class, a clicker shows the answers and turns the pages") {
