@@ -174,8 +174,7 @@ double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const 
     if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
   }
   // A row maximum needs two shuffles, each with the latency of shared memory.
-  if ((op.kind == OpKind::row_max || op.kind == OpKind::row_sum) && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
-    cycles += op.kind == OpKind::row_max ? 2 * gpu_.sm_shared_latency_cycles : 0;
+  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0) cycles += 2 * gpu_.sm_shared_latency_cycles;
   return cycles;
 }
 

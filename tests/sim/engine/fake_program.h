@@ -38,6 +38,9 @@ class FakeProgram final : public TileProgram {
     emit_(launch, block, out);
   }
   std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+  void set_needs(const KernelNeeds& needs) {
+    for (LaunchSpec& launch : launches_) launch.needs = needs;
+  }
   void set_product_instruction(ProductInstruction instruction) {
     for (LaunchSpec& launch : launches_) launch.needs.instruction = instruction;
   }

@@ -1,14 +1,332 @@
 // Schedules against the operations that they are made of.
 #include "sim/engine/schedule.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "sim/engine/instructions.h"
+#include "sim/programs/attention_tensors.h"
 #include "sim/programs/programs.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
+
+namespace {
+
+/// An H200 with a price on what an H200 has for nothing, and without the rates that fall back to another one.
+GpuSpec gpu_with_other_rates() {
+  GpuSpec gpu = h200_gpu();
+  gpu.id = "other rates";
+  gpu.sm_store_bytes_per_cycle = gpu.sm_reduce_bytes_per_cycle = gpu.sm_copy_bytes_per_cycle = gpu.sm_box_bytes_per_cycle = 0;
+  gpu.sm_sub_partitions = 16;  // more than some blocks have warps
+  gpu.sm_dependent_cycles = 9;
+  gpu.hbm_write_wait_cycles = 300;
+  gpu.l2_latency_cycles = 500;  // the near partition is the farther one
+  return gpu;
+}
+
+double per(double rate) {
+  return rate > 0 ? 1 / rate : 0;
+}
+
+/// What docs/model.md says that an operation costs, for one operation after another: nothing is shared, sorted or looked up.
+struct Cost {
+  const GpuSpec& gpu;
+  const AttentionProblem& problem;
+  const BlockOperations& block;
+  const Operation& op;
+  KernelNeeds needs;  // with the threads of the operation's group
+
+  bool waits() const { return gpu.sm_dependent_cycles > 0; }
+  double warps() const { return needs.threads / 32.0; }
+  Operation executed() const { return waits() ? as_executed(op, block, needs) : op; }
+  Instructions counts() const { return instructions_of(executed(), block, needs, problem.dtype); }
+  bool multiplies() const { return counts().mma > 0 || counts().wgmma_flops > 0; }
+  bool is_mma_launch() const {
+    return needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem.dtype != DataType::fp32;
+  }
+  bool is_shared_load() const { return op.kind == OpKind::load && is_shared(block, op.dst); }
+  bool is_async_product() const { return op.asynchronous && multiplies(); }
+
+  /// Tensor-core cycles that its other instructions take from products by mma.sync on the same sub-partition.
+  double taken() const {
+    if (!is_mma_launch()) return 0;
+    const bool between_products = counts().mma > 0 || op.slices > 1;
+    const double each = between_products ? gpu.sm_product_mixed_cycles : gpu.sm_product_issue_cycles;
+    return (counts().issued - counts().mma) * each / gpu.sm_sub_partitions;
+  }
+  double products() const {
+    return counts().mma * 4096 * per(gpu.sm_mma_flops_per_cycle) + counts().wgmma_flops * per(gpu.sm_wgmma_flops_per_cycle) +
+           (counts().mma > 0 ? taken() : 0);
+  }
+  double exps() const { return 32 * counts().exp * per(gpu.sm_exps_per_cycle); }
+  double others() const {
+    const double issues = counts().issued * per(gpu.sm_issues_per_cycle), alu = 32 * counts().alu * per(gpu.sm_alu_lanes_per_cycle);
+    const double fma = 64 * counts().fp32 * per(gpu.sm_fp32_flops_per_cycle);
+    return std::max(issues, std::max(alu, fma + 32 * counts().widened * per(gpu.sm_alu_lanes_per_cycle)));
+  }
+  std::array<double, server_count> work() const { return {multiplies() ? products() : taken(), exps(), others()}; }
+
+  /// Mean cycles from an instruction of a warp to its next one.
+  double instruction() const {
+    if (!waits()) return 0;
+    const double slot = gpu.sm_sub_partitions / gpu.sm_issues_per_cycle;
+    const double alone = slot + needs.waiting * std::max(0.0, gpu.sm_dependent_cycles - slot);
+    const double beside = std::max(0.0, warps() / gpu.sm_sub_partitions - 1);
+    return std::max(slot * (beside + 1), alone / 2 + std::sqrt(alone * alone / 4 + beside * slot * slot));
+  }
+  /// Bytes through shared memory: with the staging of sums that are stored, and with shuffles.
+  double shared_bytes() const {
+    auto bytes = static_cast<double>(executed().smem_read_bytes + op.smem_write_bytes);
+    if (!waits()) return bytes;
+    if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products)
+      bytes += 2.0 * op.tile.rows * op.tile.cols * static_cast<double>(element_bytes(problem.dtype));
+    return bytes + 128 * executed().wavefronts * warps();
+  }
+  double banks() const { return shared_bytes() * per(gpu.sm_shared_bytes_per_cycle); }
+  /// From its first instruction to its last, or to the last byte that it takes from shared memory.
+  double issue() const {
+    const double overhead = op.instructions * instruction();
+    const double idle = std::max(1.0, gpu.sm_sub_partitions / warps());  // sub-partitions without a warp
+    const double pipes = std::max({multiplies() ? products() : 0, exps(), others()}) * idle;
+    return std::max(banks(), overhead + std::max(pipes - overhead, counts().issued / warps() * instruction() - overhead));
+  }
+  double latency() const {
+    double cycles =
+        op.barriers * gpu.sm_barrier_cycles + op.round_trips * std::max(gpu.l2_latency_cycles, gpu.l2_far_latency_cycles);
+    const double shared = gpu.sm_shared_latency_cycles;
+    if (waits()) cycles += op.trips * shared + op.barriers * 2 * shared;
+    if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu.sm_mbarrier_wait_cycles;
+    if (op.kind == OpKind::barrier) cycles += std::max(gpu.sm_barrier_cycles, shared);
+    if (multiplies()) cycles += gpu.sm_product_latency_cycles + (is_shared(block, op.src[1]) ? shared : 0);
+    if (op.kind == OpKind::row_max && executed().rows >= 8 && gpu.sm_product_latency_cycles > 0) cycles += 2 * shared;
+    return cycles;
+  }
+  /// Cycles that a byte which leaves or enters the SM occupies its port.
+  double byte() const {
+    const double port = per(gpu.sm_l2_bytes_per_cycle), shared = per(gpu.sm_shared_bytes_per_cycle);
+    const double stored = gpu.sm_store_bytes_per_cycle > 0 ? per(gpu.sm_store_bytes_per_cycle) : port;
+    if (op.kind == OpKind::store) return stored;
+    if (op.kind == OpKind::reduce_add) return gpu.sm_reduce_bytes_per_cycle > 0 ? per(gpu.sm_reduce_bytes_per_cycle) : stored;
+    return is_shared_load() && gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : shared;
+  }
+  double port_cycles() const {
+    const auto bytes = static_cast<double>(op.bytes);
+    if (!waits() || !moves_tile(op.kind)) return banks();
+    if (needs.boxes && is_shared_load()) return bytes * per(gpu.sm_shared_bytes_per_cycle);
+    if (is_bulk_addition(op, block, needs)) return banks();
+    return op.kind == OpKind::load ? std::max(banks(), bytes * byte()) : banks() + bytes * byte();
+  }
+  double lines() const {
+    if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once / 4.0);
+    return std::max(1.0, static_cast<double>(op.bytes) / 128 / (needs.has_products ? 1 : warps()));
+  }
+};
+
+/// Compares what a class says with the operation's own cost.
+void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruction, bool launch_has_products) {
+  const GpuSpec& gpu = cost.gpu;
+  const Operation& op = cost.op;
+  const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-6); };
+  const OpTiming& t = c.timing;
+  const bool loads_boxes = cost.needs.boxes && cost.is_shared_load(), adds_tile = is_bulk_addition(op, cost.block, cost.needs);
+  CHECK(c.kind == op.kind);
+  CHECK(c.line == op.line);
+  CHECK(c.bytes == op.bytes);
+  CHECK(c.exps == op.exps);
+  CHECK(c.flops == (op.kind == OpKind::matmul ? op.flops : 0));
+  CHECK(c.on_tensor_cores == cost.multiplies());
+  CHECK(c.unit == (op.kind == OpKind::matmul && !cost.multiplies() ? Unit::fp32 : unit_of(op)));
+  CHECK(t.store == writes_memory(op.kind));
+  CHECK(t.product == cost.multiplies());
+  CHECK(t.copy == cost.is_shared_load());
+  CHECK(t.slices == op.slices);
+  CHECK(t.asynchronous == (loads_boxes || adds_tile || cost.is_async_product()));
+  CHECK(t.server == (cost.multiplies()      ? Server::tensor
+                     : c.unit == Unit::exp  ? Server::exp
+                     : c.unit == Unit::fp32 ? Server::fp32
+                                            : Server::none));
+  for (std::size_t i = 0; i < t.work.size(); ++i) CHECK(t.work[i] == near(cost.work()[i]));
+  CHECK(c.bank_cycles == near(cost.banks()));
+  CHECK(t.smem_cycles == near(cost.port_cycles()));
+  const double issued = cost.waits() ? cost.counts().issued / cost.warps() : 0;
+  CHECK(t.issued == near(issued));
+
+  const double alone = cost.issue() + cost.latency();
+  const double pipe = t.server == Server::none ? alone : cost.work()[static_cast<std::size_t>(t.server)];
+  if (cost.is_async_product()) {
+    // The warps go on once it is issued. The queue holds so many instructions' work.
+    const double instructions = std::max(1.0, issued), work = std::max(pipe, cost.port_cycles());
+    CHECK(t.shown == near(work));
+    CHECK(t.duration == near(cost.waits() ? instructions * gpu.sm_wgmma_issue_cycles : 0));
+    CHECK(t.spare == near(work / instructions * gpu.sm_wgmma_queue));
+  } else {
+    CHECK(t.shown == near(pipe));
+    CHECK(t.duration == near(adds_tile ? gpu.sm_box_issue_cycles : loads_boxes ? boxes_of(op) * gpu.sm_box_issue_cycles : alone));
+    CHECK(t.spare == near(cost.issue() - issued * cost.instruction()).scale(1 + cost.issue()));
+  }
+  if (loads_boxes)
+    CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) /
+                                (gpu.sm_box_bytes_per_cycle > 0 ? gpu.sm_box_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)));
+  else if (op.kind == OpKind::load)
+    CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) / gpu.sm_l2_bytes_per_cycle));
+  else if (t.store)
+    CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) * cost.byte()));
+
+  // What must be free before it begins.
+  const std::uint8_t own = pipe_of(t.server);
+  if (cost.is_async_product())
+    CHECK(t.pipe == std::array{no_pipe, no_pipe});
+  else if (t.store)
+    CHECK(t.pipe[0] == (cost.others() > 0 ? pipe_of(Server::fp32) : no_pipe));
+  else
+    CHECK(t.pipe == std::array{own, t.product || !cost.waits() ? own : no_pipe});
+  const bool needs_no_port = cost.is_async_product() || (t.store && t.asynchronous);
+  CHECK(t.port == (cost.port_cycles() > 0 && !needs_no_port ? smem_port : no_pipe));
+
+  if (op.kind == OpKind::load) {
+    const double spread = std::max(0.0, gpu.hbm_tile_latency_cycles - gpu.hbm_latency_cycles);
+    CHECK(c.hbm_latency == near(gpu.hbm_latency_cycles + spread * std::min(1.0, std::log2(cost.lines()) / 7)));
+    CHECK(c.hbm_write_wait == near(gpu.hbm_write_wait_cycles * std::max(0.0, (std::log2(cost.lines()) - 1) / 3)));
+  }
+  // Beside wgmma, other instructions wait for the register file, and products for them.
+  const bool disturbed = launch_has_products && instruction == ProductInstruction::wgmma && cost.waits() && !cost.multiplies();
+  const bool between_exps = op.kind == OpKind::exp || op.kind == OpKind::row_sum;
+  const Instructions n = cost.counts();
+  CHECK(c.beside.waits * gpu.sm_sub_partitions ==
+        near(disturbed ? n.alu * gpu.sm_beside_wgmma_alu_cycles + n.exp * gpu.sm_beside_wgmma_exp_cycles : 0));
+  CHECK(c.beside.takes * gpu.sm_sub_partitions ==
+        near(disturbed
+                 ? n.alu * gpu.sm_wgmma_alu_cycles + n.fp32 * (between_exps ? gpu.sm_wgmma_mixed_cycles : gpu.sm_wgmma_fp32_cycles)
+                 : 0));
+
+  // Whose bytes cross shared memory.
+  CHECK(c.smem_write == op.smem_write_bytes);
+  CHECK(c.smem_read[0] + c.smem_read[1] == op.smem_read_bytes);
+  if (op.smem_write_bytes > 0) CHECK(c.smem_write_tensor == (op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst)));
+  const bool first = is_shared(cost.block, op.src[0]), second = is_shared(cost.block, op.src[1]);
+  const std::int64_t left = op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(cost.problem.dtype) *
+                                                            cost.block.warps_sharing_keys
+                                                      : op.smem_read_bytes / 2;
+  if (first && second) {
+    CHECK(c.smem_read[0] == std::min(left, op.smem_read_bytes));
+    CHECK(c.smem_read_tensor[0] == tensor_of(op.src[0]));
+    CHECK(c.smem_read_tensor[1] == tensor_of(op.src[1]));
+  } else if (op.smem_read_bytes > 0) {
+    CHECK(c.smem_read[1] == 0);
+    CHECK(c.smem_read_tensor[0] == (writes_memory(op.kind) ? op.tile.tensor : tensor_of(second ? op.src[1] : op.src[0])));
+  }
+  CHECK(c.moves == (moves_tile(op.kind) || op.smem_read_bytes > 0 || op.smem_write_bytes > 0));
+}
+
+/// Small problems whose sequences end inside a tile, with the kernel's tile and with a small one.
+template <class Check>
+void for_each_launch(const GpuSpec& gpu, DataType type, Check check) {
+  for (const ProgramInfo& info : program_table())
+    for (const bool is_small : {false, true}) {
+      AttentionProblem problem = {
+          .batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 144, .seq_kv = 144, .head_dim = 64, .dtype = type};
+      problem.pass = info.pass;
+      problem.causal = info.family == "attention" || info.family == "backward";
+      const ProgramTile tile = is_small ? ProgramTile(16, 32) : ProgramTile(info.default_tile(problem, gpu));
+      const auto program = info.make(problem, tile, gpu);
+      if (!program) continue;  // a rung of the ladder takes only its own tiles and types
+      CAPTURE(gpu.id);
+      CAPTURE(to_string(type));
+      CAPTURE(info.id);
+      CAPTURE(is_small);
+      for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch) check(**program, static_cast<int>(launch));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("schedule: every operation of every program costs what its instructions, bytes and latencies say") {
+  int compared = 0;
+  for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), gpu_with_other_rates()})
+    for (const DataType type : {DataType::fp16, DataType::bf16, DataType::fp32})
+      for_each_launch(gpu, type, [&](const TileProgram& program, int number) {
+        const LaunchSpec& launch = program.launches()[static_cast<std::size_t>(number)];
+        ScheduleBuilder builder(gpu, program.problem());
+        builder.begin_launch(launch.needs, launch.persistent);
+        BlockOperations block;
+        BlockSchedule schedule;
+        program.emit_block(number, launch.blocks() - 1, block);
+        builder.build(block, schedule);
+        std::vector<std::int64_t> counts(builder.classes().size());
+        const auto check = [&](std::uint32_t op_class, std::int32_t at) {
+          const Operation& op = block.operations[static_cast<std::size_t>(at)];
+          KernelNeeds needs = launch.needs;
+          if (!needs.groups.empty()) needs.threads = 32 * needs.groups[op.group].warps;
+          const Cost cost{gpu, program.problem(), block, op, needs};
+          CAPTURE(at);
+          CAPTURE(to_string(op.kind));
+          if (counts[op_class]++ < 3) check_class(builder.op_class(op_class), cost, needs.instruction, needs.has_products);
+          ++compared;
+        };
+        for (const OperationStream& stream : schedule.groups) {
+          for (std::size_t i = 0; i < stream.compute.size(); ++i) check(stream.compute[i].number(), stream.op_of_compute[i]);
+          for (std::size_t i = 0; i < stream.loads.size(); ++i) check(stream.loads[i].op_class, stream.op_of_load[i]);
+        }
+        for (std::size_t c = 0; c < counts.size(); ++c) CHECK(builder.classes()[c].count == counts[c]);
+      });
+  CHECK(compared > 1000);
+}
+
+TEST_CASE(
+    "schedule: an operation waits for the landing or the product that its token names, and a load also for other operations") {
+  int landings = 0, products = 0, buffers = 0;
+  const GpuSpec gpu = h200_gpu();
+  for_each_launch(gpu, DataType::fp16, [&](const TileProgram& program, int number) {
+    const LaunchSpec& launch = program.launches()[static_cast<std::size_t>(number)];
+    if (launch.persistent) return;
+    ScheduleBuilder builder(gpu, program.problem());
+    builder.begin_launch(launch.needs);
+    BlockOperations block;
+    BlockSchedule schedule;
+    program.emit_block(number, launch.blocks() - 1, block);
+    builder.build(block, schedule);
+    const std::vector<std::int32_t> waited = waited_for(block);
+    for (const OperationStream& stream : schedule.groups) {
+      std::size_t signals = 0;
+      std::vector<std::int32_t> moments(block.operations.size(), -1);
+      for (std::size_t i = 0; i < stream.loads.size(); ++i)
+        moments[static_cast<std::size_t>(stream.op_of_load[i])] = OperationStream::landing(i);
+      for (std::size_t i = 0; i < stream.compute.size(); ++i)
+        if (stream.compute[i].signals()) moments[static_cast<std::size_t>(stream.op_of_compute[i])] = stream.signal(signals++);
+      CHECK(stream.signals == signals);
+      const auto check = [&](std::int32_t at, std::int32_t moment, bool is_load, bool waits_for_token) {
+        const std::int32_t on = waited[static_cast<std::size_t>(at)];
+        CAPTURE(at);
+        if (waits_for_token || on < 0) {  // of another group
+          CHECK(moment == OperationStream::at_once);
+          return;
+        }
+        const Operation& awaited = block.operations[static_cast<std::size_t>(on)];
+        // Operations of a group are in order, except those that it does not wait for: loads, products and additions by TMA.
+        const bool matters =
+            is_load || awaited.kind == OpKind::load || awaited.asynchronous || is_bulk_addition(awaited, block, launch.needs);
+        CHECK(moment == (matters ? moments[static_cast<std::size_t>(on)] : OperationStream::at_once));
+        ++(!matters ? landings : is_load ? buffers : awaited.kind == OpKind::load ? landings : products);
+      };
+      for (std::size_t i = 0; i < stream.compute.size(); ++i)
+        check(stream.op_of_compute[i], stream.compute[i].wait, false,
+              !stream.tokens_of_compute.empty() && stream.tokens_of_compute[i].wait >= 0);
+      for (std::size_t i = 0; i < stream.loads.size(); ++i)
+        check(stream.op_of_load[i], stream.loads[i].after, true,
+              !stream.tokens_of_loads.empty() && stream.tokens_of_loads[i].wait >= 0);
+    }
+  });
+  CHECK(landings > 100);
+  CHECK(products > 10);
+  CHECK(buffers > 10);
+}
 
 TEST_CASE("schedule: a block's loads and stores are its tiles, wherever the block lies") {
   const GpuSpec gpu = h200_gpu();

@@ -229,6 +229,65 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
   }
 }
 
+TEST_CASE("analysis: a function of a range lies between its values at the ends, to a rounding, and is never or maybe no number") {
+  const ExprSizes sizes = {.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  struct Case {
+    const char* argument;
+    TileRange queries;
+  };
+  const Case cases[] = {{"(q * 0.125)", {8, 40}},      {"(q * 0.125)", {0, 9}}, {"(q * 0.125 - 2.0)", {8, 40}},
+                        {"(q * 0.5 - 40.0)", {3, 20}}, {"(q * 0.25)", {13, 1}}, {"(q * 0.25 - 3.0)", {12, 1}}};
+  for (const char* function : {"exp", "exp2", "log", "tanh", "sqrt", "sigmoid", "floor", "sin", "cos"})
+    for (const Case& each : cases) {
+      const std::string text = std::string(function) + each.argument;
+      CAPTURE(text);
+      CAPTURE(each.queries.first);
+      const auto value = parse_score_expression("1.0 * " + text, sizes);
+      REQUIRE(value);
+      ExpressionEvaluator<float> evaluator(*value);
+      float least = HUGE_VALF, greatest = -HUGE_VALF;
+      bool is_number = true;
+      for (std::int64_t q = each.queries.first; q < each.queries.end(); ++q) {
+        const float real = evaluator({0, 0, q, 0}).real;
+        if (real != real) is_number = false;
+        least = std::fmin(least, real);
+        greatest = std::fmax(greatest, real);
+      }
+      const auto verdict = [&](const char* comparison, double with) {
+        const std::string number = std::isinf(with) ? (with < 0 ? "(-inf)" : "inf") : fmt::format("({:.9g})", with);
+        const auto condition = parse_mask_expression(text + comparison + number, sizes);
+        REQUIRE(condition);
+        IntervalAnalysis analysis(*condition, ranges_of(condition->tables));
+        analysis.set_plane(0, 0);
+        return analysis(each.queries, {0, 4});
+      };
+      const bool oscillates = text[0] == 's' ? text[1] == 'i' && text[2] == 'n' : text[0] == 'c';
+      const bool is_one = each.queries.count == 1;
+      if (!is_number) {  // nothing can be said of what may be no number, except where all of it is below what the function takes
+        CHECK(verdict(" >= ", -1e30).can_fail);
+        CHECK(verdict(" <= ", 1e30).can_fail);
+        continue;
+      }
+      if (oscillates && !is_one) {
+        CHECK_FALSE(verdict(" <= ", 1).can_fail);
+        CHECK_FALSE(verdict(" >= ", -1).can_fail);
+        CHECK(verdict(" <= ", 0.999).can_fail);
+        CHECK(verdict(" >= ", -0.999).can_fail);
+        continue;
+      }
+      const double room = is_one || text[0] == 'f' ? 0 : 1e-6;
+      const double below = std::isinf(least) ? least : least - room * (1 + std::abs(least));
+      const double above = std::isinf(greatest) ? greatest : greatest + room * (1 + std::abs(greatest));
+      CHECK_FALSE(verdict(" >= ", below).can_fail);
+      CHECK_FALSE(verdict(" <= ", above).can_fail);
+      CHECK_FALSE(verdict(" > ", above).can_hold);
+      CHECK_FALSE(verdict(" < ", below).can_hold);
+      // The ends themselves are never excluded.
+      CHECK(verdict(" <= ", least).can_hold);
+      CHECK(verdict(" >= ", greatest).can_hold);
+    }
+}
+
 TEST_CASE("mask: a long evaluation asks now and then whether to go on, and ends where it is told to") {
   const ExprSizes sizes = {.seq_q = 1024, .seq_kv = 1024, .head_dim = 64};
   // Twice a number is never odd, which the analysis does not know: all 1,048,576 elements are looked at.

@@ -374,4 +374,32 @@ TEST_CASE("expression: text with random damage is answered with a sentence or pa
   }
 }
 
+TEST_CASE("expressions: in its own words an expression names what occurs more than once or is long, and nothing else") {
+  const ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto printed = [&](const std::string& text, const TableList& tables = {}) {
+    const auto expression = parse_mask_expression(text, sizes, tables);
+    REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
+    return to_text(*expression);
+  };
+  CHECK(printed("q>=kv&&q<7") == "q >= kv && q < 7");
+  CHECK(printed("(q + kv) * (q + kv) < 9") == "let t1 = q + kv; t1 * t1 < 9");
+  CHECK(printed("(q - kv) // 2 == 3 || (q - kv) // 2 == h") == "let t1 = (q - kv) // 2; t1 == 3 || t1 == h");
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("t1", {1, 2, 3, 4}))};
+  CHECK(printed("(q + kv) * (q + kv) < t1[h]", tables) == "let t2 = q + kv; t2 * t2 < t1[h]");
+  // 2 + 3 n characters of a sum of n + 1 names: up to 120 it is no name of its own.
+  for (const int more : {38, 39, 40, 41, 80, 200}) {
+    std::string sum = "q";
+    for (int n = 0; n < more; ++n) sum += n % 2 == 0 ? " + q" : " - h";
+    const std::string text = printed(sum + " < kv");
+    CAPTURE(text);
+    std::size_t longest = 0, begin = 0;
+    for (std::size_t end = text.find("; "); end != std::string::npos; begin = end + 2, end = text.find("; ", begin))
+      longest = std::max(longest, end - begin);
+    const std::size_t rest = text.size() - begin;
+    CHECK(longest <= std::string("let t1 = ").size() + 120 + 4);
+    CHECK(rest <= 120 + 4 + 5);
+    CHECK((text.find("let") == std::string::npos) == (sum.size() <= 120));
+  }
+}
+
 }  // namespace tilescope

@@ -115,3 +115,31 @@ TEST_CASE("inputs: a user's matrix stands in for every plane, rounded to the typ
   CHECK(status.error().sentence.text().find("50 x 33") != std::string::npos);
   CHECK(status.error().sentence.text().find("51 x 33") != std::string::npos);
 }
+
+TEST_CASE("inputs: any tile of a user's matrix has its elements, plane by plane or the same in all, and 0 outside of it") {
+  const AttentionProblem problem = problem_in(DataType::fp32);
+  for (const Tensor tensor : {tensors::q, tensors::k, tensors::v}) {
+    const bool has_queries = tensor->rows == Axis::query;
+    const int rows = has_queries ? 50 : 70, planes = has_queries ? 8 : 4;
+    for (const bool is_alike : {true, false}) {
+      auto matrix = std::make_shared<Matrix>(is_alike ? rows : rows * planes, 33, 0.0F);
+      for (int r = 0; r < matrix->rows; ++r)
+        for (int c = 0; c < 33; ++c) matrix->at(r, c) = static_cast<float>(1 + r * 33 + c);
+      InputSource inputs;
+      (tensor == tensors::q ? inputs.q : tensor == tensors::k ? inputs.k : inputs.v) = matrix;
+      for (int plane = 0; plane < planes; ++plane)
+        for (const TileRef& tile : {TileRef{tensor, plane, 0, rows, 0, 33}, TileRef{tensor, plane, rows - 3, 6, 30, 6}}) {
+          const Matrix values = input_tile(inputs, problem, tile);
+          int wrong = 0;
+          for (int r = 0; r < tile.rows; ++r)
+            for (int c = 0; c < tile.cols; ++c) {
+              const bool inside = tile.row + r < rows && tile.col + c < 33;
+              const int row = tile.row + r + (is_alike ? 0 : plane * rows);
+              wrong += values.at(r, c) != (inside ? static_cast<float>(1 + row * 33 + tile.col + c) : 0.0F);
+            }
+          // Behind the last row of a plane come the rows of the next one, but never as elements of this one.
+          CHECK(wrong == 0);
+        }
+    }
+  }
+}

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/core/element.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/numerics/tile_arithmetic.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
@@ -131,4 +132,71 @@ TEST_CASE("arithmetic: operands that are missing or do not match are named") {
   op.accumulate = true;
   CHECK(operand_fault(op, {&q, &k}, nullptr).find("S is updated but holds nothing") != std::string::npos);
   CHECK_FALSE(operand_fault(op, {&q, &k}, &wrong).empty());
+}
+
+TEST_CASE("arithmetic: a score change and its derivative see the element's own query and key, and hidden elements do not count") {
+  AttentionProblem problem = {.batch = 2, .heads = 2, .kv_heads = 2, .seq_q = 20, .seq_kv = 30, .dtype = DataType::fp32};
+  REQUIRE(settle_masks({.masks = {"kv <= q + 7"}, .score = "(100 * b + 50 * h + q) * score + kv"}, problem));
+  for (const int plane : {0, 1, 2, 3})
+    for (const auto& [first_query, first_key] : {std::pair{0, 0}, std::pair{4, 9}, std::pair{15, 24}}) {
+      Operation op = operation(OpKind::modify, 4, 5);
+      op.tile = {tensors::s, plane, first_query, 4, first_key, 5};
+      Matrix scores(4, 5);
+      for (int r = 0; r < 4; ++r)
+        for (int c = 0; c < 5; ++c) scores.at(r, c) = 0.25F * static_cast<float>(1 + r + 2 * c);
+      const Matrix before = scores;
+      TileArithmetic arithmetic(problem);
+      arithmetic.apply(op, {}, scores);
+      Matrix slopes(4, 5);
+      op.kind = OpKind::slope;
+      arithmetic.apply(op, {&before}, slopes);
+      CHECK(arithmetic.fault().empty());
+      for (int r = 0; r < 4; ++r)
+        for (int c = 0; c < 5; ++c) {
+          const int q = first_query + r, kv = first_key + c, factor = 100 * (plane / 2) + 50 * (plane % 2) + q;
+          const bool visible = kv <= q + 7;
+          if (visible) CHECK(scores.at(r, c) == static_cast<float>(factor) * before.at(r, c) + static_cast<float>(kv));
+          CHECK(slopes.at(r, c) == (visible ? static_cast<float>(factor) : 0));
+        }
+    }
+}
+
+TEST_CASE("arithmetic: a score or a derivative that is no number is a fault where the element is visible, with its place") {
+  const AttentionProblem sizes = {.batch = 2, .heads = 2, .kv_heads = 2, .seq_q = 20, .seq_kv = 30, .dtype = DataType::fp32};
+  for (int query = 4; query < 8; ++query)
+    for (int key = 9; key < 14; ++key) {
+      AttentionProblem problem = sizes;
+      // One element becomes infinite, and the derivative of another change is infinite there.
+      const std::string at = "q == " + std::to_string(query) + " && kv == " + std::to_string(key);
+      REQUIRE(settle_masks({.masks = {"kv <= q + 5"}, .score = at + " ? inf : score"}, problem));
+      Operation op = operation(OpKind::modify, 4, 5);
+      op.tile = {tensors::s, 3, 4, 4, 9, 5};  // queries 4 to 7, keys 9 to 13, of the last head of the last batch
+      Matrix scores(4, 5, 0.5F);
+      TileArithmetic arithmetic(problem);
+      arithmetic.apply(op, {}, scores);
+      const std::string place = "of 0.5 at b 1, h 1, q " + std::to_string(query) + ", kv " + std::to_string(key) + ":";
+      const bool visible = key <= query + 5;
+      CHECK(arithmetic.fault().empty() == !visible);
+      if (visible) CHECK(arithmetic.fault().text().find("the score expression makes infinity " + place) == 0);
+
+      problem = sizes;
+      REQUIRE(settle_masks({.masks = {"kv <= q + 5"}, .score = at + " ? inf * score : score"}, problem));
+      op.kind = OpKind::slope;
+      const Matrix before(4, 5, 0.5F);
+      Matrix slopes(4, 5);
+      TileArithmetic derivative(problem);
+      derivative.apply(op, {&before}, slopes);
+      CHECK(derivative.fault().empty() == !visible);
+      if (visible) CHECK(derivative.fault().text().find("the derivative of the score expression makes infinity " + place) == 0);
+    }
+  // What was infinite before is not the expression's fault, and a row that is hidden as a whole never is.
+  AttentionProblem problem = sizes;
+  REQUIRE(settle_masks({.score = "score * 2"}, problem));
+  Operation op = operation(OpKind::modify, 1, 3);
+  op.tile = {tensors::s, 0, 0, 1, 0, 3};
+  Matrix scores = matrix(1, 3, {HUGE_VALF, none, 1});
+  TileArithmetic arithmetic(problem);
+  arithmetic.apply(op, {}, scores);
+  CHECK(arithmetic.fault().empty());
+  CHECK(scores.at(0, 2) == 2);
 }

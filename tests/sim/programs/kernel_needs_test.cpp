@@ -2,10 +2,12 @@
 #include "sim/programs/kernel_needs.h"
 
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "sim/programs/kernel_profile.h"
+#include "tests/sim/programs/compiled_needs.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
 
@@ -99,6 +101,98 @@ TEST_CASE("needs: in the kernel's own tile a thread has the compiled registers, 
     CHECK(fused(1) == kernel_profile("softmax_fused").build("softmax", p).registers);
     CHECK(fused(3) == fused(1) + 2 * 8);
   }
+}
+
+TEST_CASE("needs: every forward launch has the warps, the sums in registers and the tiles in shared memory of its kernel") {
+  for_each_needs_case([](const NeedsCase& at) {
+    const AttentionProblem& p = at.problem;
+    const std::int64_t q = at.tile.block_q, kv = at.tile.block_kv, d = p.head_dim, e = element_bytes(p.dtype);
+    const std::int64_t compiled = compiled_head_dim(p);  // the head dimension of the compiled kernel
+
+    // S of a tile pair: a warp for 32 rows and 64 keys. Q and K are in shared memory.
+    KernelNeeds scores = compiled_needs("matmul_tiled", "product", p);
+    set_warps(scores, warps_of(q, 32, 4), warps_of(kv, 64, 2), q * kv, 128 * 128);
+    scores.shared_bytes = q * d * e + kv * d * e;
+    CHECK(scores_needs(p, at.tile) == scores);
+
+    // A row of S: a thread for each key, in whole warps. A row of Q and a tile of K are in shared memory.
+    KernelNeeds untiled = compiled_needs("matmul_naive", "product", p);
+    untiled.has_products = false;
+    untiled.converted_factors = 2;
+    set_threads(untiled, warps_of(kv, 32, 4) * 32, kv, 128);
+    untiled.shared_bytes = d * e + kv * d * e;
+    CHECK(untiled_needs(p, at.tile) == untiled);
+
+    // P V: a warp for 16 rows, O in registers. Each stage has a tile of P and one of V.
+    KernelNeeds output = compiled_needs("standard", "output", p);
+    set_warps(output, warps_of(q, 16, 8), 1, q * d, 128 * compiled);
+    set_stages(output, 0, q * kv * e + kv * d * e, at);
+    CHECK(output_needs(p, at.tile, at.gpu) == output);
+
+    // S and P V in registers; Q, O, K, V in shared memory, and l and m, which are fp32.
+    KernelNeeds flash1 = compiled_needs("flash1", "attention", p);
+    set_warps(flash1, warps_of(q, 16, 4), 1, q * kv + q * d, 64 * 64 + 64 * compiled);
+    flash1.shared_bytes = at.gpu.has_l2() ? q * d * e + q * d * e + kv * d * e + kv * d * e + q * 4 + q * 4
+                                          : q * d * e + kv * d * e + kv * d * e;  // the paper's M leaves out O
+    CHECK(flash1_needs(p, at.tile, at.gpu) == flash1);
+
+    // S and O in registers. Q and L in shared memory; each stage has K, V and two mbarriers of 8 bytes.
+    const std::int64_t own_kv = d <= 64 ? 128 : 64;
+    KernelNeeds flash2 = compiled_needs("flash2", "attention", p);
+    set_warps(flash2, warps_of(q, 16, q >= 256 ? 8 : 4), 1, q * kv + q * d, 128 * own_kv + 128 * compiled);
+    set_stages(flash2, q * d * e + q * 4, kv * d * e + kv * d * e + 8 + 8, at);
+    CHECK(flash2_needs(p, at.tile, at.gpu) == flash2);
+
+    // Its own registers in the tile that it is compiled for, and the lengths of its lists.
+    KernelNeeds flex = flash2;
+    if (q == 128 && kv == own_kv) flex.registers_per_thread = kernel_profile("flex").build("attention", p).registers;
+    flex.shared_bytes += 16;
+    CHECK(flex_needs(p, at.tile, at.gpu) == flex);
+
+    // The rows that softmax keeps between its passes, each from one sector to the next.
+    KernelNeeds softmax = compiled_needs("standard", "softmax", p);
+    softmax.has_products = false;
+    softmax.shared_bytes = kernel_profile("standard").build("softmax", p).static_shared_bytes;
+    const std::int64_t row = (p.seq_kv * e + 31) / 32 * 32;
+    for (std::int64_t rows = 0; rows < std::min<std::int64_t>(4, q); ++rows)
+      if (static_cast<double>(softmax.shared_bytes + row) <= at.gpu.sm_shared_bytes_per_block && (rows + 1) * row <= 163 * 1024)
+        softmax.shared_bytes += row;
+    CHECK(softmax_needs(p, at.tile, at.gpu) == softmax);
+
+    for (const std::string_view id : {"softmax_safe", "softmax_online"}) {
+      KernelNeeds rows = compiled_needs(id, "softmax", p, "common");
+      rows.has_products = false;
+      rows.shared_bytes = kernel_profile(id).build("softmax", p).static_shared_bytes;
+      CHECK(row_softmax_needs(id, p) == rows);
+    }
+
+    // Eight sums of O in each thread for each row. At the end as many partial sums as threads have, or O if it has more elements,
+    // are in shared memory beside the weights; those of one row of 128 keys are in the compiled kernel's share.
+    KernelNeeds fused = compiled_needs("softmax_fused", "softmax", p);
+    fused.has_products = false;
+    fused.converted_factors = 1;
+    const std::int64_t all_threads = fused.threads;
+    fused.registers_per_thread = static_cast<int>(std::clamp<std::int64_t>(fused.registers_per_thread + 8 * (q - 1), 24, 255));
+    const std::int64_t partial = std::max(8 * all_threads, q * d), compiled_partial = std::max(8 * all_threads, compiled);
+    set_stages(fused,
+               kernel_profile("softmax_fused").build("softmax", p).static_shared_bytes + 4 * (q * kv - 128) +
+                   4 * (partial - compiled_partial),
+               kv * d * e, at);
+    CHECK(fused_softmax_needs(p, at.tile, at.gpu) == fused);
+  });
+}
+
+TEST_CASE("default tile: the kernel's own, or one that halves its longer edge until every launch fits") {
+  for_each_default_tile([](const ProgramInfo& info, const AttentionProblem& p, const GpuSpec& gpu) -> std::optional<TileShape> {
+    const bool large = gpu.sm_shared_bytes_per_block >= 99 * 1024;
+    if (info.id.starts_with("softmax")) return large ? TileShape{1, 128} : TileShape{1, 8};
+    if (info.family == "backward" || info.id.starts_with("hopper") || info.id == "flash3") return std::nullopt;
+    if (!large) return TileShape{16, 16};
+    if (info.id == "flash1") return TileShape{64, 64};
+    if (info.id == "flash2" || info.id == "flex")
+      return p.dtype == DataType::fp32 || p.head_dim > 128 ? TileShape{64, 64} : TileShape{128, p.head_dim <= 64 ? 128 : 64};
+    return TileShape{128, 128};
+  });
 }
 
 TEST_CASE("needs: flash2 has two buffers of K and V where they fit, else one") {

@@ -1,0 +1,192 @@
+// The recorder's bins against sums over everything that was recorded, one record after another.
+#include "sim/engine/recorder.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/rounds.h"
+#include "tests/sim/program_of.h"
+
+using namespace tilescope;
+
+namespace {
+
+struct Recorded {
+  std::uint32_t op_class = 0;
+  double start = 0, busy_end = 0, end = 0;
+};
+struct Written {
+  double time = 0;
+  Tensor tensor;
+  std::int64_t bytes = 0;
+};
+struct Contents {
+  double time = 0;
+  TensorBytes resident{}, dirty{};
+};
+
+/// Calls f(tensor, link, bytes) for what a class moves between an SM and the L2, and through shared memory.
+template <class F>
+void for_each_flow(const OpClass& c, F f) {
+  if (c.kind == OpKind::load) f(c.tensor, Link::l2_to_sm, c.bytes);
+  if (writes_memory(c.kind)) f(c.tensor, Link::sm_to_l2, c.bytes);
+  if (c.smem_read[0] > 0) f(c.smem_read_tensor[0], Link::smem_read, c.smem_read[0]);
+  if (c.smem_read[1] > 0) f(c.smem_read_tensor[1], Link::smem_read, c.smem_read[1]);
+  if (c.smem_write > 0) f(c.smem_write_tensor, Link::smem_write, c.smem_write);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "recorder: bins have the bytes that landed in them, the cycles that units were busy, and the L2 as it was at their ends") {
+  const GpuSpec gpu = toy_gpu();
+  const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto program = program_of("flash2", problem, {16, 16});
+  for (int round = 0; round < rounds(6); ++round) {
+    // Few records of a short and of a long run, and so many that events are not kept.
+    const bool is_many = round % 3 == 2;
+    const int records = is_many ? 250'000 : 1000;
+    const double step = round % 3 == 0 ? 20 : is_many ? 1.5 : 400;
+    CAPTURE(round);
+    std::mt19937 random(static_cast<unsigned>(round + 1));
+    const auto below = [&](double limit) { return limit * static_cast<double>(random() % 4096) / 4096; };
+    ScheduleBuilder builder(gpu, problem);
+    builder.begin_launch(program->launches().front().needs);
+    BlockOperations block;
+    BlockSchedule schedule;
+    program->emit_block(0, 0, block);
+    builder.build(block, schedule);
+    const auto classes = static_cast<std::uint32_t>(builder.classes().size());
+    Recorder recorder(4, 0, program->tensors(), builder);
+    std::vector<Recorded> operations;
+    std::vector<Written> writes;
+    std::vector<Contents> contents = {{}};
+    double now = 0;
+    for (int n = 0; n < records; ++n) {
+      now += below(step);
+      const std::uint32_t op_class = 1 + static_cast<std::uint32_t>(random()) % (classes - 1);
+      const OpClass& c = builder.op_class(op_class);
+      const double end = now + c.busy_cycles + (moves_tile(c.kind) ? below(30) : 0);
+      if (random() % 8 == 0 && recorder.move_near(now, end)) {
+        recorder.count_near(op_class, 3);
+        for (int i = 0; i < 3; ++i) operations.push_back({op_class, now, now + c.busy_cycles, end});
+      } else {
+        recorder.operation(op_class, now, now + c.busy_cycles, end);
+        operations.push_back({op_class, now, now + c.busy_cycles, end});
+      }
+      if (random() % 4 != 0) continue;
+      const Tensor tensor = program->tensors()[random() % program->tensors().size()];
+      const auto bytes = static_cast<std::int64_t>(32 * (1 + random() % 64));
+      recorder.traffic(now, tensor, Link::hbm_write, bytes);
+      writes.push_back({now, tensor, bytes});
+      Contents next = contents.back();
+      recorder.l2_before(now, next.resident, next.dirty);
+      next.time = now;
+      next.resident[tensor.index()] = bytes;
+      next.dirty[tensor.index()] = bytes / 2;
+      recorder.l2_after(now, next.resident, next.dirty);
+      contents.push_back(next);
+    }
+    const double end = now + 500;
+    const TraceData data = recorder.finish(end, {}, {}, contents.back().resident, contents.back().dirty);
+    const TimeBins& bins = data.bins;
+    CHECK(data.exact == !is_many);
+    CHECK(data.end_cycle == end);
+    double width = 16;
+    while (static_cast<std::size_t>(end / width) >= Recorder::most_bins) width *= 2;
+    REQUIRE(bins.width == width);
+    const std::size_t count = static_cast<std::size_t>(end / width) + 1;
+    REQUIRE(bins.traffic.size() == count);
+    REQUIRE(bins.busy_cycles.size() == count);
+    REQUIRE(bins.l2_resident_bytes.size() == count);
+    REQUIRE(bins.l2_dirty_bytes.size() == count);
+
+    std::vector<TrafficTable> traffic(count);
+    std::vector<std::array<double, unit_count>> busy(count);
+    const auto bin_of = [&](double time) { return static_cast<std::size_t>(time / width); };
+    for (const Recorded& each : operations) {
+      const OpClass& c = builder.op_class(each.op_class);
+      for_each_flow(c, [&](Tensor tensor, Link link, std::int64_t bytes) {
+        traffic[bin_of(each.end)][tensor.index()][static_cast<std::size_t>(link)] += bytes;
+      });
+      for (std::size_t bin = bin_of(each.start); bin <= bin_of(each.busy_end); ++bin) {
+        const double from = std::max(each.start, static_cast<double>(bin) * width);
+        const double to = std::min(each.busy_end, static_cast<double>(bin + 1) * width);
+        busy[bin][static_cast<std::size_t>(c.unit)] += to - from;
+      }
+    }
+    for (const Written& each : writes)
+      traffic[bin_of(each.time)][each.tensor.index()][static_cast<std::size_t>(Link::hbm_write)] += each.bytes;
+    std::size_t known = 0, wrong = 0;
+    for (std::size_t bin = 0; bin < count; ++bin) {
+      while (known + 1 < contents.size() && contents[known + 1].time < static_cast<double>(bin + 1) * width) ++known;
+      wrong += bins.traffic[bin] != traffic[bin];
+      wrong += bins.l2_resident_bytes[bin] != contents[known].resident || bins.l2_dirty_bytes[bin] != contents[known].dirty;
+      for (std::size_t unit = 0; unit < unit_count; ++unit)
+        wrong += bins.busy_cycles[bin][unit] != doctest::Approx(busy[bin][unit]).epsilon(1e-9).scale(1e4);
+    }
+    CHECK(wrong == 0);
+    if (!data.exact) continue;
+    // Every event is kept too.
+    std::int64_t binned = 0, kept = 0;
+    for (const TrafficTable& bin : bins.traffic)
+      for (const auto& links : bin)
+        for (const std::int64_t bytes : links) binned += bytes;
+    for (const TrafficEvent& event : data.traffic) kept += event.bytes;
+    CHECK(binned == kept);
+    TensorBytes resident{};
+    for (const L2Event& event : data.l2) resident[event.tensor.index()] += event.resident;
+    CHECK(resident == contents.back().resident);
+  }
+}
+
+TEST_CASE("recorder: operations counted as groups are in the bin that they lie in, and those between bins are not counted so") {
+  const GpuSpec gpu = toy_gpu();
+  const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto program = program_of("flash2", problem, {16, 16});
+  ScheduleBuilder builder(gpu, problem);
+  builder.begin_launch(program->launches().front().needs);
+  BlockOperations block;
+  BlockSchedule schedule;
+  program->emit_block(0, 0, block);
+  builder.build(block, schedule);
+  Recorder recorder(4, 0, program->tensors(), builder);
+  const Tensor any = program->tensors().front();
+  Recorder::Group* const group = recorder.add_group({{1, 2}, {2, 5}});
+  CHECK_FALSE(recorder.count_group(*group, 33, 34));  // events are kept yet
+  for (std::size_t n = 0; n <= Recorder::most_events; ++n) recorder.traffic(1, any, Link::hbm_write, 32);
+  std::vector<std::int64_t> times(4 * Recorder::most_bins);
+  std::mt19937 random(2);
+  double now = 40;
+  int crossing = 0;
+  for (int n = 0; n < 14'000; ++n) {
+    now += static_cast<double>(random() % 64) / 16;
+    const double end = now + static_cast<double>(random() % 100) / 16;
+    const bool fits = static_cast<std::int64_t>(now / 16) == static_cast<std::int64_t>(end / 16);
+    const bool counted = recorder.count_group(*group, now, end);
+    if (!fits) CHECK_FALSE(counted);
+    crossing += fits ? 0 : 1;
+    if (counted) ++times[static_cast<std::size_t>(now / 64)];
+  }
+  CHECK(crossing > 100);
+  recorder.forget_groups();
+  const double end = 16 * 2048 * 3;  // bins of 64 cycles
+  const TraceData data = recorder.finish(end, {}, {}, {}, {});
+  REQUIRE(data.bins.width == 64);
+  std::int64_t all = 0;
+  for (std::size_t bin = 1; bin < data.bins.traffic.size(); ++bin) {
+    TrafficTable expected{};
+    all += times[bin];
+    for (const auto& [op_class, count] : {std::pair{1U, 2}, std::pair{2U, 5}})
+      for_each_flow(builder.op_class(op_class), [&](Tensor tensor, Link link, std::int64_t bytes) {
+        expected[tensor.index()][static_cast<std::size_t>(link)] += times[bin] * count * bytes;
+      });
+    CHECK(data.bins.traffic[bin] == expected);
+  }
+  CHECK(all > 5000);
+}
