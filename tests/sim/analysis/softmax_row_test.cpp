@@ -150,7 +150,7 @@ TEST_CASE("softmax row: on every program and every row, the identities hold and 
             REQUIRE(r.query >= 0);
             identities_hold(r, type == DataType::fp32 ? 1e-5 : 6e-3);
             const Operation& now = history->operations().operations[static_cast<std::size_t>(op)];
-            if (now.kind == OpKind::rescale && now.dst.is(Meaning::output) && r.alpha && !r.beta)
+            if (info.family == "attention" && now.kind == OpKind::rescale && now.dst.is(Meaning::output) && r.alpha && !r.beta)
               CHECK(r.o_after.at(0) == doctest::Approx(*r.alpha * r.o_before.at(0)).epsilon(1e-5));
             compared = compared || r.output_error.has_value();
             const ReferenceRow truth = exact.row(r.query);
