@@ -365,7 +365,10 @@ void Session::State::operator()(const GoOnWithStudy&) {
 }
 void Session::State::operator()(const PinRun& command) {
   if (playback.empty()) return;
-  command.on ? pinned.pin(window_state_of(view()), playback.chosen().simulation) : pinned.unpin();
+  if (!command.on) return pinned.unpin();
+  const bool again = pinned.view().run != nullptr;
+  pinned.pin(window_state_of(view()), playback.chosen().simulation);
+  workspace.notify(again ? Notice::pinned_again : Notice::run_pinned);
 }
 void Session::State::operator()(const ImportCounters& command) {
   if (playback.empty()) {

@@ -15,7 +15,18 @@
 namespace tilescope {
 
 /// What the session itself has to say, which no error of the model says. The views put it into words.
-enum class Notice { none, block_not_in_trace, link_copied, text_copied, scene_kept, deck_saved, lesson_waits, lesson_holds };
+enum class Notice {
+  none,
+  block_not_in_trace,
+  link_copied,
+  text_copied,
+  scene_kept,
+  deck_saved,
+  lesson_waits,
+  lesson_holds,
+  run_pinned,
+  pinned_again
+};
 
 /// What stands beside the control that caused it; the last good simulation stays.
 struct ControlMessage {

@@ -60,6 +60,10 @@ std::string words_of(const ControlMessage& message) {
       return tr("Kept as a scene: D shows the list.");
     case Notice::deck_saved:
       return tr("The deck is saved.");
+    case Notice::run_pinned:
+      return tr("Pinned. Compare shows it beside the next run.");
+    case Notice::pinned_again:
+      return tr("Pinned in place of the run before: Compare holds one.");
     case Notice::lesson_waits:
       return tr("Answer the question first: the run waits for it.");
     case Notice::lesson_holds:

@@ -425,7 +425,7 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
       return values.empty() ? std::optional<float>() : values[std::min(static_cast<std::size_t>(column), values.size() - 1)];
     };
     lines.push_back({"O", fmt::format("O[{}]", column), figures.parts.output, theme.text_color(Meaning::output), at(row.o_before),
-                     at(row.o_after), false, figures.known && !figures.moves_output, output_note(figures.output_by)});
+                     at(row.o_after), false, figures.known && !figures.moves_output, formula_text(output_note(figures.output_by))});
   }
   return lines;
 }
