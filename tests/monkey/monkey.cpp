@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,14 @@ double median_heap(const std::vector<SoakSample>& samples, std::size_t first, st
   return heaps[heaps.size() / 2];
 }
 
+/// Ends the process where an action takes a minute of processor time, or is not over in half an hour; 0 and 0: never. A soak runs
+/// at low priority, where a busy machine may keep it waiting for minutes.
+void limit_action(long processor_seconds, unsigned seconds) {
+  const itimerval limit = {{0, 0}, {processor_seconds, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+  ::alarm(seconds);
+}
+
 /// One long sequence in this process; what the heap holds at rest is printed, and compared between its second and its last quarter.
 int soak(const Options& options) {
   std::printf("# monkey: seed %llu, soak of %.0f s\nseconds,actions,heap_bytes,resident_bytes\n",
@@ -176,9 +185,10 @@ int soak(const Options& options) {
   SequenceWatch watch;
   std::size_t position = 0;
   watch.at = [&](std::size_t at) {
-    ::alarm(slowest_action_seconds);
+    limit_action(slowest_action_seconds, 30 * slowest_action_seconds);
     position = at;
   };
+  watch.rests = [] { limit_action(0, 0); };
   std::vector<SoakSample> samples;
   const Soak asked{.seed = options.seed,
                    .seconds = options.soak_seconds,

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include "app/model/assets.h"
 #include "app/model/session.h"
@@ -159,7 +158,7 @@ class Run {
       if (!act_at(i, i)) return result_;
       if (seconds() < static_cast<double>(samples) * soak.seconds_between_samples) continue;
       ++samples;
-      ::alarm(0);
+      if (watch_.rests) watch_.rests();
       rest();
       session_->apply(OpenState{opening});
       rest();

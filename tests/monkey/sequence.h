@@ -18,6 +18,7 @@ struct Sequence {
 struct SequenceWatch {
   std::function<void(std::size_t position)> at;         // before each action, and once after the last
   std::function<void(const std::string& action)> said;  // what the action was; may be empty
+  std::function<void()> rests = {};                     // of a soak: before it finishes all work; may be empty
 };
 
 struct SequenceResult {

@@ -292,7 +292,7 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
   const Simulation &pinned = *comparison.first, &present = *comparison.second;
   CompareSheet sheet;
   sheet.finding =
-      say(tr("{}. HBM bytes: {}. L2↔SM bytes: {}"), time_text(present.time, pinned.time),
+      say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(present.time, pinned.time),
           change_text(bytes_over(present, Link::hbm_read, Link::hbm_write), bytes_over(pinned, Link::hbm_read, Link::hbm_write)),
           change_text(bytes_over(present, Link::l2_to_sm, Link::sm_to_l2), bytes_over(pinned, Link::l2_to_sm, Link::sm_to_l2)));
   sheet.detail = say(tr("Pinned: {}. Present: {}."), run_title(pinned), run_title(present));

@@ -248,6 +248,7 @@ void draw_end(const View& view) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const float width = ImGui::GetContentRegionAvail().x;
+  text_item(theme.ui_small, theme.text_dim, tr("The goal of this lesson"));
   draw_prose(theme, lesson.lesson->goal, nullptr, width, theme.text);
   gap(theme, 4);
   const Box box = begin_box(theme);

@@ -49,6 +49,15 @@ bool finished(const View& view, const Lane& lane) {
   return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
 }
 
+/// "6.14 kB + 2.30 kB" as "6.14 + 2.30 kB"; unchanged where the units differ.
+std::string with_one_unit(const std::string& sum) {
+  const std::size_t plus = sum.find(" + "), last = sum.rfind(' ');
+  if (plus == std::string::npos) return sum;
+  const std::string unit = sum.substr(last);
+  if (plus < unit.size() || sum.compare(plus - unit.size(), unit.size(), unit) != 0) return sum;
+  return sum.substr(0, plus - unit.size()) + sum.substr(plus);
+}
+
 /// Draws one counter of a column, on a scale shared by both.
 struct Counter {
   const char *name, *shorter;
@@ -99,7 +108,8 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_text(list, theme.ui_small, parts.label, theme.text_dim,
             first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
   draw_text(list, theme.mono, parts.value, theme.text,
-            first_that_fits(theme.mono, parts.value.width(), {counter.longer, counter.text}), Align::right);
+            first_that_fits(theme.mono, parts.value.width(), {counter.longer, with_one_unit(counter.longer), counter.text}),
+            Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
   if (up == Link::hbm_read)
@@ -108,12 +118,13 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
 }
 
 /// Draws every SM as a cell, filled by the time of its block.
-void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane) {
+void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const Lane& lane, bool done) {
   const int count = static_cast<int>(lane.state.sms.size());
   QuadBatch quads;
   quads.reserve(static_cast<std::size_t>(count));
   for (int sm = 0; sm < count; ++sm) {
     const SmState& state = lane.state.sms[static_cast<std::size_t>(sm)];
+    const bool busy = state.resident > 0 && !done;  // at the last cycle the last block is over
     const float step = rect.width() / static_cast<float>(count);
     const float left = rect.min.x + step * static_cast<float>(sm);
     const float gap = step > 6 * theme.scale ? 2 * theme.scale : step * 0.2F;
@@ -121,8 +132,8 @@ void draw_strip(ImDrawList* list, const Theme& theme, const Rect& rect, const La
                .max = {left + step - gap, rect.max.y},
                .radius = step > 8 * theme.scale ? 3 * theme.scale : 0,
                .fill = mix(theme.inset, theme.accent, 0.7F),
-               .empty = mix(theme.inset, theme.accent, state.resident > 0 ? 0.22F : 0.04F),
-               .fill_fraction = state.resident > 0 ? static_cast<float>(state.progress) : 0,
+               .empty = mix(theme.inset, theme.accent, busy ? 0.22F : 0.04F),
+               .fill_fraction = busy ? static_cast<float>(state.progress) : 0,
                .fill_from = FillFrom::bottom});
   }
   draw_quads(list, std::move(quads));
@@ -163,7 +174,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
       : held ? std::string()  // the shares of two runs tell who wins
              : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
-  if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane);
+  if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane, done);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);

@@ -232,7 +232,7 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
                        .radius = context.px(2),
                        .fill = heat_color(theme, tensor, 0.55F),
                        .empty = heat_color(theme, tensor, 0.0F),
-                       .fill_fraction = ease(part)});
+                       .fill_fraction = part});
   }
   context.flush();
   const std::string letter(to_string(box.slot));

@@ -157,8 +157,8 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
 
 CounterParts counter_parts(const Rect& counter, const StageMetrics& metrics) {
   const float label = std::min(84 * metrics.scale, 0.24F * counter.width()),
-              least = 13 * metrics.digit,                                             // "≈ 9.61 MB" in the larger font
-      value = std::max(least, std::min(24 * metrics.digit, 0.3F * counter.width()));  // "≈ 9.61 MB + 2.30 MB"
+              least = 13 * metrics.digit,                                              // "≈ 9.61 MB" in the larger font
+      value = std::max(least, std::min(22 * metrics.digit, 0.38F * counter.width()));  // "≈ 9.61 MB + 2.30 MB"
   CounterParts parts;
   parts.label = {counter.min, {counter.min.x + label, counter.max.y}};
   parts.value = {{counter.max.x - value, counter.min.y}, counter.max};
