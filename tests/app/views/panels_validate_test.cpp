@@ -64,6 +64,34 @@ TEST_CASE("validate view: stopping and going on, with threads") {
   CHECK(session.view().measured.validation->complete());
 }
 
+TEST_CASE("validate view: it holds the bundle of the chosen GPU, the largest one, and keeps what it had of the other") {
+  const auto textbook = load_gpu("textbook");
+  REQUIRE(textbook);
+  Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
+  MeasurementBundle few = synthetic_bundle(*textbook), all = few;
+  few.cases.resize(2);
+  for (MeasurementBundle* bundle : {&few, &all})
+    start.measurements.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{*bundle, "synthetic.json", false}));
+  Session session(std::move(start));
+  const auto settle = [&] {
+    session.tick(0);
+    session.finish();
+  };
+  settle();
+  CHECK(session.view().measured.validation->bundle->bundle.gpu == "toy");
+  CHECK(session.view().measured.validation->complete());
+  session.apply(SetGpu{"textbook"});
+  settle();
+  CHECK(session.view().measured.validation->bundle->bundle.gpu == "textbook");
+  CHECK(session.view().measured.validation->results.size() == all.cases.size());
+  settle();
+  CHECK(session.view().measured.validation->complete());
+  session.apply(SetGpu{"toy"});
+  session.tick(0);
+  CHECK(session.view().measured.validation->bundle->bundle.gpu == "toy");
+  CHECK(session.view().measured.validation->complete());
+}
+
 TEST_CASE("validate view: a sweep that is left running gives way to it") {
   const Theme theme = make_theme(ThemeKind::dark, 1);
   Session::Start start = start_in(CenterView::sweep, synthetic_bundle(toy()));
