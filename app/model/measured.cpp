@@ -36,8 +36,7 @@ struct Measured::Shelf {
   std::optional<MeasuringSession> device;  // of the background thread alone
   bool validating = false;                 // from asking for it until it is over; of the session's thread, as what follows
   int validation_turn = 0;                 // so that the end of an earlier one is not taken for that of this one
-  const KnownBundle* validating_bundle = nullptr;
-  std::atomic<int> wanted_turn = 0;  // the turn that may go on; 0: none
+  std::atomic<const KnownBundle*> wanted = nullptr;  // whose validation may go on
 };
 
 Measured::Measured(const Sources& sources, Measurements known, GpuLoader load_gpu, int threads)
@@ -55,16 +54,15 @@ ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle
   return added;
 }
 
-/// Holds the largest bundle of the chosen GPU against the model; the first of all where there is none of it.
+/// Holds the largest recorded bundle of the chosen GPU against the model; the first of all where there is none of it.
 void Measured::choose_validation() {
-  if (known_.bundles.empty()) return;
-  const std::shared_ptr<const KnownBundle>* chosen = nullptr;
+  if (validations_.empty()) return;
+  std::shared_ptr<const KnownBundle> largest;
   for (const auto& known : known_.bundles)
-    if (known->bundle.gpu == from_.requested.gpu_base.id &&
-        (chosen == nullptr || known->bundle.cases.size() > (*chosen)->bundle.cases.size()))
-      chosen = &known;
-  if (chosen == nullptr && validation_->bundle != nullptr) return;
-  validation_ = &validation_of(chosen != nullptr ? *chosen : known_.bundles.front());
+    if (!known->live && known->bundle.gpu == from_.requested.gpu_base.id &&
+        (largest == nullptr || known->bundle.cases.size() > largest->bundle.cases.size()))
+      largest = known;
+  validation_ = largest != nullptr ? &validation_of(largest) : &validations_.front();
 }
 
 void Measured::take_finished() {
@@ -146,7 +144,7 @@ void Measured::ask_for_validation() {
   ValidationState& v = *validation_;
   // What is looked at goes first: a study that another view left running gives way, and this to a study when its view is left.
   const bool wanted = from_.workspace.center == CenterView::validate && v.bundle != nullptr && !v.stopped && !v.complete();
-  shelf_->wanted_turn = wanted && shelf_->validating_bundle == v.bundle.get() ? shelf_->validation_turn : 0;
+  shelf_->wanted = wanted ? v.bundle.get() : nullptr;
   if (!wanted || (shelf_->validating && !from_.worker.idle(Queue::background))) return;
   const Result<GpuSpec> gpu =
       load_gpu_ != nullptr ? load_gpu_(v.bundle->bundle.gpu) : Result<GpuSpec>(refuse("no GPU can be loaded here"));
@@ -159,8 +157,6 @@ void Measured::ask_for_validation() {
   for (const auto& result : v.results) missing.push_back(!result);
   shelf_->validating = true;
   const int turn = ++shelf_->validation_turn;
-  shelf_->validating_bundle = v.bundle.get();
-  shelf_->wanted_turn = turn;
   from_.worker.submit(
       Queue::background, slots::validate, WorkKind::validation,
       [done_before = v.done, spec = *gpu, known = v.bundle, missing, workers = threads_, turn,
@@ -175,7 +171,7 @@ void Measured::ask_for_validation() {
               return true;
             },
             [&] {
-              return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || shelf->wanted_turn != turn;
+              return !progress(static_cast<double>(done) / static_cast<double>(missing.size())) || shelf->wanted != known.get();
             },
             CaseOrder::smallest_first);
         return [shelf, turn] { shelf->validating = shelf->validating && turn != shelf->validation_turn; };

@@ -86,10 +86,12 @@ TEST_CASE("validate view: it holds the bundle of the chosen GPU, the largest one
   CHECK(session.view().measured.validation->results.size() == all.cases.size());
   settle();
   CHECK(session.view().measured.validation->complete());
-  session.apply(SetGpu{"toy"});
-  session.tick(0);
-  CHECK(session.view().measured.validation->bundle->bundle.gpu == "toy");
-  CHECK(session.view().measured.validation->complete());
+  for (const char* gpu : {"toy", "textbook", "h200"}) {  // the first bundle where there is none of the GPU
+    session.apply(SetGpu{gpu});
+    session.tick(0);
+    CHECK(session.view().measured.validation->bundle->bundle.gpu == (std::string_view(gpu) == "textbook" ? "textbook" : "toy"));
+    CHECK(session.view().measured.validation->complete());
+  }
 }
 
 TEST_CASE("validate view: a sweep that is left running gives way to it") {
