@@ -325,7 +325,8 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   const bool at_end = lesson.page + 1 == lesson.lesson->pages.size() && !lesson.locked;
   if (state.page != lesson.page || !at_end || state.ended != lesson.lesson->id) state.ended.clear();
   const bool ended = !state.ended.empty();
-  if (other || state.answered != answered || state.showed_end != ended) {
+  const bool turned = other || state.showed_end != ended;
+  if (turned || state.answered != answered) {
     // To the first option, or, once there is nothing to answer, to the last item: Next.
     constexpr int past_the_end = 1000;
     state.focus.item = lesson.locked ? 0 : past_the_end;
@@ -346,7 +347,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {std::round(2 * theme.scale), std::round(4 * theme.scale)});
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
-    if (other || ended) ImGui::SetScrollY(0);
+    if (turned) ImGui::SetScrollY(0);
     ended ? draw_end(view) : draw_page(view, commands, state, keys);
   }
   ImGui::EndChild();
