@@ -114,12 +114,10 @@ void LessonPlayer::show_page(std::size_t page) {
   mark_done();
 }
 
-/// The scene, in the window's own theme and language.
+/// The scene, in the window's own room.
 std::shared_ptr<const WindowState> LessonPlayer::state_of_page() const {
   auto state = std::make_shared<WindowState>(lesson_->scene_of(page_).state);
-  state->theme = from_.workspace.theme;
-  state->language = from_.workspace.language;
-  state->present = from_.workspace.present;
+  keep_room(*state, from_.workspace);
   return state;
 }
 

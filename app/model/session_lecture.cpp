@@ -6,13 +6,10 @@
 
 namespace tilescope {
 
-/// The window keeps its theme, its language and whether it presents: they are the room's, and not the scene's.
 void Session::State::open_scene(int index, bool from_behind) {
   if (lecture.at(index) == nullptr) return;
   WindowState state = lecture.state_of(index, from_behind);
-  state.present = workspace.present;
-  state.theme = workspace.theme;
-  state.language = workspace.language;
+  keep_room(state, workspace);
   lecture.go(index);
   if (lecture_since < 0) lecture_since = clock ? clock() : 0;
   (*this)(OpenState{std::make_shared<const WindowState>(std::move(state))});

@@ -32,9 +32,7 @@ void Session::State::operator()(const CloseLesson& command) {
   const auto before = std::exchange(before_lesson, nullptr);
   if (!command.returns || before == nullptr) return;
   auto state = std::make_shared<WindowState>(*before);
-  state->theme = workspace.theme;
-  state->language = workspace.language;
-  state->present = workspace.present;
+  keep_room(*state, workspace);
   show_scene(std::move(state));
 }
 

@@ -594,6 +594,12 @@ std::vector<std::string_view> changed_keys(const WindowState& a, const WindowSta
   return changed;
 }
 
+void keep_room(WindowState& state, const Workspace& workspace) {
+  state.present = workspace.present;
+  state.theme = workspace.theme;
+  state.language = workspace.language;
+}
+
 WindowState window_state_of(const SessionView& view) {
   WindowState state;
   const Requested& asked = *view.requested;
@@ -639,9 +645,7 @@ WindowState window_state_of(const SessionView& view) {
   state.traffic = workspace.traffic;
   state.by_sm = workspace.by_sm;
   state.range = workspace.range;
-  state.present = workspace.present;
-  state.theme = workspace.theme;
-  state.language = workspace.language;
+  keep_room(state, workspace);
   if (view.studies->chosen_by_user)
     state.sweep = SweepState{to_string(view.studies->sweep_choice.axis), view.studies->sweep_choice.algorithms,
                              view.studies->sweep_choice.quantity};

@@ -90,6 +90,9 @@ struct WindowState {
 /// Collects the state from what a session shows: of a request that is refused or under way, the one on screen.
 WindowState window_state_of(const SessionView& view);
 
+/// Gives a state the theme and the language of the window, and whether it presents: they are the room's, and not the scene's.
+void keep_room(WindowState& state, const Workspace& workspace);
+
 /// The numbers of a GPU that a person changed, by key.
 std::map<std::string, double, std::less<>> changed_values(const GpuSpec& gpu);
 

@@ -21,23 +21,7 @@ def cudnn(q, k, v, causal):
         return F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
 
 
-def medians(functions, repeats=9):
-    flush = torch.empty(200 * 2**20, dtype=torch.uint8, device="cuda")
-    times = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            flush.zero_()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            function()
-            end.record()
-            torch.cuda.synchronize()
-            times[name].append(start.elapsed_time(end))
-    return {name: sorted(each)[repeats // 2] for name, each in times.items()}
-
-
+flush = torch.empty(200 * 2**20, dtype=torch.uint8, device="cuda")
 print(torch.cuda.get_device_name(), "cuDNN", torch.backends.cudnn.version())
 for d in (64, 128):
     for n in (1024, 4096, 16384):
@@ -48,7 +32,7 @@ for d in (64, 128):
             functions = {(kernel, build): lambda kernel=kernel, build=build: builds[build](kernel, q, k, v, o, lse, causal)
                          for kernel in KERNELS for build in builds}
             functions["cudnn"] = lambda: cudnn(q, k, v, causal)
-            times = medians(functions)
+            times = medians(functions, before=flush.zero_)
             print(f"d {d} N {n} causal {causal} cuDNN {times['cudnn']:.3f} ms")
             for kernel in KERNELS:
                 print(f"   {kernel:20}", "  ".join(f"{build} {times[kernel, build]:.3f} ({times['cudnn'] / times[kernel, build]:.3f})"

@@ -9,25 +9,10 @@ import sys
 import torch
 
 from flex_cases import B, CASES, H, N, opened, run
+from medians import medians
 
 kernel = next((argument for argument in sys.argv[1:] if "=" not in argument), "flex")
 builds = {name: opened(path) for name, path in (argument.split("=") for argument in sys.argv[1:] if "=" in argument)}
-
-
-def medians(functions, repeats=9):
-    times = {name: [] for name in functions}
-    for function in functions.values():
-        function()
-    for _ in range(repeats):
-        for name, function in functions.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            function()
-            end.record()
-            torch.cuda.synchronize()
-            times[name].append(start.elapsed_time(end))
-    return {name: sorted(each)[repeats // 2] for name, each in times.items()}
-
 
 print(torch.cuda.get_device_name())
 for d in (64, 128):

@@ -12,18 +12,9 @@
 #include "app/model/lesson_list.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/lesson/question.h"
 
 namespace tilescope {
-
-namespace {
-
-void draw_check(const Theme& theme, ImVec2 at, float size) {
-  const ImVec2 points[] = {
-      {at.x - 0.5F * size, at.y}, {at.x - 0.12F * size, at.y + 0.36F * size}, {at.x + 0.5F * size, at.y - 0.36F * size}};
-  ImGui::GetWindowDrawList()->AddPolyline(points, 3, theme.good, 0, std::max(1.5F, 1.8F * theme.scale));
-}
-
-}  // namespace
 
 void draw_lesson_menu(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
@@ -52,7 +43,7 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, text(info).title);
     draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
     const bool done = lesson.done->contains(info.id);
-    if (done) draw_check(theme, {row.max.x - mark, row.center().y}, mark);
+    if (done) check_mark(ImGui::GetWindowDrawList(), {row.max.x - mark, row.center().y}, mark, theme.good, true);
     done ? item_tooltip(theme, tr("Done"), text(info).goal) : item_tooltip(theme, text(info).goal);
   }
   if (lesson.lesson == nullptr) return;

@@ -33,18 +33,6 @@ Tensor tensor_named(const View& view, std::string_view name) {
   return {};
 }
 
-void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool right) {
-  const float s = size * 0.5F, width = std::max(1.5F, size * 0.16F);
-  if (right) {
-    const ImVec2 points[] = {
-        {center.x - s, center.y}, {center.x - 0.25F * s, center.y + 0.7F * s}, {center.x + s, center.y - 0.75F * s}};
-    list->AddPolyline(points, 3, color, 0, width);
-  } else {
-    list->AddLine({center.x - 0.7F * s, center.y - 0.7F * s}, {center.x + 0.7F * s, center.y + 0.7F * s}, color, width);
-    list->AddLine({center.x - 0.7F * s, center.y + 0.7F * s}, {center.x + 0.7F * s, center.y - 0.7F * s}, color, width);
-  }
-}
-
 /// A row of the options: what stands before its text, and after it.
 struct OptionRow {
   const Prose* text = nullptr;
@@ -325,6 +313,18 @@ std::optional<LessonAnswer> answer_of(const LessonQuestion& ask, const QuestionD
 }
 
 }  // namespace
+
+void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool right) {
+  const float s = size * 0.5F, width = std::max(1.5F, size * 0.16F);
+  if (right) {
+    const ImVec2 points[] = {
+        {center.x - s, center.y}, {center.x - 0.25F * s, center.y + 0.7F * s}, {center.x + s, center.y - 0.75F * s}};
+    list->AddPolyline(points, 3, color, 0, width);
+  } else {
+    list->AddLine({center.x - 0.7F * s, center.y - 0.7F * s}, {center.x + 0.7F * s, center.y + 0.7F * s}, color, width);
+    list->AddLine({center.x - 0.7F * s, center.y + 0.7F * s}, {center.x + 0.7F * s, center.y - 0.7F * s}, color, width);
+  }
+}
 
 const LessonQuestion& question_of(const View& view) {
   return *view.lesson.lesson->pages[view.lesson.page].ask;

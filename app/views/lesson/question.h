@@ -22,6 +22,9 @@ struct QuestionDraft {
   bool touched = false;  // some point was moved
 };
 
+/// Draws a check, or where not `right` a cross.
+void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool right);
+
 /// Returns the question of the shown page, which must have one.
 const LessonQuestion& question_of(const View& view);
 /// Adds the question, its options and "Answer"; pushes AnswerLesson.

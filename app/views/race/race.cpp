@@ -49,20 +49,17 @@ bool finished(const View& view, const Lane& lane) {
   return view.playback.cycle >= end_of(lane) || lane.state.cycle >= end_of(lane);
 }
 
-/// "6.14 kB + 2.30 kB" as "6.14 + 2.30 kB"; unchanged where the units differ.
-std::string with_one_unit(const std::string& sum) {
-  const std::size_t plus = sum.find(" + "), last = sum.rfind(' ');
-  if (plus == std::string::npos) return sum;
-  const std::string unit = sum.substr(last);
-  if (plus < unit.size() || sum.compare(plus - unit.size(), unit.size(), unit) != 0) return sum;
-  return sum.substr(0, plus - unit.size()) + sum.substr(plus);
+/// Returns "6.14" of "6.14 kB" where `other` has the same unit, else `text` itself.
+std::string_view without_unit_of(std::string_view other, std::string_view text) {
+  const std::string_view unit = other.substr(other.rfind(' '));
+  return text.ends_with(unit) ? text.substr(0, text.size() - unit.size()) : text;
 }
 
 /// Draws one counter of a column, on a scale shared by both.
 struct Counter {
   const char *name, *shorter;
   double now = 0, total = 0, scale = 1;
-  std::string text, longer;  // longer: with what is still owed
+  std::string text, owed = {};  // owed: what moves later; empty: nothing
 };
 
 void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
@@ -107,14 +104,18 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
   draw_quads(list, std::move(quads));
   draw_text(list, theme.ui_small, parts.label, theme.text_dim,
             first_that_fits(theme.ui_small, parts.label.width(), {counter.name, counter.shorter}));
-  draw_text(list, theme.mono, parts.value, theme.text,
-            first_that_fits(theme.mono, parts.value.width(), {counter.longer, with_one_unit(counter.longer), counter.text}),
+  std::string sum = counter.text, brief = counter.text;
+  if (!counter.owed.empty()) {
+    sum = fmt::format("{} + {}", counter.text, counter.owed);
+    brief = fmt::format("{} + {}", without_unit_of(counter.owed, counter.text), counter.owed);
+  }
+  draw_text(list, theme.mono, parts.value, theme.text, first_that_fits(theme.mono, parts.value.width(), {sum, brief, counter.text}),
             Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
   if (up == Link::hbm_read)
     add_line(body, tr("Outlined, and behind the plus sign: dirty in the L2, to be written to HBM later. The mark includes it."));
-  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, counter.longer), body);
+  item_tooltip(theme, say(tr("{}, so far {}"), counter.name, sum), body);
 }
 
 /// Draws every SM as a cell, filled by the time of its block.
@@ -184,12 +185,10 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   };
   double owed = 0;
   for (Tensor tensor : lane.simulation->program->tensors()) owed += owed_bytes(lane, tensor);
-  const std::string with_owed =
-      owed > 0 ? fmt::format("{} + {}", bytes(hbm), format_bytes(Bytes(static_cast<std::int64_t>(owed)))) : bytes(hbm);
-  const Counter counters[] = {
-      {"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm), with_owed},
-      {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2), bytes(l2)},
-      {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles)), format_cycles(Cycles(cycles))}};
+  const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm),
+                               owed > 0 ? format_bytes(Bytes(static_cast<std::int64_t>(owed))) : std::string()},
+                              {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+                              {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
   draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
   draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);

@@ -30,10 +30,19 @@ struct Contents {
   TensorBytes resident{}, dirty{};
 };
 
+/// Makes the classes of the operations of the first block.
+void schedule_first_block(ScheduleBuilder& builder, const TileProgram& program) {
+  BlockOperations block;
+  BlockSchedule schedule;
+  builder.begin_launch(program.launches().front().needs);
+  program.emit_block(0, 0, block);
+  builder.build(block, schedule);
+}
+
 /// Calls f(tensor, link, bytes) for what a class moves between an SM and the L2, and through shared memory.
 template <class F>
 void for_each_flow(const OpClass& c, F f) {
-  if (c.kind == OpKind::load) f(c.tensor, Link::l2_to_sm, c.bytes);
+  if (reads_memory(c.kind)) f(c.tensor, Link::l2_to_sm, c.bytes);
   if (writes_memory(c.kind)) f(c.tensor, Link::sm_to_l2, c.bytes);
   if (c.smem_read[0] > 0) f(c.smem_read_tensor[0], Link::smem_read, c.smem_read[0]);
   if (c.smem_read[1] > 0) f(c.smem_read_tensor[1], Link::smem_read, c.smem_read[1]);
@@ -56,11 +65,7 @@ TEST_CASE(
     std::mt19937 random(static_cast<unsigned>(round + 1));
     const auto below = [&](double limit) { return limit * static_cast<double>(random() % 4096) / 4096; };
     ScheduleBuilder builder(gpu, problem);
-    builder.begin_launch(program->launches().front().needs);
-    BlockOperations block;
-    BlockSchedule schedule;
-    program->emit_block(0, 0, block);
-    builder.build(block, schedule);
+    schedule_first_block(builder, *program);
     const auto classes = static_cast<std::uint32_t>(builder.classes().size());
     Recorder recorder(4, 0, program->tensors(), builder);
     std::vector<Recorded> operations;
@@ -150,11 +155,7 @@ TEST_CASE("recorder: operations counted as groups are in the bin that they lie i
   const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
   const auto program = program_of("flash2", problem, {16, 16});
   ScheduleBuilder builder(gpu, problem);
-  builder.begin_launch(program->launches().front().needs);
-  BlockOperations block;
-  BlockSchedule schedule;
-  program->emit_block(0, 0, block);
-  builder.build(block, schedule);
+  schedule_first_block(builder, *program);
   Recorder recorder(4, 0, program->tensors(), builder);
   const Tensor any = program->tensors().front();
   Recorder::Group* const group = recorder.add_group({{1, 2}, {2, 5}});
