@@ -145,7 +145,7 @@ double boxes_of(const Operation& op, std::int64_t most_rows) {
          std::ceil(static_cast<double>(bytes_a_row) / row_bytes);
 }
 
-Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
+Operation as_executed(const Operation& op, const BlockOperations& block) {
   if (block.whole_rows == 0 || op.rows < 1) return op;
   if (op.kind == OpKind::gather || has_table(op.dst) || (writes_memory(op.kind) && has_table(op.src[0]))) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
@@ -174,10 +174,10 @@ Operation as_executed(const Operation& op, const BlockOperations& block, const K
     whole.exps = op.exps * elements(whole) / elements(op);
     if (op.kind == OpKind::matmul) {
       whole.flops = std::int64_t{2} * elements(whole) * whole.inner;
-      // The product reads both whole operands. All warps that share rows read the right one, all that share keys the left one.
+      // The product reads both whole factors.
       const auto read = [&](const Operation& o) {
-        const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * needs.warps_sharing_keys : 0;
-        const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * needs.warps_sharing_rows : 0;
+        const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * o.left_reads : 0;
+        const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * o.right_reads : 0;
         return left + right;
       };
       if (const std::int64_t part = read(op); part > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / part;

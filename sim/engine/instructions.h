@@ -22,7 +22,7 @@ struct Instructions {
 
 /// Returns the operation that the kernel executes: the whole tile, even where the block has only a part of it. It is for counting
 /// instructions; the bytes that move are those of `op`.
-Operation as_executed(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
+Operation as_executed(const Operation& op, const BlockOperations& block);
 
 /// Counts the warp instructions of `op`, all warps of the block together.
 Instructions instructions_of(const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type);

@@ -188,7 +188,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   if (first && second) {
     // A warp reads only its own rows of the first operand. The rest are reads of the second operand, repeated by every warp.
     const std::int64_t own = op.kind == OpKind::matmul
-                                 ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * block.warps_sharing_keys
+                                 ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * op.left_reads
                                  : op.smem_read_bytes / 2;
     c.smem_read[0] = std::min(op.smem_read_bytes, own);
     c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
@@ -235,7 +235,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   const KernelNeeds& needs = needs_of(op);
   OpClass c;
   // A GPU for teaching computes only the part of a tile that exists.
-  const Operation executed = instructions_wait() ? as_executed(op, block, needs) : op;
+  const Operation executed = instructions_wait() ? as_executed(op, block) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -136,31 +138,62 @@ struct PlainScores {
   void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
 };
 
+/// What a block does alike for every pair of tiles. A warp takes 32 queries and 32 keys at a time: it reads Q and dO once for each 32
+/// keys of the tile, and K and V once for each 32 queries.
+struct PairWork {
+  float scale = 1;
+  std::int64_t query_reads = 1, key_reads = 1;
+  // Where several warps share keys, each reads the parts of P and dS that another made.
+  std::int64_t made_by_others = 0;
+  Overhead overhead;
+};
+/// `step` names the overhead in the profile of the kernel `id`.
+inline PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs) {
+  constexpr std::int64_t edge = 32;
+  const AttentionProblem& problem = plan.grid.problem;
+  return {plan.scale, ceil_div(plan.grid.tile.block_kv, edge), ceil_div(plan.grid.tile.block_q, edge),
+          std::int64_t{needs.warps_sharing_rows} - 1, kernel_profile(id).overhead("gradients", step, problem)};
+}
+
+/// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
+inline ProductForm added_product(const BlockPlan& plan) {
+  constexpr std::int64_t edge = 32;
+  return {.factor = plan.scale,
+          .left_reads = ceil_div(plan.grid.problem.head_dim, edge),
+          .right_reads = ceil_div(plan.grid.tile.block_q, edge)};
+}
+
 /// The listing lines of emit_key_gradients().
 struct KeyGradientLines {
   LineId load_q, load_stats, scores, mask, exp, load_d_o, d_v, d_p, subtract, d_s, d_k;
 };
 /// Emits what one query tile adds to dK and dV of a block; P is recomputed from L. `with_d_s` emits further uses of dS before dK.
 template <class WithGradient, class Scores = PlainScores>
-void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, float scale, bool masked, const WithGradient& with_d_s,
-                        const Scores& change = {}) {
+void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, const PairWork& work, bool masked,
+                        const WithGradient& with_d_s, const Scores& change = {}) {
+  const ProductForm of_pairs{.transpose = true, .left_reads = work.query_reads, .right_reads = work.key_reads};
+  const ProductForm of_keys{
+      .accumulate = true, .transpose_left = true, .left_reads = work.made_by_others, .right_reads = work.query_reads};
+  ProductForm scores = of_pairs, d_k = of_keys;
+  scores.factor = d_k.factor = work.scale;
   b.load(lines.load_q, tiles::q_ring, change.after());
   b.load(lines.load_stats, tiles::lse, change.after());
   b.load(lines.load_stats, tiles::row_dot, change.after());
-  b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, {.transpose = true, .factor = scale});
+  b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, scores);
+  b.overhead(work.overhead);
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
   b.copy(lines.exp, tiles::p_kept, tiles::p);
   b.load(lines.load_d_o, tiles::d_o_ring, change.after());
-  b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
-  b.matmul(lines.d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, {.transpose = true});
+  b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, of_keys);
+  b.matmul(lines.d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, of_pairs);
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
   change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
   with_d_s();
-  b.matmul(lines.d_k, tiles::d_k, tiles::d_s, tiles::q_ring, {.accumulate = true, .factor = scale, .transpose_left = true});
+  b.matmul(lines.d_k, tiles::d_k, tiles::d_s, tiles::q_ring, d_k);
 }
 
 /// The listing lines of emit_query_gradients().
@@ -169,19 +202,25 @@ struct QueryGradientLines {
 };
 /// Emits what one key tile adds to dQ of a block that owns queries.
 template <class Scores = PlainScores>
-void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, float scale, bool masked, const Scores& change = {}) {
+void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, const PairWork& work, bool masked,
+                          const Scores& change = {}) {
+  const ProductForm of_pairs{.transpose = true, .left_reads = work.query_reads, .right_reads = work.key_reads};
+  ProductForm scores = of_pairs;
+  scores.factor = work.scale;
   b.load(lines.load_k, tiles::k, change.after());
-  b.matmul(lines.scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = scale});
+  b.matmul(lines.scores, tiles::s, tiles::q, tiles::k, scores);
+  b.overhead(work.overhead);
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
   b.load(lines.load_v, tiles::v, change.after());
-  b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v, {.transpose = true});
+  b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v, of_pairs);
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
   change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
-  b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, {.accumulate = true, .factor = scale});
+  b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, 
+           {.accumulate = true, .factor = work.scale, .right_reads = work.key_reads});
 }
 
 /// The tile that a block of a launch of both kinds owns: along an axis, on a plane of that axis.

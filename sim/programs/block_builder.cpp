@@ -16,7 +16,6 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   out.tiles = plan.tiles;
   out.tokens = plan.tokens;
   out.shared_slots = shared;
-  out.warps_sharing_keys = key_warps_;
   // Tensor-core kernels are compiled for a tile size: they multiply the zeros beyond the end of a sequence like other elements.
   out.whole_rows = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_q) : 0;
   out.whole_keys = needs.has_products ? static_cast<std::int32_t>(plan.grid.tile.block_kv) : 0;
@@ -279,8 +278,10 @@ void BlockBuilder::matmul(LineId line, Slot dst, Slot left, Slot right, const Pr
   op.value = form.factor;
   op.flops = std::int64_t{2} * op.rows * op.cols * op.inner;
   operands(op, {left, right}, form.accumulate);
-  if (shared(right)) op.smem_read_bytes += (warps_ - 1) * bytes_on_chip(right);
-  if (shared(left)) op.smem_read_bytes += (key_warps_ - 1) * bytes_on_chip(left);
+  op.left_reads = static_cast<std::uint8_t>(form.left_reads.value_or(key_warps_));
+  op.right_reads = static_cast<std::uint8_t>(form.right_reads.value_or(warps_));
+  if (shared(right)) op.smem_read_bytes += (op.right_reads - 1) * bytes_on_chip(right);
+  if (shared(left)) op.smem_read_bytes += (op.left_reads - 1) * bytes_on_chip(left);
 }
 
 void BlockBuilder::mask(LineId line, Slot dst) {

@@ -8,8 +8,9 @@
 //
 // Shared-memory traffic is counted only here:
 //   load into a shared slot    writes every element of the tile once
-//   matmul                     reads src0 once per warp that has the same rows (KernelNeeds::warps_sharing_keys), and src1 once per
-//                              warp that has the same keys (warps_sharing_rows), if they are in shared memory
+//   matmul                     reads its factors in shared memory as often as its form says. By default: src0 once per warp that has
+//                              the same rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
+//                              (warps_sharing_rows)
 //   other operations           read each shared operand once
 // fp32 work of an operation: 1 per matrix element that it reads or writes, 2 if it scales twice; for row vectors, 1 per row.
 #pragma once
@@ -54,6 +55,8 @@ struct ProductForm {
   float factor = 1;
   bool transpose_left = false;
   bool turned = false;  // the kernel computes the transposed product: the columns are the rows of its instruction
+  // How often the warps together read each factor, where the layout of the block does not say it.
+  std::optional<std::int64_t> left_reads = {}, right_reads = {};
 };
 
 class BlockBuilder {

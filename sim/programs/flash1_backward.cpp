@@ -6,6 +6,7 @@
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/kernel_profile.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -175,6 +176,7 @@ class Flash1Backward final : public TileProgram {
     b.load(Line::load_stats, tiles::l);
     b.load(Line::load_stats, tiles::m);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+    b.overhead(kernel_profile("flash1_backward").overhead("gradients", "pair", problem_));
     if (masked) b.mask(Line::mask, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
     b.divide(Line::divide, tiles::p, tiles::l);

@@ -188,6 +188,7 @@ class TwoPass final : public TileProgram {
       b.load(Line::load_k, tiles::k_kept);
       b.load(Line::load_v, tiles::v_kept);
     }
+    const PairWork pairs = pair_work(id, "key_step", plan_, needs);
     std::int64_t n = 0;
     for (const GroupVisit& visit : visits) {
       b.query_plane(visit.plane);
@@ -197,7 +198,7 @@ class TwoPass final : public TileProgram {
       emit_key_gradients(b,
                          {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
                           Line::subtract, Line::d_s, Line::d_k},
-                         plan_.scale, visit.tile.partial, [] {});
+                         pairs, visit.tile.partial, [] {});
     }
     b.queries(-1, {});
     b.iteration(n, 0);
@@ -221,13 +222,14 @@ class TwoPass final : public TileProgram {
       b.load(Line::load_stats_once, tiles::lse);
       b.load(Line::load_stats_once, tiles::row_dot);
     }
+    const PairWork pairs = pair_work(id, "query_step", plan_, needs);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
           emit_query_gradients(b,
                                {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
                                 Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
-                               plan_.scale, tile.partial);
+                               pairs, tile.partial);
         });
     b.store(Line::store_queries, tiles::d_q);
   }

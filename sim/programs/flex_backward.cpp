@@ -557,6 +557,7 @@ class FlexBackward final : public TileProgram {
         b.load(Line::load_v, tiles::v_kept, listed);
       }
       const ChangedScores change{problem_.score_change.get(), Line::slope, Line::modify, Line::chain, listed};
+      const PairWork pairs = pair_work(id, "key_step", plan_, needs);
       for (const KeyTile& tile : visits) {
         b.queries(tile.index, grid.queries(tile.index));
         b.iteration(n, n % needs.stages);
@@ -565,7 +566,7 @@ class FlexBackward final : public TileProgram {
             b,
             {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
              Line::subtract, Line::d_s, Line::d_k},
-            plan_.scale, tile.partial, [] {}, change);
+            pairs, tile.partial, [] {}, change);
       }
     }
     out.iterations = static_cast<std::int32_t>(n);
@@ -616,6 +617,7 @@ class FlexBackward final : public TileProgram {
       b.table_box(read.gathered, box);
       b.fill(Line::init_queries, read.gathered, 0.0F);
     });
+    const PairWork pairs = pair_work(id, "query_step", plan_, needs);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
@@ -624,7 +626,7 @@ class FlexBackward final : public TileProgram {
           emit_query_gradients(b,
                                {Line::load_k_again, Line::scores_again, Line::mask_again, Line::exp_again, Line::load_v_again,
                                 Line::d_p_again, Line::subtract_again, Line::d_s_again, Line::d_q},
-                               plan_.scale, tile.partial, change);
+                               pairs, tile.partial, change);
         });
     each_kept([&](const GatheredRead& read, const TableBox& box) {
       change.leave(b, Line::add_gathered, Line::store_gathered, read, box);

@@ -179,6 +179,8 @@ struct Operation {
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
+  // matmul: how often the block's warps together read each factor, if it is in shared memory
+  std::uint8_t left_reads = 0, right_reads = 0;
   std::int8_t read = -1;  // factor and gather: the place among the reads of ScoreChange::table_reads()
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
@@ -231,7 +233,6 @@ struct BlockOperations {
   std::vector<Slot> tiles;              // on-chip tiles of the program
   std::span<const std::string> tokens;  // token names of the program: "full K 0"
   std::uint32_t shared_slots = 0;       // bit per slot that is in shared memory in this block
-  std::int32_t warps_sharing_keys = 1;  // warps that read the same left operand of a product, each for its own keys
   std::vector<Operation> operations;
   void clear() {
     operations.clear();
