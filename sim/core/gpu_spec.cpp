@@ -92,6 +92,8 @@ constexpr std::array key_rows = {
             "Bandwidth from one SM to the L2, in bytes a cycle."},
     SpecKey{"sm.reduce_bytes_per_cycle", &GpuSpec::sm_reduce_bytes_per_cycle, 0, 1e6, false,
             "Rate at which one SM adds fp32 numbers to memory, in bytes a cycle; 0 for that of its stores."},
+    SpecKey{"sm.reduce_queue_bytes", &GpuSpec::sm_reduce_queue_bytes, 0, 1e6, true,
+            "Bytes that an SM may still be adding to memory when the warps that add them go on."},
     SpecKey{"sm.copy_bytes_per_cycle", &GpuSpec::sm_copy_bytes_per_cycle, 0, 1e6, false,
             "Rate at which one SM requests copies into shared memory, in bytes a cycle; 0 for the bandwidth of shared memory."},
     SpecKey{"sm.shared_latency_cycles", &GpuSpec::sm_shared_latency_cycles, 0, 1e6, false, "Latency of shared memory, in cycles."},

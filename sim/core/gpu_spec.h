@@ -77,6 +77,7 @@ struct GpuSpec {
   double sm_barrier_cycles = 0;          // __syncthreads() of one block
   double sm_store_bytes_per_cycle = 0;   // write port of one SM; 0: sm_l2_bytes_per_cycle
   double sm_reduce_bytes_per_cycle = 0;  // fp32 numbers that one SM adds to memory; 0: sm_store_bytes_per_cycle
+  double sm_reduce_queue_bytes = 0;      // of them, how many may still be under way when the warps that add them go on
   double sm_copy_bytes_per_cycle = 0;    // rate at which a block requests copies into shared memory; 0: sm_shared_bytes_per_cycle
   double sm_shared_latency_cycles = 0;
   double sm_block_start_cycles = 0;

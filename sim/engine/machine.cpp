@@ -355,7 +355,9 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
     interval.unit = Unit::copy;
     const bool has_token = block.tokens_of_loads != nullptr && block.tokens_of_loads[at].wait >= 0;
     if (interval.start > interval.ready)
-      interval.cause = access.after == OperationStream::at_once && !has_token ? block.start_cause : WaitCause::buffer;
+      interval.cause = access.after == OperationStream::at_once && !has_token ? block.start_cause
+                       : timing.paced                                         ? WaitCause::program_order
+                                                                              : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
     interval.streams = static_cast<float>(transfer.streams);
@@ -417,7 +419,7 @@ void Machine::store(int sm, Resident& block, double time) {
     if (timing.smem_cycles > 0) read = serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles);
     read = std::max({block.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
   } else {
-    read = block.compute_end = std::max(block.compute_end, take_all(owner, timing, time));
+    read = block.compute_end = std::max({block.compute_end, take_all(owner, timing, time), add_until(owner, block, op, time)});
   }
   if (op.signals()) *block.next_signal++ = read;
   if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], read);

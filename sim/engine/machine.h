@@ -143,6 +143,7 @@ class Machine {
     // Blocks on the SM, since when it has had any, and how long it had some before.
     int blocks = 0;
     double occupied_since = 0, occupied_cycles = 0;
+    double added = 0;  // when all additions of its warps have left it
   };
   /// The next occurrence of a load of an SM that is in a period.
   struct UpcomingLoad {
@@ -222,6 +223,16 @@ class Machine {
   void end_issue(int sm);
   void record_product(int sm, const Resident& block, const QueuedProduct& product);
   void store(int sm, Resident& block, double time);
+  /// Returns when the warps of a block go on after an addition that starts at `time`: once the SM's queue has room for the rest. Of
+  /// the warps of a sub-partition the oldest issues its part first, and the block goes on with it.
+  double add_until(Sm& sm, const Resident& block, ScheduledOp op, double time) const {
+    const OpClass& c = builder_.op_class(op.number());
+    if (!c.timing.adds) return time;
+    sm.added = std::max(sm.added, time) + c.busy_cycles;
+    const double queued = sm.added - time - gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
+    const double warps = warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)];
+    return time + std::max(0.0, queued) / std::max(1.0, warps);
+  }
   void finish(int sm, Resident& block, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.
   static double taken_by_others(const Sm& sm, const Resident& block, double start) {

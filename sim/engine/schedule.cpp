@@ -32,7 +32,7 @@ bool same(const OpClass::Key& a, const OpClass::Key& b) {
   return differ == 0;
 }
 
-constexpr int asynchronous_bit = 1 << 30;  // above every inner dimension
+constexpr int asynchronous_bit = 1 << 30, paced_bit = 1 << 29;  // above every inner dimension
 
 OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
@@ -43,7 +43,7 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
       pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
       // A wait has no inner dimension.
-      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0), block.shared_slots),
+      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0), block.shared_slots),
       op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6), op.bytes | byte(op.wavefronts, 6),
       op.flops ^ op.exps << 32,
       pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
@@ -248,6 +248,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   if (op.kind == OpKind::matmul) c.flops = op.flops;
   c.timing.store = writes_memory(op.kind);
   c.timing.copy = op.kind == OpKind::load && is_shared(block, op.dst);
+  c.timing.paced = op.paced;
   c.timing.slices = op.slices;
   set_work(c, executed, block);
   c.timing.server = server_of(c);
@@ -272,6 +273,9 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;
     c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
+    c.timing.adds = op.kind == OpKind::reduce_add && gpu_.sm_reduce_queue_bytes > 0;
+    // What limits additions lies behind the memory pipe (docs/findings/additions.md).
+    if (c.timing.adds) c.timing.smem_cycles = c.bank_cycles + static_cast<double>(op.bytes) * cycles_per_smem_byte_;
   }
   c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? stored_byte : cycles_per_port_byte_) : c.timing.shown;
@@ -291,6 +295,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     c.timing.asynchronous = true;
     c.timing.duration = gpu_.sm_box_issue_cycles;
     c.timing.smem_cycles = c.bank_cycles;  // the copy engine reads the tile
+    c.timing.adds = false;
   }
   set_pipes(c.timing);
   if (c.timing.store && c.timing.asynchronous) c.timing.port = no_pipe;

@@ -41,6 +41,8 @@ struct alignas(64) OpTiming {
   bool store : 1 = false;
   bool product : 1 = false;
   bool copy : 1 = false;    // a load into shared memory
+  bool paced : 1 = false;   // see Operation::paced
+  bool adds : 1 = false;    // its warps add what they hold to memory, and go on while the last bytes are under way
   std::uint8_t slices = 1;  // see Operation::slices
   // The pipe and the port that it waits for. `pipe` depends on whether slices of an earlier operation still run.
   std::array<std::uint8_t, 2> pipe = {no_pipe, no_pipe};

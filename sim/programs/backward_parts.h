@@ -181,6 +181,7 @@ void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, const Pa
   b.load(lines.load_stats, tiles::row_dot, change.after());
   b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, scores);
   b.overhead(work.overhead);
+  b.pace_loads();  // the kernel starts the copies of the next tile here
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
@@ -210,6 +211,7 @@ void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, cons
   b.load(lines.load_k, tiles::k, change.after());
   b.matmul(lines.scores, tiles::s, tiles::q, tiles::k, scores);
   b.overhead(work.overhead);
+  b.pace_loads();  // the kernel starts the copies of the next tile here
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);

@@ -202,7 +202,9 @@ std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {
 }
 
 std::int32_t BlockBuilder::load(LineId line, Slot dst, std::int32_t after) {
-  return add_load(line, dst, std::max(after, last_use_[buffer(dst)]));
+  const std::int32_t freed = std::max(after, last_use_[buffer(dst)]), self = add_load(line, dst, std::max(freed, paced_by_));
+  out_.operations.back().paced = paced_by_ > freed;
+  return self;
 }
 
 std::int32_t BlockBuilder::load_boxes(LineId line, Slot dst, std::int64_t box_rows) {
@@ -451,6 +453,7 @@ void BlockBuilder::repeat(std::int32_t turn, std::int64_t times, std::int64_t st
   const auto later = static_cast<std::int32_t>(times) * period;
   for (std::int32_t& load : filled_by_) load += load >= turn ? later : 0;
   for (std::int32_t& use : last_use_) use += use >= turn ? later : 0;
+  paced_by_ += paced_by_ >= turn ? later : 0;
 }
 
 }  // namespace tilescope

@@ -101,6 +101,8 @@ class BlockBuilder {
   std::int32_t fetch_add(LineId line, Tensor counter, float value);
   /// Returns the index of the latest operation; -1 if there is none.
   std::int32_t latest() const { return index(); }
+  /// Lets the loads from here on begin only after the latest operation: the kernel's warps ask for them then.
+  void pace_loads() { paced_by_ = index(); }
   /// Sets the kernel's overhead instructions of the latest operation.
   void overhead(const Overhead& what) {
     Operation& op = out_.operations.back();
@@ -227,6 +229,7 @@ class BlockBuilder {
   std::array<std::int32_t, most_slots> filled_by_;  // by slot: the load that filled it; -1: computed or empty
   std::array<std::int32_t, most_slots * BufferToken::most_stages> last_use_;  // by buffer: its last operation; -1: none
   std::array<std::int32_t, BufferToken::count> signalled_{};                  // by token: its signals so far
+  std::int32_t paced_by_ = -1;                                                // loads wait for it; -1: there is none
   std::int32_t waited_for_ = -1;                                              // the operation that the latest one waits for
   bool by_hand_ = false;                                                      // tokens
 };

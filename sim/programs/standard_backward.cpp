@@ -6,7 +6,9 @@
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/kernel_profile.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/scores_overhead.h"
 
 namespace tilescope {
 
@@ -122,7 +124,7 @@ enum LaunchIndex { d_v_launch, d_p_launch, d_s_launch, d_q_launch, d_k_launch };
 class StandardBackward final : public TileProgram {
  public:
   StandardBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), rows_(gradient_rows(problem, tile, gpu)) {
+      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), rows_(gradient_rows(problem, tile, gpu)), scores_(problem) {
     const TileGrid& grid = plan_.grid;
     // Row groups do not straddle query tiles, because each query tile visits its own set of key tiles.
     groups_of_tile_ = ceil_div(tile.block_q, rows_.rows);
@@ -211,11 +213,13 @@ class StandardBackward final : public TileProgram {
         b.load(Line::load_p, tiles::p);
         b.load(Line::load_d_o, tiles::d_o_ring);
         b.matmul(Line::d_v, tiles::d_v, tiles::p, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
+        b.overhead(key_sum_);
       } else {
         b.load(Line::load_d_s_again, tiles::d_s_ring);
         b.load(Line::load_q, tiles::q_ring);
         b.matmul(Line::d_k, tiles::d_k, tiles::d_s_ring, tiles::q_ring,
                  {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
+        b.overhead(key_sum_);
       }
     }
     b.queries(-1, {});
@@ -237,7 +241,9 @@ class StandardBackward final : public TileProgram {
     b.load(Line::load_d_o_again, tiles::d_o);
     b.load(Line::load_v, tiles::v);
     b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v, {.transpose = true});
+    b.overhead(scores_.product(grid.keys(j).count < tile_.block_kv));
     b.store(Line::store_d_p, tiles::d_p);
+    b.overhead(scores_.store());
   }
 
   TileRange rows_of_group(std::int64_t group) const {
@@ -264,15 +270,27 @@ class StandardBackward final : public TileProgram {
       const std::int64_t j = visits[static_cast<std::size_t>(n)].index;
       b.keys(j, grid.keys(j));
     };
+    // The kernel's loop is not unrolled: a warp asks for its next pieces of P and dP, 8 keys a lane, once it has used the last ones.
+    constexpr std::int64_t piece_of_warp = 8 * warp_lanes;
+    const std::int64_t piece = std::max<std::int64_t>(1, piece_of_warp * (4 / rows_.rows) / tile_.block_kv);
+    const auto ends_piece = [&](std::int64_t n) { return (n + 1) % piece == 0 || n + 1 == visited; };
+    const auto load_both = [&](LineId p, LineId d_p) {
+      b.load(p, tiles::p);
+      b.asked_at_once(2 * piece_of_warp);
+      b.load(d_p, tiles::d_p_ring);
+      b.asked_at_once(2 * piece_of_warp);
+    };
+    const auto overhead = [&](std::string_view pass) { b.overhead(kernel_profile(id).overhead("dS", pass, problem_)); };
     std::vector<std::int32_t> loaded;
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
       b.iteration(n, buffer(n));
-      loaded.push_back(b.load(Line::load_p_row, tiles::p));
-      b.load(Line::load_d_p_row, tiles::d_p_ring);
+      load_both(Line::load_p_row, Line::load_d_p_row);
+      loaded.push_back(b.latest() - 1);
       b.copy(Line::product, p_d_p, tiles::d_p_ring);
       b.multiply(Line::product, p_d_p, tiles::p);
       b.row_sum(Line::row_sum, tiles::row_dot, tiles::row_dot, p_d_p, Slot::none);
+      if (ends_piece(n)) overhead("sum"), b.pace_loads();
     }
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
@@ -281,12 +299,12 @@ class StandardBackward final : public TileProgram {
         b.select(tiles::p, loaded[static_cast<std::size_t>(n)]);
         b.select(tiles::d_p_ring, loaded[static_cast<std::size_t>(n)] + 1);
       } else {
-        b.load(Line::load_again, tiles::p);
-        b.load(Line::load_again, tiles::d_p_ring);
+        load_both(Line::load_again, Line::load_again);
       }
       b.copy(Line::subtract, tiles::d_s, tiles::d_p_ring);
       b.subtract_rows(Line::subtract, tiles::d_s, tiles::row_dot);
       b.multiply(Line::d_s, tiles::d_s, tiles::p);
+      if (ends_piece(n)) overhead("gradient"), b.pace_loads();
       b.store(Line::store_d_s, tiles::d_s);
     }
   }
@@ -307,12 +325,16 @@ class StandardBackward final : public TileProgram {
           b.load(Line::load_d_s, tiles::d_s_ring);
           b.load(Line::load_k, tiles::k);
           b.matmul(Line::d_q, tiles::d_q, tiles::d_s_ring, tiles::k, {.accumulate = true, .factor = plan_.scale});
+          b.overhead(query_sum_);
         });
     b.store(Line::store_d_q, tiles::d_q);
   }
 
   BlockPlan plan_;
   GradientRows rows_;
+  ScoresOverhead scores_;  // its kernel also computes dP
+  Overhead key_sum_ = kernel_profile(id).overhead("dV", "product", problem_);
+  Overhead query_sum_ = kernel_profile(id).overhead("dQ", "product", problem_);
   std::int64_t groups_of_tile_ = 1;
 };
 
