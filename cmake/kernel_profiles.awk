@@ -16,7 +16,7 @@ BEGIN {
   fields["reading"] = "launch dtype head_dim waiting setup_instructions setup_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"
   # What follows "what" is one member of the row.
-  fields["overhead"] = "launch at head_dim times what instructions trips barriers round_trips alu exps wavefronts"
+  fields["overhead"] = "launch at head_dim times what instructions trips barriers alu exps wavefronts"
   tables = split("build reading overhead", table_names, " ")
   for (t = 1; t <= tables; ++t) {
     count = split(fields[table_names[t]], names, " ")

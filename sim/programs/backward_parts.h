@@ -145,14 +145,15 @@ struct PairWork {
   std::int64_t query_reads = 1, key_reads = 1;
   // Where several warps share keys, each reads the parts of P and dS that another made.
   std::int64_t made_by_others = 0;
+  int slices = 1;
   Overhead overhead;
 };
 /// `step` names the overhead in the profile of the kernel `id`.
-inline PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs) {
+inline PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs, int slices) {
   constexpr std::int64_t edge = 32;
   const AttentionProblem& problem = plan.grid.problem;
   return {plan.scale, ceil_div(plan.grid.tile.block_kv, edge), ceil_div(plan.grid.tile.block_q, edge),
-          std::int64_t{needs.warps_sharing_rows} - 1, kernel_profile(id).overhead("gradients", step, problem)};
+          std::int64_t{needs.warps_sharing_rows} - 1, slices, kernel_profile(id).overhead("gradients", step, problem)};
 }
 
 /// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
@@ -181,16 +182,19 @@ void emit_key_gradients(BlockBuilder& b, const KeyGradientLines& lines, const Pa
   b.load(lines.load_stats, tiles::row_dot, change.after());
   b.matmul(lines.scores, tiles::s, tiles::q_ring, tiles::k_kept, scores);
   b.overhead(work.overhead);
-  b.pace_loads();  // the kernel starts the copies of the next tile here
+  const std::int32_t scored = b.latest();
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
+  b.in_slices(work.slices);
   b.copy(lines.exp, tiles::p_kept, tiles::p);
   b.load(lines.load_d_o, tiles::d_o_ring, change.after());
+  b.pace_loads(scored);  // the kernel asks for the next tile after the scores
   b.matmul(lines.d_v, tiles::d_v, tiles::p_kept, tiles::d_o_ring, of_keys);
   b.matmul(lines.d_p, tiles::d_p, tiles::d_o_ring, tiles::v_kept, of_pairs);
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
+  b.in_slices(work.slices);
   change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
   with_d_s();
@@ -211,14 +215,17 @@ void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, cons
   b.load(lines.load_k, tiles::k, change.after());
   b.matmul(lines.scores, tiles::s, tiles::q, tiles::k, scores);
   b.overhead(work.overhead);
-  b.pace_loads();  // the kernel starts the copies of the next tile here
+  const std::int32_t scored = b.latest();
   change.change(b);
   if (masked) b.mask(lines.mask, tiles::s);
   b.exp(lines.exp, tiles::p, tiles::s, tiles::lse);
+  b.in_slices(work.slices);
   b.load(lines.load_v, tiles::v, change.after());
+  b.pace_loads(scored);
   b.matmul(lines.d_p, tiles::d_p, tiles::d_o, tiles::v, of_pairs);
   b.subtract_rows(lines.subtract, tiles::d_p, tiles::row_dot);
   b.multiply(lines.d_s, tiles::d_p, tiles::p);
+  b.in_slices(work.slices);
   change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
   b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, 

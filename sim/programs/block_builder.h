@@ -101,8 +101,8 @@ class BlockBuilder {
   std::int32_t fetch_add(LineId line, Tensor counter, float value);
   /// Returns the index of the latest operation; -1 if there is none.
   std::int32_t latest() const { return index(); }
-  /// Lets the loads from here on begin only after the latest operation: the kernel's warps ask for them then.
-  void pace_loads() { paced_by_ = index(); }
+  /// Lets the loads from here on begin only after operation `index`: the kernel's warps ask for them then.
+  void pace_loads(std::int32_t index) { paced_by_ = index; }
   /// Sets the kernel's overhead instructions of the latest operation.
   void overhead(const Overhead& what) {
     Operation& op = out_.operations.back();

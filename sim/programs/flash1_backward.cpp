@@ -172,10 +172,11 @@ class Flash1Backward final : public TileProgram {
     b.load(Line::load_q, tiles::q);
     b.load(Line::load_o, tiles::o);
     b.load(Line::load_d_o, tiles::d_o);
-    b.load(Line::load_d_q, tiles::d_q, written);
-    b.load(Line::load_stats, tiles::l);
-    b.load(Line::load_stats, tiles::m);
+    // The compiled kernel requests l after dQ has arrived, and m after l. It computes once everything is there.
+    const std::int32_t d_q = b.load(Line::load_d_q, tiles::d_q, written);
+    const std::int32_t l = b.load(Line::load_stats, tiles::l, d_q), m = b.load(Line::load_stats, tiles::m, l);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
+    b.wait_for(m);
     b.overhead(kernel_profile("flash1_backward").overhead("gradients", "pair", problem_));
     if (masked) b.mask(Line::mask, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);

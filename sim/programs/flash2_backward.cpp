@@ -185,7 +185,7 @@ class Flash2Backward final : public TileProgram {
     emit_key_gradients(b,
                        {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
                         Line::subtract, Line::d_s, Line::d_k},
-                       pair_work(id, "key_step", plan_, launches_[key_launch].needs), masked, [&] {
+                       pair_work(id, "key_step", plan_, launches_[key_launch].needs, 2), masked, [&] {
                          b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, added_product(plan_));
                          b.reduce_add(Line::add, tiles::d_q_part);
                        });

@@ -188,7 +188,7 @@ class TwoPass final : public TileProgram {
       b.load(Line::load_k, tiles::k_kept);
       b.load(Line::load_v, tiles::v_kept);
     }
-    const PairWork pairs = pair_work(id, "key_step", plan_, needs);
+    const PairWork pairs = pair_work(id, "key_step", plan_, needs, needs.warps_sharing_rows);
     std::int64_t n = 0;
     for (const GroupVisit& visit : visits) {
       b.query_plane(visit.plane);
@@ -222,7 +222,7 @@ class TwoPass final : public TileProgram {
       b.load(Line::load_stats_once, tiles::lse);
       b.load(Line::load_stats_once, tiles::row_dot);
     }
-    const PairWork pairs = pair_work(id, "query_step", plan_, needs);
+    const PairWork pairs = pair_work(id, "query_step", plan_, needs, 2);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {

@@ -557,7 +557,7 @@ class FlexBackward final : public TileProgram {
         b.load(Line::load_v, tiles::v_kept, listed);
       }
       const ChangedScores change{problem_.score_change.get(), Line::slope, Line::modify, Line::chain, listed};
-      const PairWork pairs = pair_work(id, "key_step", plan_, needs);
+      const PairWork pairs = pair_work(id, "key_step", plan_, needs, needs.warps_sharing_rows);
       for (const KeyTile& tile : visits) {
         b.queries(tile.index, grid.queries(tile.index));
         b.iteration(n, n % needs.stages);
@@ -617,7 +617,7 @@ class FlexBackward final : public TileProgram {
       b.table_box(read.gathered, box);
       b.fill(Line::init_queries, read.gathered, 0.0F);
     });
-    const PairWork pairs = pair_work(id, "query_step", plan_, needs);
+    const PairWork pairs = pair_work(id, "query_step", plan_, needs, 2);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {

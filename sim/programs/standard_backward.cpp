@@ -290,7 +290,7 @@ class StandardBackward final : public TileProgram {
       b.copy(Line::product, p_d_p, tiles::d_p_ring);
       b.multiply(Line::product, p_d_p, tiles::p);
       b.row_sum(Line::row_sum, tiles::row_dot, tiles::row_dot, p_d_p, Slot::none);
-      if (ends_piece(n)) overhead("sum"), b.pace_loads();
+      if (ends_piece(n)) overhead("sum"), b.pace_loads(b.latest());
     }
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
@@ -304,7 +304,7 @@ class StandardBackward final : public TileProgram {
       b.copy(Line::subtract, tiles::d_s, tiles::d_p_ring);
       b.subtract_rows(Line::subtract, tiles::d_s, tiles::row_dot);
       b.multiply(Line::d_s, tiles::d_s, tiles::p);
-      if (ends_piece(n)) overhead("gradient"), b.pace_loads();
+      if (ends_piece(n)) overhead("gradient"), b.pace_loads(b.latest());
       b.store(Line::store_d_s, tiles::d_s);
     }
   }
