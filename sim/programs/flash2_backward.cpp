@@ -179,6 +179,7 @@ class Flash2Backward final : public TileProgram {
     b.iteration(n, 0);
     b.store(Line::store, tiles::d_k);
     b.store(Line::store, tiles::d_v);
+    b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
 
   void emit_pair(BlockBuilder& b, bool masked) const {

@@ -220,6 +220,7 @@ class Deterministic final : public TileProgram {
       b.iteration(n, n % needs.stages);
       b.store(Line::store, tiles::d_k);
       b.store(Line::store, tiles::d_v);
+      b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
     }
     out.iterations = static_cast<std::int32_t>(n);
   }

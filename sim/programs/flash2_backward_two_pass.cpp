@@ -204,6 +204,7 @@ class TwoPass final : public TileProgram {
     b.iteration(n, 0);
     b.store(Line::store_keys, tiles::d_k);
     b.store(Line::store_keys, tiles::d_v);
+    b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
 
   void emit_queries(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
@@ -232,6 +233,7 @@ class TwoPass final : public TileProgram {
                                pairs, tile.partial);
         });
     b.store(Line::store_queries, tiles::d_q);
+    b.overhead(kernel_profile(id).overhead("gradients", "query_store", problem_));
   }
 
   BlockPlan plan_;

@@ -575,6 +575,7 @@ class FlexBackward final : public TileProgram {
     b.store(Line::store_keys, tiles::d_k);
     if (n == 0 && lists_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.store(Line::store_keys, tiles::d_v);
+    b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
 
   void emit_queries(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
@@ -632,6 +633,7 @@ class FlexBackward final : public TileProgram {
       change.leave(b, Line::add_gathered, Line::store_gathered, read, box);
     });
     b.store(Line::store_queries, tiles::d_q);
+    b.overhead(kernel_profile(id).overhead("gradients", "query_store", problem_));
     if (visits.empty() && lists_) b.after(listed);
   }
 
