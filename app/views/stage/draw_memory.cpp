@@ -475,6 +475,8 @@ void draw_l2(StageContext& context) {
   const float small_line = context.metrics.small_line;
   const int partitions = static_cast<int>(layout.l2_bars.size());
   const std::string percent = format_percent(full);
+  const std::string copies_text = fill_in(tr("copies {}"), {format_bytes(Bytes(std::llround(copies)))});
+  bool copies_fit = false;
   if (label.height() < 1.5F * small_line) {  // one line
     const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), label.min.y}, label.max};
     draw_text(context.list, theme.ui_bold, label, theme.text, "L2");
@@ -484,13 +486,18 @@ void draw_l2(StageContext& context) {
     const float line = std::min(small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
     const float top = std::round(label.center().y - line);
     draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
-    if (partitions > 1) {
-      const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), top}, {label.max.x, top + line}};
-      const std::string text = fill_in(tr("copies {}"), {format_bytes(Bytes(std::llround(copies)))});
-      draw_text(context.list, theme.ui_small, beside, theme.text_dim, first_that_fits(theme.ui_small, beside.width(), {text, ""}));
-    }
+    const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), top}, {label.max.x, top + line}};
+    copies_fit = partitions > 1 && text_width(theme.ui_small, copies_text) <= beside.width();
+    if (copies_fit) draw_text(context.list, theme.ui_small, beside, theme.text_dim, copies_text);
     draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
               first_that_fits(theme.ui_small, label.width(), {l2_fill_text(gpu, resident), percent}));
+  }
+  if (partitions > 1 && !copies_fit) {  // in what the last bar leaves free, where it is to scale
+    const Rect& bar = layout.l2_bars.back();
+    const Rect free = {{bar.min.x + static_cast<float>(std::min(full, 1.0)) * bar.width(), bar.min.y},
+                       {bar.max.x - context.px(5), bar.max.y}};
+    if (scale.whole && text_width(theme.ui_small, copies_text) + context.px(5) <= free.width() && free.height() >= small_line)
+      draw_text(context.list, theme.ui_small, free, theme.text_dim, copies_text, Align::right);
   }
   if (context.hit(label)) {
     const std::string usable = capacity_text(gpu.usable_l2_bytes());
