@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -231,7 +232,7 @@ void Plot::keep_clear_along(ImVec2 a, ImVec2 b) {
   const float length = std::hypot(b.x - a.x, b.y - a.y), apart = 6 * theme_.scale, half = theme_.scale;
   for (float t = 0; t <= length; t += apart) {
     const ImVec2 p = length > 0 ? ImVec2(a.x + (b.x - a.x) * t / length, a.y + (b.y - a.y) * t / length) : a;
-    taken_.push_back({{p.x - half, p.y - half}, {p.x + half, p.y + half}});
+    lines_.push_back({{p.x - half, p.y - half}, {p.x + half, p.y + half}});
   }
 }
 
@@ -273,9 +274,49 @@ void Plot::vertical(double x, ImU32 color, Line line) {
 bool Plot::is_free(const Rect& rect) const {
   if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.min.y < inside_.min.y || rect.max.y > inside_.max.y)
     return false;
-  return std::none_of(taken_.begin(), taken_.end(), [&](const Rect& t) {
+  const auto meets = [&](const Rect& t) {
     return rect.min.x < t.max.x && rect.max.x > t.min.x && rect.min.y < t.max.y && rect.max.y > t.min.y;
-  });
+  };
+  return std::none_of(taken_.begin(), taken_.end(), meets) && std::none_of(lines_.begin(), lines_.end(), meets);
+}
+
+std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::string_view text, ImU32 color) {
+  if (!valid(from) || !valid(to) || text.empty()) return std::nullopt;
+  const auto part = cut(at(from), at(to), inside_);
+  if (!part) return std::nullopt;
+  const auto [a, b] = *part;
+  ImFont* const font = theme_.ui_small;
+  const float around = 4 * theme_.scale;
+  const ImVec2 half = {text_width(font, text) / 2 + around, font->FontSize / 2};
+  const float length = std::hypot(b.x - a.x, b.y - a.y);
+  if (length <= 0) return std::nullopt;
+  const ImVec2 along = {(b.x - a.x) / length, (b.y - a.y) / length};
+  // Its own line is the one that passes through its middle.
+  const auto is_own = [&](const Rect& t) {
+    const ImVec2 c = t.center();
+    return std::abs((c.x - a.x) * along.y - (c.y - a.y) * along.x) < 1;
+  };
+  std::vector<Rect> others;
+  std::copy_if(lines_.begin(), lines_.end(), std::back_inserter(others), [&](const Rect& t) { return !is_own(t); });
+  const auto meets = [](const Rect& r, const Rect& t) {
+    return r.min.x < t.max.x && r.max.x > t.min.x && r.min.y < t.max.y && r.max.y > t.min.y;
+  };
+  const float step = 4 * theme_.scale;
+  for (const bool off_others : {true, false}) {  // where lines are close, it lies over another one rather than away from its own
+    for (float at_length = 0; at_length <= length; at_length += step) {
+      const ImVec2 c = {a.x + along.x * at_length, a.y + along.y * at_length};
+      const Rect rect = {{c.x - half.x, c.y - half.y}, {c.x + half.x, c.y + half.y}};
+      if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.max.y > inside_.max.y) continue;
+      if (rect.min.y < inside_.min.y - half.y) continue;
+      if (std::ranges::any_of(taken_, [&](const Rect& t) { return meets(rect, t); })) continue;
+      if (off_others && std::ranges::any_of(others, [&](const Rect& t) { return meets(rect, t); })) continue;
+      list_->AddRectFilled(rect.min, rect.max, theme_.panel);
+      draw_text_at(list_, font, {rect.min.x + around, rect.min.y}, color, text);
+      taken_.push_back(rect);
+      return rect;
+    }
+  }
+  return std::nullopt;
 }
 
 void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold) {

@@ -7,6 +7,7 @@
 //       1  10  100    x title, with its unit
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,7 +60,7 @@ class Plot {
   bool shows(PlotPoint point) const;
 
   enum class Line { solid, dashed, dotted };
-  /// Draws a line through `points`, clipped to the plot. It breaks at values that the axes cannot show.
+  /// Draws a line through `points`, clipped to the plot. It breaks at values that the axes cannot show. Labels keep off it.
   void curve(std::span<const PlotPoint> points, ImU32 color, float width, Line line = Line::solid);
   void marker(Marker marker, PlotPoint point, ImU32 color, float radius);
   /// Draws the spread of a measured value, from `low` to `high`.
@@ -71,6 +72,9 @@ class Plot {
   /// Draws a label next to `point`, preferably on `side`. If that is occupied it moves to another side or further away, with a
   /// leader line. Omitted if there is no room.
   void label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
+  /// Draws a label on the straight line from `from` to `to`, which it interrupts: near `from`, or at the first place after it that
+  /// is free. Draw the line with curve() first. Returns the label's place; nullopt, and no label, if there is none.
+  std::optional<Rect> label_on_line(PlotPoint from, PlotPoint to, std::string_view text, ImU32 color);
   /// Labels the last visible point of a curve.
   void end_label(std::span<const PlotPoint> points, std::string_view text, ImU32 color);
   /// Keeps labels away from `rect`.
@@ -78,7 +82,7 @@ class Plot {
 
  private:
   bool valid(PlotPoint point) const;
-  bool is_free(const Rect& rect) const;
+  bool is_free(const Rect& rect) const;  // of other labels, points and curves
   void keep_clear_along(ImVec2 a, ImVec2 b);
   void polyline(std::span<const ImVec2> pixels, ImU32 color, float width, Line line);
 
@@ -86,7 +90,7 @@ class Plot {
   ImDrawList* list_;
   Rect inside_;
   PlotAxis x_, y_;
-  std::vector<Rect> taken_;
+  std::vector<Rect> taken_, lines_;  // lines_: small boxes along curves
 };
 
 /// Hatches `rect`: marks impossible cells, or adds a second cue to a colour.

@@ -118,6 +118,11 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   return shares;
 }
 
+/// Returns the height of the window's picture: a question to the class lies below it, not over the numbers that it asks for.
+float room_above_question(const View& view) {
+  return ImGui::GetIO().DisplaySize.y - question_room(view);
+}
+
 /// Returns every character of the current language and of its lessons, to bake the fonts.
 std::u32string language_characters(const View& view) {
   std::u32string out;
@@ -315,9 +320,10 @@ void AppFrame::draw_splitters(const View& view) {
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
       options_.shares = LayoutShares{};
     else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
-      const LayoutShares shown = shown_shares(options_.shares, view, size.y);
+      const float height = room_above_question(view);
+      const LayoutShares shown = shown_shares(options_.shares, view, height);
       const float extra = shown.bottom - options_.shares.bottom;
-      options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, size.y, theme_.scale,
+      options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, height, theme_.scale,
                                       view.workspace->present);
       options_.shares.bottom -= extra;
     }
@@ -327,16 +333,17 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const float height = room_above_question(view);
   if (presents_lesson(view)) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
-    layout_ = present_lesson_layout(size.x, size.y, theme_.scale,
+    layout_ = present_lesson_layout(size.x, height, theme_.scale,
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline")});
   } else {
-    layout_ = compute_layout(size.x, size.y, theme_.scale, shown_shares(options_.shares, view, size.y), view.workspace->present,
+    layout_ = compute_layout(size.x, height, theme_.scale, shown_shares(options_.shares, view, height), view.workspace->present,
                              in_column(view));
     fit_column_to_lesson(view);
   }
-  if (presents_race(view)) give_room_to_race(layout_, size.y, theme_.scale);
+  if (presents_race(view)) give_room_to_race(layout_, height, theme_.scale);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -573,7 +580,7 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
   Rect content = place.content;
   if (place.panel == "stage") {
     if (!view.workspace->present) {
-      draw_center_tabs(content, view, commands);
+      draw_center_tabs({{layout_.stage.min.x, content.min.y}, content.max}, layout_.stage.width(), view, commands);
       content.min.y += center_tabs_height(theme_);
     }
     if (is_withheld(view))

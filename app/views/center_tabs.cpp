@@ -93,7 +93,7 @@ float center_tabs_height(const Theme& theme) {
   return center_views().size() > 1 ? std::round(30 * theme.scale) : 0;
 }
 
-void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
+void draw_center_tabs(const Rect& rect, float room, const View& view, Commands& commands) {
   std::vector<const char*> titles;
   int selected = 0;
   for (const CenterViewInfo& row : center_views()) {
@@ -104,7 +104,7 @@ void draw_center_tabs(const Rect& rect, const View& view, Commands& commands) {
   ImGui::SetCursorScreenPos({rect.min.x + view.theme->padding, top});
   const Theme& theme = *view.theme;
   const auto chosen = static_cast<std::size_t>(selected);
-  const bool fits = tabs_width(theme, titles) <= rect.width() - 2 * theme.padding;
+  const bool fits = tabs_width(theme, titles) <= room - 2 * theme.padding;
   const auto clicked = fits ? segmented(theme, "center", titles, selected, true) : draw_tab_list(theme, titles, selected);
   if (clicked) commands.push(SetCenter{center_views()[static_cast<std::size_t>(*clicked)].view});
   const float tabs = fits ? tabs_width(theme, titles) : tabs_width(theme, {titles[chosen]}) + text_width(theme.ui_small, " ▾");

@@ -16,8 +16,9 @@ namespace tilescope {
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages);
 /// Returns the algorithm's short title, as on its pill: "Flash-2".
 std::string short_algorithm_title(const ProgramInfo& info);
-/// Draws the tabs of the middle views at the top of `rect`. center_tabs_height() is 0 with a single view.
-void draw_center_tabs(const Rect& rect, const View& view, Commands& commands);
+/// Draws the tabs of the middle views at the top of `rect`, and the bottleneck right of them. The tabs take at most `room`, that of
+/// the stage, so that they stay where they are in every view. center_tabs_height() is 0 with a single view.
+void draw_center_tabs(const Rect& rect, float room, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
 /// Draws the tabs of the side panels that share one column.
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
@@ -39,7 +40,9 @@ void draw_presenting_bar(const Rect& rect, const View& view);
 void draw_notice(const View& view, ImVec2 at);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
-/// Draws the scene's question to the class, with what was counted.
+/// Returns the height at the bottom of the window that draw_question() takes; 0 while nothing is asked.
+float question_room(const View& view);
+/// Draws the scene's question to the class at the bottom of the window, with what was counted.
 void draw_question(const View& view, Commands& commands);
 /// Draws the laser pointer while its button or key is held.
 void draw_pointer(const View& view);

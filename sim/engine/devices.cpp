@@ -110,10 +110,9 @@ Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const P
   total->hbm_write_after_flush = total->ledger.total(Link::hbm_write);
   for (DeviceId id; id.number < setup.count; ++id.number) {
     Device& device = *devices[id.index()];
-    const TensorBytes dirty = device.memory.dirty();
-    for (const std::int64_t bytes : dirty) total->hbm_write_after_flush += Bytes(bytes);
-    result.traces.push_back(std::make_shared<RecordedTrace>(
-        device.recorder.finish(end, times, total->ledger.table(id), device.memory.resident(), dirty)));
+    const CacheContents contents = device.memory.contents();
+    for (const std::int64_t bytes : contents.dirty) total->hbm_write_after_flush += Bytes(bytes);
+    result.traces.push_back(std::make_shared<RecordedTrace>(device.recorder.finish(end, times, total->ledger.table(id), contents)));
   }
   total->trace = result.traces.front();
   result.total = std::move(total);

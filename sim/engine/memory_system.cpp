@@ -180,7 +180,7 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
   l2_read_busy_ += l2_cycles;
   TileAccess access;
   if (cache_) {
-    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    recorder_.l2_before(cycle, cache_->contents());
     access = cache_->read(tile, side);
   } else {
     access.hbm_read_bytes = read_bytes;
@@ -241,7 +241,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
   if (cache_) {
     if (cache_->any_evicted()) write_back(cycle, op.launch);
-    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+    recorder_.l2_after(cycle, cache_->contents());
   }
   return transfer;
 }
@@ -263,7 +263,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   if (read.hbm_bytes != 0) far.recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, read.hbm_bytes);
   if (far.cache_) {
     if (far.cache_->any_evicted()) far.write_back(cycle, op.launch);
-    far.recorder_.l2_after(cycle, far.cache_->resident(), far.cache_->dirty());
+    far.recorder_.l2_after(cycle, far.cache_->contents());
   }
   return transfer;
 }
@@ -285,7 +285,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   double hbm_end = 0, streams = std::max(port_cycles, l2_cycles);
   if (cache_) {
     const int side = port.side;
-    recorder_.l2_before(cycle, cache_->resident(), cache_->dirty());
+    recorder_.l2_before(cycle, cache_->contents());
     if (adds_to_memory(op.kind)) {
       const TileAccess added = cache_->add(tile, side);
       hbm_end = fetch_sums(op, cycle, added.hbm_read_bytes);
@@ -294,7 +294,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
       l2_end = std::max(l2_end, cross(1 - side, cycle, cache_->write(tile, side)));
     }
     write_back(cycle, op.launch);
-    recorder_.l2_after(cycle, cache_->resident(), cache_->dirty());
+    recorder_.l2_after(cycle, cache_->contents());
   } else {
     if (adds_to_memory(op.kind)) hbm_end = fetch_sums(op, cycle, op.bytes);
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
@@ -331,12 +331,8 @@ HbmUse MemorySystem::hbm_use(double cycle) const {
   return {hbm_bytes_ - bytes, hbm_busy_ - queued};
 }
 
-TensorBytes MemorySystem::resident() const {
-  return cache_ ? cache_->resident() : TensorBytes{};
-}
-
-TensorBytes MemorySystem::dirty() const {
-  return cache_ ? cache_->dirty() : TensorBytes{};
+CacheContents MemorySystem::contents() const {
+  return cache_ ? cache_->contents() : CacheContents{};
 }
 
 }  // namespace tilescope

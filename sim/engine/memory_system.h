@@ -89,9 +89,7 @@ class MemorySystem {
   }
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 
-  /// Return the bytes in the L2, and the dirty ones among them.
-  TensorBytes resident() const;
-  TensorBytes dirty() const;
+  CacheContents contents() const;  // of the L2
   /// Return the busy cycles so far; those of the ports are summed over SMs.
   double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
   double port_busy_cycles() const { return port_busy_; }

@@ -182,6 +182,7 @@ void RecordedTrace::index_events() {
   for (std::size_t i = 0; i < data_.l2.size(); ++i) {
     if (i % events_a_sum == 0) l2_sums_.push_back(table);
     table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
+    table.copies[data_.l2[i].tensor.index()] += data_.l2[i].copies;
     table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
   }
 }

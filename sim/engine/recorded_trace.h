@@ -60,7 +60,7 @@ class RecordedTrace final : public Trace {
     std::vector<std::int64_t> tile_steps, phase_steps;  // steps at which an iteration or a launch begins
   };
   struct L2Table {
-    TensorBytes resident{}, dirty{};
+    TensorBytes resident{}, copies{}, dirty{};
   };
 
   void order_focus(FocusedSm& focus) const;

@@ -87,6 +87,7 @@ std::size_t Recorder::grow(double time) {
     bins.traffic.resize(size);
     bins.busy_cycles.resize(size);
     bins.l2_resident_bytes.resize(size);
+    bins.l2_copy_bytes.resize(size);
     bins.l2_dirty_bytes.resize(size);
     counts_.resize(size);
   }
@@ -128,21 +129,24 @@ void Recorder::merge_bins() {
     for (std::size_t c = 0; c < counted_classes; ++c) counts_[i][c] = counts_[a][c] + (b < old_size ? counts_[b][c] : 0);
     const std::size_t later = std::min(b, old_size - 1);
     bins.l2_resident_bytes[i] = bins.l2_resident_bytes[later];
+    bins.l2_copy_bytes[i] = bins.l2_copy_bytes[later];
     bins.l2_dirty_bytes[i] = bins.l2_dirty_bytes[later];
   }
   bins.traffic.resize(size);
   bins.busy_cycles.resize(size);
   bins.l2_resident_bytes.resize(size);
+  bins.l2_copy_bytes.resize(size);
   bins.l2_dirty_bytes.resize(size);
   counts_.resize(size);
   l2_bin_ /= 2;  // a bin with only its first half known is filled again
   l2_end_ = 0;   // the next access finds it
 }
 
-void Recorder::fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty) {
+void Recorder::fill_l2(std::size_t bin, const CacheContents& contents) {
   for (; l2_bin_ < bin; ++l2_bin_) {
-    data_.bins.l2_resident_bytes[l2_bin_] = resident;
-    data_.bins.l2_dirty_bytes[l2_bin_] = dirty;
+    data_.bins.l2_resident_bytes[l2_bin_] = contents.resident;
+    data_.bins.l2_copy_bytes[l2_bin_] = contents.copies;
+    data_.bins.l2_dirty_bytes[l2_bin_] = contents.dirty;
   }
   l2_end_ = static_cast<double>(l2_bin_ + 1) * data_.bins.width;
 }
@@ -200,14 +204,14 @@ void Recorder::event(double time, Tensor tensor, Link link, std::int64_t bytes, 
   data_.longest_stream = std::max(data_.longest_stream, streams);
 }
 
-void Recorder::note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty) {
+void Recorder::note_l2(double time, const CacheContents& now) {
   for (Tensor tensor : tensors_) {
     const auto t = tensor.index();
-    if (resident[t] == noted_resident_[t] && dirty[t] == noted_dirty_[t]) continue;
-    data_.l2.push_back({time, resident[t] - noted_resident_[t], dirty[t] - noted_dirty_[t], tensor});
+    const L2Event change{time, now.resident[t] - noted_.resident[t], now.copies[t] - noted_.copies[t],
+                         now.dirty[t] - noted_.dirty[t], tensor};
+    if (change.resident != 0 || change.copies != 0 || change.dirty != 0) data_.l2.push_back(change);
   }
-  noted_resident_ = resident;
-  noted_dirty_ = dirty;
+  noted_ = now;
   if (data_.l2.size() >= most_events) drop_events();
 }
 
@@ -217,17 +221,17 @@ void Recorder::drop_events() {
   data_.l2 = {};
 }
 
-TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const TensorBytes& resident,
-                           const TensorBytes& dirty) {
+TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const CacheContents& contents) {
   const std::size_t last = bin_of(end);
   add_up_groups();
   spread_counts();
-  fill_l2(last + 1, resident, dirty);
+  fill_l2(last + 1, contents);
   // grow() makes bins in advance; drop the unused ones.
   TimeBins& bins = data_.bins;
   bins.traffic.resize(last + 1);
   bins.busy_cycles.resize(last + 1);
   bins.l2_resident_bytes.resize(last + 1);
+  bins.l2_copy_bytes.resize(last + 1);
   bins.l2_dirty_bytes.resize(last + 1);
   data_.end_cycle = end;
   data_.launches = std::move(launches);

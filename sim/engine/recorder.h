@@ -88,16 +88,15 @@ class Recorder {
   }
   void traffic(double time, Tensor tensor, Link link, std::int64_t bytes, double streams = 0);
   /// Record the contents of the L2 before and after an access at `time`.
-  void l2_before(double time, const TensorBytes& resident, const TensorBytes& dirty) {
-    if (time >= l2_end_) fill_l2(bin_of(time), resident, dirty);
+  void l2_before(double time, const CacheContents& contents) {
+    if (time >= l2_end_) fill_l2(bin_of(time), contents);
   }
-  void l2_after(double time, const TensorBytes& resident, const TensorBytes& dirty) {
-    if (data_.exact) note_l2(time, resident, dirty);
+  void l2_after(double time, const CacheContents& contents) {
+    if (data_.exact) note_l2(time, contents);
   }
 
   /// Returns the recorded data after the last launch has ended at `end`.
-  TraceData finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const TensorBytes& resident,
-                   const TensorBytes& dirty);
+  TraceData finish(double end, std::vector<LaunchTime> launches, const TrafficTable& total, const CacheContents& contents);
 
  private:
   std::size_t bin_of(double time) {
@@ -115,8 +114,8 @@ class Recorder {
   void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   /// `last` is the bin of `end`.
   void busy(Unit unit, double start, double end, std::size_t last);
-  void fill_l2(std::size_t bin, const TensorBytes& resident, const TensorBytes& dirty);
-  void note_l2(double time, const TensorBytes& resident, const TensorBytes& dirty);
+  void fill_l2(std::size_t bin, const CacheContents& contents);
+  void note_l2(double time, const CacheContents& now);
   void event(double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   void drop_events();
   void narrow_focus();
@@ -138,7 +137,7 @@ class Recorder {
   std::vector<int> focus_of_;  // by SM: index into data_.focus, -1 out of focus
   std::size_t interval_count_ = 0;
   bool keeps_intervals_ = true;
-  TensorBytes noted_resident_{}, noted_dirty_{};
+  CacheContents noted_;
 };
 
 inline void Recorder::add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams) {

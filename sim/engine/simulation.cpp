@@ -311,11 +311,10 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   for (const OpClass& c : builder.classes()) simulation->launches[c.launch].flops += c.count * c.flops;
   simulation->sms = use_of_sms(*simulation);
   find_bound(*simulation, builder.classes(), memory, times.back().end, port_cycles);
-  const TensorBytes dirty = memory.dirty();
+  const CacheContents contents = memory.contents();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
-  for (std::int64_t bytes : dirty) simulation->hbm_write_after_flush += Bytes(bytes);
-  simulation->trace =
-      std::make_unique<RecordedTrace>(recorder.finish(end, std::move(times), simulation->ledger.table(), memory.resident(), dirty));
+  for (std::int64_t bytes : contents.dirty) simulation->hbm_write_after_flush += Bytes(bytes);
+  simulation->trace = std::make_unique<RecordedTrace>(recorder.finish(end, std::move(times), simulation->ledger.table(), contents));
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }
 

@@ -72,10 +72,11 @@ struct LaunchTime {
 
 /// Sums over equal bins of time, for all SMs together.
 struct TimeBins {
-  double width = 0;                                                                       // cycles
-  std::vector<TrafficTable> traffic;                                                      // bytes that landed in each bin
-  std::vector<std::array<double, unit_count>> busy_cycles;                                // by unit, summed over SMs
-  std::vector<std::array<std::int64_t, most_tensors>> l2_resident_bytes, l2_dirty_bytes;  // at the bin's end
+  double width = 0;                                         // cycles
+  std::vector<TrafficTable> traffic;                        // bytes that landed in each bin
+  std::vector<std::array<double, unit_count>> busy_cycles;  // by unit, summed over SMs
+  // Contents at the bin's end: all bytes, and of them copies in the partition that is not their home, and dirty ones.
+  std::vector<std::array<std::int64_t, most_tensors>> l2_resident_bytes, l2_copy_bytes, l2_dirty_bytes;
 };
 
 /// A tile in flight at a given moment.
@@ -118,7 +119,7 @@ struct TraceState {
   std::vector<SlotState> slots;       // of the step's SM
   TrafficTable traffic{};  // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
-  std::array<std::int64_t, most_tensors> l2_resident{}, l2_dirty{};
+  std::array<std::int64_t, most_tensors> l2_resident{}, l2_copies{}, l2_dirty{};  // copies and dirty bytes are resident too
   bool operator==(const TraceState&) const;
 };
 

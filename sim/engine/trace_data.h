@@ -54,7 +54,7 @@ struct TrafficEvent {
 /// The change of the L2's contents by one access.
 struct L2Event {
   double time = 0;
-  std::int64_t resident = 0, dirty = 0;  // differences
+  std::int64_t resident = 0, copies = 0, dirty = 0;  // differences
   Tensor tensor;
 };
 

@@ -50,7 +50,8 @@ bool TraceState::operator==(const TraceState& other) const {
   return step == other.step && cycle == other.cycle && launch == other.launch && run == other.run && op == other.op &&
          interval.has_value() == other.interval.has_value() && (!interval || same(*interval, *other.interval)) &&
          same(sms, other.sms) && same(flights, other.flights) && same(slots, other.slots) && traffic == other.traffic &&
-         traffic_exact == other.traffic_exact && l2_resident == other.l2_resident && l2_dirty == other.l2_dirty;
+         traffic_exact == other.traffic_exact && l2_resident == other.l2_resident && l2_copies == other.l2_copies &&
+         l2_dirty == other.l2_dirty;
 }
 
 TraceState RecordedTrace::machine_at(const SmIndex* index, double cycle) const {
@@ -169,6 +170,7 @@ void RecordedTrace::add_traffic(TraceState& state) const {
     state.traffic = data_.total;
     state.traffic_exact = true;
     state.l2_resident = data_.bins.l2_resident_bytes.back();
+    state.l2_copies = data_.bins.l2_copy_bytes.back();
     state.l2_dirty = data_.bins.l2_dirty_bytes.back();
     return;
   }
@@ -200,9 +202,11 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
   L2Table table = l2_sums_[i];
   for (i *= events_a_sum; i < l2_count; ++i) {
     table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
+    table.copies[data_.l2[i].tensor.index()] += data_.l2[i].copies;
     table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
   }
   state.l2_resident = table.resident;
+  state.l2_copies = table.copies;
   state.l2_dirty = table.dirty;
 }
 
@@ -217,6 +221,7 @@ void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
   for (std::size_t t = 0; t < most_tensors; ++t) {
     for (std::size_t l = 0; l < link_count; ++l) state.traffic[t][l] += between(0, bins.traffic[bin][t][l]);
     state.l2_resident[t] = between(bin > 0 ? bins.l2_resident_bytes[bin - 1][t] : 0, bins.l2_resident_bytes[bin][t]);
+    state.l2_copies[t] = between(bin > 0 ? bins.l2_copy_bytes[bin - 1][t] : 0, bins.l2_copy_bytes[bin][t]);
     state.l2_dirty[t] = between(bin > 0 ? bins.l2_dirty_bytes[bin - 1][t] : 0, bins.l2_dirty_bytes[bin][t]);
   }
 }

@@ -197,7 +197,8 @@ void TileCache::install(std::uint32_t number, std::uint64_t slices) {
   n.present |= slices;
   set_of(number).used += added;
   used_[number >> 1 & 1] += added;
-  resident_[entry.geometry.tensor] += added;
+  contents_.resident[entry.geometry.tensor] += added;
+  if ((number & 1) != 0) contents_.copies[entry.geometry.tensor] += added;
 }
 
 void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
@@ -206,7 +207,8 @@ void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
   const std::int64_t removed = bytes(entry, number & 3, slices & n.present);
   set_of(number).used -= removed;
   used_[number >> 1 & 1] -= removed;
-  resident_[entry.geometry.tensor] -= removed;
+  contents_.resident[entry.geometry.tensor] -= removed;
+  if ((number & 1) != 0) contents_.copies[entry.geometry.tensor] -= removed;
   const bool was_there = n.present != 0;
   n.present &= ~slices;
   if (was_there && n.present == 0) unlink(number);
@@ -221,7 +223,7 @@ void TileCache::clean(std::uint32_t number, std::uint64_t slices) {
   dirty &= ~slices;
   if (dirty == 0) unlink_dirty(number);
   set_of(number).dirty_bytes -= written;
-  dirty_[tensor] -= written;
+  contents_.dirty[tensor] -= written;
   evicted_[tensor] += written;
   any_evicted_ = any_evicted_ || written != 0;
 }
@@ -329,7 +331,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
   Entry& entry = entries_[number >> 2];
   std::uint64_t& dirty = entry.dirty[number >> 1 & 1];
   const std::int64_t added = bytes(entry, number & 3, slices & ~dirty);
-  dirty_[entry.geometry.tensor] += added;
+  contents_.dirty[entry.geometry.tensor] += added;
   Set& set = set_of(number);
   set.dirty_bytes += added;
   if (dirty != 0) unlink_dirty(number);

@@ -41,6 +41,13 @@ struct CachePolicy {
 
 using TensorBytes = std::array<std::int64_t, most_tensors>;
 
+/// Bytes in the cache, by tensor.
+struct CacheContents {
+  TensorBytes resident{};  // copies included
+  TensorBytes copies{};    // of them, in the partition that is not their home
+  TensorBytes dirty{};     // of them, not written back yet
+};
+
 class TileCache {
  public:
   /// `capacity` is the total of all partitions. More than two `partitions` count as two.
@@ -61,9 +68,9 @@ class TileCache {
   bool any_evicted() const { return any_evicted_; }
   /// Moves the bytes written back since the last call into `evicted`. Returns false, and leaves `evicted` alone, if there are none.
   bool take_evicted(TensorBytes& evicted);
-  /// Return the bytes present, copies included, and the dirty ones among them.
-  const TensorBytes& resident() const { return resident_; }
-  const TensorBytes& dirty() const { return dirty_; }
+  const CacheContents& contents() const { return contents_; }
+  const TensorBytes& resident() const { return contents_.resident; }
+  const TensorBytes& dirty() const { return contents_.dirty; }
   std::int64_t used(int partition) const { return used_[static_cast<std::size_t>(partition)]; }
 
  private:
@@ -161,7 +168,8 @@ class TileCache {
   std::vector<Set> sets_;                   // partition 0, then partition 1
   std::vector<std::uint16_t> set_numbers_;  // by entry
   std::array<std::int64_t, 2> used_{};
-  TensorBytes resident_{}, dirty_{}, evicted_{};
+  CacheContents contents_;
+  TensorBytes evicted_{};
   bool any_evicted_ = false;
   std::vector<std::uint32_t> missed_;
   std::array<Latest, 2> latest_;

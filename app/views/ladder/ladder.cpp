@@ -159,6 +159,23 @@ std::string day_of_case(const View& view, const std::vector<Row>& rows) {
   return {};
 }
 
+/// Says how many SMs have a block where the problem has fewer blocks than SMs: "Few blocks: 16 to 24 of 132 SMs have one." Empty
+/// elsewhere.
+std::string few_blocks(const std::vector<Row>& rows) {
+  int least = 0, most = 0, all = 0;
+  for (const Row& row : rows) {
+    if (!row.rung->outcome || !row.rung->outcome->done()) continue;
+    const SmUse& sms = row.rung->outcome->sms;
+    if (!sms.many_idle() || !sms.never_used()) continue;
+    least = all == 0 ? sms.with_blocks : std::min(least, sms.with_blocks);
+    most = std::max(most, sms.with_blocks);
+    all = sms.all;
+  }
+  if (all == 0) return {};
+  if (least == most) return say(tr("Few blocks: {} of {} SMs have one."), most, all);
+  return say(tr("Few blocks: {} to {} of {} SMs have one, by rung."), least, most, all);
+}
+
 /// Where the rungs cannot run, the way to a GPU that has them; elsewhere the shapes that were measured.
 void draw_choices(const View& view, Commands& commands, const LadderStudy& study) {
   const Theme& theme = *view.theme;
@@ -199,8 +216,13 @@ struct Columns {
   bool is_brief;                                         // the bars below the titles, no measured change of time
 };
 
-/// `summary`: what the explanations need. `is_brief`: beside the code of a rung; then there is no column for what was not measured.
-Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured, float summary) {
+const char* gain_heading(bool measured) {
+  return measured ? tr("Time vs base (measured)") : tr("Time vs base");
+}
+
+/// `summary`: what the explanations need; `bounds`: what the bottlenecks need. `is_brief`: beside the code of a rung. `measured`:
+/// else there is no column for it.
+Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured, float summary, float bounds) {
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
   const float figure = text_width(theme.mono_small, "-13.4 %") + 12 * unit;
@@ -218,9 +240,9 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   }
   c.title = left;
   c.right = left + width;
-  c.bound = c.right - (narrow ? 0 : 150 * unit);
-  c.gain = c.bound - std::max(both, text_width(theme.ui_small, tr("Time vs base (measured)")) + 12 * unit);
-  c.measured = c.gain - std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit);
+  c.bound = c.right - (narrow ? 0 : std::max(150 * unit, bounds + 14 * unit));
+  c.gain = c.bound - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
+  c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
   c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
   // The words come before the length of the bars: an explanation on two lines is still whole.
   constexpr float least_bar = 96;
@@ -239,7 +261,7 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, c
           Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   if (c.measured < c.gain) heading(c.measured, c.gain, tr("Measured"), Align::right);
-  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : tr("Time vs base (measured)"), Align::right);
+  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : gain_heading(c.measured < c.gain), Align::right);
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
@@ -334,7 +356,7 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
   }
   if (!c.is_brief && c.bound < c.right)
     draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, places.figures.min.y}, {c.right, places.figures.max.y}},
-              theme.text_dim, bound_name(row.rung->outcome->bound));
+              theme.text_dim, bound_text(row.rung->outcome->bound, row.rung->outcome->sms));
 }
 
 /// Draws the idea of a rung on the lines that it has.
@@ -360,6 +382,9 @@ std::string row_tip(const View& view, const Row& row, const RateUnit& unit) {
                       format_short(row.found->cycles.median), format_short(row.found->sm_clock_hz / 1e9),
                       rate_figure(row.measured * row.found->sm_clock_hz / view.requested->gpu_base.sm_clock_hz, unit), unit.name,
                       format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
+  if (outcome.sms.many_idle())
+    add_line(tip, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), outcome.sms.with_blocks, outcome.sms.all,
+                      format_percent(outcome.sms.idle)));
   return tip;
 }
 
@@ -422,6 +447,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   if (measured)
     detail.append(" ").append(say(tr("Slim bars: cycles measured {}, as a rate at {} GHz."), day_of_case(view, rows),
                                   clock_figure(study.of.gpu.sm_clock_hz)));
+  if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());
@@ -435,12 +461,15 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
                                   std::max(least, std::round(64 * theme.scale)));
-  float longest = 0;
+  float longest = 0, bounds = 0;
+  for (const Row& row : rows)
+    if (row.rung->outcome && row.rung->outcome->done())
+      bounds = std::max(bounds, text_width(theme.ui_small, bound_text(row.rung->outcome->bound, row.rung->outcome->sms)));
   for (const Row& row : rows)
     longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
-  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary);
+  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary, bounds);
   draw_headings(theme, columns, unit, study.of.gpu, at.y);
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);

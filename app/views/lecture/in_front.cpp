@@ -50,22 +50,50 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   ImGui::PopID();
 }
 
+/// The buttons below a question, or beside it where its line has room.
+void draw_question_buttons(const View& view, Commands& commands, const ClassQuestion& question, float beside) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  const char* const show = lecture.answered ? tr("Hide the answer") : tr("Show the answer");
+  const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
+  const float needed = width_of(tr("Close")) + (question.answer > 0 ? width_of(show) + theme.gap : 0);
+  const float free = ImGui::GetContentRegionAvail().x - needed;
+  if (beside + theme.gap <= free) ImGui::SameLine(free);
+  if (question.answer > 0 && pill(theme, show, lecture.answered,
+                                  lecture.answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice")))
+    commands.push(AskClass{true, !lecture.answered});
+  if (question.answer > 0) ImGui::SameLine();
+  if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
+}
+
+/// The height that the question took in the last frame in which it was drawn.
+struct QuestionRoom {
+  float height = 0;
+};
+
 }  // namespace
+
+float question_room(const View& view) {
+  return view.lecture->asking ? panel_state<QuestionRoom>("question").height : 0;
+}
 
 void draw_question(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const ClassQuestion question = question_of(lecture.shown());
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
-  ImGui::SetNextWindowPos({screen.x * 0.5F, screen.y * 0.5F}, ImGuiCond_Always, {0.5F, 0.5F});
-  ImGui::SetNextWindowSizeConstraints({std::round(360 * theme.scale), 0}, {screen.x * 0.9F, screen.y * 0.9F});
+  const float width = screen.x - 2 * theme.gap;
+  constexpr float most_of_screen = 0.45F;
+  ImGui::SetNextWindowPos({theme.gap, screen.y - theme.gap}, ImGuiCond_Always, {0, 1});
+  ImGui::SetNextWindowSizeConstraints({width, 0}, {width, std::round(most_of_screen * screen.y)});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##question", nullptr, flags)) {
-    text_item(theme.display, theme.text, question.text.empty() ? tr("Question to the class") : question.text);
-    ImGui::Dummy({0, theme.gap});
+    const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
+    text_item(theme.display, theme.text, text);
+    draw_question_buttons(view, commands, question, text_width(theme.display, text));
     const bool appearing = ImGui::IsWindowAppearing();
     int all = 0;
     for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) all += lecture.counts[i];
@@ -74,13 +102,8 @@ void draw_question(const View& view, Commands& commands) {
         draw_choice(view, commands, question, i, all, appearing);
       ImGui::EndTable();
     }
-    ImGui::Dummy({0, theme.gap});
-    if (question.answer > 0 && pill(theme, lecture.answered ? tr("Hide the answer") : tr("Show the answer"), lecture.answered,
-                                    lecture.answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice")))
-      commands.push(AskClass{true, !lecture.answered});
-    if (question.answer > 0) ImGui::SameLine();
-    if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
   }
+  panel_state<QuestionRoom>("question").height = ImGui::GetWindowHeight() + theme.gap;
   ImGui::End();
   ImGui::PopStyleColor();
 }

@@ -98,7 +98,8 @@ std::string carried(const RooflinePoint& point) {
   return text;
 }
 
-/// Describes a launch's limit. `shown` is the chosen algorithm's simulation, for the occupied and useful tensor time.
+/// Describes a launch's limit by one figure of its ceiling. `shown` is the chosen algorithm's simulation: its busy tensor time is
+/// the figure of the bottleneck above the views, so it says what it is of.
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
                            const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
@@ -109,9 +110,10 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const std::string ridge = level != nullptr ? format_value(std::round(point->ridge)) : std::string();
   const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
   const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth;
-  const char* sentence = below && !at_memory ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({})")
-                         : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({})")
-                                 : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({})");
+  const char* sentence = below && !at_memory
+                             ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({} reached)")
+                         : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({} reached)")
+                                 : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({} reached)");
   // The launch's products and bytes.
   const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
                                            : say(tr(". No products: it moves {}"), carried(*point));
@@ -119,9 +121,11 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const double useful = product_share(shown);
   const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > useful;
   std::string taken;
-  if (said) taken = say(tr(". Tensor pipes {} occupied, {} useful"), format_percent(tensor), format_percent(useful));
   if (said && shown.sms.many_idle() && shown.sms.never_used())
-    taken += say(tr(" on {} of {} SMs"), shown.sms.with_blocks, shown.sms.all);
+    taken = say(tr(". Tensor cores of {} of {} SMs busy {} of the time, also with other instructions"), shown.sms.with_blocks,
+                shown.sms.all, format_percent(tensor));
+  else if (said)
+    taken = say(tr(". Tensor cores busy {} of the time, also with other instructions"), format_percent(tensor));
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
@@ -233,10 +237,13 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
                ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
       text = say(tr("Tensor cores and exponentials {}"), rate);
     }
-    // Labels slopes near the lower end, flat lines at the right.
-    const double y_low = plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.10);
-    const double x = slope ? std::max(y_low / ceiling.rate, plot.x_axis().low * 1.15) : plot.x_axis().high / 1.05;
-    plot.label({x, ceiling.at(x)}, text, theme.text_dim, slope ? Plot::Side::right : Plot::Side::above);
+    // Slopes from their lower end, flat lines from the right.
+    const double low = plot.x_axis().low, high = plot.x_axis().high;
+    const double ridge = slope ? std::min(high, roof_of_products(study).rate / ceiling.rate) : low;
+    if (slope)
+      plot.label_on_line({low, ceiling.at(low)}, {ridge, ceiling.at(ridge)}, text, theme.text_dim);
+    else
+      plot.label_on_line({high, ceiling.at(high)}, {low, ceiling.at(low)}, text, theme.text_dim);
   }
 }
 

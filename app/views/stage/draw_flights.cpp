@@ -16,7 +16,8 @@ namespace {
 struct Token {
   const TileInFlight* flight = nullptr;
   int count = 1;
-  int ring = -1;  // its destination buffer; -1 for another block's
+  int requests = 1;  // of the tile, by as many SMs
+  int ring = -1;     // its destination buffer; -1 for another block's
   FlightPath path;
   float left = 0;  // remaining distance
   float tail = 0;  // unshared part of it, from the port to its buffer
@@ -46,7 +47,20 @@ bool together(const Token& token, const TileInFlight& flight, int ring) {
 
 void add_flight(const StageContext& context, const TileInFlight& flight, std::vector<Token>& tokens) {
   const int ring = ring_of(context, flight);
+  const bool waits = flight.to_sm && flight.progress <= 0;
+  const auto& flights = context.lane.state.flights;
+  const bool all_known = context.simulation().trace->focused_sms().size() == context.lane.state.sms.size();
+  const WaitsAt at = waits && context.layout().has_l2 ? waits_at(flight, flights, all_known) : WaitsAt::hbm;
+  if (const TileInFlight* fetch = waits && flight.hbm_bytes == 0 ? fetch_of(flight.tile, flights) : nullptr;
+      fetch != nullptr && fetch->progress > 0)
+    return;  // it waits for bytes that are drawn on their way
   for (Token& token : tokens) {
+    const TileInFlight& other = *token.flight;
+    if (waits && at == WaitsAt::hbm && token.waits() && other.to_sm && other.tile == flight.tile) {
+      token.requests += other.sm == flight.sm ? 0 : 1;  // one tile, drawn once
+      if (flight.hbm_bytes > other.hbm_bytes) token.flight = &flight;
+      return;
+    }
     if (!together(token, flight, ring)) continue;
     ++token.count;
     return;
@@ -55,6 +69,15 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
   const std::int64_t shown = plane_of(context.problem(), flight.tile.tensor->planes, context.cache.history->plane());
   auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
   if (!path) return;
+  if (waits && at == WaitsAt::hbm && flight.hbm_bytes == 0 && context.layout().has_l2)
+    path->points.insert(path->points.begin(), tile_in_hbm(context.layout(), flight, layout, shown));
+  if (waits && at == WaitsAt::link) path->points.front() = path->points[1];
+  if (waits && at == WaitsAt::l2) {
+    ImVec2& front = path->points.front();
+    const Rect& l2 = context.layout().l2;
+    const CellSpan held = span_in_l2(context, flight.tile.tensor);
+    front.x = held.begin + (front.y - l2.min.y) / l2.height() * (held.end - held.begin);
+  }
   Token token;
   token.flight = &flight;
   token.ring = ring;
@@ -64,6 +87,20 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
   token.path = std::move(*path);
   token.size = context.px(flight.sm == context.lane.focus_sm && !context.alone ? 16 : 13);
   tokens.push_back(std::move(token));
+}
+
+/// Puts the requests that wait at the link of the focused SM left of it, above the L2, in columns.
+void spread_at_link(const StageContext& context, std::vector<Token>& tokens) {
+  const Rect& port = context.layout().port_up;
+  int count = 0;
+  for (Token& token : tokens) {
+    if (!token.waits() || token.center.x != port.center().x || token.center.y != port.max.y) continue;
+    const float each = token.size + context.px(3);
+    const int rows = std::max(1, static_cast<int>(port.height() / each));
+    token.center = {port.min.x - (static_cast<float>(count / rows) + 0.5F) * each,
+                    port.max.y - (static_cast<float>(count % rows) + 0.5F) * each};
+    ++count;
+  }
 }
 
 std::vector<Token> tokens_of(const StageContext& context) {
@@ -84,6 +121,7 @@ std::vector<Token> tokens_of(const StageContext& context) {
     tokens[i].center =
         tokens[i].waits() ? tokens[i].path.points.front() : tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
   }
+  spread_at_link(context, tokens);
   return tokens;
 }
 
@@ -101,7 +139,7 @@ Rect rect_of(const Token& token) {
 void draw_label(StageContext& context, const Token& token, std::vector<Rect>& taken) {
   const StageLayout& layout = context.layout();
   const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
-  if (context.alone || !on_port || token.flight->sm != context.lane.focus_sm) return;
+  if (context.alone || !on_port || token.waits() || token.flight->sm != context.lane.focus_sm) return;
   const TensorLayout tensor = tensor_layout(context.problem(), context.simulation().program->tile(), token.flight->tile.tensor);
   std::string text = token.count > 1
                          ? fill_in("{} × {}", {std::to_string(token.count), std::string(to_string(token.flight->tile.tensor))})
@@ -124,6 +162,7 @@ void tip_token(StageContext& context, const Token& token) {
                       : tile_name(layout, flight.tile);
   std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
   if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
+  if (token.requests > 1) body += fill_in(tr("Requested by {} SMs"), {std::to_string(token.requests)}) + "\n";
   body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
                        : std::string(tr("Stays in the L2 until evicted"));
   context.tip(fill_in(token.waits()  ? tr("{} requested for SM {}")
@@ -141,14 +180,15 @@ void draw_flights(StageContext& context) {
   for (const Token& token : tokens) {
     const Rect rect = rect_of(token);
     const ImU32 color = theme.color(token.flight->tile.tensor);
-    if (token.count > 1) {  // a second edge: several tiles
+    if (token.count > 1 || token.requests > 1) {  // a second edge: several tiles, or several requests
       const float shift = context.px(2.5F);
       context.quads.add({.min = {rect.min.x + shift, rect.min.y - shift},
                          .max = {rect.max.x + shift, rect.max.y - shift},
                          .radius = context.px(4),
-                         .fill = mix(theme.inset, color, 0.6F),
-                         .border = theme.text_dim,
-                         .border_width = context.px(1)});
+                         .fill = mix(theme.inset, color, token.waits() ? 0.15F : 0.6F),
+                         .border = token.waits() ? color : theme.text_dim,
+                         .border_width = context.px(1),
+                         .dashed = token.waits()});
     }
     context.quads.add({.min = rect.min,
                        .max = rect.max,
@@ -163,6 +203,7 @@ void draw_flights(StageContext& context) {
   }
   context.flush();
   std::vector<Rect> taken;
+  for (const Token& token : tokens) taken.push_back(rect_of(token));
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;
     draw_text(context.list, theme.ui_small, rect_of(token),

@@ -274,8 +274,16 @@ void draw_chosen_row(StageContext& context) {
                        .max = {row.max.x + 1, row.max.y},
                        .radius = context.px(3),
                        .border = context.theme.highlight,
-                       .border_width = context.px(1.8F)});
+                       .border_width = std::min(context.px(1.8F), std::max(1.0F, 0.25F * row.height()))});
   }
+}
+
+/// Says where a drawn row of the matrices stands for several: "16 rows drawn as 8".
+std::string rows_drawn(const StageContext& context) {
+  for (const SlotBox& box : context.layout().slots)
+    if (!box.shared && box.rows > 1 && box.shown_rows < box.rows)
+      return fill_in(tr("{} rows drawn as {}"), {std::to_string(box.rows), std::to_string(box.shown_rows)});
+  return {};
 }
 
 }  // namespace
@@ -301,7 +309,14 @@ void draw_focus_box(StageContext& context) {
   const StageLayout& layout = context.layout();
   context.box(layout.focus, true);
   context.flush();
-  draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, focus_title(context));
+  const std::string title = focus_title(context);
+  draw_text(context.list, theme.ui_bold, layout.focus_title, theme.text, title);
+  if (const std::string rows = rows_drawn(context); !rows.empty() && !context.alone) {
+    const float left = layout.focus_title.min.x + text_width(theme.ui_bold, title) + theme.gap;
+    const Rect rest = {{left, layout.focus_title.min.y}, layout.focus_title.max};
+    if (text_width(theme.ui_small, rows) <= rest.width())
+      draw_text(context.list, theme.ui_small, rest, theme.text_faint, rows, Align::right);
+  }
   if (!context.lane.operation) return;
   if (between_launches(context.lane)) {
     draw_text(context.list, theme.ui, layout.operation_line, theme.text_dim, tr("between two launches"));

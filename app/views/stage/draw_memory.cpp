@@ -16,20 +16,27 @@ std::size_t at(Tensor tensor) {
   return tensor.index();
 }
 
-/// One tensor's segment of an L2 bar in bytes: start, maximum, resident, dirty.
+/// One tensor's segment of an L2 bar in bytes: start, maximum, resident, and of it copies and dirty bytes.
 struct Part {
   Tensor tensor;
-  double begin = 0, room = 0, resident = 0, dirty = 0;
+  double begin = 0, room = 0, resident = 0, copies = 0, dirty = 0;
 };
 
-/// Bytes of a tensor in the L2. The model books lines when they are asked for; here they count once their bytes have come.
-double resident_bytes(const StageContext& context, Tensor tensor) {
+struct InL2 {
+  double resident = 0, copies = 0;  // bytes; copies lie in the partition that is not their home
+};
+
+/// What the L2 holds of a tensor. The model books lines when they are asked for; here they count once their bytes have come.
+InL2 in_l2(const StageContext& context, Tensor tensor) {
   const auto& traffic = context.lane.state.traffic[tensor.index()];
   const auto came =
       static_cast<double>(traffic[static_cast<std::size_t>(Link::hbm_read)] + traffic[static_cast<std::size_t>(Link::sm_to_l2)]);
-  const double copies = std::max(context.simulation().request.gpu.l2_partitions, 1.0);
-  const auto booked = static_cast<double>(context.lane.state.l2_resident[at(tensor)]);
-  return context.lane.state.traffic_exact ? std::min(booked, copies * came) : booked;
+  const InL2 booked = {static_cast<double>(context.lane.state.l2_resident[at(tensor)]),
+                       static_cast<double>(context.lane.state.l2_copies[at(tensor)])};
+  const double once = booked.resident - booked.copies;
+  if (!context.lane.state.traffic_exact || came >= once) return booked;
+  const double part = came / once;
+  return {part * booked.resident, part * booked.copies};
 }
 
 struct BarScale {
@@ -50,7 +57,8 @@ BarScale bar_scale(const StageContext& context) {
     // Data read from both sides lie in both partitions.
     const double bytes =
         static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
-    scale.parts.push_back({tensor.tensor, footprint, bytes, resident_bytes(context, tensor.tensor),
+    const InL2 held = in_l2(context, tensor.tensor);
+    scale.parts.push_back({tensor.tensor, footprint, bytes, held.resident, held.copies,
                            static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
@@ -90,6 +98,8 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
                      .fill = color,
                      .border = border,
                      .border_width = context.px(1.5F)});
+  if (const float copies = std::max(dirty, x(part.begin + part.resident - part.copies)); part.copies > 0 && copies < resident)
+    context.quads.add({.min = {copies, bar.min.y}, .max = {resident, bar.max.y}, .fill = with_alpha(theme.inset, 0.45F)});
   context.quads.add({.min = room.min,
                      .max = {dirty, bar.max.y},
                      .radius = context.px(2),
@@ -100,6 +110,11 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
   if (context.hit(room)) {
     context.tip(fill_in(tr("{} in the L2"), {std::string(to_string(part.tensor))}),
                 fill_in(tr("{} resident"), {format_exact_bytes(Bytes(std::llround(part.resident)))}) + "\n" +
+                    (context.simulation().request.gpu.l2_partitions >= 2
+                         ? fill_in(tr("{} of it copies (pale), in the partition that is not their home"),
+                                   {format_exact_bytes(Bytes(std::llround(part.copies)))}) +
+                               "\n"
+                         : std::string()) +
                     fill_in(tr("{} dirty (hatched): written back when evicted"),
                             {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
                 part.tensor);
@@ -422,6 +437,15 @@ std::string l2_fill_text(const GpuSpec& gpu, double resident) {
   return fill_in(tr("{}, {} full"), {capacity_text(gpu.l2_capacity_bytes), format_percent(l2_share(gpu, resident))});
 }
 
+CellSpan span_in_l2(const StageContext& context, Tensor tensor) {
+  const Rect& bar = context.layout().l2_bars.front();
+  const BarScale scale = bar_scale(context);
+  const auto x = [&](double bytes) { return bar.min.x + static_cast<float>(std::min(bytes / scale.bytes, 1.0)) * bar.width(); };
+  for (const Part& part : scale.parts)
+    if (part.tensor == tensor) return {x(part.begin), x(part.begin + part.resident)};
+  return {bar.min.x, bar.min.x};
+}
+
 void draw_l2(StageContext& context) {
   const StageLayout& layout = context.layout();
   if (!layout.has_l2) return;
@@ -429,8 +453,12 @@ void draw_l2(StageContext& context) {
   const GpuSpec& gpu = context.simulation().request.gpu;
   context.box(layout.l2);
   const BarScale scale = bar_scale(context);
-  double resident = 0;
-  for (Tensor tensor : context.simulation().program->tensors()) resident += resident_bytes(context, tensor);
+  double resident = 0, copies = 0;
+  for (Tensor tensor : context.simulation().program->tensors()) {
+    const InL2 held = in_l2(context, tensor);
+    resident += held.resident;
+    copies += held.copies;
+  }
   const double full = l2_share(gpu, resident);
   for (const Rect& bar : layout.l2_bars) {
     context.quads.add({.min = bar.min, .max = bar.max, .radius = context.px(3), .fill = with_alpha(theme.text_faint, 0.10F)});
@@ -447,6 +475,8 @@ void draw_l2(StageContext& context) {
   const float small_line = context.metrics.small_line;
   const int partitions = static_cast<int>(layout.l2_bars.size());
   const std::string percent = format_percent(full);
+  const std::string copies_text = fill_in(tr("copies {}"), {format_bytes(Bytes(std::llround(copies)))});
+  bool copies_fit = false;
   if (label.height() < 1.5F * small_line) {  // one line
     const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), label.min.y}, label.max};
     draw_text(context.list, theme.ui_bold, label, theme.text, "L2");
@@ -456,8 +486,18 @@ void draw_l2(StageContext& context) {
     const float line = std::min(small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
     const float top = std::round(label.center().y - line);
     draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
+    const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), top}, {label.max.x, top + line}};
+    copies_fit = partitions > 1 && text_width(theme.ui_small, copies_text) <= beside.width();
+    if (copies_fit) draw_text(context.list, theme.ui_small, beside, theme.text_dim, copies_text);
     draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
               first_that_fits(theme.ui_small, label.width(), {l2_fill_text(gpu, resident), percent}));
+  }
+  if (partitions > 1 && !copies_fit) {  // in what the last bar leaves free, where it is to scale
+    const Rect& bar = layout.l2_bars.back();
+    const Rect free = {{bar.min.x + static_cast<float>(std::min(full, 1.0)) * bar.width(), bar.min.y},
+                       {bar.max.x - context.px(5), bar.max.y}};
+    if (scale.whole && text_width(theme.ui_small, copies_text) + context.px(5) <= free.width() && free.height() >= small_line)
+      draw_text(context.list, theme.ui_small, free, theme.text_dim, copies_text, Align::right);
   }
   if (context.hit(label)) {
     const std::string usable = capacity_text(gpu.usable_l2_bytes());
@@ -465,9 +505,12 @@ void draw_l2(StageContext& context) {
     if (gpu.l2_usable_fraction < 1)
       body.append("\n").append(fill_in(tr("{} reported, {} usable"), {capacity_text(gpu.l2_capacity_bytes), usable}));
     if (partitions > 1)
-      body.append("\n").append(
-          fill_in(tr("{} partitions. Data read from both sides lie in both. Each bar shows half of the total."),
-                  {std::to_string(partitions)}));
+      body.append("\n")
+          .append(fill_in(tr("{} partitions. Data read from both sides lie in both. Each bar shows half of the total."),
+                          {std::to_string(partitions)}))
+          .append("\n")
+          .append(fill_in(tr("{} are copies: bytes that crossed to the partition that is not their home"),
+                          {format_exact_bytes(Bytes(std::llround(copies)))}));
     if (!scale.whole)
       body.append("\n").append(
           std::string(tr("The bar is enlarged: the tensors can fill only a sliver of the L2. The thin strip is the whole L2.")));

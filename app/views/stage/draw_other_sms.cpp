@@ -63,17 +63,19 @@ std::string activity_text(StageContext& context, int sm) {
   return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
 }
 
-/// Returns how full the buffers of a slot are, 0 to 1.
-float fullness(const TraceState& state, Slot slot) {
-  float most = 0;
-  for (const SlotState& held : state.slots) {
-    if (held.slot != slot) continue;
-    most = std::max(most, held.valid ? 1.0F : held.arriving ? static_cast<float>(held.progress) : 0.0F);
+/// Whether `slot` has more than the zeros of its start after operation `op`.
+bool has_content(const BlockOperations& block, std::int32_t op, Slot slot) {
+  for (std::int32_t i = op; i >= 0; --i) {
+    const Operation& each = block.operations[static_cast<std::size_t>(i)];
+    if (each.dst != slot) continue;
+    if (each.kind == OpKind::fill) return false;
+    const bool keeps_zero = each.kind == OpKind::rescale || each.kind == OpKind::divide || each.kind == OpKind::multiply;
+    if (!keeps_zero) return true;
   }
-  return most;
+  return false;
 }
 
-void draw_chips(StageContext& context, const Rect& area, const TraceState& state, Slot busy) {
+void draw_chips(StageContext& context, const Rect& area, const TraceState& state, std::int32_t run, Slot busy) {
   const Theme& theme = context.theme;
   std::vector<Slot> slots;
   for (const SlotShape& shape : context.shape().slots) {
@@ -82,10 +84,14 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
   std::stable_partition(slots.begin(), slots.end(),
                         [](Slot slot) { return slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value); });
   std::vector<Rect> chips;
+  std::vector<float> fullness;
+  const BlockOperations* block = run >= 0 ? &operations_of_run(context, run) : nullptr;
+  const auto& launches = context.simulation().program->launches();
+  const bool one_group = block != nullptr && launches[static_cast<std::size_t>(block->launch)].needs.groups.empty();
+  for (const Slot slot : slots) fullness.push_back(block != nullptr ? slot_fullness(*block, one_group, state, run, slot) : 0);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(slots.size()), static_cast<int>(i));
     const Tensor tensor = tensor_of(slots[i]);
-    const float full = fullness(state, slots[i]);
     const Rect chip = {{x.begin, area.min.y}, {x.end - context.px(4), area.max.y}};
     chips.push_back(chip);
     const float strength = context.emphasis(tensor);
@@ -96,13 +102,13 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
                        .empty = with_alpha(heat_color(theme, tensor, 0.1F), strength),
                        .border = slots[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0,
                        .border_width = context.px(1.2F),
-                       .fill_fraction = full,
+                       .fill_fraction = fullness[i],
                        .glow = slots[i] == busy ? context.px(5) : 0,
                        .glow_color = with_alpha(theme.color(tensor), 0.55F)});
   }
   context.flush();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const bool on = fullness(state, slots[i]) > 0.6F;
+    const bool on = fullness[i] > 0.6F;
     const ImU32 color = on ? text_on(theme, heat_color(theme, tensor_of(slots[i]), 0.75F)) : theme.text_color(tensor_of(slots[i]));
     const std::string_view name = to_string(slots[i]);
     if (text_width(theme.ui_small, name) <= chips[i].width())  // else the color says which
@@ -167,12 +173,12 @@ void draw_card(StageContext& context, const SmBox& box) {
 
   const SmActivity activity = sm_activity(*context.simulation().trace, box.sm, context.lane.state.cycle);
   Slot busy = Slot::none;
-  if (activity.doing)
+  if (activity.doing && activity.doing->run == sm.run)
     busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
   if (chip_room >= context.px(9)) {
     const float height = std::min(chip_room, context.px(30));
     const float top = std::round(chip_top + (chip_room - height) / 2);
-    draw_chips(context, {{left, top}, {right, top + height}}, other.state, busy);
+    draw_chips(context, {{left, top}, {right, top + height}}, other.state, sm.run, busy);
   }
   context.flush();
   draw_bar(context.list, theme, bar, other.done, theme.accent);
@@ -233,6 +239,24 @@ void draw_grid(StageContext& context) {
 }
 
 }  // namespace
+
+float slot_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run, Slot slot) {
+  float most = 0;
+  for (const SlotState& held : state.slots) {
+    if (held.slot != slot || held.run != run) continue;
+    const auto progress = static_cast<float>(held.progress);
+    if (block.operations[static_cast<std::size_t>(held.op)].kind == OpKind::load) {
+      most = std::max(most, held.valid ? 1 : held.arriving ? progress : 0);
+      continue;
+    }
+    const bool watched = one_group && state.run == run && state.op >= 0 && !is_shared(block, slot);
+    const bool left_over = watched && is_left_over(block, state.op, slot);
+    if (left_over || !has_content(block, held.op, slot)) continue;
+    const bool is_first = held.arriving && !has_content(block, held.op - 1, slot);
+    most = std::max(most, is_first ? progress : 1);
+  }
+  return most;
+}
 
 void draw_other_sms(StageContext& context) {
   if (context.layout().grid) return draw_grid(context);

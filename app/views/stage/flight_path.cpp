@@ -81,12 +81,28 @@ ImVec2 FlightPath::at(float along) const {
   return points.empty() ? ImVec2{} : points.back();
 }
 
+const TileInFlight* fetch_of(const TileRef& tile, std::span<const TileInFlight> flights) {
+  const auto found = std::ranges::find_if(
+      flights, [&](const TileInFlight& each) { return each.to_sm && each.hbm_bytes > 0 && each.tile == tile; });
+  return found == flights.end() ? nullptr : &*found;
+}
+
+WaitsAt waits_at(const TileInFlight& load, std::span<const TileInFlight> flights, bool all_known) {
+  if (load.hbm_bytes > 0 || fetch_of(load.tile, flights) != nullptr) return WaitsAt::hbm;
+  return all_known ? WaitsAt::l2 : WaitsAt::link;
+}
+
+ImVec2 tile_in_hbm(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor, std::int64_t shown_plane) {
+  const TensorBox& box = *layout.find(flight.tile.tensor);
+  return flight.tile.plane == shown_plane ? tile_place(box, tensor, flight.tile) : box.label.center();
+}
+
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
                                       int focus_sm, int ring, std::int64_t shown_plane) {
   const TensorBox* box = layout.find(flight.tile.tensor);
   if (!box || !box->here) return std::nullopt;
   FlightPath path;
-  const ImVec2 home = flight.tile.plane == shown_plane ? tile_place(*box, tensor, flight.tile) : box->label.center();
+  const ImVec2 home = tile_in_hbm(layout, flight, tensor, shown_plane);
   const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
   const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, *box, flight.sm, focus_sm) : home;
   if (from_hbm) path.points.push_back(home);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "app/views/stage/stage_layout.h"
@@ -22,5 +23,15 @@ struct FlightPath {
 /// Returns nothing if the tile's SM has no link of its own.
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
                                       int focus_sm, int ring, std::int64_t shown_plane);
+
+/// Returns the flight that fetches the tile from HBM, or null: until it has ended the L2 does not hold all of the tile.
+const TileInFlight* fetch_of(const TileRef& tile, std::span<const TileInFlight> flights);
+/// Where a load waits of which no byte has crossed: where its bytes are.
+enum class WaitsAt { hbm, l2, link };
+/// Returns it for a load behind an L2. A tile that HBM still sends is in HBM. Where not all SMs are recorded (`all_known`), another
+/// one may be fetching it: then the request stands at its link, outside the L2.
+WaitsAt waits_at(const TileInFlight& load, std::span<const TileInFlight> flights, bool all_known);
+/// Returns where a tile lies in HBM; one of another plane than `shown_plane` at its tensor's name.
+ImVec2 tile_in_hbm(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor, std::int64_t shown_plane);
 
 }  // namespace tilescope

@@ -79,7 +79,10 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   };
 
   const float top = area.min.y + metrics.small_line + 2 * scale;
-  const int shown_rows = condensed(most_rows, area.max.y - top, 4 * scale);
+  // Rows without numbers can be low; rather all of them than several in one.
+  constexpr float least_row = 2.5F, least_condensed_row = 4;
+  const bool all = most_rows == condensed(most_rows, area.max.y - top, least_row * scale);
+  const int shown_rows = condensed(most_rows, area.max.y - top, (all ? least_row : least_condensed_row) * scale);
   const float row_height = std::min((area.max.y - top) / static_cast<float>(shown_rows), 44 * scale);
   float x = area.min.x;
   for (const SlotShape& shape : registers) {

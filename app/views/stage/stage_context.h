@@ -112,6 +112,8 @@ std::string operation_text(const Simulation& simulation, const Operation& operat
 double l2_share(const GpuSpec& gpu, double resident);
 /// Returns "60 MiB, 28 % full", or "16.7 MiB of 58.7 MiB" if less is usable than reported.
 std::string l2_fill_text(const GpuSpec& gpu, double resident);
+/// Returns from where to where the L2's first bar shows a tensor; at its beginning where the L2 holds nothing of it.
+CellSpan span_in_l2(const StageContext& context, Tensor tensor);
 /// Eases motion in and out; keeps 0 and 1.
 float ease(float t);
 /// Replaces each "{}" of `text` in order.
@@ -130,6 +132,9 @@ void draw_occupancy(StageContext& context);  // shared memory of all resident bl
 /// Outlines the rows behind the value under the mouse: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);
 void draw_other_sms(StageContext& context);
+/// Returns how full a slot of a block is, 0 to 1, as the SM in focus draws it: zeros and what an earlier key tile left are nothing.
+/// `one_group`: all warps of the block do the same.
+float slot_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run, Slot slot);
 void draw_links(StageContext& context);
 void draw_l2(StageContext& context);
 void draw_hbm(StageContext& context);

@@ -143,7 +143,7 @@ class Bar {
     place(28);
     const bool clicked = icon_button(theme_, id, kind, tooltip, enabled, on);
     last_ = item_rect();
-    advance(6);
+    advance(icon_gap_);
     return clicked;
   }
 
@@ -201,6 +201,7 @@ class Bar {
   }
 
   void place_right(float width) { x_ = rect_.max.x - width; }
+  void set_icon_gap(float points) { icon_gap_ = points; }
 
  private:
   void place(float height) const {
@@ -211,7 +212,7 @@ class Bar {
   Rect rect_, last_{};
   const View& view_;
   const Theme& theme_;
-  float x_;
+  float x_, icon_gap_ = 6;
 };
 
 /// The programs without a pill.
@@ -421,10 +422,13 @@ void control_message(const View& view, std::string_view control) {
 void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::span<const std::string> languages) {
   const Theme& theme = *view.theme;
   ImGui::GetWindowDrawList()->AddRectFilled(rect.min, rect.max, theme.panel);
-  constexpr float width_for_undo = 1500;
-  const bool undo = rect.width() >= width_for_undo * theme.scale;
-  const float icons = undo ? 7 : 5;
-  float right = icons * (std::round(28 * theme.scale) + std::round(6 * theme.scale)) + std::round(8 * theme.scale);
+  constexpr float width_for_undo = 1500, wide_gap = 6, narrow_gap = 2, fewest_icons = 5, icons_with_undo = 7;
+  const auto width_of_icons = [&](float icons, float gap) {
+    return icons * (std::round(28 * theme.scale) + std::round(gap * theme.scale)) + std::round(8 * theme.scale);
+  };
+  bool undo = rect.width() >= width_for_undo * theme.scale;
+  const float icons = width_of_icons(undo ? icons_with_undo : fewest_icons, wide_gap);
+  float right = icons;
   if (languages.size() > 1) right += text_width(theme.ui_bold, tr("EN")) + std::round(28 * theme.scale);
 
   if (view.lesson.list != nullptr) right += text_width(theme.ui_bold, lessons_label()) + std::round(28 * theme.scale);
@@ -438,6 +442,18 @@ void draw_top_bar(const Rect& rect, const View& view, Commands& commands, std::s
     if (width_with(view, detail) > room) detail.*part = false;
 
   Bar bar(rect, view);
+  // In a narrower window the icons move together, and take the name's place, where that makes room for two more; else they are in
+  // the menu.
+  const float closer = width_of_icons(icons_with_undo, narrow_gap) - icons + std::round(12 * theme.scale);
+  if (Detail nameless = detail; !undo && width_with(view, detail) + closer > room) {
+    nameless.title = false;
+    if (width_with(view, nameless) + closer <= room) detail = nameless;
+  }
+  if (!undo && width_with(view, detail) + closer <= room) {
+    undo = true;
+    right += width_of_icons(icons_with_undo, narrow_gap) - icons;
+    bar.set_icon_gap(narrow_gap);
+  }
   if (detail.title) {
     bar.caption("TileScope", theme.heading, theme.text);
     bar.skip(10);

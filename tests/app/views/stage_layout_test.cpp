@@ -248,6 +248,19 @@ TEST_CASE("stage layout: flash2 on toy shows every tile of Q as a cell, and empt
   CHECK(layout.find(tiles::k)->shared);
 }
 
+TEST_CASE("stage layout: presented at 1600x900, a tile of 16 rows has 16") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, gpu);
+  REQUIRE(program);
+  const StageLayout layout = layout_stage({{0, 0}, {1060, 580}}, gpu, program_shape(**info, **program, 0), 0, metrics_at(1.4F));
+  const SlotBox* scores = layout.find(tiles::s);
+  REQUIRE(scores);
+  CHECK(scores->rows == 16);
+  CHECK(scores->shown_rows == 16);
+}
+
 TEST_CASE("stage layout: standard attention has square S and P in HBM") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("standard");

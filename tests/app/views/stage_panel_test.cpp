@@ -10,6 +10,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/text_record.h"
 #include "app/views/panels.h"
+#include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/programs/attention_tensors.h"
@@ -97,6 +98,87 @@ TEST_CASE("stage: an operation glows while it runs, and nothing does between lau
     REQUIRE(running != nullptr);
     CHECK_FALSE(running->kind == OpKind::load);
   }
+}
+
+TEST_CASE("stage: a card's chip is empty while its tile is zero or left over, and fills as the first operation adds to it") {
+  const auto simulation = run("flash2", toy_gpu());
+  const Trace& trace = *simulation->trace;
+  constexpr int sm = 1;
+  const Slot o = tiles::o, p = tiles::p;
+  int zeros = 0, filling = 0, full = 0, left_over = 0;
+  for (const Interval& interval : trace.intervals(sm)) {
+    BlockOperations block;
+    const BlockRun& of = trace.runs()[static_cast<std::size_t>(interval.run)];
+    simulation->program->emit_block(of.launch, of.block, block);
+    const auto& operations = block.operations;
+    const Operation& operation = operations[static_cast<std::size_t>(interval.op)];
+    const auto at = [&](double cycle, Slot slot) {
+      return slot_fullness(block, true, trace.state_at_cycle(sm, cycle), interval.run, slot);
+    };
+    const bool is_first_sum = operation.kind == OpKind::matmul && operation.dst == o &&
+                              std::none_of(operations.begin(), operations.begin() + interval.op, [&](const Operation& earlier) {
+                                return earlier.kind == OpKind::matmul && earlier.dst == o;
+                              });
+    if (operation.kind == OpKind::fill && operation.dst == o) {
+      CHECK(at(interval.end, o) == 0);
+      ++zeros;
+    } else if (is_first_sum) {
+      CHECK(at(interval.start, o) == 0);
+      CHECK(at((interval.start + interval.end) / 2, o) == doctest::Approx(0.5));
+      CHECK(at(interval.end, o) == 1);
+      ++filling;
+    } else if (operation.kind == OpKind::rescale && operation.iteration > 0) {
+      CHECK(at((interval.start + interval.end) / 2, o) == 1);
+      ++full;
+    } else if (operation.kind == OpKind::matmul && operation.dst.is(Meaning::score) && operation.iteration > 0) {
+      CHECK(at(interval.end, p) == 0);  // that of the key tile before, overwritten next
+      ++left_over;
+    }
+  }
+  CHECK(zeros > 0);
+  CHECK(filling == zeros);
+  CHECK(full > 0);
+  CHECK(left_over > 0);
+}
+
+TEST_CASE("stage: a request waits where its tile's bytes are, and not in the L2 while HBM still sends them") {
+  TileInFlight fetch, hit;
+  fetch.tile = hit.tile = {tensors::k, 0, 16, 16, 0, 16};
+  fetch.hbm_bytes = fetch.bytes = hit.bytes = 512;
+  hit.sm = 2;
+  const std::vector<TileInFlight> both = {fetch, hit}, alone = {hit};
+  CHECK(waits_at(fetch, both, true) == WaitsAt::hbm);
+  CHECK(waits_at(hit, both, true) == WaitsAt::hbm);
+  CHECK(waits_at(hit, alone, true) == WaitsAt::l2);
+  CHECK(waits_at(hit, alone, false) == WaitsAt::link);  // an SM that is not recorded may be fetching it
+  fetch.tile.row = 32;
+  CHECK(waits_at(hit, std::vector{fetch, hit}, true) == WaitsAt::l2);
+}
+
+TEST_CASE("stage: with two L2 partitions the picture says how many bytes are copies, and how many rows a drawn row stands for") {
+  PanelScreen screen({1400, 900});
+  const auto text_of = [&](const GpuSpec& gpu, const AttentionProblem& problem) {
+    const LaneAt at(run("flash2", gpu, problem), 20);
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const TextRecording recording;
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    return std::pair(recording.text(), at.lane.state);
+  };
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 512;
+  problem.head_dim = 64;
+  const auto [toy, toy_state] = text_of(toy_gpu(), {});
+  const auto [h200, state] = text_of(h200_gpu(), problem);
+  CAPTURE(toy);
+  CAPTURE(h200);
+  std::int64_t copies = 0, resident = 0;
+  for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2_copies[t], resident += state.l2_resident[t];
+  CHECK(copies > 0);
+  CHECK(copies <= resident / 2);
+  CHECK(toy.find("copies") == std::string::npos);
+  CHECK(h200.find("copies ") != std::string::npos);
+  CHECK(toy.find("rows drawn as") == std::string::npos);
+  CHECK(h200.find(" rows drawn as ") != std::string::npos);
 }
 
 TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarged, and each HBM bandwidth says of what it is") {

@@ -4,7 +4,12 @@
 #include <set>
 
 #include "app/ui/say.h"
+#include "app/ui/text_record.h"
 #include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
+#include "tests/app/views/window_script.h"
 
 using namespace tilescope;
 
@@ -44,6 +49,22 @@ TEST_CASE("bottleneck: where many SMs have no block, the sentence says how many 
   CHECK(idle_text(Bound::exp, tail) == "; SMs have no block 48 % of the time");
   CHECK(bottleneck_text(Bound::tensor, full, nullptr) == "Bottleneck: tensor cores");
   CHECK(idle_text(Bound::tensor, full).empty());
+}
+
+TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time is that of the bottleneck above the views") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1600, 900});
+  screen.frame(view, draw_roofline_panel);
+  const TextRecording recording;
+  screen.frame(view, draw_roofline_panel);
+  const std::string text = recording.text();
+  CAPTURE(text);
+  const double busy = view.lane().simulation->utilisation[static_cast<std::size_t>(Bound::tensor)];
+  CHECK(text.find("Closest ceiling: tensor cores (") != std::string::npos);
+  CHECK(text.find("% reached). Tensor cores busy " + format_percent(busy) + " of the time") != std::string::npos);
+  CHECK(text.find("useful") == std::string::npos);
 }
 
 TEST_CASE("study colours: no two programs of a family have the same") {

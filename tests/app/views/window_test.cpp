@@ -1,5 +1,6 @@
 // The window driven without a display through a session, its pictures compared with those in tests/app/pictures.
 // TILESCOPE_UPDATE_PICTURES=1 writes the pictures anew instead of comparing; look at them before committing.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/ui/text_record.h"
+#include "app/ui/widgets.h"
 #include "app/window.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
@@ -253,6 +255,64 @@ TEST_CASE("window: any key or click brings the picture back from a black screen 
   script->press(ImGuiKey_4);
   CHECK_FALSE(script->view().workspace->blank);
   CHECK(script->view().lecture->counts[0] == 0);
+}
+
+TEST_CASE("window: a question to the class lies below the picture, presented and not, at every size") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  for (const bool present : {false, true})
+    for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
+      CAPTURE(present);
+      CAPTURE(height);
+      script->resize(width, height);
+      script->command(SetPresent{present});
+      script->command(AskClass{true});
+      const ImGuiWindow* question = ImGui::FindWindowByName("##question");
+      REQUIRE(question != nullptr);
+      const Layout& layout = script->frame().layout();
+      CHECK(layout.transport.max.y <= question->Pos.y);
+      CHECK(question->Pos.y + question->Size.y <= static_cast<float>(height));
+      CHECK(layout.stage.height() > 200);
+      script->command(AskClass{false});
+      CHECK(script->frame().layout().transport.max.y > static_cast<float>(height) - 20 * script->frame().theme().scale);
+    }
+}
+
+TEST_CASE("window: the tabs of the middle stay where they are in every view") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const Layout& layout = script->frame().layout();
+  const float y = layout.stage.min.y + 18 * script->frame().theme().scale;
+  const auto tab_at = [&](float x) {
+    script->hover(x, y);
+    const std::optional<TextAt> text = text_under_mouse();
+    return text ? text->text : std::string();
+  };
+  float sweep = layout.stage.min.x;
+  while (sweep < layout.stage.max.x && tab_at(sweep) != "Sweep") sweep += 4;
+  REQUIRE(tab_at(sweep) == "Sweep");
+  for (const CenterView view : {CenterView::roofline, CenterView::banks, CenterView::stage}) {
+    script->command(SetCenter{view});
+    CHECK(tab_at(sweep) == "Sweep");
+  }
+}
+
+TEST_CASE("window: the top bar of 1280x720 has undo and redo") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const Rect bar = script->frame().layout().top_bar;
+  std::set<std::string> found;
+  for (float x = bar.max.x - 260; x < bar.max.x; x += 6) {
+    script->hover(x, bar.center().y);
+    script->hover(x, bar.center().y);
+    found.insert(shown_tooltip());
+  }
+  const auto has = [&](std::string_view start) {
+    return std::ranges::any_of(found, [&](const std::string& each) { return each.starts_with(start); });
+  };
+  CHECK(has("Undo"));
+  CHECK(has("Redo"));
+  CHECK(has("Links"));
 }
 
 TEST_CASE("window: F5 begins a deck at its first scene; Shift and F5, and F11, present what is on screen") {

@@ -172,8 +172,8 @@ TEST_CASE("memory: transfers land when the port, the L2 and HBM have served them
             doctest::Approx(rules.hbm_bytes - queued / rules.hbm_cycles_a_byte(false)).epsilon(1e-9));
     }
     std::int64_t resident = 0, dirty = 0, stored = 0;
-    for (const std::int64_t bytes : memory.resident()) resident += bytes;
-    for (const std::int64_t bytes : memory.dirty()) dirty += bytes;
+    for (const std::int64_t bytes : memory.contents().resident) resident += bytes;
+    for (const std::int64_t bytes : memory.contents().dirty) dirty += bytes;
     std::int64_t known = 0;
     for (const auto& [tile, arrival] : rules.arrivals) {
       const bool is_sum = tile.first == Tensor(tensors::d_q_acc).index(), is_input = tile.first == Tensor(tensors::k).index();

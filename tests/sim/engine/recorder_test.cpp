@@ -27,7 +27,7 @@ struct Written {
 };
 struct Contents {
   double time = 0;
-  TensorBytes resident{}, dirty{};
+  CacheContents l2;
 };
 
 /// Makes the classes of the operations of the first block.
@@ -90,15 +90,16 @@ TEST_CASE(
       recorder.traffic(now, tensor, Link::hbm_write, bytes);
       writes.push_back({now, tensor, bytes});
       Contents next = contents.back();
-      recorder.l2_before(now, next.resident, next.dirty);
+      recorder.l2_before(now, next.l2);
       next.time = now;
-      next.resident[tensor.index()] = bytes;
-      next.dirty[tensor.index()] = bytes / 2;
-      recorder.l2_after(now, next.resident, next.dirty);
+      next.l2.resident[tensor.index()] = bytes;
+      next.l2.copies[tensor.index()] = bytes / 4;
+      next.l2.dirty[tensor.index()] = bytes / 2;
+      recorder.l2_after(now, next.l2);
       contents.push_back(next);
     }
     const double end = now + 500;
-    const TraceData data = recorder.finish(end, {}, {}, contents.back().resident, contents.back().dirty);
+    const TraceData data = recorder.finish(end, {}, {}, contents.back().l2);
     const TimeBins& bins = data.bins;
     CHECK(data.exact == !is_many);
     CHECK(data.end_cycle == end);
@@ -109,6 +110,7 @@ TEST_CASE(
     REQUIRE(bins.traffic.size() == count);
     REQUIRE(bins.busy_cycles.size() == count);
     REQUIRE(bins.l2_resident_bytes.size() == count);
+    REQUIRE(bins.l2_copy_bytes.size() == count);
     REQUIRE(bins.l2_dirty_bytes.size() == count);
 
     std::vector<TrafficTable> traffic(count);
@@ -131,7 +133,9 @@ TEST_CASE(
     for (std::size_t bin = 0; bin < count; ++bin) {
       while (known + 1 < contents.size() && contents[known + 1].time < static_cast<double>(bin + 1) * width) ++known;
       wrong += bins.traffic[bin] != traffic[bin];
-      wrong += bins.l2_resident_bytes[bin] != contents[known].resident || bins.l2_dirty_bytes[bin] != contents[known].dirty;
+      const CacheContents& l2 = contents[known].l2;
+      wrong += bins.l2_resident_bytes[bin] != l2.resident || bins.l2_copy_bytes[bin] != l2.copies ||
+               bins.l2_dirty_bytes[bin] != l2.dirty;
       for (std::size_t unit = 0; unit < unit_count; ++unit)
         wrong += bins.busy_cycles[bin][unit] != doctest::Approx(busy[bin][unit]).epsilon(1e-9).scale(1e4);
     }
@@ -144,9 +148,15 @@ TEST_CASE(
         for (const std::int64_t bytes : links) binned += bytes;
     for (const TrafficEvent& event : data.traffic) kept += event.bytes;
     CHECK(binned == kept);
-    TensorBytes resident{};
-    for (const L2Event& event : data.l2) resident[event.tensor.index()] += event.resident;
-    CHECK(resident == contents.back().resident);
+    CacheContents sum;
+    for (const L2Event& event : data.l2) {
+      sum.resident[event.tensor.index()] += event.resident;
+      sum.copies[event.tensor.index()] += event.copies;
+      sum.dirty[event.tensor.index()] += event.dirty;
+    }
+    CHECK(sum.resident == contents.back().l2.resident);
+    CHECK(sum.copies == contents.back().l2.copies);
+    CHECK(sum.dirty == contents.back().l2.dirty);
   }
 }
 
@@ -177,7 +187,7 @@ TEST_CASE("recorder: operations counted as groups are in the bin that they lie i
   CHECK(crossing > 100);
   recorder.forget_groups();
   const double end = 16 * 2048 * 3;  // bins of 64 cycles
-  const TraceData data = recorder.finish(end, {}, {}, {}, {});
+  const TraceData data = recorder.finish(end, {}, {}, {});
   REQUIRE(data.bins.width == 64);
   std::int64_t all = 0;
   for (std::size_t bin = 1; bin < data.bins.traffic.size(); ++bin) {

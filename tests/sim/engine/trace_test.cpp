@@ -75,6 +75,7 @@ std::uint64_t hash_of(const TraceState& s) {
   for (const auto& row : s.traffic)
     for (std::int64_t bytes : row) h.add(bytes);
   for (std::int64_t bytes : s.l2_resident) h.add(bytes);
+  for (std::int64_t bytes : s.l2_copies) h.add(bytes);
   for (std::int64_t bytes : s.l2_dirty) h.add(bytes);
   return h.value();
 }
@@ -423,6 +424,7 @@ TEST_CASE("trace: at real sizes the L2 holds, in the middle of a bin, the mean o
     };
     for (std::size_t t = 0; t < most_tensors; ++t) {
       CHECK(is_mean(middle.l2_resident[t], bins.l2_resident_bytes[bin - 1][t], bins.l2_resident_bytes[bin][t]));
+      CHECK(is_mean(middle.l2_copies[t], bins.l2_copy_bytes[bin - 1][t], bins.l2_copy_bytes[bin][t]));
       CHECK(is_mean(middle.l2_dirty[t], bins.l2_dirty_bytes[bin - 1][t], bins.l2_dirty_bytes[bin][t]));
     }
   }

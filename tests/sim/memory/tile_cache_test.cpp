@@ -170,12 +170,20 @@ TEST_CASE("l2: two partitions keep a copy of the far half, and only the first re
   CHECK(first.crossed_bytes > 0);
   CHECK(cache.used(0) == 2048);  // its half and a copy of the other
   CHECK(cache.used(1) == 1024);
+  const auto of_k = Tensor(tensors::k).index();
+  CHECK(cache.contents().resident[of_k] == 3072);
+  CHECK(cache.contents().copies[of_k] == 1024);
   const TileAccess other_side = cache.read(tile_of(tensors::k, 0), 1);
   CHECK(other_side.hbm_read_bytes == 0);
   CHECK(other_side.crossed_bytes > 0);
   CHECK(cache.used(1) == 2048);
+  CHECK(cache.contents().copies[of_k] == 2048);
   CHECK(cache.read(tile_of(tensors::k, 0), 0).crossed_bytes == 0);
   CHECK(cache.read(tile_of(tensors::k, 0), 1).crossed_bytes == 0);
+  TileCache small(map, Bytes(4096), 2);
+  for (int row : {0, 16}) small.read(tile_of(tensors::k, row), 0);
+  CHECK(small.used(0) == 2048);
+  CHECK(small.contents().copies[of_k] == 1024);  // that of the evicted tile is gone
 }
 
 TEST_CASE("l2: data that both sides read see half the capacity") {

@@ -1,0 +1,69 @@
+// Labels of a plot: they lie at what they name.
+#include "app/ui/plot.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "tests/app/views/panel_screen.h"
+
+namespace tilescope {
+namespace {
+
+/// Flat lines at these heights, one close above the other and one at the plot's upper edge, and a slope.
+constexpr std::array<double, 3> heights = {700, 1070, 2140};
+
+struct Drawn {
+  std::array<std::optional<Rect>, 4> labels;
+  std::array<float, 3> lines{};
+  ImVec2 low, high;
+};
+
+Drawn draw_lines(ImVec2 size) {
+  static Drawn drawn;  // a panel is a plain function
+  drawn = {};
+  PanelScreen screen(size);
+  const auto draw = [](const View& view, Commands&) {
+    const ImVec2 room = ImGui::GetIO().DisplaySize;
+    Plot plot(*view.theme, ImGui::GetWindowDrawList(), {{0, 0}, room}, {.low = 1, .high = 2000}, {.low = 0.5, .high = 2200});
+    const std::array<PlotPoint, 2> slope = {PlotPoint{1, 4.6}, {150, 700}};
+    plot.curve(slope, view.theme->text, 2);
+    for (const double y : heights) plot.curve(std::array<PlotPoint, 2>{PlotPoint{1, y}, {2000, y}}, view.theme->text, 2);
+    plot.keep_clear({{room.x - 160, plot.at({1, 700}).y + 3}, {room.x, plot.at({1, 700}).y + 17}});
+    drawn.low = plot.at(slope[0]);
+    drawn.high = plot.at(slope[1]);
+    for (std::size_t i = 0; i < heights.size(); ++i) {
+      drawn.lines[i] = plot.at({1, heights[i]}).y;
+      drawn.labels[i] = plot.label_on_line({2000, heights[i]}, {1, heights[i]}, "tensor cores 700 TFLOP/s", view.theme->text);
+    }
+    drawn.labels[3] = plot.label_on_line(slope[0], slope[1], "HBM 4626 GB/s", view.theme->text);
+  };
+  screen.frame(View{}, draw);
+  return drawn;
+}
+
+bool meet(const Rect& a, const Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+}  // namespace
+
+TEST_CASE("plot: the label of a line lies on it and on no other label, also where lines are close or at the edge") {
+  for (const ImVec2 size : {ImVec2{1400, 560}, ImVec2{900, 320}, ImVec2{640, 240}}) {
+    CAPTURE(size.y);
+    const Drawn drawn = draw_lines(size);
+    for (std::size_t i = 0; i < drawn.labels.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(drawn.labels[i]);
+      const ImVec2 c = drawn.labels[i]->center();
+      const float slope = (drawn.high.y - drawn.low.y) / (drawn.high.x - drawn.low.x);
+      const float line = i < heights.size() ? drawn.lines[i] : drawn.low.y + slope * (c.x - drawn.low.x);
+      CHECK(std::abs(c.y - line) < 1);
+      for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(meet(*drawn.labels[i], *drawn.labels[j]));
+    }
+  }
+}
+
+}  // namespace tilescope
