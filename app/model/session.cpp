@@ -143,7 +143,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   }
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
   if (requests == cancelled) requested.back_to_good();
-  workspace.message.reset();
+  workspace.settle();
   take_simulations(arrivals);
   if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }

@@ -92,7 +92,10 @@ void Session::State::operator()(const ResetSpecValue& command) {
 
 void Session::State::operator()(const SetProblem& command) {
   if (requested.request.problem == command.problem) return;
+  const std::string before = requested.request.algorithm;
   requested.set_problem(command.problem);
+  if (requested.request.algorithm != before)
+    workspace.notify(requested.request.algorithm == "flex" ? Notice::pages_on_flex : Notice::pages_on_hopper_flex);
   simulate_again(command.control);
 }
 
@@ -145,7 +148,10 @@ void Session::State::operator()(const SetMasking& command) {
   if (refused) workspace.message.reset();
   const std::string before = requested.request.algorithm;
   requested.set_masking(command.choice);
-  if (requested.request.algorithm != before) workspace.row_chosen = workspace.row_by_user = false;
+  if (requested.request.algorithm != before) {
+    workspace.row_chosen = workspace.row_by_user = false;
+    workspace.notify(requested.request.algorithm == "flex" ? Notice::mask_on_flex : Notice::mask_on_hopper_flex);
+  }
   simulate_again("mask");
 }
 
