@@ -369,12 +369,16 @@ void Session::State::operator()(const SetRung& command) {
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }
-void Session::State::operator()(const PinRun& command) {
+void Session::State::operator()(const PinRun&) {
   if (playback.empty()) return;
-  if (!command.on) return pinned.unpin();
-  const bool again = pinned.view().run != nullptr;
   pinned.pin(window_state_of(view()), playback.chosen().simulation);
-  workspace.notify(again ? Notice::pinned_again : Notice::run_pinned);
+  workspace.notify(pinned.view().runs.size() > 1 ? Notice::pinned_again : Notice::run_pinned);
+}
+void Session::State::operator()(const UnpinRun& command) {
+  pinned.unpin(command.place);
+}
+void Session::State::operator()(const CompareRuns& command) {
+  pinned.compare(command.runs);
 }
 void Session::State::operator()(const ImportCounters& command) {
   if (playback.empty()) {

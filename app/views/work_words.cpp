@@ -63,7 +63,7 @@ std::string words_of(const ControlMessage& message) {
     case Notice::run_pinned:
       return tr("Pinned. Compare shows it beside the next run.");
     case Notice::pinned_again:
-      return tr("Pinned in place of the run before: Compare holds one.");
+      return tr("Pinned. Compare holds several runs: choose A and B there.");
     case Notice::mask_on_flex:
       return tr("Algorithm is now FlexAttention: its kernel takes any mask. Ctrl Z goes back.");
     case Notice::mask_on_hopper_flex:
