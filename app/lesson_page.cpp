@@ -163,6 +163,7 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
   for (std::size_t i = 0; i < ask.wrong.size(); ++i)
     wrong.push_back(ask.wrong[i].option >= 0     ? fmt::format(R"({{"choice":{}}})", ask.wrong[i].option)
                     : !ask.wrong[i].near.empty() ? fmt::format(R"({{"near":{}}})", figures.near[i])
+                    : ask.wrong[i].drawn         ? fmt::format(R"({{"drawn":"{}"}})", to_string(*ask.wrong[i].drawn))
                                                  : std::string("{}"));
   return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance,
                      ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes, listed(wrong));

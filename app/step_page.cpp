@@ -71,7 +71,9 @@ function judge(own){
   own.textContent=own.dataset.words+' '+words+'. '+(right?own.dataset.good:own.dataset.bad);
   own.className=right?'right':'wrong';
   if(right||(!radio&&fields[0].type==='text'&&typed.some(t=>isNaN(quantity(t,by)))))return;
-  const why=by.wrong.findIndex(w=>'choice'in w?w.choice===chosen:'near'in w?near(quantity(typed[0],by),w.near):true);
+  const off=radio||fields[0].type!=='text'?[]:by.right.map((r,k)=>[quantity(typed[k],by),r]).filter(p=>!near(p[0],p[1]));
+  const above=off.some(p=>p[0]>p[1]),below=off.some(p=>p[1]>p[0]),way=above&&below?'shape':above?'above':'below';
+  const why=by.wrong.findIndex(w=>'choice'in w?w.choice===chosen:'near'in w?near(quantity(typed[0],by),w.near):'drawn'in w?w.drawn===way:true);
   if(why!==-1)reasons[why].hidden=false;
 }
 function answer(from){

@@ -120,6 +120,7 @@ struct Shell {
   AppFrame* frame = nullptr;
   Session* session = nullptr;
   Settings settings;
+  Settings began;                 // as this run began, with its options
   float user_scale = 1;           // from the command line or the settings
   std::array<int, 4> windowed{};  // position and size before full screen
   bool full_screen = false;
@@ -489,6 +490,7 @@ void remember(const Shell& shell, bool size = true) {
       settings.height = static_cast<int>(std::lround(static_cast<float>(height) / y));
     }
   }
+  settings = to_remember(shell.settings, shell.began, std::move(settings));
   if (settings != shell.settings) save_settings(settings);
 }
 
@@ -584,7 +586,13 @@ int run_window(const WindowOptions& options) {
   shell.window = window->get();
   shell.frame = frame->get();
   shell.session = &session;
-  shell.settings = settings;
+  shell.settings = shell.began = settings;
+  shell.began.theme = session.view().workspace->theme;
+  shell.began.language = session.view().workspace->language;
+  shell.began.by_sm = session.view().workspace->by_sm;
+  shell.began.text_scale = options.scale.value_or(settings.text_scale);
+  shell.began.width = options.width.value_or(settings.width);
+  shell.began.height = options.height.value_or(settings.height);
   shell.offers_lessons = session.view().lesson.offered;
   shell.user_scale = options.scale.value_or(settings.text_scale);
   glfwSetWindowUserPointer(window->get(), &shell);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
+#include "app/model/requested.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/roofline.h"
@@ -83,6 +84,9 @@ std::string heading(const Simulation& simulation) {
         {"", fmt::format("{} empty, {} partial, {} full blocks of {}x{}; {} of {} decided by analysis",
                          format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
                          mask->block.block_q, mask->block.block_kv, format_count(mask->by_analysis), format_count(all))});
+    if (info.family == "attention" && info.pass == Pass::forward && !info.has_lists)
+      table.row({"", fmt::format("the CUDA kernel of {} takes no such mask: that of {} does", info.id,
+                                 program_of_masks(simulation.request, problem))});
   }
   if (problem.page_size > 0)
     table.row({"pages", fmt::format("{} keys each, {}, {} of each sequence", format_count(problem.page_size),

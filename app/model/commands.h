@@ -10,6 +10,7 @@
 
 #include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
+#include "app/model/compared_runs.h"
 #include "app/model/link_choice.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
@@ -235,9 +236,15 @@ struct AskClass {
 struct CountAnswer {
   int choice = 0, count = 0;
 };
-/// Keeps the run on screen, for the Compare view; it takes the place of the one that was pinned.
-struct PinRun {
-  bool on = true;  // false: none is pinned
+/// Keeps the run on screen, for the Compare view.
+struct PinRun {};
+/// Forgets a pinned run by its place, from 1; every one for 0.
+struct UnpinRun {
+  int place = 0;
+};
+/// Which two runs the Compare view shows.
+struct CompareRuns {
+  ComparedRuns runs;
 };
 /// Counters that Nsight Compute wrote, beside the run on screen: read_ncu_csv().
 struct ImportCounters {
@@ -280,7 +287,7 @@ using Command =
                  CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
                  OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
                  DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
-                 ImportCounters, StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
+                 UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

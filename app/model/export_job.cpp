@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/platform/files.h"
 #include "sim/core/refuse.h"
 #include "sim/engine/block_order.h"
 
@@ -153,6 +154,7 @@ void ExportJob::start(const WindowState& state, const ExportChoice& choice) {
   stop();
   view_ = {};
   view_.file = choice.file;
+  view_.path = whole_path(choice.file);
   if (program_.empty()) {
     view_.refusal = phrase("the program that draws was not found: use Copy as command");
     return;

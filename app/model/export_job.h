@@ -40,6 +40,7 @@ struct ExportView {
   bool running = false;
   double progress = 0;  // 0..1
   std::string file;     // of the last export; empty: there was none
+  std::string path;     // the same with its folder
   Sentence refusal;     // why it failed; empty where it did not
   bool done = false;    // the file is there
 };

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> block_kinds = {"lesson", "scene", "ask", "reveal", "try", "notes"};
 constexpr std::array<std::string_view, 5> question_names = {"choice", "number", "point", "order", "draw"};
+constexpr std::array<std::string_view, 3> drawn_ways = {"above", "below", "shape"};
 constexpr std::int64_t newest_version = 1;
 constexpr std::size_t most_options = 12, most_points = 16, most_pages = 99;
 
@@ -424,11 +425,13 @@ class LessonReader {
 
   static void take_wrong(Block& block, LessonQuestion& ask) {
     constexpr std::array<std::string_view, 1> of_any = {"say"};
-    constexpr std::array<std::string_view, 2> of_options = {"choice", "say"}, of_number = {"near", "say"};
+    constexpr std::array<std::string_view, 2> of_options = {"choice", "say"}, of_number = {"near", "say"},
+                                              of_drawing = {"drawn", "say"};
     const bool chosen = ask.kind == QuestionKind::choice || ask.kind == QuestionKind::point;
     std::span<const std::string_view> keys = of_any;
     if (chosen) keys = of_options;
     if (ask.kind == QuestionKind::number) keys = of_number;
+    if (ask.kind == QuestionKind::draw) keys = of_drawing;
     for (const toml::table* row : block.tables("wrong", most_options, keys)) {
       const int place = Block::place_of(*row);
       LessonWrong wrong;
@@ -440,6 +443,12 @@ class LessonReader {
         wrong.option = static_cast<int>(option) - 1;
       }
       if (row->contains("near")) wrong.near = {block.text_in(*row, "near"), wrong.line};
+      if (row->contains("drawn")) {
+        const std::string way = block.text_in(*row, "drawn");
+        const auto known = std::find(drawn_ways.begin(), drawn_ways.end(), way);
+        if (known == drawn_ways.end()) return block.fail(place, "drawn must be \"above\", \"below\" or \"shape\"");
+        wrong.drawn = static_cast<DrawnWay>(known - drawn_ways.begin());
+      }
       const std::string words = block.text_in(*row, "say");
       if (block.error()) return;
       wrong.say = block.prose_of(words, wrong.line);
@@ -448,6 +457,8 @@ class LessonReader {
           return block.fail(place, "this reason comes after the one for every other answer: move it before that one");
         if (wrong.option >= 0 && before.option == wrong.option)
           return block.fail(place, fmt::format("option {} has a second reason: keep one", wrong.option + 1));
+        if (wrong.drawn && before.drawn == wrong.drawn)
+          return block.fail(place, fmt::format("drawn = \"{}\" has a second reason: keep one", to_string(*wrong.drawn)));
       }
       ask.wrong.push_back(std::move(wrong));
     }
@@ -588,6 +599,10 @@ class LessonReader {
 };
 
 }  // namespace
+
+std::string_view to_string(DrawnWay way) {
+  return drawn_ways[static_cast<std::size_t>(way)];
+}
 
 std::string_view to_string(QuestionKind kind) {
   return question_names[static_cast<std::size_t>(kind)];

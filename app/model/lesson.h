@@ -48,13 +48,18 @@ struct LessonScene {
 enum class QuestionKind : std::uint8_t { choice, number, point, order, draw };
 std::string_view to_string(QuestionKind kind);
 
-/// Why an answer is wrong: that of an option, numbers near a value, or every other one.
+/// Which way a wrong drawing is off: all its points that are off are too high, or too low, or some are each.
+enum class DrawnWay : std::uint8_t { above, below, shape };
+std::string_view to_string(DrawnWay way);
+
+/// Why an answer is wrong: that of an option, numbers near a value, drawings off one way, or every other one.
 struct LessonWrong {
-  int option = -1;        // of choice and point, from 0; -1: none
-  LessonExpression near;  // of number
+  int option = -1;                // of choice and point, from 0; -1: none
+  LessonExpression near;          // of number
+  std::optional<DrawnWay> drawn;  // of draw
   Prose say;
   int line = 0;
-  bool takes_all() const { return option < 0 && near.empty(); }
+  bool takes_all() const { return option < 0 && near.empty() && !drawn; }
 };
 
 struct LessonQuestion {

@@ -131,6 +131,7 @@ std::vector<std::string> shape_of(const LessonPage& page) {
     for (const double x : ask.xs) out.push_back(fmt::format("{} = {}", ask.x_key, x));
     for (const LessonWrong& wrong : ask.wrong) {
       out.push_back(wrong.option >= 0    ? fmt::format("reason: choice = {}", wrong.option + 1)
+                    : wrong.drawn        ? fmt::format("reason: drawn = {}", to_string(*wrong.drawn))
                     : wrong.near.empty() ? std::string("reason: every other answer")
                                          : fmt::format("reason: near = {}", wrong.near.text));
       figures("a reason", wrong.say);
@@ -174,10 +175,31 @@ void check_options(const LessonQuestion& ask, const PageFigures& figures, Findin
   }
 }
 
+/// A drawing that is off one way, by twice the tolerance; empty where there is none.
+std::vector<double> drawing_off(DrawnWay way, const std::vector<double>& curve) {
+  std::vector<double> drawn = curve;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const bool up = way == DrawnWay::above || (way == DrawnWay::shape && i % 2 == 0);
+    drawn[i] = up ? (drawn[i] > 0 ? 3 * drawn[i] : 1) : 0;
+  }
+  return drawn;
+}
+
 /// A reason that no answer gets is a mistake.
 void check_wrong(const LessonQuestion& ask, const PageFigures& figures, Findings& findings) {
+  std::size_t ways = 0;
   for (std::size_t i = 0; i < ask.wrong.size(); ++i) {
     const LessonWrong& wrong = ask.wrong[i];
+    if (wrong.drawn) {
+      ++ways;
+      LessonAnswer answer;
+      answer.drawn = drawing_off(*wrong.drawn, figures.curve);
+      if (why_wrong(ask, answer, figures) != &wrong)
+        findings.add(wrong.line,
+                     fmt::format("no drawing is off as drawn = \"{}\" says: take the reason out", to_string(*wrong.drawn)));
+    }
+    if (ask.kind == QuestionKind::draw && wrong.takes_all() && ways == 3)
+      findings.add(wrong.line, "the three reasons before take every wrong drawing: no answer gets this one");
     if (wrong.option >= 0 && wrong.option == right_option(ask, figures))
       findings.add(wrong.line, fmt::format("option {} is the right one: it needs no reason", wrong.option + 1));
     if (wrong.near.empty()) continue;

@@ -68,9 +68,13 @@ LessonView LessonPlayer::view() const {
   if (const auto reached = reached_.find(page_); reached != reached_.end()) view.reached = &reached->second;
   view.locked = locked();
   view.revealing = revealing();
-  for (const LessonPage& page : lesson_->pages) {
+  for (std::size_t i = 0; i < lesson_->pages.size(); ++i) {
+    const LessonPage& page = lesson_->pages[i];
     view.questions += page.ask ? 1 : 0;
     view.tasks += page.task ? 1 : 0;
+    if (!page.ask || right_.contains(i)) continue;
+    const auto given = answers_.find(i);
+    view.missed.push_back({i, given != answers_.end() && given->second.given});
   }
   view.right = static_cast<int>(right_.size());
   view.tasks_reached = static_cast<int>(reached_.size());
@@ -94,10 +98,14 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   return state_of_page();
 }
 
-std::shared_ptr<const WindowState> LessonPlayer::turn_page(int direction) {
-  if (lesson_ == nullptr || (direction > 0 && locked())) return nullptr;
-  if (direction > 0 ? page_ + 1 >= lesson_->pages.size() : page_ == 0) return nullptr;
-  show_page(direction > 0 ? page_ + 1 : page_ - 1);
+std::shared_ptr<const WindowState> LessonPlayer::turn_page(int pages) {
+  if (lesson_ == nullptr) return nullptr;
+  const auto before = static_cast<int>(page_), last = static_cast<int>(lesson_->pages.size()) - 1;
+  const int wanted = std::clamp(before + std::clamp(pages, -last, last), 0, last);
+  while (static_cast<int>(page_) < wanted && !locked()) ++page_;
+  if (wanted < before) page_ = static_cast<std::size_t>(wanted);
+  if (static_cast<int>(page_) == before) return nullptr;
+  show_page(page_);
   return state_of_page();
 }
 

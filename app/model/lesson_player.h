@@ -46,8 +46,9 @@ class LessonPlayer {
   /// Opens a lesson at a page and returns the state that it shows.
   /// Errors  those of load_lesson(); no such page. What was open stays.
   Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
-  /// Turns a page and returns the state that it shows; null where there is none to turn to, or the question is not answered.
-  std::shared_ptr<const WindowState> turn_page(int direction);
+  /// Turns pages and returns the state that is shown then; null where there is none to turn to. Forward it stops at a question that
+  /// is not answered.
+  std::shared_ptr<const WindowState> turn_page(int pages);
   /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over.
   void answer(const LessonAnswer& answer);
   void close();

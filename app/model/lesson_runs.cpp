@@ -228,6 +228,16 @@ bool is_near(double number, double real, double tolerance) {
   return std::fabs(number - real) <= tolerance * std::fabs(real) + 1e-12;
 }
 
+std::optional<DrawnWay> way_off(const std::vector<double>& drawn, const std::vector<double>& curve) {
+  bool above = false, below = false;
+  for (std::size_t i = 0; i < std::min(drawn.size(), curve.size()); ++i) {
+    if (is_near(drawn[i], curve[i], drawn_tolerance)) continue;
+    (drawn[i] > curve[i] ? above : below) = true;
+  }
+  if (above && below) return DrawnWay::shape;
+  return above ? std::optional(DrawnWay::above) : below ? std::optional(DrawnWay::below) : std::nullopt;
+}
+
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures) {
   switch (question.kind) {
     case QuestionKind::choice:
@@ -237,11 +247,8 @@ bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const 
       return is_near(answer.number, figures.answer, question.tolerance);
     case QuestionKind::order:
       return answer.order == right_order(figures);
-    case QuestionKind::draw: {
-      for (std::size_t i = 0; i < std::min(answer.drawn.size(), figures.curve.size()); ++i)
-        if (!is_near(answer.drawn[i], figures.curve[i], drawn_tolerance)) return false;
-      return answer.drawn.size() == figures.curve.size();
-    }
+    case QuestionKind::draw:
+      return answer.drawn.size() == figures.curve.size() && !way_off(answer.drawn, figures.curve);
   }
   return false;
 }
@@ -252,7 +259,8 @@ const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer&
     const LessonWrong& wrong = question.wrong[i];
     const bool same_option = wrong.option >= 0 && wrong.option == answer.option;
     const bool same_number = !wrong.near.empty() && is_near(answer.number, figures.near[i], question.tolerance);
-    if (same_option || same_number || wrong.takes_all()) return &wrong;
+    const bool same_way = wrong.drawn && wrong.drawn == way_off(answer.drawn, figures.curve);
+    if (same_option || same_number || same_way || wrong.takes_all()) return &wrong;
   }
   return nullptr;
 }

@@ -80,6 +80,8 @@ int right_option(const LessonQuestion& question, const PageFigures& figures);
 std::vector<int> right_order(const PageFigures& figures);
 /// How far each point of a drawn curve may be from the real one, relative to it.
 inline constexpr double drawn_tolerance = 0.5;
+/// Which way a drawing is off; nullopt where it is right everywhere.
+std::optional<DrawnWay> way_off(const std::vector<double>& drawn, const std::vector<double>& curve);
 /// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
 /// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.

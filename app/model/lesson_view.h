@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/core/result.h"
 #include "sim/core/tensor.h"
@@ -37,7 +38,12 @@ struct LessonView {
   // Over all pages, so far.
   int questions = 0, right = 0;      // right: answered so
   int tasks = 0, tasks_reached = 0;  // whose goal was reached
-  bool returns = false;              // CloseLesson{true} has somewhere to return to
+  struct Missed {
+    std::size_t page = 0;
+    bool answered = false;  // not rightly; false: passed over, or its answer was shown
+  };
+  std::vector<Missed> missed;  // questions without a right answer
+  bool returns = false;        // CloseLesson{true} has somewhere to return to
 };
 
 /// Returns the option that a click on a tensor chooses; -1 where the page does not ask to point, or not at this one.

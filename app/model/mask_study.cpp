@@ -129,6 +129,7 @@ std::optional<MaskTotals> count_mask(const std::shared_ptr<const MaskPicture>& p
       const std::int64_t plane = b * problem.heads + h;
       partial.clear();
       mask.walk(problem, plane, block, [&](const TileBox& box) {
+        (box.by_analysis ? totals.by_analysis : totals.by_evaluation) += box.tiles();
         if (box.visibility == TileVisibility::empty) {
           totals.empty += box.tiles();
           return;
@@ -151,7 +152,8 @@ std::optional<MaskTotals> count_mask(const std::shared_ptr<const MaskPicture>& p
       }
     }
   if (stopped) return std::nullopt;
-  for (std::int64_t* count : {&totals.empty, &totals.partial, &totals.full, &totals.visible, &visited, &visited_tile_keys})
+  for (std::int64_t* count : {&totals.empty, &totals.partial, &totals.full, &totals.by_analysis, &totals.by_evaluation,
+                              &totals.visible, &visited, &visited_tile_keys})
     *count *= copies;
   const std::int64_t planes = problem.query_planes(), key_bytes = 2 * problem.head_dim * element_bytes(problem.dtype);
   totals.elements = planes * problem.seq_q * problem.seq_kv;

@@ -1,5 +1,7 @@
-// Simulates a run that came pinned in a link, and compares in the background.
+// Simulates runs that came pinned in a link, and compares in the background.
 #include "app/model/pinned.h"
+
+#include <algorithm>
 
 #include "app/model/opening.h"
 #include "app/model/slots.h"
@@ -8,45 +10,99 @@
 
 namespace tilescope {
 
-void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation) {
-  unpin();
-  state.pinned.reset();
+namespace {
+
+PinnedRun from_state(WindowState state, std::shared_ptr<const Simulation> simulation) {
+  state.pinned.clear();
+  state.compared = {};
   std::string link = to_link(state);
-  run_ = PinnedRun{std::move(link), std::make_shared<const WindowState>(std::move(state)), std::move(simulation)};
+  return {std::move(link), std::make_shared<const WindowState>(std::move(state)), std::move(simulation), {}};
 }
 
-void Pinned::unpin() {
-  run_.reset();
-  refused_.reset();
-  asked_ = false;
+PinnedRun from_text(const std::string& link) {
+  Result<WindowState> state = from_link(link);
+  if (state) return from_state(std::move(*state), nullptr);
+  return {link, std::make_shared<const WindowState>(), nullptr, state.error()};
+}
+
+}  // namespace
+
+PinnedView Pinned::view() const {
+  PinnedView view{runs_, compared_, comparison_, nullptr};
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (is_compared(static_cast<int>(i) + 1) && runs_[i].refused && view.refused == nullptr) view.refused = &*runs_[i].refused;
+  return view;
+}
+
+void Pinned::forget_comparison() {
   comparing_ = {};
   comparison_.reset();
 }
 
-void Pinned::take(const std::optional<std::string>& link) {
-  if (!link) return unpin();
-  if (run_ && run_->link == *link) return;
-  unpin();
-  Result<WindowState> state = from_link(*link);
-  if (!state) {
-    run_ = PinnedRun{*link, std::make_shared<const WindowState>(), nullptr};
-    refused_ = state.error();
-    return;
+void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation) {
+  const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& run) {
+    return run.simulation == simulation ||
+           (run.simulation != nullptr && same_request(run.simulation->request, simulation->request));
+  });
+  PinnedRun run = from_state(std::move(state), std::move(simulation));
+  if (same != runs_.end()) {
+    *same = std::move(run);
+    compared_ = {static_cast<int>(same - runs_.begin()) + 1, 0};
+    return forget_comparison();
   }
-  pin(std::move(*state), nullptr);
+  if (runs_.size() == most_pinned) runs_.erase(runs_.begin());
+  runs_.push_back(std::move(run));
+  compared_ = usual_comparison(runs_.size());
+  forget_comparison();
+}
+
+void Pinned::unpin(int place) {
+  if (place < 0 || place > static_cast<int>(runs_.size())) return;
+  if (place == 0)
+    runs_.clear();
+  else
+    runs_.erase(runs_.begin() + place - 1);
+  const auto moved = [&](int each) { return place > 0 && each > place ? each - 1 : each; };
+  const bool was_compared = place == 0 || is_compared(place);
+  compared_ = was_compared ? usual_comparison(runs_.size()) : ComparedRuns{moved(compared_.first), moved(compared_.second)};
+  if (was_compared) forget_comparison();
+}
+
+void Pinned::compare(ComparedRuns runs) {
+  const auto there = [&](int place) { return place >= 0 && place <= static_cast<int>(runs_.size()); };
+  if (there(runs.first) && there(runs.second) && runs.first != runs.second) compared_ = runs;
+}
+
+void Pinned::take(const std::vector<std::string>& links, ComparedRuns compared) {
+  std::vector<PinnedRun> taken;
+  for (const std::string& link : links) {
+    const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& run) { return run.link == link; });
+    taken.push_back(known != runs_.end() ? *known : from_text(link));
+  }
+  runs_ = std::move(taken);
+  compared_ = usual_comparison(runs_.size());
+  compare(compared);
+  if (runs_.empty()) forget_comparison();
 }
 
 void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
   const bool opened = shown && !was_shown_;
   was_shown_ = shown;
-  if (!run_ || !shown) return;
-  if (run_->simulation == nullptr) {
-    if (opened && refused_ && refused_->kind == Error::Kind::cancelled) refused_.reset();
+  if (runs_.empty() || !shown) return;
+  Pair pair;
+  for (const auto& [place, simulation] : {std::pair{compared_.first, &pair.first}, {compared_.second, &pair.second}}) {
+    if (place == 0) {
+      *simulation = present;
+      continue;
+    }
+    PinnedRun& run = runs_[static_cast<std::size_t>(place) - 1];
+    if (opened && run.refused && run.refused->kind == Error::Kind::cancelled) run.refused.reset();
     // Where other work stopped it, it is begun again once there is none.
-    if (!refused_ && (!asked_ || worker_.idle(Queue::background))) simulate_pinned();
-    return;
+    const bool idle = asked_.empty() || worker_.idle(Queue::background);
+    if (run.simulation == nullptr && !run.refused && idle) simulate_pinned(run);
+    *simulation = run.simulation;
   }
-  const Pair pair = {run_->simulation, present};
+  if (pair.first == nullptr || pair.second == nullptr) return forget_comparison();
   if (comparing_ == pair) return;
   comparing_ = pair;
   worker_.submit(Queue::quick, slots::compare_runs, WorkKind::unnamed, [this, pair](const Progress&) -> Worker::Deliver {
@@ -57,29 +113,33 @@ void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
   });
 }
 
-void Pinned::simulate_pinned() {
-  Result<StateRequest> request = request_of(*run_->state, load_gpu_);
+void Pinned::simulate_pinned(PinnedRun& run) {
+  Result<StateRequest> request = request_of(*run.state, load_gpu_);
   if (!request) {
-    refused_ = request.error();
+    run.refused = request.error();
     return;
   }
-  asked_ = true;
+  asked_ = run.link;
   worker_.submit(Queue::background, slots::pinned, WorkKind::pinned,
-                 [this, link = run_->link, asked = std::move(request->request)](const Progress& progress) -> Worker::Deliver {
+                 [this, link = run.link, asked = std::move(request->request)](const Progress& progress) -> Worker::Deliver {
                    auto made = simulate(asked, progress);
                    return [this, link, made = std::move(made)] {
-                     if (!run_ || run_->link != link || run_->simulation != nullptr) return;
+                     if (asked_ == link) asked_.clear();
+                     const auto of =
+                         std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& each) { return each.link == link; });
+                     if (of == runs_.end() || of->simulation != nullptr) return;
                      if (made)
-                       run_->simulation = *made;
+                       of->simulation = *made;
                      else if (made.error().kind != Error::Kind::cancelled)
-                       refused_ = made.error();
+                       of->refused = made.error();
                    };
                  });
 }
 
 void Pinned::cancel() {
-  if (run_ && run_->simulation == nullptr && !refused_)
-    refused_ = Error{phrase("the pinned run was not simulated"), Error::Kind::cancelled};
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (is_compared(static_cast<int>(i) + 1) && runs_[i].simulation == nullptr && !runs_[i].refused)
+      runs_[i].refused = Error{phrase("the pinned run was not simulated"), Error::Kind::cancelled};
 }
 
 }  // namespace tilescope

@@ -1,11 +1,14 @@
-// Pinned: a run that is kept beside the one on screen — its state, so that it can be opened again, and its simulation.
+// Pinned: runs that are kept beside the one on screen — their states, so that they can be opened again, and their simulations.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "app/model/compared_runs.h"
 #include "app/model/requested.h"
 #include "app/model/worker.h"
 #include "sim/analysis/run_comparison.h"
@@ -15,28 +18,33 @@ namespace tilescope {
 struct WindowState;  // app/model/window_state.h
 
 struct PinnedRun {
-  std::string link;  // of the state, without a pinned run of its own
+  std::string link;  // of the state, without pinned runs of its own
   std::shared_ptr<const WindowState> state;
-  std::shared_ptr<const Simulation> simulation;  // null while it is simulated
+  std::shared_ptr<const Simulation> simulation;  // null while it is not simulated
+  std::optional<Error> refused;                  // why it cannot be
 };
 
 /// What the panels read of it, until the session's next tick() or apply().
 struct PinnedView {
-  const PinnedRun* run = nullptr;                   // null: none is pinned
-  std::shared_ptr<const RunComparison> comparison;  // pinned first, then the run on screen; null while it is worked out
-  const Error* refused = nullptr;                   // why the pinned run has no simulation
+  std::span<const PinnedRun> runs;
+  ComparedRuns compared;                            // two different ones, where a run is pinned
+  std::shared_ptr<const RunComparison> comparison;  // of `compared`; null while it is worked out
+  const Error* refused = nullptr;                   // why one of the two has no simulation
 };
 
 class Pinned {
  public:
   Pinned(Worker& worker, GpuLoader load_gpu) : worker_(worker), load_gpu_(load_gpu) {}
 
-  PinnedView view() const { return {run_ ? &*run_ : nullptr, comparison_, refused_ ? &*refused_ : nullptr}; }
-  /// Keeps a run; a pinned run of its own is left out of its state.
+  PinnedView view() const;
+  /// Keeps a run, and compares it with the one on screen. The same run is kept once; beyond most_pinned the oldest goes.
   void pin(WindowState state, std::shared_ptr<const Simulation> simulation);
-  void unpin();
-  /// Takes what a state of the window has pinned: the same run stays, another one is simulated once it is looked at.
-  void take(const std::optional<std::string>& link);
+  /// Forgets the run of a place, from 1; every run for 0.
+  void unpin(int place);
+  /// Chooses what is compared; what is not there, or the same run twice, is passed over.
+  void compare(ComparedRuns runs);
+  /// Takes what a state of the window has pinned: the same runs stay, others are simulated once they are looked at.
+  void take(const std::vector<std::string>& links, ComparedRuns compared);
   /// Begins what the Compare view wants, where it is `shown`.
   void ask(const std::shared_ptr<const Simulation>& present, bool shown);
   /// Stops simulating until the view is opened again.
@@ -44,13 +52,16 @@ class Pinned {
 
  private:
   using Pair = std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>>;
-  void simulate_pinned();
+  void simulate_pinned(PinnedRun& run);
+  bool is_compared(int place) const { return place == compared_.first || place == compared_.second; }
+  void forget_comparison();
 
   Worker& worker_;
   GpuLoader load_gpu_;
-  std::optional<PinnedRun> run_;
-  std::optional<Error> refused_;
-  bool was_shown_ = false, asked_ = false;
+  std::vector<PinnedRun> runs_;
+  ComparedRuns compared_;
+  bool was_shown_ = false;
+  std::string asked_;  // the link of the run that is simulated
   Pair comparing_;
   std::shared_ptr<const RunComparison> comparison_;
 };

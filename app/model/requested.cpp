@@ -15,7 +15,33 @@ namespace {
 
 constexpr std::array matrices = {&InputSource::q, &InputSource::k, &InputSource::v};
 
+/// Makes a program as a request would, and asks each of its launches.
+template <class Test>
+bool all_launches(std::string_view id, const SimulationRequest& request, AttentionProblem problem, const Test& test) {
+  const auto row = find_program(id, problem.pass);
+  if (!row) return false;
+  problem.mask = nullptr;
+  problem.score_change = nullptr;
+  const ProgramTile tile = request.tile ? *request.tile : ProgramTile((*row)->default_tile(problem, request.gpu));
+  const auto program = (*row)->make(problem, tile, request.gpu);
+  if (!program) return false;
+  const auto launches = (*program)->launches();
+  return std::all_of(launches.begin(), launches.end(), [&](const LaunchSpec& launch) { return test(**program, launch); });
+}
+
 }  // namespace
+
+std::string program_of_masks(const SimulationRequest& request, const AttentionProblem& problem) {
+  const auto is_hopper = [](const TileProgram&, const LaunchSpec& launch) {
+    return launch.needs.instruction == ProductInstruction::wgmma;
+  };
+  const auto fits = [&](const TileProgram& program, const LaunchSpec& launch) {
+    return static_cast<bool>(occupancy(program, launch, request.gpu));
+  };
+  const bool stays =
+      all_launches(request.algorithm, request, request.problem, is_hopper) && all_launches("hopper_flex", request, problem, fits);
+  return stays ? "hopper_flex" : "flex";
+}
 
 void Requested::set_gpu(std::string source, GpuSpec gpu) {
   gpu_source = std::move(source);
@@ -33,7 +59,7 @@ void Requested::set_problem(const AttentionProblem& problem) {
   const auto row = find_program(request.algorithm);
   if (problem.page_size > 0 && request.problem.page_size == 0 && row && (*row)->family == "attention" &&
       (*row)->pass == Pass::forward && !(*row)->takes_pages)
-    request.algorithm = "flex";
+    request.algorithm = program_of_masks(request, problem);
   request.problem = problem;
 }
 
@@ -42,7 +68,7 @@ void Requested::set_masking(MaskChoice choice) {
   const auto row = find_program(request.algorithm);
   if (request.masking.empty() && !choice.empty() && row && (*row)->family == "attention" && (*row)->pass == Pass::forward &&
       !(*row)->has_lists)
-    request.algorithm = "flex";
+    request.algorithm = program_of_masks(request, request.problem);
   request.masking = std::move(choice);
   request.problem.mask = nullptr;  // made anew from the choice
   request.problem.score_change = nullptr;

@@ -15,6 +15,10 @@ namespace tilescope {
 /// Loads a GPU by id or path; given by main, so that the session knows no files.
 using GpuLoader = Result<GpuSpec> (*)(std::string_view id_or_path);
 
+/// Returns the program of masks and pages that takes the place of the requested one, for a problem: a kernel of Hopper stays one
+/// where it can.
+std::string program_of_masks(const SimulationRequest& request, const AttentionProblem& problem);
+
 struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
   bool race = false;

@@ -34,8 +34,8 @@ bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
                  AskVisit, RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
                  BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson,
-                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, ImportCounters, StartExport, StopExport>(
-      command);
+                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters,
+                 StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -143,7 +143,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   }
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
   if (requests == cancelled) requested.back_to_good();
-  workspace.message.reset();
+  workspace.settle();
   take_simulations(arrivals);
   if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }
@@ -246,6 +246,7 @@ void Session::apply(const Command& command) {
   if (changes_state(command)) {
     if (state_->opening_state) state_->settle_opening();
     state_->last_gesture = state_->gesture;
+    state_->unnoted_change |= !moves_playhead(command);
   }
   ++state_->revision;
   std::visit(*state_, command);

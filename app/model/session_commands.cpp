@@ -92,7 +92,10 @@ void Session::State::operator()(const ResetSpecValue& command) {
 
 void Session::State::operator()(const SetProblem& command) {
   if (requested.request.problem == command.problem) return;
+  const std::string before = requested.request.algorithm;
   requested.set_problem(command.problem);
+  if (requested.request.algorithm != before)
+    workspace.notify(requested.request.algorithm == "flex" ? Notice::pages_on_flex : Notice::pages_on_hopper_flex);
   simulate_again(command.control);
 }
 
@@ -145,7 +148,10 @@ void Session::State::operator()(const SetMasking& command) {
   if (refused) workspace.message.reset();
   const std::string before = requested.request.algorithm;
   requested.set_masking(command.choice);
-  if (requested.request.algorithm != before) workspace.row_chosen = workspace.row_by_user = false;
+  if (requested.request.algorithm != before) {
+    workspace.row_chosen = workspace.row_by_user = false;
+    workspace.notify(requested.request.algorithm == "flex" ? Notice::mask_on_flex : Notice::mask_on_hopper_flex);
+  }
   simulate_again("mask");
 }
 
@@ -363,12 +369,16 @@ void Session::State::operator()(const SetRung& command) {
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }
-void Session::State::operator()(const PinRun& command) {
+void Session::State::operator()(const PinRun&) {
   if (playback.empty()) return;
-  if (!command.on) return pinned.unpin();
-  const bool again = pinned.view().run != nullptr;
   pinned.pin(window_state_of(view()), playback.chosen().simulation);
-  workspace.notify(again ? Notice::pinned_again : Notice::run_pinned);
+  workspace.notify(pinned.view().runs.size() > 1 ? Notice::pinned_again : Notice::run_pinned);
+}
+void Session::State::operator()(const UnpinRun& command) {
+  pinned.unpin(command.place);
+}
+void Session::State::operator()(const CompareRuns& command) {
+  pinned.compare(command.runs);
 }
 void Session::State::operator()(const ImportCounters& command) {
   if (playback.empty()) {

@@ -87,7 +87,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.present = state.present;
   workspace.theme = state.theme;
   workspace.language = state.language;
-  pinned.take(state.pinned);
+  pinned.take(state.pinned, state.compared);
   if (!state.sweep) return studies.choose_usual();
   if (Result<SweepAxis> axis = parse_sweep_axis(state.sweep->axis))
     studies.choose({std::move(*axis), state.sweep->algorithms, state.sweep->quantity});
@@ -113,8 +113,10 @@ void Session::State::operator()(const OpenLink& command) {
 }
 
 void Session::State::note_state() {
-  if (noted == revision || opening_state || simulating() || playback.playing() || playback.empty()) return;
+  if (noted == revision || opening_state || simulating() || playback.empty()) return;
+  if (playback.playing() && !unnoted_change) return;  // the motion is one entry, at its end
   noted = revision;
+  unnoted_change = false;
   history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)});
 }
 

@@ -52,6 +52,7 @@ struct Session::State {
   std::function<std::string()> time_of_day;
   History history;
   std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
+  bool unnoted_change = false;            // of anything but the position
   std::int64_t openings = 0;
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
@@ -185,6 +186,8 @@ struct Session::State {
   void operator()(const SetLanguage& command);
   void operator()(const OpenCase& command);
   void operator()(const PinRun& command);
+  void operator()(const UnpinRun& command);
+  void operator()(const CompareRuns& command);
   void operator()(const ImportCounters& command);
   void operator()(const StartExport& command);
   void operator()(const StopExport& command);

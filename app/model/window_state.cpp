@@ -454,16 +454,35 @@ constexpr std::array keys = {
           return std::string(quantity_names[static_cast<std::size_t>(s.sweep->quantity)]);
         },
         [](WindowState& s, Text key, Text text) { return read_enum(key, text, quantity_names, sweep_of(s).quantity); }},
-    Key{"pinned", [](const WindowState& s) { return s.pinned; },
+    Key{"compared",
+        [](const WindowState& s) -> Written {
+          if (s.compared == usual_comparison(s.pinned.size())) return std::nullopt;
+          return fmt::format("{}:{}", s.compared.first, s.compared.second);
+        },
         [](WindowState& s, Text key, Text text) -> Status {
-          if (text.starts_with("pinned=") || text.find("&pinned=") != Text::npos)
-            return refuse("{}: a pinned run has no pinned run of its own: take the inner one out", key);
-          const Result<WindowState> run = from_link(text);
-          if (!run) return refuse("{}: {}", key, run.error().sentence);
-          s.pinned = to_link(*run);
+          const std::size_t colon = text.find(':');
+          const auto first = number<int>(text.substr(0, colon));
+          const auto second = number<int>(colon < text.size() ? text.substr(colon + 1) : Text());
+          constexpr int most = static_cast<int>(most_pinned);
+          if (!first || !second || *first < 0 || *second < 0 || *first > most || *second > most || *first == *second)
+            return bad_value(key, text, phrase("two runs, 0 for the one on screen, such as 2:0"));
+          s.compared = {*first, *second};
           return Done{};
         }},
 };
+
+/// Comes before `compared`; may be given several times.
+constexpr Text pinned_key = "pinned";
+
+Status read_pinned(WindowState& s, Text key, Text text) {
+  if (text.starts_with("pinned=") || text.find("&pinned=") != Text::npos)
+    return refuse("{}: a pinned run has no pinned run of its own: take the inner one out", key);
+  if (s.pinned.size() == most_pinned) return refuse("{} is given more than {} times: take one out", key, most_pinned);
+  const Result<WindowState> run = from_link(text);
+  if (!run) return refuse("{}: {}", key, run.error().sentence);
+  s.pinned.push_back(to_link(*run));
+  return Done{};
+}
 
 /// Keys that may be given several times, in order. They are written before the step, as the request's others.
 struct ListKey {
@@ -474,7 +493,8 @@ constexpr std::array list_keys = {ListKey{"mask", &WindowState::masks}, ListKey{
                                   ListKey{"table", &WindowState::tables}, ListKey{"table_gradient", &WindowState::table_gradients}};
 
 bool may_repeat(std::string_view name) {
-  return std::any_of(list_keys.begin(), list_keys.end(), [&](const ListKey& row) { return row.name == name; });
+  return name == pinned_key ||
+         std::any_of(list_keys.begin(), list_keys.end(), [&](const ListKey& row) { return row.name == name; });
 }
 
 Status read_spec_value(WindowState& state, const SpecKey& row, std::string_view text) {
@@ -488,12 +508,14 @@ Status read_spec_value(WindowState& state, const SpecKey& row, std::string_view 
 Status read_pair(WindowState& state, std::string_view name, std::string_view text) {
   for (const Key& key : keys)
     if (key.name == name) return key.read(state, name, text);
+  if (name == pinned_key) return read_pinned(state, name, text);
   for (const ListKey& row : list_keys)
     if (row.name == name) return read_expression(name, text, (state.*row.member).emplace_back());
   if (const SpecKey* row = find_spec_key(name)) return read_spec_value(state, *row, text);
   std::vector<std::string_view> names;
   for (const Key& key : keys) names.push_back(key.name);
   for (const ListKey& row : list_keys) names.push_back(row.name);
+  names.push_back(pinned_key);
   for (const SpecKey& row : spec_keys()) names.push_back(row.key);
   const auto nearest = nearest_name(name, names);
   return nearest ? refuse("a link has no key '{}': did you mean {}?", printable(name), *nearest)
@@ -516,6 +538,10 @@ Status check_whole(const WindowState& state, const std::set<std::string, std::le
   if (given.contains("kv_heads") && state.problem.heads % state.problem.kv_heads != 0)
     return refuse("heads is {} and kv_heads is {}: heads must be a multiple of kv_heads", state.problem.heads,
                   state.problem.kv_heads);
+  const auto pins = static_cast<int>(state.pinned.size());
+  if (given.contains("compared") && (state.compared.first > pins || state.compared.second > pins))
+    return refuse("compared is {}:{}, and {} runs are pinned: give runs that are there", state.compared.first,
+                  state.compared.second, pins);
   if (given.contains("page_order") && state.problem.page_size == 0)
     return refuse("page_order is the order of the pages of K and V: give page_size, or leave page_order out");
   return check(state.problem);
@@ -529,6 +555,8 @@ std::string to_link(const WindowState& state) {
     out += fmt::format("{}{}={}", out.empty() ? "" : "&", key, encoded(value));
   };
   for (const Key& key : keys) {
+    if (key.name == "compared")
+      for (const std::string& run : state.pinned) add(pinned_key, run);
     if (const Written value = key.write(state)) add(key.name, *value);
     if (key.name == "causal")
       for (const ListKey& row : list_keys)
@@ -558,6 +586,7 @@ Result<WindowState> from_link(std::string_view link) {
   }
   if (!given.contains("kv_heads")) state.problem.kv_heads = state.problem.heads;
   if (!given.contains("seq_kv")) state.problem.seq_kv = state.problem.seq_q;
+  if (!given.contains("compared")) state.compared = usual_comparison(state.pinned.size());
   if (const Status whole = check_whole(state, given); !whole) return whole.error();
   return state;
 }
@@ -586,6 +615,9 @@ std::vector<std::string_view> changed_keys(const WindowState& a, const WindowSta
   std::vector<std::string_view> changed;
   for (const Key& key : keys)
     if (key.write(a) != key.write(b)) changed.push_back(key.name);
+  for (const ListKey& row : list_keys)
+    if (a.*row.member != b.*row.member) changed.push_back(row.name);
+  if (a.pinned != b.pinned) changed.push_back(pinned_key);
   for (const SpecKey& row : spec_keys()) {
     const auto at = a.spec_values.find(row.key), in_b = b.spec_values.find(row.key);
     const bool in_a_only = (at == a.spec_values.end()) != (in_b == b.spec_values.end());
@@ -649,7 +681,8 @@ WindowState window_state_of(const SessionView& view) {
   if (view.studies->chosen_by_user)
     state.sweep = SweepState{to_string(view.studies->sweep_choice.axis), view.studies->sweep_choice.algorithms,
                              view.studies->sweep_choice.quantity};
-  if (view.pinned.run != nullptr) state.pinned = view.pinned.run->link;
+  for (const PinnedRun& run : view.pinned.runs) state.pinned.push_back(run.link);
+  state.compared = view.pinned.compared;
   return state;
 }
 

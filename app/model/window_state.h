@@ -13,6 +13,7 @@
 
 #include "app/model/bank_choice.h"
 #include "app/model/center_views.h"
+#include "app/model/compared_runs.h"
 #include "app/model/link_choice.h"
 #include "app/model/session_view.h"
 #include "app/model/time_range.h"
@@ -81,8 +82,9 @@ struct WindowState {
   std::string language = "en";
   std::optional<SweepState> sweep;  // absent: its usual one
 
-  /// The link of the run that is pinned, without a pinned run of its own.
-  std::optional<std::string> pinned;
+  /// The links of the pinned runs, without pinned runs of their own, and the two of Compare.
+  std::vector<std::string> pinned;
+  ComparedRuns compared;
 
   bool operator==(const WindowState&) const = default;
 };

@@ -10,6 +10,12 @@ namespace {
 
 constexpr double seconds_of_a_notice = 12, seconds_of_good_news = 4;
 
+/// Another program than the chosen one runs: that has to be read, not only seen.
+bool is_switch(Notice notice) {
+  return notice == Notice::mask_on_flex || notice == Notice::mask_on_hopper_flex || notice == Notice::pages_on_flex ||
+         notice == Notice::pages_on_hopper_flex;
+}
+
 }  // namespace
 
 bool is_good(const ControlMessage& message) {
@@ -35,7 +41,12 @@ void Workspace::notify(Error error) {
 void Workspace::notify(Notice notice) {
   keep_refusal();
   message = ControlMessage{{}, {}, notice};
-  notice_until_ = clock_seconds + (is_good(*message) ? seconds_of_good_news : seconds_of_a_notice);
+  notice_until_ = clock_seconds + (is_good(*message) && !is_switch(notice) ? seconds_of_good_news : seconds_of_a_notice);
+}
+
+void Workspace::settle() {
+  behind_.reset();
+  if (message && !is_good(*message)) message.reset();
 }
 
 void Workspace::choose_row(int chosen) {

@@ -25,7 +25,11 @@ enum class Notice {
   lesson_waits,
   lesson_holds,
   run_pinned,
-  pinned_again
+  pinned_again,
+  mask_on_flex,
+  mask_on_hopper_flex,
+  pages_on_flex,
+  pages_on_hopper_flex
 };
 
 /// What stands beside the control that caused it; the last good simulation stays.
@@ -65,6 +69,8 @@ struct Workspace {
   /// Says something about the window as a whole, for some seconds.
   void notify(Error error);
   void notify(Notice notice);
+  /// Lets go of what was refused: what was asked for is there. A notice that something was done stays for its time.
+  void settle();
   void choose_row(int chosen);
   /// Lets wall time pass: a message about the window as a whole goes away by itself.
   void tick(double seconds);

@@ -144,6 +144,12 @@ Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
   return text;
 }
 
+std::string whole_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error).lexically_normal();
+  return error ? path.string() : whole.string();
+}
+
 Result<std::string> read_text_file(const fs::path& path, std::size_t limit) {
   Result<std::string> text = read_binary_file(path, limit);
   if (!text) return text;

@@ -86,6 +86,20 @@ std::string format_settings(const Settings& s) {
   return text.str();
 }
 
+Settings to_remember(const Settings& saved, const Settings& began, Settings now) {
+  const auto keep = [&](auto Settings::*member) {
+    if (now.*member == began.*member) now.*member = saved.*member;
+  };
+  keep(&Settings::theme);
+  keep(&Settings::language);
+  keep(&Settings::by_sm);
+  keep(&Settings::text_scale);
+  if (now.width != began.width || now.height != began.height) return now;
+  now.width = saved.width;
+  now.height = saved.height;
+  return now;
+}
+
 std::optional<std::filesystem::path> settings_path() {
   const auto from = [](const char* name) -> std::optional<std::filesystem::path> {
     const char* value = std::getenv(name);

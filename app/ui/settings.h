@@ -28,6 +28,9 @@ struct Settings {
 Settings parse_settings(std::string_view toml_text);
 std::string format_settings(const Settings& settings);
 
+/// Returns what to remember of `now`: what is as it `began`, by an option for this run alone, stays as it was `saved`.
+Settings to_remember(const Settings& saved, const Settings& began, Settings now);
+
 /// XDG_CONFIG_HOME/tilescope/settings.toml, else HOME/.config/…; nullopt where neither is set.
 std::optional<std::filesystem::path> settings_path();
 /// The defaults where there is no file or it cannot be read.

@@ -24,6 +24,7 @@ struct LimitNote {
   std::string typed, sentence;
   double used = 0;
   int frame = 0;            // in which the field was last drawn
+  double since = 0;         // when it was typed
   bool confirming = false;  // the field is open again, with the value in use
 };
 
@@ -116,6 +117,20 @@ void draw_note(const Theme& theme, const Rect& beside, std::string_view sentence
 
 }  // namespace
 
+void wait_for_pause(double since) {
+  panel_state<double>("end of the pause") = since + typing_pause;
+}
+
+bool waits_for_pause() {
+  return ImGui::GetTime() < panel_state<double>("end of the pause");
+}
+
+std::optional<std::string> typed_text() {
+  const ImGuiContext& context = *ImGui::GetCurrentContext();
+  if (context.ActiveId == 0 || !ImGui::TempInputIsActive(context.ActiveId)) return std::nullopt;
+  return typed_into(context.ActiveId).value_or("");
+}
+
 std::optional<double> typed_number(std::string_view typed, const NumberLimits& limits) {
   const std::string_view text = trimmed(typed);
   if (limits.unit == FieldUnit::none) return limits.whole ? number_of<std::int64_t>(text) : number_of<double>(text);
@@ -132,6 +147,45 @@ std::optional<double> typed_number(std::string_view typed, const NumberLimits& l
   const double factor = take_prefix(unit, limits.unit);
   if (!is_unit(unit, limits.unit)) return std::nullopt;
   return *number * factor;
+}
+
+std::string quantity_text(double value, FieldUnit unit) {
+  constexpr double kibi = 1024, kilo = 1000;
+  if (unit == FieldUnit::hertz) return fmt::format("{:.10g} MHz", value / 1e6);
+  if (unit == FieldUnit::bytes_per_second) return fmt::format("{:.10g} GB/s", value / 1e9);
+  if (unit == FieldUnit::none) return fmt::format("{:.10g}", value);
+  constexpr std::array binary = {"B", "KiB", "MiB", "GiB", "TiB"}, decimal = {"B", "kB", "MB", "GB", "TB"};
+  const auto split = [&](double step) {
+    std::size_t power = 0;
+    double left = value;
+    for (; left >= step && std::fmod(left, step) == 0 && power + 1 < binary.size(); ++power) left /= step;
+    return std::pair(left, power);
+  };
+  const auto [left, power] = split(kibi);
+  const auto [left_decimal, power_decimal] = split(kilo);
+  return power >= power_decimal ? fmt::format("{:.15g} {}", left, binary[power])
+                                : fmt::format("{:.15g} {}", left_decimal, decimal[power_decimal]);
+}
+
+bool drag_quantity(const char* label, double& value, float speed, const NumberLimits& limits) {
+  if (limits.unit == FieldUnit::none) return false;
+  if (type_quantity(label, value, limits)) return true;
+  const std::string text = quantity_text(value, limits.unit);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImRect box(at, at + ImVec2(ImGui::CalcItemWidth(), ImGui::GetFrameHeight()));
+  // A format without a field is shown as it is.
+  if (ImGui::DragScalar(label, ImGuiDataType_Double, &value, speed, &limits.low, &limits.high, text.c_str(),
+                        ImGuiSliderFlags_AlwaysClamp) &&
+      limits.whole)
+    value = std::round(value);
+  const ImGuiID id = ImGui::GetItemID();
+  if (!ImGui::TempInputIsActive(id)) return true;
+  // It was opened for typing just now, with the number alone: once more, with the unit.
+  ImGui::GetCurrentContext()->TempInputId = 0;
+  std::array<char, 64> typed = {};
+  text.copy(typed.data(), typed.size() - 1);
+  ImGui::TempInputText(box, id, label, typed.data(), static_cast<int>(typed.size()), ImGuiInputTextFlags_AutoSelectAll);
+  return true;
 }
 
 bool type_quantity(const char* label, double& value, const NumberLimits& limits) {
@@ -182,13 +236,14 @@ void note_limits(const Theme& theme, const NumberLimits& limits, double value, c
   if (const auto typed = typed_into(field)) {
     note.confirming = note.field == field && as_it_began(*typed);
     if (!as_it_began(*typed) && (note.field != field || note.typed != *typed))
-      note = {field, *typed, with_units_kept(typed_refusal(*typed, limits, value)), value, frame};
+      note = {field, *typed, with_units_kept(typed_refusal(*typed, limits, value)), value, frame, ImGui::GetTime()};
   } else if (note.field == field && !ImGui::TempInputIsActive(field) && (note.confirming || value != note.used)) {
     note = {};
   }
   if (note.field != field) return;
   note.frame = frame;
-  if (note.sentence.empty()) return;
+  const bool unfinished = ImGui::TempInputIsActive(field) && ImGui::GetTime() - note.since < typing_pause;
+  if (note.sentence.empty() || unfinished) return;
   const Rect item = item_rect();
   ImGui::GetWindowDrawList()->AddRect(item.min, item.max, theme.bad, ImGui::GetStyle().FrameRounding, 0,
                                       std::max(1.0F, 1.5F * theme.scale));

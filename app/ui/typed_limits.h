@@ -12,6 +12,16 @@ namespace tilescope {
 /// What the value of a number field counts; a field with a unit takes "12 GB/s", "16G" and "1980 MHz".
 enum class FieldUnit { none, bytes, bytes_per_second, hertz };
 
+/// A number is unfinished for so many seconds after a key: nothing is simulated and nothing refused.
+constexpr double typing_pause = 0.5;
+
+/// Asks for frames until what was typed `since` is finished.
+void wait_for_pause(double since);
+bool waits_for_pause();
+
+/// Returns the text of the number field that is typed into.
+std::optional<std::string> typed_text();
+
 /// The limits of a number field.
 struct NumberLimits {
   double low = 0, high = 0;
@@ -22,6 +32,13 @@ struct NumberLimits {
 /// Returns what was typed, with k, M, G, T, Ki, Mi, Gi, Ti and the field's unit. Of bytes, a bare M is the MiB shown beside the
 /// field.
 std::optional<double> typed_number(std::string_view typed, const NumberLimits& limits);
+
+/// Formats a value with its unit so that typed_number() reads the same value: "16 GB/s", "50 MiB", "1980 MHz".
+std::string quantity_text(double value, FieldUnit unit);
+
+/// Adds a field to drag or type a quantity. It shows the value with its unit, also when it is opened for typing.
+/// Returns false where the field has no unit: the caller adds the item.
+bool drag_quantity(const char* label, double& value, float speed, const NumberLimits& limits);
 
 /// Takes over the item `label` while it is typed into, so that units may be typed. Returns false where it is not: the caller adds
 /// the item. What is invalid leaves the value from before typing.

@@ -113,6 +113,15 @@ std::string elide(const ImFont* font, std::string_view text, float width) {
   return room < 0 ? std::string() : out + "…";
 }
 
+std::string elide_path(const ImFont* font, std::string_view path, float width) {
+  if (text_width(font, path) <= width) return std::string(path);
+  const std::size_t slash = path.rfind('/');
+  const std::string tail = "…" + std::string(slash == std::string_view::npos ? path : path.substr(slash));
+  const std::string head = elide(font, path.substr(0, slash), width - text_width(font, tail) + text_width(font, "…"));
+  if (slash == std::string_view::npos || head.empty()) return elide(font, path.substr(slash + 1), width);
+  return head.substr(0, head.size() - std::string_view("…").size()) + tail;
+}
+
 void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align) {
   const std::string shown = elide(font, text, rect.width());
   const float width = align == Align::left ? 0 : text_width(font, shown);

@@ -35,6 +35,8 @@ std::string first_that_fits(const ImFont* font, float width, std::initializer_li
 float wrapped_height(const ImFont* font, std::string_view text, float width);
 /// Returns `text`, shortened with "…" to fit `width`. Never cuts a character.
 std::string elide(const ImFont* font, std::string_view text, float width);
+/// Shortens a path in its middle, so that its beginning and its file are seen.
+std::string elide_path(const ImFont* font, std::string_view path, float width);
 /// Draws one line inside `rect`, vertically centred, elided.
 void draw_text(ImDrawList* list, ImFont* font, const Rect& rect, ImU32 color, std::string_view text, Align align = Align::left);
 /// Draws one line with its top left at `at`, not elided; returns its width.

@@ -260,7 +260,7 @@ void AppFrame::carry_out(Commands& commands) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
   const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
   session_.set_gesture(pressing ? presses_ : 0);
-  for (const Command& command : commands.take()) {
+  for (const Command& command : typing_.pass(commands.take())) {
     session_.apply(command);
     changed_ = true;
   }
@@ -268,7 +268,7 @@ void AppFrame::carry_out(Commands& commands) {
 
 bool AppFrame::wants_frame() const {
   // ImGui spreads simultaneous key events over several frames, so that press and release are both seen.
-  return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || session_.animating();
+  return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || typing_.waiting() || session_.animating();
 }
 
 bool AppFrame::typing() const {

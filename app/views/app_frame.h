@@ -17,6 +17,7 @@
 #include "app/ui/layout.h"
 #include "app/ui/quad_batch.h"
 #include "app/ui/svg.h"
+#include "app/views/held_typing.h"
 #include "app/views/view.h"
 
 namespace tilescope {
@@ -120,7 +121,8 @@ class AppFrame {
   bool gl_ready_ = false;
   bool vector_ = false;
   bool changed_ = false;  // a command was carried out after the frame was built
-  double settling_ = 0;   // seconds of frames still wanted after input: tooltips wait, sizes settle
+  HeldTyping typing_;
+  double settling_ = 0;  // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
   std::int64_t presses_ = 0;              // of the mouse, so far
   std::string copy_panel_;                // whose text goes to the clipboard with the next frame; empty: none

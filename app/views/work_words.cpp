@@ -63,7 +63,15 @@ std::string words_of(const ControlMessage& message) {
     case Notice::run_pinned:
       return tr("Pinned. Compare shows it beside the next run.");
     case Notice::pinned_again:
-      return tr("Pinned in place of the run before: Compare holds one.");
+      return tr("Pinned. Compare holds several runs: choose A and B there.");
+    case Notice::mask_on_flex:
+      return tr("Algorithm is now FlexAttention: its kernel takes any mask. Ctrl Z goes back.");
+    case Notice::mask_on_hopper_flex:
+      return tr("Algorithm is now FlexAttention on Hopper: its kernel takes any mask. Ctrl Z goes back.");
+    case Notice::pages_on_flex:
+      return tr("Algorithm is now FlexAttention: its kernel reads K and V in pages. Ctrl Z goes back.");
+    case Notice::pages_on_hopper_flex:
+      return tr("Algorithm is now FlexAttention on Hopper: its kernel reads K and V in pages. Ctrl Z goes back.");
     case Notice::lesson_waits:
       return tr("Answer the question first: the run waits for it.");
     case Notice::lesson_holds:

@@ -262,7 +262,8 @@ struct Draw {
   DeleteScene operator()(Kind<DeleteScene>) const { return {random.pick({0, 1, 9, -1})}; }
   AskClass operator()(Kind<AskClass>) const { return {coin(), coin()}; }
   CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
-  PinRun operator()(Kind<PinRun>) const { return {random.chance(80)}; }
+  UnpinRun operator()(Kind<UnpinRun>) const { return {random.pick({0, 1, 2, 9, -1})}; }
+  CompareRuns operator()(Kind<CompareRuns>) const { return {{random.pick({0, 1, 2, 9, -1}), random.pick({0, 1, 3})}}; }
   ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }
   StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
   OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }

@@ -1,4 +1,4 @@
-// The Compare view: the pinned run beside the one on screen, the largest differences first.
+// The Compare view: two of the pinned runs and the one on screen, the largest differences first.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -31,47 +31,69 @@ void refresh(CompareState& state, const std::shared_ptr<const RunComparison>& co
   state.sheet = compare_sheet(*comparison);
 }
 
-/// Puts a state into the window, in the theme and the language of now.
-void open(WindowState state, const View& view, Commands& commands) {
-  const Workspace& now = *view.workspace;
-  state.theme = now.theme;
-  state.language = now.language;
-  state.present = now.present;
+/// Puts a pinned run into the window, in the theme and the language of now; what is pinned stays.
+void open_pinned(const View& view, Commands& commands, const PinnedRun& run) {
+  WindowState state = *run.state;
+  for (const PinnedRun& each : view.pinned.runs) state.pinned.push_back(each.link);
+  state.compared = view.pinned.compared;
+  keep_room(state, *view.workspace);
   commands.push(OpenState{std::make_shared<const WindowState>(std::move(state))});
 }
 
-void open_pinned(const View& view, Commands& commands) {
-  WindowState state = *view.pinned.run->state;
-  state.pinned = view.pinned.run->link;
-  open(std::move(state), view, commands);
+std::string name_of(const View& view, int place) {
+  if (place == 0) return say(tr("On screen: {}"), run_name(view.requested->good_request));
+  return fmt::format("{}. {}", place, run_name(*view.pinned.runs[static_cast<std::size_t>(place) - 1].state));
 }
 
-/// The run on screen is pinned, the pinned one opened.
-void swap_runs(const View& view, Commands& commands) {
-  WindowState present = window_state_of(view), state = *view.pinned.run->state;
-  present.pinned.reset();
-  state.pinned = to_link(present);
-  state.center = CenterView::compare;
-  commands.push(PinRun{});
-  open(std::move(state), view, commands);
-}
-
-void draw_buttons(const View& view, Commands& commands) {
+/// A run: whether it is A or B, its name, and what can be done with it.
+void draw_run(const View& view, Commands& commands, int place) {
   const Theme& theme = *view.theme;
+  const ComparedRuns now = view.pinned.compared;
+  ImGui::PushID(place);
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  const float right = start.x + ImGui::GetContentRegionAvail().x;
+  // The run that was there takes the other's place, so that both stay different.
+  if (pill(theme, "A", now.first == place, tr("Compare from this run")))
+    commands.push(CompareRuns{{place, now.second == place ? now.first : now.second}});
+  ImGui::SameLine();
+  if (pill(theme, "B", now.second == place, tr("Compare with this run")))
+    commands.push(CompareRuns{{now.first == place ? now.second : now.first, place}});
+  ImGui::SameLine();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const Rect pills = item_rect();
+  const float side = std::round(28 * theme.scale),
+              open_width = text_width(theme.ui_bold, tr("Open")) + std::round(22 * theme.scale);
+  const float room = place == 0 ? 0 : open_width + side + 2 * theme.gap;
+  const Rect name = {{at.x + theme.gap * 0.5F, pills.min.y}, {std::max(at.x + 1, right - room), pills.max.y}};
+  const bool compared = now.first == place || now.second == place;
+  hit_area("name", name);
+  item_tooltip(theme, name_of(view, place));
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, name, compared ? theme.text : theme.text_dim, name_of(view, place));
+  if (place > 0) {
+    ImGui::SetCursorScreenPos({name.max.x + theme.gap, pills.min.y});
+    if (pill(theme, tr("Open"), false, tr("Show the pinned run as it was")))
+      open_pinned(view, commands, view.pinned.runs[static_cast<std::size_t>(place) - 1]);
+    ImGui::SetCursorScreenPos({right - side, pills.min.y});
+    if (icon_button(theme, "unpin", Icon::close, tr("Forget the pinned run"))) commands.push(UnpinRun{place});
+  }
+  ImGui::SetCursorScreenPos({start.x, pills.max.y});
+  ImGui::Dummy({1, 0});
+  ImGui::PopID();
+}
+
+void draw_runs(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const PinnedView& pinned = view.pinned;
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {std::round(6 * theme.scale), std::round(4 * theme.scale)});
-  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
-  const auto next = [&](const char* label) {
-    const float width = text_width(theme.ui_bold, label) + 28 * theme.scale;
-    if (ImGui::GetItemRectMax().x + ImGui::GetStyle().ItemSpacing.x + width <= right) ImGui::SameLine();
-  };
-  if (pill(theme, tr("Pin this run"), view.pinned.run == nullptr, tr("Keep the run on screen (K)"))) commands.push(PinRun{});
-  if (view.pinned.run != nullptr) {
-    next(tr("Swap"));
-    if (pill(theme, tr("Swap"), false, tr("Open the pinned run and pin the one on screen"))) swap_runs(view, commands);
-    next(tr("Open pinned"));
-    if (pill(theme, tr("Open pinned"), false, tr("Show the pinned run as it was"))) open_pinned(view, commands);
-    next(tr("Unpin"));
-    if (pill(theme, tr("Unpin"), false, tr("Forget the pinned run"))) commands.push(PinRun{false});
+  for (int place = 0; !pinned.runs.empty() && place <= static_cast<int>(pinned.runs.size()); ++place)
+    draw_run(view, commands, place);
+  if (pill(theme, tr("Pin this run"), pinned.runs.empty(), tr("Keep the run on screen (K)"))) commands.push(PinRun{});
+  if (!pinned.runs.empty()) {
+    ImGui::SameLine();
+    if (pill(theme, tr("Swap"), false, tr("Swap A and B")))
+      commands.push(CompareRuns{{pinned.compared.second, pinned.compared.first}});
+    ImGui::SameLine();
+    if (pill(theme, tr("Unpin all"), false, tr("Forget every pinned run"))) commands.push(UnpinRun{});
   }
   ImGui::PopStyleVar();
   ImGui::Dummy({0, std::round(2 * theme.scale)});
@@ -79,7 +101,7 @@ void draw_buttons(const View& view, Commands& commands) {
 
 /// Right edges of the columns.
 struct Columns {
-  float left, name, pinned, present, difference, ratio;
+  float left, name, first, second, difference, ratio;
 };
 
 Columns columns_of(float left, float width) {
@@ -97,9 +119,9 @@ float draw_headings(const Theme& theme, const Columns& c, float top) {
   const auto heading = [&](float left, float right, const char* text) {
     draw_text(list, theme.ui_small, {{left + pad, top}, {right, top + height}}, theme.text_faint, text, Align::right);
   };
-  heading(c.name, c.pinned, tr("Pinned"));
-  heading(c.pinned, c.present, tr("Present"));
-  heading(c.present, c.difference, tr("Difference"));
+  heading(c.name, c.first, "A");
+  heading(c.first, c.second, "B");
+  heading(c.second, c.difference, tr("Difference"));
   heading(c.difference, c.ratio, tr("Ratio"));
   return top + height;
 }
@@ -135,9 +157,9 @@ std::optional<Tensor> draw_row(const View& view, const CompareRow& row, const Co
   const auto cell = [&](float from, float to, ImU32 color, std::string_view value) {
     draw_text(list, font, {{from + pad, top}, {to, bottom}}, color, value, Align::right);
   };
-  cell(c.name, c.pinned, text, row.pinned);
-  cell(c.pinned, c.present, text, row.present);
-  cell(c.present, c.difference, color_of(theme, row.tone), row.difference);
+  cell(c.name, c.first, text, row.first);
+  cell(c.first, c.second, text, row.second);
+  cell(c.second, c.difference, color_of(theme, row.tone), row.difference);
   cell(c.difference, c.ratio, color_of(theme, row.tone), row.ratio);
   return hovered && row.tensor ? std::optional(row.tensor) : std::nullopt;
 }
@@ -232,12 +254,12 @@ std::optional<Tensor> draw_sections(const View& view, CompareState& state) {
 void draw_compare_panel(const View& view, Commands& commands) {
   const PinnedView& pinned = view.pinned;
   auto& state = panel_state<CompareState>("compare");
-  if (pinned.run == nullptr) {
+  if (pinned.runs.empty()) {
     study_head(
         view, tr("Pin a run, then change anything"),
         tr("Press K to pin the run on screen. Then change the tile, the GPU, the algorithm or the mask: this view shows what "
-           "differs, with both figures."));
-    return draw_buttons(view, commands);
+           "differs, with both figures. Pin more runs to compare any two."));
+    return draw_runs(view, commands);
   }
   if (pinned.comparison == nullptr) {
     const bool cancelled = pinned.refused != nullptr && pinned.refused->kind == Error::Kind::cancelled;
@@ -246,11 +268,11 @@ void draw_compare_panel(const View& view, Commands& commands) {
                : pinned.refused != nullptr ? say(pinned.refused->sentence)
                                            : std::string(tr("Simulating the pinned run…")),
                {});
-    return draw_buttons(view, commands);
+    return draw_runs(view, commands);
   }
   refresh(state, pinned.comparison);
   study_head(view, state.sheet.finding, state.sheet.detail);
-  draw_buttons(view, commands);
+  draw_runs(view, commands);
   light_tensor(view, commands, draw_sections(view, state));
 }
 

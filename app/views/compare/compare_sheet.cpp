@@ -7,6 +7,7 @@
 
 #include "app/ui/language.h"
 #include "app/ui/say.h"
+#include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
@@ -171,11 +172,11 @@ CompareRow row_of(const ComparedFigure& f) {
   CompareRow row;
   row.name = figure_name(f);
   row.tensor = f.tensor;
-  row.pinned = text_or_dash(f.figure, f.first);
-  row.present = text_or_dash(f.figure, f.second);
-  if (!f.equal() && f.first && f.second && row.pinned == row.present) {
-    row.pinned = exact_text(f.figure, *f.first);
-    row.present = exact_text(f.figure, *f.second);
+  row.first = text_or_dash(f.figure, f.first);
+  row.second = text_or_dash(f.figure, f.second);
+  if (!f.equal() && f.first && f.second && row.first == row.second) {
+    row.first = exact_text(f.figure, *f.first);
+    row.second = exact_text(f.figure, *f.second);
   }
   if (!f.equal()) {
     row.difference = difference_text(f);
@@ -186,8 +187,8 @@ CompareRow row_of(const ComparedFigure& f) {
   const auto exact = [&](const std::optional<double>& value) {
     return value && bytes ? format_exact_bytes(whole_bytes(*value)) : text_or_dash(f.figure, value);
   };
-  row.details = say(tr("Pinned: {}"), exact(f.first));
-  add_line(row.details, say(tr("Present: {}"), exact(f.second)));
+  row.details = fmt::format("A: {}", exact(f.first));
+  add_line(row.details, fmt::format("B: {}", exact(f.second)));
   return row;
 }
 
@@ -254,9 +255,9 @@ CompareRow bound_row(const RunComparison& comparison) {
   CompareRow row;
   row.name = tr("Bottleneck");
   const Simulation &first = *comparison.first, &second = *comparison.second;
-  row.pinned = bound_text(first.bound, first.sms);
-  row.present = bound_text(second.bound, second.sms);
-  row.details = fmt::format("{} → {}", row.pinned, row.present);
+  row.first = bound_text(first.bound, first.sms);
+  row.second = bound_text(second.bound, second.sms);
+  row.details = fmt::format("{} → {}", row.first, row.second);
   return row;
 }
 
@@ -280,6 +281,25 @@ std::string time_text(Nanoseconds now, Nanoseconds before) {
   return say(tr("{}: {} instead of {}"), speed, after, first);
 }
 
+std::string named(const SimulationRequest& request, const std::map<std::string, double, std::less<>>& spec_values) {
+  std::string name = fmt::format("{}, {}", algorithm_title(request.algorithm), short_text(request.problem));
+  const auto add = [&](const std::string& part) { name += ", " + part; };
+  if (request.tile) add(fmt::format("{}×{}", request.tile->block_q, request.tile->block_kv));
+  if (request.tile && request.tile->stages > 0) add(say(tr("{} buffers"), request.tile->stages));
+  add(request.gpu.id);
+  for (const auto& [key, value] : spec_values) {
+    const SpecKey* const row = find_spec_key(key);
+    add(fmt::format("{} {}", key, row != nullptr ? spec_value_text(*row, value) : fmt::format("{:g}", value)));
+  }
+  for (const auto* texts : {&request.masking.presets, &request.masking.masks})
+    for (const std::string& text : *texts) add(text);
+  if (!request.masking.score.empty()) add(request.masking.score);
+  if (request.blocks_per_sm) add(say(tr("{} blocks per SM"), *request.blocks_per_sm));
+  if (request.block_order != BlockOrder::launch) add(std::string(to_string(request.block_order)));
+  if (request.key_order != KeyOrder::ascending) add(std::string(to_string(request.key_order)));
+  return name;
+}
+
 }  // namespace
 
 std::string run_title(const Simulation& simulation) {
@@ -288,14 +308,33 @@ std::string run_title(const Simulation& simulation) {
              tile.block_kv, simulation.request.gpu.id);
 }
 
+std::string run_name(const WindowState& state) {
+  SimulationRequest request;
+  request.algorithm = state.algorithm;
+  request.gpu.id = state.gpu.substr(state.gpu.rfind('/') + 1);
+  request.problem = state.problem;
+  request.tile = state.tile;
+  request.blocks_per_sm = state.blocks_per_sm;
+  request.block_order = state.block_order;
+  request.key_order = state.key_order;
+  request.masking.masks = state.masks;
+  request.masking.presets = state.presets;
+  request.masking.score = state.score;
+  return named(request, state.spec_values);
+}
+
+std::string run_name(const SimulationRequest& request) {
+  return named(request, changed_values(request.gpu));
+}
+
 CompareSheet compare_sheet(const RunComparison& comparison) {
-  const Simulation &pinned = *comparison.first, &present = *comparison.second;
+  const Simulation &first = *comparison.first, &second = *comparison.second;
   CompareSheet sheet;
   sheet.finding =
-      say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(present.time, pinned.time),
-          change_text(bytes_over(present, Link::hbm_read, Link::hbm_write), bytes_over(pinned, Link::hbm_read, Link::hbm_write)),
-          change_text(bytes_over(present, Link::l2_to_sm, Link::sm_to_l2), bytes_over(pinned, Link::l2_to_sm, Link::sm_to_l2)));
-  sheet.detail = say(tr("Pinned: {}. Present: {}."), run_title(pinned), run_title(present));
+      say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
+          change_text(bytes_over(second, Link::hbm_read, Link::hbm_write), bytes_over(first, Link::hbm_read, Link::hbm_write)),
+          change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
+  sheet.detail = fmt::format("A: {}. B: {}.", run_title(first), run_title(second));
 
   sheet.sections.push_back(settings_of(comparison));
   for (const FigureGroup group : all_figure_groups) {
@@ -304,12 +343,12 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
     for (const ComparedFigure& figure : comparison.of(group)) {
       CompareRow row = row_of(figure);
       if (figure.figure == RunFigure::blocks_per_sm)
-        add_line(row.details, say(tr("Limited by {} (pinned), {} (present)"), limit_text(pinned, figure.launch),
-                                  limit_text(present, figure.launch)));
+        add_line(row.details,
+                 say(tr("Limited by {} (A), {} (B)"), limit_text(first, figure.launch), limit_text(second, figure.launch)));
       (figure.equal() ? section.equal : section.differing).push_back(std::move(row));
     }
     if (group == FigureGroup::time) {
-      auto& rows = pinned.bound == present.bound && pinned.sms == present.sms ? section.equal : section.differing;
+      auto& rows = first.bound == second.bound && first.sms == second.sms ? section.equal : section.differing;
       rows.insert(rows.begin(), bound_row(comparison));
     }
     if (!section.differing.empty() || section.equal_count() > 0) sheet.sections.push_back(std::move(section));

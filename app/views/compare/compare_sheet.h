@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model/window_state.h"
 #include "sim/analysis/run_comparison.h"
 
 namespace tilescope {
@@ -12,7 +13,7 @@ namespace tilescope {
 struct CompareRow {
   std::string name;
   Tensor tensor;                  // whose colour stands before the name; may be none
-  std::string pinned, present;    // "–" where a run has no such thing
+  std::string first, second;      // of A and B; "–" where a run has no such thing
   std::string difference, ratio;  // empty for settings
   enum class Tone { plain, better, worse } tone = Tone::plain;
   std::string details;  // exact figures, for the tooltip
@@ -35,5 +36,8 @@ CompareSheet compare_sheet(const RunComparison& comparison);
 
 /// "FlashAttention-2, B1 H16 N4096 d64 fp16, 128×64 on h200".
 std::string run_title(const Simulation& simulation);
+/// The same of a request that may not have been simulated, with what else tells it from others: masks, numbers of the GPU, orders.
+std::string run_name(const WindowState& state);
+std::string run_name(const SimulationRequest& request);
 
 }  // namespace tilescope

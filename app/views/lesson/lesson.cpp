@@ -243,8 +243,34 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, PanelState
     commands.push(TurnLessonPage{1});
 }
 
-/// What was reached, and what comes next.
-void draw_end(const View& view) {
+/// The pages whose question has no right answer, each a button that goes there.
+void draw_missed(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  if (lesson.missed.empty()) return;
+  text_item(theme.ui_small, theme.text_dim, tr("Look at these pages again"));
+  const float width = ImGui::GetContentRegionAvail().x;
+  for (const LessonView::Missed& missed : lesson.missed) {
+    const char* why = missed.answered ? tr("not right") : tr("not answered");
+    const float room = width - text_width(theme.ui_small, why) - theme.gap;
+    const std::string title = fmt::format("{}. {}", missed.page + 1, lesson.lesson->pages[missed.page].title);
+    const std::string label =
+        fmt::format("{}##missed{}", elide(theme.ui_bold, title, room - std::round(22 * theme.scale)), missed.page);
+    bool go = pill(theme, label.c_str(), false, tr("Go to this page"));
+    const Rect rect = item_rect();
+    keys.item(rect);
+    go = go || keys.entered();
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
+              theme.text_faint, why);
+    if (!go) continue;
+    state.ended.clear();  // the last page may be one of them
+    commands.push(TurnLessonPage{static_cast<int>(missed.page) - static_cast<int>(lesson.page)});
+  }
+  gap(theme, 4);
+}
+
+/// What was reached, what was not, and what comes next.
+void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const float width = ImGui::GetContentRegionAvail().x;
@@ -259,6 +285,7 @@ void draw_end(const View& view) {
   count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
   end_box(theme, box, theme.inset_border);
   gap(theme, 4);
+  draw_missed(view, commands, keys, state);
   if (const LessonInfo* after = next_lesson(lesson)) {
     const LessonInfo::Text& text = after->text(view.workspace->language);
     wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));
@@ -348,7 +375,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
     if (turned) ImGui::SetScrollY(0);
-    ended ? draw_end(view) : draw_page(view, commands, state, keys);
+    ended ? draw_end(view, commands, keys, state) : draw_page(view, commands, state, keys);
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();

@@ -66,12 +66,19 @@ std::string finding(const MaskView& mask) {
     return by.by_head || by.by_batch ? tr("No query of this head sees a key: its rows of O are 0")
                                      : tr("This mask shows nothing: no query sees a key, and every row of O is 0");
   }
-  const std::string empty = share_text(picture.empty, picture.blocks());
-  if (picture.empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
-  if (mask.totals == nullptr || mask.totals->of != mask.picture) return say(tr("{} of the blocks are empty"), empty);
-  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic"), empty,
-             share_text(mask.totals->products, mask.totals->dense_products),
-             share_text(mask.totals->kv_bytes, mask.totals->dense_kv_bytes));
+  const bool counted = mask.totals != nullptr && mask.totals->of == mask.picture;
+  if (!counted && picture.empty > 0) return say(tr("{} of the blocks are empty"), share_text(picture.empty, picture.blocks()));
+  if (!counted || mask.totals->empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
+  const MaskTotals& totals = *mask.totals;
+  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic"),
+             share_text(totals.empty, totals.empty + totals.partial + totals.full),
+             share_text(totals.products, totals.dense_products), share_text(totals.kv_bytes, totals.dense_kv_bytes));
+}
+
+/// What all counts of the view are of.
+std::string counted_over(const AttentionProblem& p) {
+  if (p.batch > 1) return say(tr("all {} heads of {} batch elements"), p.heads, p.batch);
+  return p.heads > 1 ? say(tr("all {} heads"), p.heads) : std::string(tr("the only head"));
 }
 
 std::string detail(const MaskView& mask) {
@@ -79,8 +86,9 @@ std::string detail(const MaskView& mask) {
   const AttentionProblem& p = picture.problem;
   std::string text =
       say(tr("{}×{} queries and keys in blocks of {}×{}"), p.seq_q, p.seq_kv, picture.block.block_q, picture.block.block_kv);
-  text += say(tr(". Decided by analysis: {}, by looking at elements: {}"), count_text(picture.by_analysis),
-              count_text(picture.by_evaluation));
+  if (mask.totals == nullptr || mask.totals->of != mask.picture) return text;
+  text += say(tr(". Blocks of {}: {} decided by analysis, {} by looking at elements"), counted_over(p),
+              count_text(mask.totals->by_analysis), count_text(mask.totals->by_evaluation));
   return text;
 }
 
@@ -140,6 +148,7 @@ void draw_figures(const View& view) {
   const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
   const std::int64_t blocks = totals.empty + totals.partial + totals.full;
   const auto row = [&](const char* label, const std::string& value) { key_value_row(theme, label, value, {}, color); };
+  text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(totals.of->problem)));
   row(tr("Empty blocks"), fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
   row(tr("Partial blocks"), fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
   row(tr("Full blocks"), fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
@@ -324,31 +333,18 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   if (at && !(active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) show_pointed(view, commands, *at, state);
 }
 
-void draw_legend(const View& view, const MaskPanelState& state, ImVec2 at) {
+void draw_legend(const View& view, const MaskPanelState& state, const MaskWindow& window, ImVec2 at) {
   const Theme& theme = *view.theme;
-  struct Entry {
-    const char* text;
-    ImU32 fill;
-    Hatch hatch;
-  };
-  std::vector<Entry> entries;
-  if (state.colors == MaskColors::state)
-    for (const auto& [visibility, text] : {std::pair{TileVisibility::full, tr("full")},
-                                           {TileVisibility::partial, tr("partial")},
-                                           {TileVisibility::empty, tr("empty")}})
-      entries.push_back({text, mask_color(theme, state.colors, visibility, true, 0), mask_hatch(state.colors, visibility, true)});
-  else
-    entries = {{tr("analysis, at once"), mask_color(theme, state.colors, TileVisibility::full, true, 0), Hatch::none},
-               {tr("after cuts"), mask_color(theme, state.colors, TileVisibility::full, true, 9), Hatch::none},
-               {tr("elements"), mask_color(theme, state.colors, TileVisibility::full, false, 0), Hatch::cross}};
+  const MaskView& mask = view.mask;
+  const bool elements = shows_elements(state.colors, window) && mask.elements != nullptr && mask.elements->of == mask.picture;
   QuadBatch batch;
   const float size = std::round(11 * theme.scale);
-  for (const Entry& entry : entries) {
+  for (const MaskLegendEntry& entry : mask_legend(*mask.picture, theme, state.colors, window, elements)) {
     Quad quad;
     quad.min = {at.x, at.y + 2 * theme.scale};
     quad.max = {at.x + size, at.y + 2 * theme.scale + size};
-    quad.fill = entry.fill;
-    quad.hatch = entry.hatch;
+    quad.fill = entry.look.fill;
+    quad.hatch = entry.look.hatch;
     quad.border = theme.inset_border;
     quad.border_width = 1;
     batch.add(quad);
@@ -431,18 +427,19 @@ void draw_mask_panel(const View& view, Commands& commands) {
   const float line = std::round(22 * theme.scale), axis = state.shows_cuda ? 0 : theme.ui_small->FontSize + 2 * theme.scale;
   const float margin = state.shows_cuda ? 0 : axis_margin(theme);
   const ImVec2 below = {top.x + margin, ImGui::GetCursorScreenPos().y + line + axis};
-  if (!state.shows_cuda) draw_legend(view, state, {top.x, below.y - axis - line + 2 * theme.scale});
   const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
   const double aspect = static_cast<double>(mask.picture->problem.seq_q) / static_cast<double>(mask.picture->problem.seq_kv);
   const float width = std::min(left - margin, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
   const float height = std::min(high, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
   const Rect canvas = {{std::round(below.x), std::round(below.y)},
                        {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};
-  if (state.shows_cuda)
+  if (state.shows_cuda) {
     draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda,
                    {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});
-  else
+  } else {
     draw_canvas(view, commands, state, canvas);
+    draw_legend(view, state, state.window, {top.x, below.y - axis - line + 2 * theme.scale});
+  }
   ImGui::SetCursorScreenPos(beside ? ImVec2{top.x + left + 2 * theme.gap, top.y} : ImVec2{top.x, canvas.max.y + theme.gap});
   ImGui::BeginChild("editor", {editor, beside ? room.y : top.y + room.y - canvas.max.y - theme.gap});
   if (mask.fault && !view.workspace->message) wrapped_text(theme.ui_small, theme.bad, say(mask.fault->sentence));

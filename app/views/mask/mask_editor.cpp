@@ -13,6 +13,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "app/views/work_words.h"
@@ -26,8 +27,10 @@ namespace tilescope {
 namespace {
 
 struct TextEdit {
-  std::string text, shown, filled;  // as typed; what it was filled from, and with
+  std::string text, shown;  // as typed; what it was filled from
   bool active = false;
+  bool typed = false;  // what is in it was not asked for yet
+  double since = 0;    // when it was typed
 };
 
 struct EditorState {
@@ -216,7 +219,7 @@ bool draw_text_field(const View& view, const Row& row, const std::string& contro
   const auto columns = static_cast<std::size_t>(std::max(12.0F, (width - 2 * ImGui::GetStyle().FramePadding.x) / letter - 1));
   if (!edit.active && edit.shown != row.text) {
     edit.shown = row.text;
-    edit.text = edit.filled = wrapped_expression(row.text, columns);
+    edit.text = wrapped_expression(row.text, columns);
   }
   const auto lines = static_cast<float>(1 + std::count(edit.text.begin(), edit.text.end(), '\n'));
   ImGui::PushFont(theme.mono_small);
@@ -307,6 +310,26 @@ bool is_never_true(const View& view, const Row& row) {
          std::ranges::find(picture->never, row.preset.empty() ? row.text : row.preset) != picture->never.end();
 }
 
+/// Asks for what was typed once the field is left or the typing pauses. Esc only undoes the typing since then.
+void ask_for_text(Commands& commands, const MaskChoice& choice, const Row& row, TextEdit& edit, bool changed, bool was_active) {
+  const double now = ImGui::GetTime();
+  if (was_active && !edit.active && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) {
+    edit = {};                          // is filled anew
+    commands.push(SetMasking{choice});  // takes a refusal of what was typed back
+    return;
+  }
+  if (changed) {
+    edit.typed = true;
+    edit.since = now;
+  }
+  if (!edit.typed) return;
+  // A preset that is changed becomes a condition, in a field of its own: not while one types.
+  if (edit.active && (!row.preset.empty() || now - edit.since < typing_pause)) return wait_for_pause(edit.since);
+  edit.typed = false;
+  commands.push(SetMasking{with_text(choice, row, edit.text)});
+  if (!row.preset.empty()) edit = {};
+}
+
 void draw_row(const View& view, Commands& commands, const Row& row, EditorState& state) {
   const Theme& theme = *view.theme;
   const MaskChoice& choice = view.requested->request.masking;
@@ -323,11 +346,8 @@ void draw_row(const View& view, Commands& commands, const Row& row, EditorState&
   const bool refused = message && message->control == control;
   const std::size_t column = refused ? column_of(message->error.sentence.text()) : 0;
   TextEdit& edit = state.edits[control];
-  if (draw_text_field(view, row, control, state, column)) {
-    // Esc gives back what the field was filled with: the choice is as it was.
-    const bool given_up = edit.text == edit.filled && edit.shown == row.text;
-    commands.push(SetMasking{given_up ? choice : with_text(choice, row, edit.text)});
-  }
+  const bool was_active = edit.active, changed = draw_text_field(view, row, control, state, column);
+  ask_for_text(commands, choice, row, edit, changed, was_active);
   if (refused) wrapped_text(theme.ui_small, theme.bad, with_line_of(words_of(*message), edit.text, column));
   if (is_never_true(view, row)) wrapped_text(theme.ui_small, theme.bad, tr("Never true for this problem: it hides every key."));
   draw_sliders(view, commands, row);

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
+
+#include "app/ui/say.h"
 
 namespace tilescope {
 
@@ -88,20 +92,17 @@ void add_blocks(QuadBatch& batch, const MaskPicture& picture, const Theme& theme
     if (whole.right <= 0 || whole.bottom <= 0 || whole.left >= static_cast<double>(canvas.width()) ||
         whole.top >= static_cast<double>(canvas.height()))
       continue;
-    const ImU32 fill = mask_color(theme, colors, box.visibility, box.by_analysis, depth_of(picture, box));
-    const Hatch hatch = size >= pattern_pixels ? mask_hatch(colors, box.visibility, box.by_analysis) : Hatch::none;
-    const bool faint = elements && colors == MaskColors::state && box.visibility == TileVisibility::partial;
-    const ImU32 shown = faint ? with_alpha(fill, 0.35F) : fill;
+    const MaskLook look = mask_look(theme, colors, box, depth_of(picture, box), size, elements);
     const bool whole_box = colors == MaskColors::decided || !apart;
     if (whole_box) {
       add_quad(batch, canvas, {whole.left, whole.top, whole.right - (size >= 4 ? gap : 0), whole.bottom - (size >= 4 ? gap : 0)},
-               shown, faint ? Hatch::none : hatch, radius);
+               look.fill, look.hatch, radius);
       continue;
     }
     for (std::int64_t row = box.first_row; row < box.end_row; ++row)
       for (std::int64_t col = box.first_col; col < box.end_col; ++col) {
         const PixelBox one = pixels_of(picture, {row, row + 1, col, col + 1, box.visibility, false}, window);
-        add_quad(batch, canvas, {one.left, one.top, one.right - gap, one.bottom - gap}, shown, faint ? Hatch::none : hatch, radius);
+        add_quad(batch, canvas, {one.left, one.top, one.right - gap, one.bottom - gap}, look.fill, look.hatch, radius);
       }
   }
 }
@@ -174,6 +175,46 @@ Hatch mask_hatch(MaskColors colors, TileVisibility visibility, bool by_analysis)
   return visibility == TileVisibility::partial ? Hatch::diagonal : Hatch::none;
 }
 
+MaskLook mask_look(const Theme& theme, MaskColors colors, const TileBox& box, int depth, double size, bool elements) {
+  const ImU32 fill = mask_color(theme, colors, box.visibility, box.by_analysis, depth);
+  if (elements && colors == MaskColors::state && box.visibility == TileVisibility::partial)
+    return {with_alpha(fill, 0.35F), Hatch::none};
+  return {fill, size >= pattern_pixels ? mask_hatch(colors, box.visibility, box.by_analysis) : Hatch::none};
+}
+
+std::vector<MaskLegendEntry> mask_legend(const MaskPicture& picture, const Theme& theme, MaskColors colors,
+                                         const MaskWindow& window, bool elements) {
+  const double size = window.pixels * static_cast<double>(std::min(picture.block.block_q, picture.block.block_kv));
+  std::vector<MaskLegendEntry> entries;
+  const auto add = [&](std::string text, const TileBox& box, int depth) {
+    entries.push_back({std::move(text), mask_look(theme, colors, box, depth, size, elements)});
+  };
+  if (colors == MaskColors::state) {
+    add(elements ? tr("full block, visible element") : tr("full block"), {.visibility = TileVisibility::full, .by_analysis = true},
+        0);
+    add(tr("partial block"), {.visibility = TileVisibility::partial, .by_analysis = true}, 0);
+    add(tr("empty block"), {.visibility = TileVisibility::empty, .by_analysis = true}, 0);
+    return entries;
+  }
+  std::optional<std::pair<int, int>> depths;  // of what analysis decided
+  bool looked_at = false;
+  for (const TileBox& box : picture.boxes) {
+    const int depth = depth_of(picture, box);
+    looked_at = looked_at || !box.by_analysis;
+    if (!box.by_analysis) continue;
+    depths = depths ? std::pair(std::min(depths->first, depth), std::max(depths->second, depth)) : std::pair(depth, depth);
+  }
+  const auto analysis = [](int cuts) {
+    return cuts == 0   ? std::string(tr("by analysis, at once"))
+           : cuts == 1 ? std::string(tr("by analysis, after 1 cut"))
+                       : say(tr("by analysis, after {} cuts"), cuts);
+  };
+  if (depths) add(analysis(depths->first), {.by_analysis = true}, depths->first);
+  if (depths && depths->second != depths->first) add(analysis(depths->second), {.by_analysis = true}, depths->second);
+  if (looked_at) add(tr("by looking at elements"), {.by_analysis = false}, 0);
+  return entries;
+}
+
 const TileBox* box_at(const MaskPicture& picture, std::int64_t row, std::int64_t col) {
   const auto found = std::find_if(picture.boxes.begin(), picture.boxes.end(), [&](const TileBox& box) {
     return row >= box.first_row && row < box.end_row && col >= box.first_col && col < box.end_col;
@@ -222,9 +263,9 @@ std::shared_ptr<const QuadBatch> make_mask_quads(const MaskPicture& picture, con
     add_averages(*batch, picture, theme, colors, window, canvas);
     return batch;
   }
-  const bool shows_elements = colors == MaskColors::state && elements != nullptr && window.pixels >= element_pixels;
-  add_blocks(*batch, picture, theme, colors, window, canvas, shows_elements);
-  if (shows_elements) add_elements(*batch, picture, *elements, theme, window, canvas);
+  const bool with_elements = elements != nullptr && shows_elements(colors, window);
+  add_blocks(*batch, picture, theme, colors, window, canvas, with_elements);
+  if (with_elements) add_elements(*batch, picture, *elements, theme, window, canvas);
   return batch;
 }
 

@@ -34,10 +34,30 @@ MaskWindow moved(const MaskWindow& window, const AttentionProblem& problem, cons
 
 /// From so many pixels on, the elements of partial blocks are drawn.
 inline constexpr double element_pixels = 3;
+inline bool shows_elements(MaskColors colors, const MaskWindow& window) {
+  return colors == MaskColors::state && window.pixels >= element_pixels;
+}
 
 /// Fill of a block; `depth` counts for MaskColors::decided.
 ImU32 mask_color(const Theme& theme, MaskColors colors, TileVisibility visibility, bool by_analysis, int depth);
 Hatch mask_hatch(MaskColors colors, TileVisibility visibility, bool by_analysis);
+
+/// How a block is drawn that has so many pixels on its shorter side. Where the elements of partial blocks are drawn over them,
+/// those are faint.
+struct MaskLook {
+  ImU32 fill = 0;
+  Hatch hatch = Hatch::none;
+  bool operator==(const MaskLook&) const = default;
+};
+MaskLook mask_look(const Theme& theme, MaskColors colors, const TileBox& box, int depth, double size, bool elements);
+
+/// The looks that the map of a mask has now, with what each says.
+struct MaskLegendEntry {
+  std::string text;
+  MaskLook look;
+};
+std::vector<MaskLegendEntry> mask_legend(const MaskPicture& picture, const Theme& theme, MaskColors colors,
+                                         const MaskWindow& window, bool elements);
 
 /// The box that holds a block; nullptr outside.
 const TileBox* box_at(const MaskPicture& picture, std::int64_t row, std::int64_t col);

@@ -111,7 +111,7 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   double dragged = value;
   const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
-  if (!type_quantity("##value", dragged, spec_limits(key)) &&
+  if (!drag_quantity("##value", dragged, speed, spec_limits(key)) &&
       ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
                         ImGuiSliderFlags_AlwaysClamp) &&
       key.whole)
@@ -127,7 +127,8 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
 
   ImGui::TableNextColumn();
   ImGui::AlignTextToFramePadding();
-  text_item(theme.mono_small, theme.text_dim, spec_value_text(key, value));
+  // A field with a unit says the same itself.
+  if (spec_limits(key).unit == FieldUnit::none) text_item(theme.mono_small, theme.text_dim, spec_value_text(key, value));
   ImGui::TableNextColumn();
   ImGui::AlignTextToFramePadding();
   const auto from = gpu.provenance.find(key.key);

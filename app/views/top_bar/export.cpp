@@ -136,6 +136,17 @@ void draw_content(const View& view, ExportChoice& choice) {
   }
 }
 
+/// Where the file is; a click copies that.
+void draw_written(const Theme& theme, Commands& commands, const std::string& path, float width) {
+  const float room = width - text_width(theme.ui_small, say(tr("Written: {}"), ""));
+  text_item(theme.ui_small, theme.good, say(tr("Written: {}"), elide_path(theme.ui_small, path, room)));
+  const bool clicked = ImGui::IsItemClicked();
+  item_tooltip(theme, path, tr("Click to copy the path"));
+  if (!clicked) return;
+  ImGui::SetClipboardText(path.c_str());
+  commands.push(ShowNotice{Notice::text_copied});
+}
+
 /// Progress and a cancel button, why nothing can be exported, or what became of the last export.
 void draw_state(const View& view, Commands& commands, const ExportChoice& choice) {
   const Theme& theme = *view.theme;
@@ -150,13 +161,14 @@ void draw_state(const View& view, Commands& commands, const ExportChoice& choice
     if (ImGui::Button(tr("Cancel"))) commands.push(StopExport{});
     return;
   }
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::round(560 * theme.scale));
+  const float width = std::round(560 * theme.scale);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
   if (is_backward(choice))
     text_item(theme.ui_small, theme.bad, say(tr("The last step ({}) comes before the first ({})."), choice.last, choice.first));
   else if (!exporting.refusal.empty())
     text_item(theme.ui_small, theme.bad, say(exporting.refusal));
   else if (exporting.done)
-    text_item(theme.ui_small, theme.good, say(tr("Written: {}"), exporting.file));
+    draw_written(theme, commands, exporting.path, width);
   ImGui::PopTextWrapPos();
 }
 

@@ -69,6 +69,18 @@ TEST_CASE("masks: several masks and --causal must all hold, and a program that t
   CHECK(simulated({"--algorithm", "standard", "--score", "score * 2.0"})["score"] == "score * 2.0");
 }
 
+TEST_CASE("masks: a named program without a kernel for masks is simulated, and the report names one that has it") {
+  const auto report = [](const char* gpu, const char* algorithm) {
+    return run_program({"simulate", "--gpu", gpu, "--algorithm", algorithm, "--heads", "2", "--seq", "512", "--head-dim", "128",
+                        "--mask", "q - kv < 64"})
+        .out;
+  };
+  CHECK(report("h100", "flash3").find("the CUDA kernel of flash3 takes no such mask: that of hopper_flex does") !=
+        std::string::npos);
+  CHECK(report("h100", "flash2").find("the CUDA kernel of flash2 takes no such mask: that of flex does") != std::string::npos);
+  CHECK(report("h100", "hopper_flex").find("takes no such mask") == std::string::npos);
+}
+
 TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
   const Json plain = simulated({"--algorithm", "flex", "--seq", "128"}),
              capped = simulated({"--preset", "softcap:cap=30", "--seq", "128"});

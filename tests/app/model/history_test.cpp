@@ -138,3 +138,41 @@ TEST_CASE("history: after a refusal, undo takes the controls back to what is on 
   opened.after(Undo{});
   CHECK(window_state_of(opened.view()).problem.seq_q != 96);
 }
+
+TEST_CASE("history: a race is undone and redone, also one that was begun while the run played") {
+  for (const bool playing : {false, true}) {
+    CAPTURE(playing);
+    Opened opened;
+    opened.after(SetAlgorithm{"flash1"});
+    opened.after(SeekStep{0});
+    if (playing) opened.session.apply(SetPlaying{true});
+    opened.session.apply(SetRace{true});
+    opened.session.finish();
+    CHECK(opened.view().lanes.size() == 2);
+    CHECK(opened.view().playback.playing == playing);
+    opened.after(Undo{});
+    CHECK(opened.view().lanes.size() == 1);
+    CHECK(opened.view().requested->request.algorithm == "flash1");
+    opened.after(Redo{});
+    CHECK(opened.view().lanes.size() == 2);
+  }
+}
+
+TEST_CASE("history: a second mask, and one that is taken away, are undone") {
+  Opened opened;
+  MaskChoice choice;
+  choice.masks = {"q >= kv"};
+  opened.after(SetMasking{choice});
+  choice.masks.emplace_back("q - kv < 8");
+  opened.after(SetMasking{choice});
+  choice.masks.erase(choice.masks.begin());
+  opened.session.tick(2);  // not one change with the last
+  opened.after(SetMasking{choice});
+  opened.after(Undo{});
+  CHECK(opened.view().requested->request.masking.masks == std::vector<std::string>{"q >= kv", "q - kv < 8"});
+  opened.after(Undo{});
+  CHECK(opened.view().requested->request.masking.masks == std::vector<std::string>{"q >= kv"});
+  opened.after(Undo{});
+  CHECK(opened.view().requested->request.masking.empty());
+  CHECK(opened.view().requested->request.algorithm == "flash2");
+}

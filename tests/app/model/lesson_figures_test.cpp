@@ -221,6 +221,46 @@ TEST_CASE("lesson figures: the first reason that fits a wrong answer is its reas
   CHECK(page_figures(**lesson, 1, runs, {}, {})->revealed.at("step") == 3);
 }
 
+TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off") {
+  std::string text = small_lesson;
+  const std::string curve = "curve = \"exps\"\n";
+  REQUIRE(text.find(curve) != std::string::npos);
+  text.insert(text.find(curve) + curve.size(),
+              "wrong = [{ drawn = \"above\", say = \"High.\" }, { drawn = \"below\", say = \"Low.\" }, { say = \"Other.\" }]\n");
+  const auto lesson = parse_lesson(text, "x", "x.md");
+  REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
+  const LessonQuestion& ask = *(*lesson)->pages[4].ask;
+  PageFigures figures;
+  figures.curve = {10, 20, 40};
+  const auto why = [&](std::vector<double> drawn) {
+    LessonAnswer answer;
+    answer.drawn = std::move(drawn);
+    const LessonWrong* wrong = why_wrong(ask, answer, figures);
+    return wrong == nullptr ? std::string() : plain_text(wrong->say);
+  };
+  CHECK(why({14, 11, 40}).empty());  // within a half everywhere
+  CHECK(why({20, 20, 40}) == "High.");
+  CHECK(why({20, 11, 40}) == "High.");  // the second is below, but near enough
+  CHECK(why({10, 20, 10}) == "Low.");
+  CHECK(why({20, 20, 10}) == "Other.");
+
+  StateRuns runs(&load_gpu);
+  const auto findings = [&](const std::string& reasons) {
+    std::string changed = text;
+    const std::size_t from = changed.find("wrong = [{ drawn");
+    changed.replace(from, changed.find('\n', from) - from, reasons);
+    const auto again = parse_lesson(changed, "x", "x.md");
+    return again ? fmt::format("{}", fmt::join(check_pages(**again, runs, {}), "\n")) : again.error().sentence.text();
+  };
+  const std::string high = "{ drawn = \"above\", say = \"High.\" }", low = "{ drawn = \"below\", say = \"Low.\" }",
+                    shape = "{ drawn = \"shape\", say = \"Shape.\" }", rest = "{ say = \"Other.\" }";
+  CHECK(findings("wrong = [" + high + "," + low + "," + shape + "]").empty());
+  CHECK(findings("wrong = [" + high + "," + low + "," + shape + "," + rest + "]").find("take every wrong drawing") !=
+        std::string::npos);
+  CHECK(findings("wrong = [" + high + "," + high + "]").find("drawn = \"above\" has a second reason") != std::string::npos);
+  CHECK(findings("wrong = [{ drawn = \"left\", say = \"No.\" }]").find("drawn must be") != std::string::npos);
+}
+
 TEST_CASE("lesson check: a reason that no answer gets is a finding") {
   StateRuns runs(&load_gpu);
   const auto findings = [&](const std::string& from, const std::string& to) {

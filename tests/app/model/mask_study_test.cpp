@@ -129,6 +129,33 @@ TEST_CASE("mask study: the view follows the controls, and a text that cannot be 
   CHECK(view.mask.picture != before);
 }
 
+TEST_CASE("mask study: a mask that changes the program says so until it was read, and nothing is said where it stays") {
+  Opened opened;
+  opened.session.apply(SetMasking{condition("q >= kv")});
+  opened.session.finish();
+  REQUIRE(opened.view().workspace->message);
+  CHECK(opened.view().workspace->message->notice == Notice::mask_on_flex);
+  opened.after(CancelWork{});
+  const SessionView view = opened.after(SetMasking{condition("q > kv")});
+  CHECK_FALSE(view.workspace->message);
+}
+
+TEST_CASE("mask study: who decided is counted over the same planes as the states of the blocks") {
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 64;
+  p.heads = p.kv_heads = 4;
+  p.batch = 2;
+  for (const char* text : {"q >= kv", "q - kv < 4 * h", "q * kv % 7 < 3 + b"}) {
+    CAPTURE(text);
+    const auto picture = make_mask_picture(condition(text), p, {16, 16}, 0);
+    REQUIRE(picture);
+    const auto totals = count_mask(*picture, condition(text));
+    REQUIRE(totals);
+    CHECK(totals->by_analysis + totals->by_evaluation == totals->empty + totals->partial + totals->full);
+    CHECK(totals->by_analysis + totals->by_evaluation == 8 * (*picture)->blocks());
+  }
+}
+
 TEST_CASE("mask study: another length keeps the text and makes the mask anew") {
   Opened opened;
   opened.after(SetMasking{condition("q - kv < 4 && q >= kv")});

@@ -64,7 +64,10 @@ class SmallStates {
     s.theme = chance(50) ? ThemeKind::light : ThemeKind::dark;
     if (chance(50)) s.language = "ko";
     if (chance(40)) s.sweep = sweep();
-    if (chance(20)) s.pinned = chance(50) ? "heads=2&seq=16" : "algorithm=standard&seq=24";
+    if (chance(20)) s.pinned.emplace_back("heads=2&seq=16");
+    if (chance(20)) s.pinned.emplace_back("algorithm=standard&seq=24");
+    s.compared = usual_comparison(s.pinned.size());
+    if (!s.pinned.empty() && chance(50)) s.compared = {0, 1};
     return s;
   }
   /// Where one can stand in the simulations of a state: in a race on a clock, else also at a step.

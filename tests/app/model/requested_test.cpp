@@ -89,3 +89,34 @@ TEST_CASE("requested: what was good can be asked for again") {
   CHECK(requested.request.problem.seq_q == 64);
   CHECK_FALSE(requested.race);
 }
+
+TEST_CASE("requested: a mask takes a kernel of Hopper to hopper_flex where that runs, and any other to flex") {
+  const auto masked = [](const char* gpu, const char* algorithm, std::int64_t head_dim, std::optional<ProgramTile> tile = {}) {
+    Requested requested;
+    requested.request.gpu = requested.gpu_base = *load_gpu(gpu);
+    requested.request.algorithm = algorithm;
+    requested.request.tile = tile;
+    requested.request.problem = {1, 4, 4, 1024, 1024, head_dim, DataType::fp16, false, Pass::forward, {}};
+    MaskChoice choice;
+    choice.masks = {"q - kv < 64"};
+    requested.set_masking(choice);
+    return requested.request.algorithm;
+  };
+  CHECK(masked("h100", "flash3", 128) == "hopper_flex");
+  CHECK(masked("h200", "hopper_producer", 64) == "hopper_flex");
+  CHECK(masked("h200", "flash2", 128) == "flex");
+  CHECK(masked("a100", "flash3", 128) == "flex");                         // has no wgmma
+  CHECK(masked("h100", "flash3", 128, ProgramTile(128, 512)) == "flex");  // does not fit shared memory
+  CHECK(masked("h100", "hopper_flex", 128) == "hopper_flex");
+}
+
+TEST_CASE("requested: pages take a kernel of Hopper to hopper_flex") {
+  Requested requested;
+  requested.request.gpu = requested.gpu_base = *load_gpu("h100");
+  requested.request.algorithm = "flash3";
+  AttentionProblem paged = {1, 4, 4, 1024, 1024, 128, DataType::fp16, false, Pass::forward, {}};
+  requested.request.problem = paged;
+  paged.page_size = 64;
+  requested.set_problem(paged);
+  CHECK(requested.request.algorithm == "hopper_flex");
+}

@@ -69,7 +69,12 @@ class RandomStates {
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
     if (coin()) s.sweep = sweep();
-    if (may_pin && number(0, 3) == 0) s.pinned = to_link(next(false));
+    if (may_pin && number(0, 3) == 0)
+      for (std::int64_t left = number(1, static_cast<std::int64_t>(most_pinned)); left > 0; --left)
+        s.pinned.push_back(to_link(next(false)));
+    const auto pins = static_cast<int>(s.pinned.size());
+    s.compared = usual_comparison(s.pinned.size());
+    if (pins > 0 && coin()) s.compared = {static_cast<int>(number(0, pins - 1)), pins};
     return s;
   }
   std::int64_t number(std::int64_t low, std::int64_t high) {

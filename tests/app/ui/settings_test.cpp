@@ -115,3 +115,26 @@ TEST_CASE("settings: a relative XDG_CONFIG_HOME is ignored, as its rules say") {
   const Environment home("HOME", "/nonexistent-home");
   CHECK(settings_path() == std::filesystem::path("/nonexistent-home/.config/tilescope/settings.toml"));
 }
+
+TEST_CASE("settings: an option for one run is not remembered, and what is changed in the window is") {
+  Settings saved;
+  Settings began = saved;
+  began.theme = ThemeKind::light;
+  began.language = "ko";
+  began.by_sm = true;
+  began.text_scale = 2;
+  began.width = 800;
+  CHECK(to_remember(saved, began, began) == saved);
+  Settings now = began;
+  now.theme = ThemeKind::dark;
+  now.language = "en";
+  now.height = 1000;
+  now.lessons_done = {"01-why-memory"};
+  Settings kept = saved;
+  kept.width = 800;
+  kept.height = 1000;
+  kept.lessons_done = now.lessons_done;
+  CHECK(to_remember(saved, began, now) == kept);
+  // Without options, everything that is changed is remembered.
+  CHECK(to_remember(saved, saved, unusual()) == unusual());
+}

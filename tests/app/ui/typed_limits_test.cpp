@@ -1,11 +1,13 @@
 // What is typed into number fields and is not possible is said beside them.
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "app/ui/typed_limits.h"
+#include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
@@ -140,6 +142,115 @@ TEST_CASE("typed limits: invalid input into a GPU's number leaves the value from
   enter_text("12 GB/s");
   CHECK(rate() == 12e9);
   CHECK(note() == nullptr);
+}
+
+namespace {
+
+/// Frames of a sixtieth of a second.
+void frames(WindowScript& script, int count) {
+  for (int i = 0; i < count; ++i) script.frame().build(script.width(), script.height(), 1.0 / 60);
+}
+
+/// Types letter by letter, eight a second; returns what was simulated on the way.
+std::vector<std::int64_t> slowly(WindowScript& script, const char* text) {
+  std::vector<std::int64_t> rows;
+  for (const char* letter = text; *letter != 0; ++letter) {
+    script.frame().io().AddInputCharacter(static_cast<unsigned>(*letter));
+    for (int i = 0; i < 8; ++i) {
+      frames(script, 1);
+      const std::int64_t now = script.view().requested->request.problem.seq_q;
+      if (rows.empty() || rows.back() != now) rows.push_back(now);
+      CHECK(note() == nullptr);
+    }
+  }
+  return rows;
+}
+
+void open_problem(WindowScript& script) {
+  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
+  for (float x = 500; x < 1000 && !open(); x += 40) script.click(x, 22);
+  script.press(ImGuiKey_Escape);
+  for (float x = 700; x < 800 && !open(); x += 20) script.click(x, 22);
+  REQUIRE(open());
+}
+
+}  // namespace
+
+TEST_CASE("typed limits: a half-typed number is not simulated; Enter, a pause and leaving the field finish it") {
+  for (const int ending : {0, 1, 2, 3}) {
+    CAPTURE(ending);
+    const auto script = WindowScript::open(1280, 720);
+    if (script == nullptr) return;
+    const auto rows = [&] { return script->view().requested->request.problem.seq_q; };
+    const std::int64_t before = rows();
+    open_problem(*script);
+    const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+    const ImVec2 at = field_of(*script, value_of("seq", popover), popover);
+    script->click(at.x, at.y);
+    CHECK(slowly(*script, "192") == std::vector<std::int64_t>{before});
+    if (ending == 0) script->press(ImGuiKey_Enter);
+    if (ending == 1) frames(*script, 35);
+    if (ending == 2) script->click(20, 700);
+    if (ending == 3) script->press(ImGuiKey_Escape);
+    CHECK(rows() == (ending == 3 ? before : 192));
+  }
+}
+
+TEST_CASE("typed limits: a number that is too small on its way is refused only once the typing pauses") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  open_problem(*script);
+  const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+  const ImVec2 at = field_of(*script, value_of("seq", popover), popover);
+  script->click(at.x, at.y);
+  slowly(*script, "0");
+  frames(*script, 35);
+  CHECK(note() != nullptr);
+  CHECK(script->view().requested->request.problem.seq_q == 1);
+  slowly(*script, "2");
+  frames(*script, 35);
+  CHECK(note() == nullptr);
+}
+
+TEST_CASE("typed limits: a quantity is shown with its unit so that typing it again gives the same value") {
+  CHECK(quantity_text(16e9, FieldUnit::bytes_per_second) == "16 GB/s");
+  CHECK(quantity_text(50 * 1048576.0, FieldUnit::bytes) == "50 MiB");
+  CHECK(quantity_text(1.98e9, FieldUnit::hertz) == "1980 MHz");
+  for (const SpecKey& key : spec_keys()) {
+    const NumberLimits limits = spec_limits(key);
+    if (limits.unit == FieldUnit::none) continue;
+    for (const double value : {key.minimum, 16e9, 3352320000000.0, 52428800.0, 232448.0, 1000.0, 1755e6, 12345678.0}) {
+      CAPTURE(key.key);
+      CAPTURE(value);
+      REQUIRE(typed_number(quantity_text(value, limits.unit), limits));
+      CHECK(*typed_number(quantity_text(value, limits.unit), limits) == doctest::Approx(value).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("typed limits: a field with a unit is opened with its unit, and takes another number") {
+  static double value = 16e9;
+  static constexpr NumberLimits rate{1e6, 1e14, true, FieldUnit::bytes_per_second};
+  PanelScreen screen({400, 200});
+  ImGui::GetIO().ConfigDragClickToInputText = true;
+  static ImGuiID id = 0;
+  const auto draw = [](const View&, Commands&) {
+    drag_quantity("##value", value, 1e7F, rate);
+    id = ImGui::GetItemID();
+  };
+  screen.frame({}, draw);
+  screen.click({}, draw, {60, 16});
+  screen.frame({}, draw);
+  REQUIRE(ImGui::TempInputIsActive(id));
+  REQUIRE(typed_text());
+  CHECK(*typed_text() == "16 GB/s");
+  CHECK(value == 16e9);
+  ImGui::GetIO().AddInputCharactersUTF8("2.5 TB/s");
+  screen.frame({}, draw);
+  ImGui::GetIO().AddKeyEvent(ImGuiKey_Enter, true);
+  screen.frame({}, draw);
+  screen.frame({}, draw);
+  CHECK(value == 2.5e12);
 }
 
 }  // namespace tilescope

@@ -140,6 +140,39 @@ TEST_CASE("lesson: a wrong answer has its reason below it, and a right one has n
   }
 }
 
+TEST_CASE("lesson: its end lists the questions without a right answer, and a button goes to each") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small"});
+  const std::size_t pages = script->view().lesson.lesson->pages.size();
+  LessonAnswer wrong, right, none;
+  right.number = 16;
+  none.given = false;
+  for (std::size_t page = 0; page < pages; ++page) {
+    script->command(AnswerLesson{std::make_shared<const LessonAnswer>(page == 0 ? wrong : page == 1 ? right : none)});
+    if (page + 1 < pages) script->command(TurnLessonPage{1});
+  }
+  const auto& missed = script->view().lesson.missed;
+  REQUIRE(missed.size() == pages - 1);  // all but the second
+  CHECK(missed[0].page == 0);
+  CHECK(missed[0].answered);
+  CHECK(missed[1].page == 2);
+  CHECK_FALSE(missed[1].answered);
+  script->press(ImGuiKey_Enter);  // "Finish"
+  const std::string shown = window_text(*script);
+  CAPTURE(shown);
+  CHECK(shown.find("Look at these pages again") != std::string::npos);
+  CHECK(shown.find("not right") != std::string::npos);
+  CHECK(shown.find("not answered") != std::string::npos);
+  // The keyboard is at the last button; down from there is the first: page 1.
+  script->press(ImGuiKey_DownArrow);
+  script->press(ImGuiKey_Enter);
+  CHECK(script->view().lesson.page == 0);
+  CHECK(script->view().lesson.answer != nullptr);  // still there
+  CHECK(script->view().lesson.right == 1);
+}
+
 TEST_CASE("lesson: before a class, a clicker shows the answers and turns the pages") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <imgui_internal.h>
 
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
@@ -152,6 +153,111 @@ TEST_CASE("mask editor: a preset is put in with parameters that suit the problem
   p.seq_q = p.seq_kv = 64;
   for (const Preset& preset : presets())
     if (preset.name == "sliding_window") CHECK(suited_preset(preset, p) == "sliding_window:window=16");
+}
+
+namespace {
+
+/// Opens the first text of the mask editor for typing.
+bool open_text(WindowScript& script) {
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+    const std::string_view name = window->Name;
+    if (!window->WasActive || !name.substr(name.rfind('/') + 1).starts_with("editor_")) continue;
+    const ImVec2 from = window->Pos, size = window->Size;
+    for (float y = from.y + 30; y < from.y + size.y; y += 8) {
+      script.click(from.x + size.x * 0.3F, y);
+      if (ImGui::GetIO().WantTextInput) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("mask editor: Esc undoes the typing, and a mask that was applied before stays") {
+  for (const bool preset : {false, true}) {
+    CAPTURE(preset);
+    const auto script = WindowScript::open(1600, 900);
+    if (script == nullptr) return;
+    script->command(SetCenter{CenterView::mask});
+    MaskChoice choice;
+    (preset ? choice.presets : choice.masks) = {preset ? "sliding_window:window=8" : "q - kv < 8"};
+    script->command(SetMasking{choice});
+    REQUIRE(open_text(*script));
+    for (const char* letter : {"q", " ", ">", " ", "k", "v"}) {
+      script->frame().io().AddInputCharactersUTF8(letter);
+      for (int i = 0; i < 3; ++i) script->frame().build(1600, 900, 1.0 / 60);
+    }
+    CHECK(ImGui::GetIO().WantTextInput);
+    script->press(ImGuiKey_Escape);
+    CHECK_FALSE(ImGui::GetIO().WantTextInput);
+    CHECK(script->view().requested->request.masking == choice);
+  }
+}
+
+TEST_CASE("mask editor: a text that was typed and left stays, and Esc in the field later keeps it") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::mask});
+  MaskChoice choice;
+  choice.masks = {"q - kv < 8"};
+  script->command(SetMasking{choice});
+  REQUIRE(open_text(*script));
+  script->press(ImGuiKey_A, ImGuiMod_Ctrl);
+  script->type("q > kv");
+  script->press(ImGuiKey_Enter, ImGuiMod_Ctrl);
+  CHECK(script->view().requested->request.masking.masks == std::vector<std::string>{"q > kv"});
+  REQUIRE(open_text(*script));
+  for (const bool at_once : {true, false}) {
+    script->press(ImGuiKey_End, ImGuiMod_Ctrl);
+    script->frame().io().AddInputCharactersUTF8(" && q < 40");
+    for (int i = 0; i < (at_once ? 5 : 60); ++i) script->frame().build(1600, 900, 1.0 / 60);
+    const std::string applied = script->view().requested->request.masking.masks.at(0);
+    CHECK(applied == (at_once ? "q > kv" : "q > kv && q < 40"));
+    script->press(ImGuiKey_Escape);
+    CHECK(script->view().requested->request.masking.masks == std::vector<std::string>{applied});
+    REQUIRE(open_text(*script));
+  }
+}
+
+TEST_CASE("mask editor: a preset that is typed over becomes a condition once its field is left") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::mask});
+  MaskChoice choice;
+  choice.presets = {"sliding_window:window=8"};
+  script->command(SetMasking{choice});
+  REQUIRE(open_text(*script));
+  script->press(ImGuiKey_A, ImGuiMod_Ctrl);
+  script->type("q > kv");
+  CHECK(script->view().requested->request.masking == choice);
+  script->press(ImGuiKey_Enter, ImGuiMod_Ctrl);
+  CHECK(script->view().requested->request.masking.presets.empty());
+  CHECK(script->view().requested->request.masking.masks == std::vector<std::string>{"q > kv"});
+}
+
+TEST_CASE("mask legend: each entry looks as the map draws it, at any zoom") {
+  const Theme theme = make_theme(ThemeKind::dark, 1);
+  AttentionProblem p;
+  p.seq_q = p.seq_kv = 128;
+  MaskChoice choice;
+  choice.masks = {"q >= kv"};
+  const auto picture = *make_mask_picture(choice, p, {16, 16}, 0);
+  for (const double pixels : {0.01, 0.2, 1.0, 4.0})
+    for (const MaskColors colors : {MaskColors::state, MaskColors::decided})
+      for (const bool elements : {false, true}) {
+        MaskWindow window;
+        window.pixels = pixels;
+        CAPTURE(pixels);
+        const double size = pixels * 16;
+        std::vector<MaskLook> of_map, of_legend;
+        for (const TileBox& box : picture->boxes)
+          of_map.push_back(mask_look(theme, colors, box, depth_of(*picture, box), size, elements));
+        for (const MaskLegendEntry& entry : mask_legend(*picture, theme, colors, window, elements)) of_legend.push_back(entry.look);
+        // A block lies between the least and the most cuts of the legend; the least and the most are blocks.
+        for (const MaskLook& look : of_legend) CHECK(std::ranges::find(of_map, look) != of_map.end());
+        if (colors == MaskColors::state)
+          for (const MaskLook& look : of_map) CHECK(std::ranges::find(of_legend, look) != of_legend.end());
+      }
 }
 
 TEST_CASE("mask panel: draws every preset that needs no table, in both themes") {

@@ -53,14 +53,14 @@ TEST_CASE("compare view: rows say what both simulations say, and equal ones are 
   const CompareSheet sheet = compare_sheet(*opened.view().pinned.comparison);
   const CompareRow* time = row_named(sheet, "Time");
   REQUIRE(time != nullptr);
-  CHECK(time->pinned == format_time(pinned->time));
-  CHECK(time->present == format_time(present->time));
+  CHECK(time->first == format_time(pinned->time));
+  CHECK(time->second == format_time(present->time));
   const CompareRow* scores = row_named(sheet, "S, SM→L2");
   REQUIRE(scores != nullptr);
-  CHECK(scores->pinned == "0 B");
-  CHECK(scores->present.ends_with("B"));
+  CHECK(scores->first == "0 B");
+  CHECK(scores->second.ends_with("B"));
   CHECK(scores->tone == CompareRow::Tone::worse);
-  CHECK(row_named(sheet, "Algorithm")->present == "Standard attention");
+  CHECK(row_named(sheet, "Algorithm")->second == "Standard attention");
   CHECK(sheet.sections.front().equal_count() > 10);
   CHECK(sheet.finding.find(format_time(pinned->time)) != std::string::npos);
 }
@@ -74,26 +74,32 @@ TEST_CASE("compare view: times that read the same are one figure, and figures th
   const CompareSheet sheet = compare_sheet(comparison);
   CHECK(sheet.finding.starts_with("Same time: 1.97 µs. "));
   for (const CompareSection& section : sheet.sections)
-    for (const CompareRow& row : section.differing) CHECK(row.pinned != row.present);
+    for (const CompareRow& row : section.differing) CHECK(row.first != row.second);
 }
 
-TEST_CASE("compare view: K pins, a button swaps both runs, and it draws at any size") {
+TEST_CASE("compare view: K pins, any two runs are compared, a button swaps them, and it draws at any size") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   script->command(SetCenter{CenterView::compare});
   script->press(ImGuiKey_K);
-  script->settle();
-  REQUIRE(script->view().pinned.run != nullptr);
-  CHECK(script->view().pinned.run->simulation->request.algorithm == "flash2");
+  REQUIRE(script->view().pinned.runs.size() == 1);
   script->command(SetAlgorithm{"standard"});
-  REQUIRE(script->view().pinned.comparison != nullptr);
+  script->press(ImGuiKey_K);
+  script->command(SetAlgorithm{"flash1"});
+  const auto compared = [&] {
+    REQUIRE(script->view().pinned.comparison != nullptr);
+    const RunComparison& comparison = *script->view().pinned.comparison;
+    return comparison.first->request.algorithm + " " + comparison.second->request.algorithm;
+  };
+  CHECK(compared() == "standard flash1");
+  script->command(CompareRuns{{1, 2}});
+  CHECK(compared() == "flash2 standard");
 
   const ImGuiID swap = item_id("/compare_", "Swap");
   const auto button = place_of(*script, swap);
   REQUIRE(button);
   script->click(button->x, button->y);
-  CHECK(script->view().pinned.run->simulation->request.algorithm == "standard");
-  CHECK(script->view().lane().simulation->request.algorithm == "flash2");
-  CHECK(script->view().workspace->center == CenterView::compare);
+  CHECK(compared() == "standard flash2");
+  CHECK(script->view().lane().simulation->request.algorithm == "flash1");
   for (const auto& [width, height] : {std::pair{2560, 1440}, {1600, 900}, {640, 400}, {200, 120}}) script->resize(width, height);
 }
