@@ -1,5 +1,5 @@
-// Measures what a block does while its additions to memory are under way: whether its warps go on, and how much slower their reads of
-// shared memory, their products and their arithmetic become.
+// Measures what a block does while its additions to memory are under way: whether its warps go on, and how much slower their reads
+// of shared memory, their products and their arithmetic become.
 //
 //   nvcc -O3 -std=c++20 -arch=sm_90 kernels/lab/additions_beside.cu -o additions_beside && ./additions_beside
 //
@@ -32,10 +32,12 @@ __global__ __launch_bounds__(threads) void round_kernel(float* memory, float* ou
   for (int round = 0; round < rounds + 8; ++round) {
     if (round == 8) start = clock64();
     if constexpr (add) {
-      float* const to = memory + (round % tiles) * tile_floats + (warp / 2 * 32 + lane / 4) * row_floats + warp % 2 * 32 + (lane & 3) * 4;
+      float* const to =
+          memory + (round % tiles) * tile_floats + (warp / 2 * 32 + lane / 4) * row_floats + warp % 2 * 32 + (lane & 3) * 4;
 #pragma unroll
       for (int i = 0; i < adds; ++i)
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(to + i / 2 * 8 * row_floats + i % 2 * 16), "f"(1.f)
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(to + i / 2 * 8 * row_floats + i % 2 * 16),
+                     "f"(1.f)
                      : "memory");
     }
     for (int n = 0; n < times; ++n) {
@@ -45,9 +47,10 @@ __global__ __launch_bounds__(threads) void round_kernel(float* memory, float* ou
       if constexpr (work == products)
 #pragma unroll
         for (int i = 0; i < 8; ++i)
-          asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%4, %4}, {%0, %1, %2, %3};"
-                       : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])
-                       : "r"(0));
+          asm volatile(
+              "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%4, %4}, {%0, %1, %2, %3};"
+              : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])
+              : "r"(0));
       if constexpr (work == shared_reads)
 #pragma unroll
         for (int i = 0; i < 8; ++i) {

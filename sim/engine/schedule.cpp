@@ -43,7 +43,8 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
           byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
       pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
       // A wait has no inner dimension.
-      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0), block.shared_slots),
+      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0),
+           block.shared_slots),
       op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6), op.bytes | byte(op.wavefronts, 6),
       op.flops ^ op.exps << 32,
       pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};

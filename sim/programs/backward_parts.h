@@ -138,8 +138,8 @@ struct PlainScores {
   void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
 };
 
-/// What a block does alike for every pair of tiles. A warp takes 32 queries and 32 keys at a time: it reads Q and dO once for each 32
-/// keys of the tile, and K and V once for each 32 queries.
+/// What a block does alike for every pair of tiles. A warp takes 32 queries and 32 keys at a time: it reads Q and dO once for each
+/// 32 keys of the tile, and K and V once for each 32 queries.
 struct PairWork {
   float scale = 1;
   std::int64_t query_reads = 1, key_reads = 1;
@@ -152,8 +152,12 @@ struct PairWork {
 inline PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs, int slices) {
   constexpr std::int64_t edge = 32;
   const AttentionProblem& problem = plan.grid.problem;
-  return {plan.scale, ceil_div(plan.grid.tile.block_kv, edge), ceil_div(plan.grid.tile.block_q, edge),
-          std::int64_t{needs.warps_sharing_rows} - 1, slices, kernel_profile(id).overhead("gradients", step, problem)};
+  return {plan.scale,
+          ceil_div(plan.grid.tile.block_kv, edge),
+          ceil_div(plan.grid.tile.block_q, edge),
+          std::int64_t{needs.warps_sharing_rows} - 1,
+          slices,
+          kernel_profile(id).overhead("gradients", step, problem)};
 }
 
 /// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
@@ -228,8 +232,7 @@ void emit_query_gradients(BlockBuilder& b, const QueryGradientLines& lines, cons
   b.in_slices(work.slices);
   change.chain_gradient(b);
   b.copy(lines.d_s, tiles::d_s, tiles::d_p);
-  b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, 
-           {.accumulate = true, .factor = work.scale, .right_reads = work.key_reads});
+  b.matmul(lines.d_q, tiles::d_q, tiles::d_s, tiles::k, {.accumulate = true, .factor = work.scale, .right_reads = work.key_reads});
 }
 
 /// The tile that a block of a launch of both kinds owns: along an axis, on a plane of that axis.

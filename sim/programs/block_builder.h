@@ -8,7 +8,8 @@
 //
 // Shared-memory traffic is counted only here:
 //   load into a shared slot    writes every element of the tile once
-//   matmul                     reads its factors in shared memory as often as its form says. By default: src0 once per warp that has
+//   matmul                     reads its factors in shared memory as often as its form says. By default: src0 once per warp that
+//   has
 //                              the same rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
 //                              (warps_sharing_rows)
 //   other operations           read each shared operand once

@@ -184,9 +184,9 @@ struct Operation {
   std::int8_t read = -1;  // factor and gather: the place among the reads of ScoreChange::table_reads()
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
-  std::uint8_t strip = 0;            // the buffer of tiles that have strips
-  bool paced = false;                // load: the kernel asks for it after the operation that it waits for, be its buffer free before
-  std::int8_t source_strip = -1;     // matmul: that of its factors; of the left one it reads only the rows of dst. -1: `strip`
+  std::uint8_t strip = 0;         // the buffer of tiles that have strips
+  bool paced = false;             // load: the kernel asks for it after the operation that it waits for, be its buffer free before
+  std::int8_t source_strip = -1;  // matmul: that of its factors; of the left one it reads only the rows of dst. -1: `strip`
   WaitOn wait_on = WaitOn::product;  // wait: what its token is
   std::int16_t wait_token = -1;      // it waits until this token has wait_count signals
   std::int16_t signal_token = -1;    // the token that it signals when it ends; a load, when its bytes have landed

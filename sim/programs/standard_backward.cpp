@@ -124,7 +124,10 @@ enum LaunchIndex { d_v_launch, d_p_launch, d_s_launch, d_q_launch, d_k_launch };
 class StandardBackward final : public TileProgram {
  public:
   StandardBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()), rows_(gradient_rows(problem, tile, gpu)), scores_(problem) {
+      : TileProgram(problem, tile, declared()),
+        plan_(problem, tile, schema()),
+        rows_(gradient_rows(problem, tile, gpu)),
+        scores_(problem) {
     const TileGrid& grid = plan_.grid;
     // Row groups do not straddle query tiles, because each query tile visits its own set of key tiles.
     groups_of_tile_ = ceil_div(tile.block_q, rows_.rows);
@@ -270,7 +273,8 @@ class StandardBackward final : public TileProgram {
       const std::int64_t j = visits[static_cast<std::size_t>(n)].index;
       b.keys(j, grid.keys(j));
     };
-    // The kernel's loop is not unrolled: a warp asks for its next pieces of P and dP, 8 keys a lane, once it has used the last ones.
+    // The kernel's loop is not unrolled: a warp asks for its next pieces of P and dP, 8 keys a lane, once it has used the last
+    // ones.
     constexpr std::int64_t piece_of_warp = 8 * warp_lanes;
     const std::int64_t piece = std::max<std::int64_t>(1, piece_of_warp * (4 / rows_.rows) / tile_.block_kv);
     const auto ends_piece = [&](std::int64_t n) { return (n + 1) % piece == 0 || n + 1 == visited; };

@@ -137,7 +137,7 @@ TEST_CASE("instructions: a tensor-core kernel does as much on a tile that the se
     Instructions sum;
     for (const Operation& op : block.operations) {
       if (op.kind == OpKind::load || op.kind == OpKind::store || op.kind == OpKind::mask) continue;
-      const Instructions one = instructions_of(as_executed(op, block, launch.needs), block, launch.needs, problem.dtype);
+      const Instructions one = instructions_of(as_executed(op, block), block, launch.needs, problem.dtype);
       // What stands beside the arithmetic depends on the path that a length takes.
       sum.issued += one.issued - op.instructions * (launch.needs.threads / 32.0);
       sum.mma += one.mma;
@@ -333,7 +333,7 @@ TEST_CASE(
       const auto arithmetic = [&](const BlockOperations& block) {
         std::vector<Operation> kept;
         for (const Operation& op : block.operations)
-          if (op.kind != OpKind::mask && op.kind != OpKind::wait) kept.push_back(as_executed(op, block, launch.needs));
+          if (op.kind != OpKind::mask && op.kind != OpKind::wait) kept.push_back(as_executed(op, block));
         return kept;
       };
       const std::vector<Operation> some = arithmetic(last), all = arithmetic(full);

@@ -45,7 +45,7 @@ struct Cost {
 
   bool waits() const { return gpu.sm_dependent_cycles > 0; }
   double warps() const { return needs.threads / 32.0; }
-  Operation executed() const { return waits() ? as_executed(op, block, needs) : op; }
+  Operation executed() const { return waits() ? as_executed(op, block) : op; }
   Instructions counts() const { return instructions_of(executed(), block, needs, problem.dtype); }
   bool multiplies() const { return counts().mma > 0 || counts().wgmma_flops > 0; }
   bool is_mma_launch() const {
@@ -211,9 +211,9 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   CHECK(c.smem_read[0] + c.smem_read[1] == op.smem_read_bytes);
   if (op.smem_write_bytes > 0) CHECK(c.smem_write_tensor == (op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst)));
   const bool first = is_shared(cost.block, op.src[0]), second = is_shared(cost.block, op.src[1]);
-  const std::int64_t left = op.kind == OpKind::matmul ? std::int64_t{op.rows} * op.inner * element_bytes(cost.problem.dtype) *
-                                                            cost.block.warps_sharing_keys
-                                                      : op.smem_read_bytes / 2;
+  const std::int64_t left = op.kind == OpKind::matmul
+                                ? std::int64_t{op.rows} * op.inner * element_bytes(cost.problem.dtype) * op.left_reads
+                                : op.smem_read_bytes / 2;
   if (first && second) {
     CHECK(c.smem_read[0] == std::min(left, op.smem_read_bytes));
     CHECK(c.smem_read_tensor[0] == tensor_of(op.src[0]));

@@ -384,5 +384,41 @@ TEST_CASE("needs: flash2_backward takes the shared memory and the warps of its k
   CHECK(tile(256) == TileShape{64, 64});
 }
 
+TEST_CASE("backward: a pair of tiles reads from shared memory what the ldmatrix of the compiled loops read") {
+  // kernels/lab/gradient_counts.py: ldmatrix of a warp for a pair of 64 queries and 128 keys, fp16. Each reads 512 bytes.
+  struct Loop {
+    std::string_view id;
+    Axis axis;
+    std::int64_t head_dim, ldmatrix;
+  };
+  constexpr Loop loops[] = {{"flash2_backward", Axis::key, 64, 128},
+                            {"flash2_backward", Axis::key, 128, 136},
+                            {"flash2_backward_deterministic", Axis::key, 64, 128},
+                            {"flash2_backward_deterministic", Axis::key, 128, 136},
+                            {"flash2_backward_two_pass", Axis::key, 64, 96},
+                            {"flash2_backward_two_pass", Axis::key, 128, 104},
+                            {"flash2_backward_two_pass", Axis::query, 64, 80},
+                            {"flash2_backward_two_pass", Axis::query, 128, 80},
+                            {"flex_backward", Axis::key, 64, 96},
+                            {"flex_backward", Axis::query, 128, 80}};
+  for (const Loop& loop : loops) {
+    CAPTURE(loop.id);
+    CAPTURE(loop.head_dim);
+    const auto program = program_for(loop.id, problem_of(512, loop.head_dim), ProgramTile(64, 128), h200_gpu());
+    const auto& launches = program->launches();
+    std::int64_t seen = 0, warps = 0;
+    for (std::size_t n = 0; n < launches.size(); ++n)
+      for (std::int64_t at = 0; at < launches[n].blocks() && seen == 0; ++at) {
+        BlockOperations block;
+        program->emit_block(static_cast<int>(n), at, block);
+        if (launches[n].name != "gradients" || block.domain.axis != loop.axis) continue;
+        warps = launches[n].needs.threads / 32;
+        for (const Operation& op : block.operations)
+          if (op.kind == OpKind::matmul && op.iteration == 1) seen += op.smem_read_bytes;
+      }
+    CHECK(seen == loop.ldmatrix * warps * 512);
+  }
+}
+
 }  // namespace
 }  // namespace tilescope

@@ -59,8 +59,9 @@ std::int64_t BlockChecker::count_sectors_of_pages(const TileRef& tile) const {
   return sectors;
 }
 
-BlockChecker::BlockChecker(const TileProgram& program)
+BlockChecker::BlockChecker(const TileProgram& program, bool takes_pairs)
     : program_(program),
+      takes_pairs_(takes_pairs),
       memory_(memory_layouts(program.problem(), program.tile(), program.tensors())),
       pages_(page_table_of(program.problem())) {
   for (Tensor tensor : program.tensors()) {
@@ -303,10 +304,23 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   return {};
 }
 
+std::int64_t BlockChecker::times_read(const Operation& op, Slot slot) const {
+  const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block_->launch)];
+  const bool is_right = slot == op.src[1];
+  if (!takes_pairs_ || launch.name != "gradients")
+    return is_right ? launch.needs.warps_sharing_rows : launch.needs.warps_sharing_keys;
+  constexpr std::int64_t edge = 32;
+  const auto parts = [](std::int64_t length) { return (length + edge - 1) / edge; };
+  const TileShape& tile = program_.tile();
+  if (op.tile.tensor->cols == Axis::key) return is_right ? parts(tile.block_q) : parts(tile.block_kv);                  // S, dP
+  if (op.tile.tensor->rows == Axis::query) return is_right ? parts(tile.block_q) : parts(program_.problem().head_dim);  // dQ
+  // dV, dK: a warp has its own P and dS in registers, and reads those of another that shares its keys.
+  return is_right ? parts(tile.block_kv) : launch.needs.warps_sharing_rows - 1;
+}
+
 std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   std::int32_t wait = -1;
   std::int64_t smem_read = 0;
-  const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   for (Slot slot : reads(op)) {
     Buffer& source = buffer(slot, op);
     if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
@@ -317,7 +331,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
       return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
     if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
-    const int times = op.kind != OpKind::matmul ? 1 : slot == op.src[1] ? needs.warps_sharing_rows : needs.warps_sharing_keys;
+    const std::int64_t times = op.kind == OpKind::matmul ? times_read(op, slot) : 1;
     const std::int64_t rows = op.source_strip >= 0 && slot == op.src[0] ? op.rows : source.rows;
     if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * rows * source.cols * times;
   }

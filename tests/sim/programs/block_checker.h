@@ -18,7 +18,8 @@ namespace tilescope {
 /// Counts for every element of every tensor, which is why problems must be small.
 class BlockChecker {
  public:
-  explicit BlockChecker(const TileProgram& program);
+  /// `takes_pairs`: the warps of its launch "gradients" take 32 queries and 32 keys of a pair of tiles at a time.
+  explicit BlockChecker(const TileProgram& program, bool takes_pairs = false);
 
   /// Empty, or what is wrong.
   std::string check_block(const BlockOperations& block);
@@ -32,6 +33,8 @@ class BlockChecker {
   int scored(std::int64_t plane, std::int64_t row, std::int64_t key) const;
 
  private:
+  /// Returns how often the warps together read `slot`, a factor of a product.
+  std::int64_t times_read(const Operation& op, Slot slot) const;
   /// Counts the sectors that a tile of K or V touches in each of its pages.
   std::int64_t count_sectors_of_pages(const TileRef& tile) const;
   struct Buffer {
@@ -63,6 +66,7 @@ class BlockChecker {
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
   const TileProgram& program_;
+  const bool takes_pairs_;
   std::array<TensorLayout, most_tensors> layouts_;
   TensorLayouts memory_;                    // as tensors lie in HBM
   std::shared_ptr<const PageTable> pages_;  // of K and V; null if they have none
