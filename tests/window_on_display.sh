@@ -34,7 +34,9 @@ kill -TERM $window
 status=0
 wait $window || status=$?
 [ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status"; exit 1; }
-grep -q "theme = 'light'" "$work/config/tilescope/settings.toml" || { echo "failed: the theme was not remembered"; exit 1; }
+settings=$work/config/tilescope/settings.toml
+grep -q "width = 1280" "$settings" || { echo "failed: the size that the display gave was not remembered"; exit 1; }
+grep -q "theme = 'dark'" "$settings" || { echo "failed: a theme for this run alone was remembered"; exit 1; }
 state=$work/state/tilescope/window.toml
 grep -q "closed = true" "$state" || { echo "failed: the state is not marked as closed"; exit 1; }
 
