@@ -469,7 +469,7 @@ matmul_tiled      3   3   3    320    320  64  bf16  full    judge
 matmul_tiled      5  29  29    639    639 128  bf16  full    judge
 matmul_tiled      2   1   1    448    224 128  fp16  full    judge
 matmul_tiled      3  16  16   1088    544 128  fp16  full    judge
-# backward; the last of each kernel by `draw_shapes.py 49360438 backward`; those to judge by: assets/suites/backward_judge.txt
+# backward; "judge" by `draw_shapes.py 20261130 backward`
 standard_backward               1   1   1    128    128  64  fp16  full    build
 standard_backward               1   8   8   1024   1024  64  fp16  full    build
 standard_backward               2   8   8   1024   1024 128  fp16  causal  build
@@ -486,6 +486,12 @@ standard_backward               3   1   1   1088   3264 128  fp16  causal  build
 standard_backward               1  32  16   1088   1088  64  bf16  causal  build
 standard_backward               2   2   2   1087   1087  64  fp16  causal  build
 standard_backward               4   4   1   7048   7048  64  fp16  full    build
+standard_backward               6   1   1   1920   1920 128  fp16  full    judge
+standard_backward               2   8   2    284    284 128  fp16  full    judge
+standard_backward               1   4   2   1899   1899  64  fp16  full    judge
+standard_backward               2   8   8   9670   9670 128  fp16  full    judge
+standard_backward               2   2   2    816    816  64  bf16  full    judge
+standard_backward               4   5   5    195    195 128  fp16  causal  judge
 flash1_backward                 1   1   1    128    128  64  fp16  full    build
 flash1_backward                 1   8   8    512    512  64  fp16  full    build
 flash1_backward                 1  32  32   1024   1024  64  fp16  causal  build
@@ -502,6 +508,12 @@ flash1_backward                 2   4   1   1906   1906  64  fp16  causal  build
 flash1_backward                 2  14   7   1536   1536 128  fp16  full    build
 flash1_backward                 3  12   6    281    281  64  bf16  causal  build
 flash1_backward                 4   3   3    192    192 128  fp16  full    build
+flash1_backward                 5   2   2   2581   5162  64  fp16  full    judge
+flash1_backward                 1   3   3    512    512 128  bf16  causal  judge
+flash1_backward                 2   4   1    640    640  64  bf16  full    judge
+flash1_backward                 2  32  32   1218   1218 128  bf16  full    judge
+flash1_backward                 5   2   2    745   1490 128  bf16  causal  judge
+flash1_backward                 2  10  10    451    451  64  fp16  causal  judge
 flash2_backward                 1   1   1    128    128  64  fp16  full    build
 flash2_backward                 1   8   8   1024   1024  64  fp16  full    build
 flash2_backward                 2   8   8   1024   1024 128  fp16  causal  build
@@ -526,6 +538,15 @@ flash2_backward                 1  10   5    253    759 128  fp16  full    build
 flash2_backward                 2   2   2   3734   3734  64  bf16  full    build
 flash2_backward                 2   1   1    384    384 128  bf16  causal  build
 flash2_backward                 2  10   5  15040  15040  64  fp16  full    build
+flash2_backward                 2   6   6    448    112  64  fp16  full    judge
+flash2_backward                 3  14   7   2368   2368 128  bf16  causal  judge
+flash2_backward                 4   4   2   2114   2114 128  fp16  full    judge
+flash2_backward                 2   1   1   2359   2359  64  fp16  causal  judge
+flash2_backward                 1  24   6    234    702 128  bf16  full    judge
+flash2_backward                 3   7   7   2429   2429  64  fp16  causal  judge
+flash2_backward                 4  12  12  14656  14656 128  fp16  causal  judge
+flash2_backward                 2   4   1    192    192  64  fp16  causal  judge
+flash2_backward                 2  16  16    192    192  64  bf16  causal  judge
 flash2_backward_two_pass        1   1   1    128    128  64  fp16  full    build
 flash2_backward_two_pass        1   8   8   1024   1024  64  fp16  full    build
 flash2_backward_two_pass        2   8   8   1024   1024 128  fp16  causal  build
@@ -540,6 +561,12 @@ flash2_backward_two_pass        1   6   6   1666   1666 128  bf16  full    build
 flash2_backward_two_pass        2  16   4   4740   4740  64  bf16  causal  build
 flash2_backward_two_pass        3   6   6   3456   3456  64  fp16  full    build
 flash2_backward_two_pass        3  10   5   2304   4608  64  bf16  full    build
+flash2_backward_two_pass        2   2   2   9972  19944 128  bf16  causal  judge
+flash2_backward_two_pass        4   9   9   1984   1984  64  fp16  causal  judge
+flash2_backward_two_pass        1   1   1   1244   1244 128  fp16  causal  judge
+flash2_backward_two_pass        1  10   5    767    767  64  bf16  causal  judge
+flash2_backward_two_pass        4  12   3   9728  19456  64  bf16  full    judge
+flash2_backward_two_pass        1   4   1  14583  14583  64  bf16  full    judge
 flash2_backward_deterministic   1   1   1    128    128  64  fp16  full    build
 flash2_backward_deterministic   1   8   8   1024   1024  64  fp16  full    build
 flash2_backward_deterministic   2   8   8   1024   1024 128  fp16  causal  build
@@ -554,6 +581,12 @@ flash2_backward_deterministic   2  42  21   8022   8022  64  bf16  full    build
 flash2_backward_deterministic   3  22  22   2432   7296 128  bf16  causal  build
 flash2_backward_deterministic   3   4   2  10777   5388 128  bf16  full    build
 flash2_backward_deterministic   5  16   4    733    733  64  fp16  causal  build
+flash2_backward_deterministic   6  19  19    713    713  64  bf16  causal  judge
+flash2_backward_deterministic   3   4   4    768    768  64  fp16  full    judge
+flash2_backward_deterministic   6  24  24   1395   1395  64  bf16  full    judge
+flash2_backward_deterministic   1  33  33   9856   9856 128  fp16  causal  judge
+flash2_backward_deterministic   2   5   5  12800  12800 128  bf16  causal  judge
+flash2_backward_deterministic   2   4   1    607    607 128  fp16  full    judge
 flex_backward                   1   1   1    128    128  64  fp16  full    build
 flex_backward                   1   8   8   1024   1024  64  fp16  full    build
 flex_backward                   2   8   8   1024   1024 128  fp16  causal  build
