@@ -26,7 +26,7 @@ SOURCES = {
     "flash1_backward": "flash1_backward.cu",
 }
 STATISTICS = 64  # threads that load L and D of a query tile
-KEYS = 128       # of a key tile; flash1_backward has tiles of its own
+KEYS = 128  # of a key tile; flash1_backward has tiles of its own
 
 
 def is_product(text):
@@ -86,18 +86,16 @@ def counted(kernel, dim, words, warps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=list(SOURCES))
-    parser.add_argument("--listings", help="a folder of ID.sass, as cuobjdump -sass prints them, in place of compiling")
-    arguments = parser.parse_args()
-    nvcc, cuobjdump, compiler = profile.tools() if arguments.listings is None else ("", "", "listings")
+    ids = parser.parse_args().ids
+    nvcc, cuobjdump, compiler = profile.tools()
+    if cuobjdump is None:
+        raise profile.Fail("cuobjdump was not found beside nvcc")
     print(f"{compiler}; instructions of a warp for a pair of tiles, fp16, no mask")
-    for kernel in arguments.ids:
-        if arguments.listings:
-            listing = (pathlib.Path(arguments.listings) / f"{kernel}.sass").read_text()
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                source = profile.ROOT / "kernels" / kernel / SOURCES[kernel]
-                cubin, _ = profile.compile_one(nvcc, source, folder, profile.architecture_of(kernel))
-                listing = subprocess.run([cuobjdump, "-sass", cubin], check=True, capture_output=True, text=True).stdout
+    for kernel in ids:
+        with tempfile.TemporaryDirectory() as folder:
+            source = profile.ROOT / "kernels" / kernel / SOURCES[kernel]
+            cubin, _ = profile.compile_one(nvcc, source, folder, profile.architecture_of(kernel))
+            listing = subprocess.run([cuobjdump, "-sass", cubin], check=True, capture_output=True, text=True).stdout
         for name, code in functions(listing):
             shape = re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", name)
             if shape is None or "Probe" in name or f"{kernel}_kernel" not in name:

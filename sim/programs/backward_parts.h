@@ -138,23 +138,27 @@ struct PlainScores {
   void chain_gradient(BlockBuilder&) const {}  // dP, once it is multiplied by P
 };
 
-/// What a block does alike for every pair of tiles. A warp takes 32 queries and 32 keys at a time: it reads Q and dO once for each
-/// 32 keys of the tile, and K and V once for each 32 queries.
+/// Queries and keys that a warp takes at a time: it reads Q and dO once for each 32 keys of a tile, K and V once for each 32
+/// queries.
+inline constexpr std::int64_t warp_edge = 32;
+
+/// What a block does alike for every pair of tiles.
 struct PairWork {
   float scale = 1;
   std::int64_t query_reads = 1, key_reads = 1;
   // Where several warps share keys, each reads the parts of P and dS that another made.
   std::int64_t made_by_others = 0;
+  // In how many parts exponentials and dS go to their products: halves of the queries that the compiler interleaves, or warps of a
+  // sub-partition that drift apart.
   int slices = 1;
   Overhead overhead;
 };
 /// `step` names the overhead in the profile of the kernel `id`.
 inline PairWork pair_work(std::string_view id, std::string_view step, const BlockPlan& plan, const KernelNeeds& needs, int slices) {
-  constexpr std::int64_t edge = 32;
   const AttentionProblem& problem = plan.grid.problem;
   return {plan.scale,
-          ceil_div(plan.grid.tile.block_kv, edge),
-          ceil_div(plan.grid.tile.block_q, edge),
+          ceil_div(plan.grid.tile.block_kv, warp_edge),
+          ceil_div(plan.grid.tile.block_q, warp_edge),
           std::int64_t{needs.warps_sharing_rows} - 1,
           slices,
           kernel_profile(id).overhead("gradients", step, problem)};
@@ -162,10 +166,9 @@ inline PairWork pair_work(std::string_view id, std::string_view step, const Bloc
 
 /// The form of dSK = τ dS K of a block that owns keys. A warp computes 32 queries and 32 columns from all keys of the tile.
 inline ProductForm added_product(const BlockPlan& plan) {
-  constexpr std::int64_t edge = 32;
   return {.factor = plan.scale,
-          .left_reads = ceil_div(plan.grid.problem.head_dim, edge),
-          .right_reads = ceil_div(plan.grid.tile.block_q, edge)};
+          .left_reads = ceil_div(plan.grid.problem.head_dim, warp_edge),
+          .right_reads = ceil_div(plan.grid.tile.block_q, warp_edge)};
 }
 
 /// The listing lines of emit_key_gradients().

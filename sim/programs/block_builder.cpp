@@ -280,8 +280,8 @@ void BlockBuilder::matmul(LineId line, Slot dst, Slot left, Slot right, const Pr
   op.value = form.factor;
   op.flops = std::int64_t{2} * op.rows * op.cols * op.inner;
   operands(op, {left, right}, form.accumulate);
-  op.left_reads = static_cast<std::uint8_t>(form.left_reads.value_or(key_warps_));
-  op.right_reads = static_cast<std::uint8_t>(form.right_reads.value_or(warps_));
+  op.left_reads = static_cast<std::uint16_t>(form.left_reads.value_or(key_warps_));
+  op.right_reads = static_cast<std::uint16_t>(form.right_reads.value_or(warps_));
   if (shared(right)) op.smem_read_bytes += (op.right_reads - 1) * bytes_on_chip(right);
   if (shared(left)) op.smem_read_bytes += (op.left_reads - 1) * bytes_on_chip(left);
 }

@@ -8,9 +8,8 @@
 //
 // Shared-memory traffic is counted only here:
 //   load into a shared slot    writes every element of the tile once
-//   matmul                     reads its factors in shared memory as often as its form says. By default: src0 once per warp that
-//   has
-//                              the same rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
+//   matmul                     reads a factor in shared memory as often as its form says; else src0 once per warp that has the same
+//                              rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
 //                              (warps_sharing_rows)
 //   other operations           read each shared operand once
 // fp32 work of an operation: 1 per matrix element that it reads or writes, 2 if it scales twice; for row vectors, 1 per row.

@@ -180,7 +180,7 @@ struct Operation {
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
   // matmul: how often the block's warps together read each factor, if it is in shared memory
-  std::uint8_t left_reads = 0, right_reads = 0;
+  std::uint16_t left_reads = 0, right_reads = 0;
   std::int8_t read = -1;  // factor and gather: the place among the reads of ScoreChange::table_reads()
   // The warp group that executes it, and the tokens by which operations wait (indices of BlockOperations::tokens; -1: none).
   std::uint8_t group = 0;
