@@ -3,12 +3,21 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <utility>
 
 #include "sim/masks/mask.h"
 
 namespace tilescope {
 
 namespace {
+
+/// Returns how much of a range lies in [begin, begin + size), and how much of that exists, of `all`.
+std::pair<std::int64_t, std::int64_t> shared(std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t size,
+                                             std::int64_t all) {
+  const std::int64_t end = std::min(begin + size, all), from = std::max(first, begin), to = std::min(first + count, end);
+  return {std::max<std::int64_t>(0, to - from), std::max<std::int64_t>(0, end - begin)};
+}
 
 /// Looks at the blocks that concern one plane.
 class Collector {
@@ -62,7 +71,10 @@ class Collector {
     const auto last_col = (tile.col + std::max(tile.cols, 1) - 1) / layout.tile_cols;
     for (auto row = tile.row / layout.tile_rows; row <= last_row; ++row) {
       for (auto col = tile.col / layout.tile_cols; col <= last_col; ++col) {
-        events_[tile.tensor.index()].push_back({end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store});
+        const auto [own_rows, rows] = shared(tile.row, tile.rows, row * layout.tile_rows, layout.tile_rows, layout.rows);
+        const auto [own_cols, cols] = shared(tile.col, tile.cols, col * layout.tile_cols, layout.tile_cols, layout.cols);
+        events_[tile.tensor.index()].push_back(
+            {end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store, own_rows * own_cols, rows * cols});
       }
     }
   }
@@ -169,8 +181,18 @@ TileTimes::TileTimes(int rows, int cols, std::span<const TileEvent> events) : ro
       for (const TileEvent& event : events)
         if (event.store == store && event.row < rows && event.col < cols) visit(event);
     };
-    all_[store ? 1 : 0] =
-        GroupedTimes(tiles, [&](const auto& put) { each_event([&](const TileEvent& event) { put(tile_of(event), event.end); }); });
+    all_[store ? 1 : 0] = GroupedTimes(tiles, [&](const auto& put) {
+      std::unordered_map<std::size_t, std::int64_t> parts;  // elements of tiles of which only parts have come so far
+      each_event([&](const TileEvent& event) {
+        if (event.moved < event.of) {
+          std::int64_t& moved = parts[tile_of(event)];
+          moved += event.moved;
+          if (moved < event.of) return;
+          moved -= event.of;
+        }
+        put(tile_of(event), event.end);
+      });
+    });
     std::vector<double>& firsts = firsts_[store ? 1 : 0];
     each_event([&](const TileEvent& event) {
       if (firsts.empty()) firsts.resize(tiles, std::numeric_limits<double>::infinity());

@@ -33,11 +33,12 @@ class BlockMap {
   bool known_ = false;
 };
 
-/// One tile read or written, at the moment it landed.
+/// A tile read or written, or a part of it, at the moment it landed.
 struct TileEvent {
   double end = 0;                 // cycles
   std::int32_t row = 0, col = 0;  // of the tile grid
   bool store = false;
+  std::int64_t moved = 1, of = 1;  // elements: those that moved, of those of the tile. A group may move its half
 };
 
 /// Times in groups, in one list: without one for each group, of which there may be hundreds of thousands.
@@ -58,7 +59,7 @@ class GroupedTimes {
 class TileTimes {
  public:
   TileTimes() = default;
-  /// `events` in order of time; those outside the grid are left out.
+  /// `events` in order of time; those outside the grid are left out. Parts count as one once they make up a tile.
   TileTimes(int rows, int cols, std::span<const TileEvent> events);
 
   std::span<const double> of(bool store, int row, int col) const;

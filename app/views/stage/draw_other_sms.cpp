@@ -44,6 +44,20 @@ const char* resting_text(const StageContext& context, int sm) {
   return context.simulation().trace->intervals(sm).empty() ? tr("Idle") : tr("done");
 }
 
+/// Returns the load of operation `at` of a run that lands last, of those that have not landed by `cycle`; -1 if all have.
+std::int32_t missing_load(const Trace& trace, int sm, std::int32_t run, const BlockOperations& block, std::size_t at, double cycle) {
+  const Operation& op = block.operations[at];
+  double last = cycle;
+  std::int32_t found = -1;
+  for (const Interval& interval : trace.intervals(sm)) {
+    if (interval.run != run || interval.kind != OpKind::load || static_cast<std::size_t>(interval.op) >= at) continue;
+    if (interval.end <= last || !reads(op, block.operations[static_cast<std::size_t>(interval.op)].dst)) continue;
+    last = interval.end;
+    found = interval.op;
+  }
+  return found;
+}
+
 std::string activity_text(StageContext& context, int sm) {
   if (context.lane.state.cycle <= 0) return tr("not started");
   const SmActivity activity = sm_activity(*context.simulation().trace, sm, context.lane.state.cycle);
@@ -53,7 +67,9 @@ std::string activity_text(StageContext& context, int sm) {
   }
   if (!activity.next) return resting_text(context, sm);
   const BlockOperations& block = operations_of_run(context, activity.next->run);
-  const std::int32_t load = waited_for(block, static_cast<std::size_t>(activity.next->op));
+  const auto next = static_cast<std::size_t>(activity.next->op);
+  std::int32_t load = missing_load(*context.simulation().trace, sm, activity.next->run, block, next, context.lane.state.cycle);
+  if (load < 0) load = waited_for(block, next);
   if (activity.next->cause == WaitCause::data && load >= 0) {
     const TileRef& tile = block.operations[static_cast<std::size_t>(load)].tile;
     const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tile.tensor);

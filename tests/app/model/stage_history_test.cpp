@@ -237,6 +237,27 @@ TEST_CASE("link rates: those of all bins add up to the ledger, and none is above
   CHECK(l2 == doctest::Approx(total(Link::l2_to_sm) + total(Link::sm_to_l2)));
 }
 
+TEST_CASE("tile history: two halves are one read of a tile, as in a kernel whose groups load half a tile each") {
+  const std::vector<TileEvent> events = {{10, 0, 0, false, 32, 64}, {20, 0, 0, false, 32, 64}, {30, 0, 0, false, 64, 64}};
+  const TileTimes times(1, 1, events);
+  const CellHistory cell{&times, {0, 1}, {0, 1}};
+  CHECK(cell.reads(10) == 0);
+  CHECK(cell.reads(20) == 1);
+  CHECK(cell.reads(30) == 2);
+  // Two groups load 64 of the 128 rows of Q each; the shipped H100 has wgmma.
+  SimulationRequest request;
+  request.algorithm = "hopper_wgmma";
+  request.problem.seq_q = 128;
+  request.problem.seq_kv = 512;
+  request.problem.head_dim = 64;
+  request.gpu = h200_gpu();
+  const auto made = simulate(request);
+  REQUIRE(made);
+  TensorBox box;
+  box.tensor = tensors::q;
+  CHECK(TileHistory(**made, 0).cells(box).cell(0, 0).reads() == 1);
+}
+
 TEST_CASE("tile history: a cell of thousands of tiles is filled to within a pixel") {
   constexpr int rows = 5000, cols = 3;
   std::vector<TileEvent> events;
