@@ -379,7 +379,9 @@ class PresenterWindow {
 class StateSaver {
  public:
   explicit StateSaver(Session& session)
-      : session_(session), keeper_(StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()))) {}
+      : session_(session), keeper_(StateKeeper::open(state_file_path(), static_cast<std::int64_t>(::getpid()))) {
+    if (!keeper_.notice().empty()) std::fprintf(stderr, "tilescope: %s\n", keeper_.notice().text().c_str());
+  }
 
   std::shared_ptr<const WindowState> left_over() const {
     return keeper_.left_over() ? std::make_shared<const WindowState>(*keeper_.left_over()) : nullptr;

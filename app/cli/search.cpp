@@ -70,6 +70,7 @@ struct Searched {
   Candidates ranked;           // those that were simulated
   std::size_t candidates = 0;  // with those that were given up
   bool whole = true;           // false after Ctrl-C
+  Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
 };
 
 Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
@@ -85,6 +86,9 @@ Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& i
     std::move(orders.begin(), orders.end(), std::back_inserter(candidates));
     rank(candidates);
   }
+  const auto refused =
+      std::find_if(candidates.begin(), candidates.end(), [](const SearchCandidate& c) { return c.outcome && !c.outcome->done(); });
+  if (refused != candidates.end()) out.refusal = refused->outcome->refusal;
   candidates.erase(std::find_if(candidates.begin(), candidates.end(), [](const SearchCandidate& c) { return !c.done(); }),
                    candidates.end());
   out.ranked = std::move(candidates);
@@ -194,6 +198,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   const Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
+  if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};
   if (searched.ranked.empty()) return exit_interrupted;
   const std::size_t rows = std::min(searched.ranked.size(), wanted);
   const auto measured = measured_ns(searched.ranked, rows);

@@ -40,11 +40,11 @@ void Pinned::forget_comparison() {
 }
 
 void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation) {
-  const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& run) {
-    return run.simulation == simulation ||
-           (run.simulation != nullptr && same_request(run.simulation->request, simulation->request));
-  });
   PinnedRun run = from_state(std::move(state), std::move(simulation));
+  const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& each) {
+    return each.link == run.link || each.simulation == run.simulation ||
+           (each.simulation != nullptr && same_request(each.simulation->request, run.simulation->request));
+  });
   if (same != runs_.end()) {
     *same = std::move(run);
     compared_ = {static_cast<int>(same - runs_.begin()) + 1, 0};
@@ -125,13 +125,13 @@ void Pinned::simulate_pinned(PinnedRun& run) {
                    auto made = simulate(asked, progress);
                    return [this, link, made = std::move(made)] {
                      if (asked_ == link) asked_.clear();
-                     const auto of =
-                         std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& each) { return each.link == link; });
-                     if (of == runs_.end() || of->simulation != nullptr) return;
-                     if (made)
-                       of->simulation = *made;
-                     else if (made.error().kind != Error::Kind::cancelled)
-                       of->refused = made.error();
+                     for (PinnedRun& each : runs_) {  // a link may bring the same run twice
+                       if (each.link != link || each.simulation != nullptr) continue;
+                       if (made)
+                         each.simulation = *made;
+                       else if (made.error().kind != Error::Kind::cancelled)
+                         each.refused = made.error();
+                     }
                    };
                  });
 }

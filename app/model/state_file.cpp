@@ -97,8 +97,13 @@ StateKeeper StateKeeper::open(std::optional<std::filesystem::path> path, std::in
   keeper.process_ = process;
   if (!keeper.path_) return keeper;
   const Result<std::string> text = read_text_file(*keeper.path_);
-  if (!text) return keeper;
-  const Result<StateFile> file = parse_state_file(*text, keeper.path_->native());
+  const Result<StateFile> file = text ? parse_state_file(*text, keeper.path_->native()) : Result<StateFile>(text.error());
+  std::error_code unknown;
+  if (!file && std::filesystem::is_regular_file(*keeper.path_, unknown)) {  // of a newer program, or damaged: not overwritten
+    const std::filesystem::path kept = keeper.path_->parent_path() / "window-unread.toml";
+    std::filesystem::rename(*keeper.path_, kept, unknown);
+    if (!unknown) keeper.notice_ = phrase("{}; it is kept as {}", file.error().sentence, kept.native());
+  }
   if (!file || file->closed) return keeper;
   if (file->process != process && runs(file->process)) {
     keeper.path_.reset();
@@ -110,11 +115,19 @@ StateKeeper StateKeeper::open(std::optional<std::filesystem::path> path, std::in
 
 void StateKeeper::save(const WindowState& state, bool closed) {
   if (!path_) return;
-  const StateFile file{to_link(state), closed, process_};
+  StateFile file{to_link(state), closed, process_};
   if (written_ == file) return;
+  std::string text = format_state_file(file);
+  if (text.size() > largest_document_bytes) {  // nobody could read it: pinned runs with matrices of their own go first
+    WindowState without = state;
+    without.pinned.clear();
+    without.compared = {};
+    file.link = to_link(without);
+    text = format_state_file(file);
+  }
   std::error_code error;
   std::filesystem::create_directories(path_->parent_path(), error);
-  if (!error && write_file(*path_, format_state_file(file))) written_ = file;
+  if (!error && write_file(*path_, text)) written_ = file;
 }
 
 Result<WindowState> state_from(const std::string& link_or_file) {

@@ -28,11 +28,14 @@ std::optional<std::filesystem::path> state_file_path();
 /// Keeps one window's state file.
 class StateKeeper {
  public:
-  /// Reads what the last window left. Another window that still runs keeps its file, and this one writes none.
+  /// Reads what the last window left. Another window that still runs keeps its file, and this one writes none. A file that cannot
+  /// be read is kept under another name.
   static StateKeeper open(std::optional<std::filesystem::path> path, std::int64_t process);
 
   /// The state of a window that was not closed; absent where there is none, or none that can be read.
   const std::optional<WindowState>& left_over() const { return left_over_; }
+  /// Says that a file could not be read and where it is kept; empty: nothing to say.
+  const Sentence& notice() const { return notice_; }
   /// Writes the state where it differs from what is written. Best effort, as for settings.
   void save(const WindowState& state, bool closed);
 
@@ -40,6 +43,7 @@ class StateKeeper {
   std::optional<std::filesystem::path> path_;
   std::int64_t process_ = 0;
   std::optional<WindowState> left_over_;
+  Sentence notice_;
   std::optional<StateFile> written_;
 };
 

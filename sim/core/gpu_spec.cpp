@@ -186,6 +186,11 @@ std::optional<Sentence> objection(const SpecKey& key, double value) {
     if (key.minimum == key.maximum) return phrase("{} is {}: the model only knows {}", key.key, value, key.minimum);
     return phrase("{} is {}: it must be from {} to {}", key.key, value, key.minimum, key.maximum);
   }
+  // Less would take longer than any time that can be counted.
+  constexpr double least_rate = 0.01;
+  const bool is_rate = key.key.ends_with("_per_cycle") || key.key.ends_with("_per_second");
+  if (is_rate && value > 0 && value < least_rate)
+    return phrase("{} is {}: it must be 0, or from {} to {}", key.key, value, least_rate, key.maximum);
   if (key.whole && std::trunc(value) != value) return phrase("{} is {}: it must be a whole number", key.key, value);
   return std::nullopt;
 }
@@ -207,7 +212,10 @@ class SpecReader {
     if (spec_.id.empty()) return missing("id");
     if (spec_.name.empty()) return missing("name");
     for (const SpecKey& key : key_rows)
-      if (!spec_.provenance.contains(key.key)) return missing(key.key);
+      if (!spec_.provenance.contains(key.key)) {
+        if (key.minimum > 0) return missing(key.key);
+        return refuse("{}: {} is missing: add it, with 0 if nobody measured it", origin_, key.key);
+      }
     if (!spec_.provenance.contains(sm_groups_key)) return missing(sm_groups_key);
     if (spec_.sm_shared_bytes_per_block > spec_.sm_shared_bytes) {
       return refuse("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM", origin_,

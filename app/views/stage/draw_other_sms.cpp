@@ -45,7 +45,8 @@ const char* resting_text(const StageContext& context, int sm) {
 }
 
 /// Returns the load of operation `at` of a run that lands last, of those that have not landed by `cycle`; -1 if all have.
-std::int32_t missing_load(const Trace& trace, int sm, std::int32_t run, const BlockOperations& block, std::size_t at, double cycle) {
+std::int32_t missing_load(const Trace& trace, int sm, std::int32_t run, const BlockOperations& block, std::size_t at,
+                          double cycle) {
   const Operation& op = block.operations[at];
   double last = cycle;
   std::int32_t found = -1;

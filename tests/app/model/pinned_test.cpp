@@ -149,6 +149,17 @@ TEST_CASE("pinned: several runs are kept, any two are compared, and a link bring
   CHECK(opened.view().pinned.runs.size() == 2);
 }
 
+TEST_CASE("pinned: a link that brings one run twice ends, and compares it with itself") {
+  Opened opened;
+  const auto state = from_link("pinned=seq%3D128&pinned=seq%3D128&compared=1:2&seq=64&view=compare");
+  REQUIRE_MESSAGE(state, (state ? "" : state.error().sentence.text()));
+  opened.after(opens(*state));
+  const auto& runs = opened.view().pinned.runs;
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].simulation != nullptr);
+  CHECK(runs[1].simulation == runs[0].simulation);
+}
+
 TEST_CASE("pinned: beyond the most that are kept the oldest goes, and a link takes no more") {
   Opened opened;
   std::string link;

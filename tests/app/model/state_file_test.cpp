@@ -80,6 +80,8 @@ TEST_CASE("state file: one that cannot be read offers nothing and does not stop 
   REQUIRE(write_file(path, std::string("schema\0= ", 9)));
   StateKeeper keeper = StateKeeper::open(path, ::getpid());
   CHECK_FALSE(keeper.left_over().has_value());
+  CHECK(keeper.notice().text().ends_with("it is kept as " + folder.path("window-unread.toml")));
+  CHECK(std::filesystem::file_size(folder.path("window-unread.toml")) == 9);
   keeper.save(state_with(64), true);
   CHECK(read_text_file(path));
   StateKeeper none = StateKeeper::open(std::nullopt, 1);

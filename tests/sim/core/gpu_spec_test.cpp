@@ -193,6 +193,11 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
             .find("sm.shared_bytes_per_block is 70000 and sm.shared_bytes 65536") != std::string::npos);
   CHECK(error_of(toy_with("l2", "ways", "ways = { value = -1, source = \"vendor\", note = \"n\" }"))
             .find("l2.ways is -1: it must be from 0 to 1024") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "reduce_bytes_per_cycle",
+                          "reduce_bytes_per_cycle = { value = 1e-300, source = \"estimated\", note = \"n\" }"))
+            .find("sm.reduce_bytes_per_cycle is 1e-300: it must be 0, or from 0.01 to") != std::string::npos);
+  CHECK(error_of(toy_with("sm", "reduce_queue_bytes", "")) ==
+        "my.toml: sm.reduce_queue_bytes is missing: add it, with 0 if nobody measured it");
   CHECK(error_of(toy_with("l2", "dirty_fraction", "dirty_fraction = { value = 1.5, source = \"vendor\", note = \"n\" }"))
             .find("l2.dirty_fraction is 1.5: it must be from 0.01 to 1") != std::string::npos);
   CHECK(error_of("sm = 5\n") == "my.toml:1: unknown key sm");
