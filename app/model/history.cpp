@@ -13,8 +13,10 @@ bool is_motion(std::string_view key) {
   return key == "step" || key == "cycle";
 }
 
+/// Counts the numbers that a state keeps, and the links of pinned runs by their size: they may hold matrices too.
 std::size_t numbers_of(const WindowState& state) {
   std::size_t count = 0;
+  for (const std::string& link : state.pinned) count += link.size() / sizeof(float);
   for (const auto* matrix : {&state.q, &state.k, &state.v})
     if (*matrix) count += (*matrix)->values.size();
   return count;

@@ -87,6 +87,20 @@ TEST_CASE("history: it is bounded, by its entries and by the numbers in them") {
   CHECK(back >= 1);
 }
 
+TEST_CASE("history: the links of pinned runs count too, since they may hold matrices") {
+  History history;
+  WindowState state;
+  state.pinned = {std::string(std::size_t{12} << 20, 'x')};
+  for (std::int64_t rows = 16; rows < 16 + 40; ++rows) {
+    state.problem.seq_q = rows;
+    history.note(state, {static_cast<double>(10 * rows), 0});
+  }
+  int steps = 0;
+  while (history.undo() != nullptr) ++steps;
+  CHECK(steps >= 1);
+  CHECK(steps < 4);
+}
+
 TEST_CASE("history: a session undoes and redoes what was asked for, exactly") {
   Opened opened;
   const WindowState first = window_state_of(opened.view());
