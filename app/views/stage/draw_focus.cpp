@@ -304,6 +304,11 @@ bool between_launches(const Lane& lane) {
   return false;
 }
 
+bool is_block_over(const Lane& lane) {
+  const auto sm = static_cast<std::size_t>(lane.focus_sm);
+  return lane.state.cycle > 0 && sm < lane.state.sms.size() && lane.state.sms[sm].resident == 0;
+}
+
 void draw_focus_box(StageContext& context) {
   const Theme& theme = context.theme;
   const StageLayout& layout = context.layout();
@@ -320,6 +325,10 @@ void draw_focus_box(StageContext& context) {
   if (!context.lane.operation) return;
   if (between_launches(context.lane)) {
     draw_text(context.list, theme.ui, layout.operation_line, theme.text_dim, tr("between two launches"));
+    return;
+  }
+  if (is_block_over(context.lane)) {
+    draw_text(context.list, theme.ui, layout.operation_line, theme.text_dim, tr("No block · last values"));
     return;
   }
   const Operation& operation = *context.lane.operation;
@@ -342,6 +351,11 @@ void draw_slots(StageContext& context) {
     context.flush();
     draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("Computing the values…"),
               Align::center);
+  }
+  if (is_block_over(context.lane)) {
+    for (const SlotBox& box : layout.slots)
+      if (!box.shared) context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.6F)});
+    context.flush();
   }
   if (context.lane.history && !context.alone) draw_chosen_row(context);
   if (context.cell) draw_origin(context);

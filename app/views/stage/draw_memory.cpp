@@ -514,6 +514,7 @@ void draw_l2(StageContext& context) {
     if (!scale.whole)
       body.append("\n").append(
           std::string(tr("The bar is enlarged: the tensors can fill only a sliver of the L2. The thin strip is the whole L2.")));
+    body.append("\n").append(tr("Tiles that HBM is sending have their room already: what was used longest ago left for them."));
     context.tip("L2", body);
   }
 }

@@ -235,7 +235,7 @@ void draw_stage(StageContext& context, const Rect& area) {
   draw_l2(context);
   draw_hbm(context);
   draw_links(context);
-  draw_operation(context);
+  if (!is_block_over(context.lane)) draw_operation(context);
   draw_occupancy(context);
   draw_flights(context);
 }

@@ -122,6 +122,8 @@ std::string fill_in(std::string text, std::initializer_list<std::string> values)
 /// Draws the whole stage on `area` and updates the caches.
 void draw_stage(StageContext& context, const Rect& area);
 // Parts of the stage, back to front.
+/// Whether the SM in focus has no block any more.
+bool is_block_over(const Lane& lane);
 void draw_focus_box(StageContext& context);
 void draw_slots(StageContext& context);
 void draw_operation(StageContext& context);
