@@ -168,6 +168,11 @@ std::string idle_text(Bound bound, const SmUse& sms) {
   return tr("; the others have no block");
 }
 
+std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms) {
+  if (is_shared(bound) || !sms.many_idle()) return say(tr("{} busy"), percent);
+  return say(tr("busy {} of the SM time with a block"), percent);
+}
+
 std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit) {
   if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_text(bound, sms));
   if (bound != Bound::latency) return say(tr("No single bottleneck, busiest: {}"), bound_text(bound, sms));

@@ -46,6 +46,8 @@ const char* bound_name(Bound bound);
 std::string bound_text(Bound bound, const SmUse& sms);
 /// Says how many SMs idle, after bound_text(): "; the others have no block". Empty if few do.
 std::string idle_text(Bound bound, const SmUse& sms);
+/// Says how busy a resource is, and of what time where many SMs idle: "78 % busy", "busy 94 % of the SM time with a block".
+std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
 /// Returns "Without this limit: 20× faster, then limited by the FP32 units".

@@ -223,7 +223,7 @@ const char* group_title(FigureGroup group) {
     case FigureGroup::bytes:
       return tr("Bytes per tensor and link");
     case FigureGroup::busy:
-      return tr("Busy: units of an SM while it has a block, HBM and L2 of the run");
+      return tr("Busy: units of an SM, of the SM time with a block; HBM and L2, of the run");
     case FigureGroup::launches:
       return tr("Launches");
     case FigureGroup::on_chip:
