@@ -115,11 +115,12 @@ const MeasuredCase* measured_case(const View& view, std::string_view algorithm, 
   return nullptr;
 }
 
-std::string measured_label(const View& view) {
-  if (view.measured.known != nullptr && !view.lanes.empty())
+std::string measured_label(const View& view, const MeasuredCase& measured) {
+  if (view.measured.known != nullptr)
     for (const auto& known : view.measured.known->bundles)
-      if (known->bundle.gpu == view.lane().simulation->request.gpu.id)
-        return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
+      for (const MeasuredCase& each : known->bundle.cases)
+        if (&each == &measured)
+          return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
   return tr("measured");
 }
 

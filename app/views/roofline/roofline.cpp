@@ -300,7 +300,8 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
     const double operations = kernel.whole.front().operations();
     const PlotPoint at = {operations / bytes, operations / (measured->time_cold_ns.median * 1e-9)};
     plot.marker(Marker::cross, at, theme.text, 6 * theme.scale);
-    plot.label(at, fmt::format("{} {}", algorithm_title(kernel.algorithm), measured_label(view)), theme.text, Plot::Side::below);
+    plot.label(at, fmt::format("{} {}", algorithm_title(kernel.algorithm), measured_label(view, *measured)), theme.text,
+               Plot::Side::below);
   }
 }
 
