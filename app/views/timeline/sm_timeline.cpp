@@ -179,8 +179,9 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   if (work != nullptr) {
     const SmWork::Waits waits = work->longest_wait(run);
     if (waits.cause != WaitCause::none)
-      add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"), cause_text(waits.cause),
-                              format_cycles(Cycles(waits.cycles)), format_percent(waits.cycles / (run.end - run.start))));
+      add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"),
+                              cause_text(waits.cause, busy_with(*lane.simulation, run.launch)), format_cycles(Cycles(waits.cycles)),
+                              format_percent(waits.cycles / (run.end - run.start))));
   } else {
     add_line(text.body, tr("Computing its stalls…"));
   }
