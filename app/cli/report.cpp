@@ -213,7 +213,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
   if (const SmUse& sms = simulation.sms; sms.many_idle())
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
-               fmt::format("no block {} of SM time; tensor, exp, fp32 and smem are busy shares of SMs that have one",
+               fmt::format("no block {} of SM time; tensor, exp, fp32 and smem: busy, of the SM time with a block",
                            format_percent(sms.idle))});
   const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)

@@ -27,7 +27,9 @@ void draw_bound(const Rect& rect, const View& view) {
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
   const std::string alone = bottleneck_text(run.bound, run.sms, limit), idle = idle_text(run.bound, run.sms);
-  const std::string now = (run.bound == Bound::latency ? alone : alone + say(tr(" ({} busy)"), format_percent(busy))) + idle;
+  const std::string now =
+      (run.bound == Bound::latency ? alone : alone + fmt::format(" ({})", busy_text(run.bound, format_percent(busy), run.sms))) +
+      idle;
   std::vector<std::string> texts = {now, alone + idle, alone};
   if (limit != nullptr) {
     const std::string without = limit->decides()
@@ -50,13 +52,21 @@ void draw_bound(const Rect& rect, const View& view) {
     if (run.sms.many_idle())
       add_line(body, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), run.sms.with_blocks, run.sms.all,
                          format_percent(run.sms.idle)));
-    add_line(body, run.sms.many_idle() ? tr("Busy time, of SMs that have a block:") : tr("Busy time, of the whole run:"));
-    for (std::size_t i = 0; i < run.utilisation.size(); ++i)
-      if (run.utilisation[i] > 0)
-        add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+    // L2 and HBM serve all SMs, so their busy time is always of the run.
+    for (const bool shared : {false, true}) {
+      if (!shared || run.sms.many_idle())
+        add_line(body,
+                 !shared && run.sms.many_idle() ? tr("Busy, of the SM time with a block:") : tr("Busy time, of the whole run:"));
+      for (std::size_t i = 0; i < run.utilisation.size(); ++i)
+        if (run.utilisation[i] > 0 && is_shared(static_cast<Bound>(i)) == shared)
+          add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+    }
     if (const double products = product_share(run); products > 0 && tensor > products)
-      add_line(body, say(tr("Tensor pipes: {} occupied, {} useful. Other instructions take the rest."), format_percent(tensor),
-                         format_percent(products)));
+      add_line(body,
+               say(run.sms.many_idle()
+                       ? tr("Tensor pipes, of the SM time with a block: {} occupied, {} useful. Other instructions take the rest.")
+                       : tr("Tensor pipes: {} occupied, {} useful. Other instructions take the rest."),
+                   format_percent(tensor), format_percent(products)));
     if (limit != nullptr) {
       add_line(body, say(tr("Without this limit, the run takes {}."), format_time(Nanoseconds(limit->outcome.time_ns))));
       add_line(body, next_limit_text(*limit) + ".");

@@ -115,11 +115,12 @@ const MeasuredCase* measured_case(const View& view, std::string_view algorithm, 
   return nullptr;
 }
 
-std::string measured_label(const View& view) {
-  if (view.measured.known != nullptr && !view.lanes.empty())
+std::string measured_label(const View& view, const MeasuredCase& measured) {
+  if (view.measured.known != nullptr)
     for (const auto& known : view.measured.known->bundles)
-      if (known->bundle.gpu == view.lane().simulation->request.gpu.id)
-        return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
+      for (const MeasuredCase& each : known->bundle.cases)
+        if (&each == &measured)
+          return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
   return tr("measured");
 }
 
@@ -166,6 +167,11 @@ std::string idle_text(Bound bound, const SmUse& sms) {
   if (!sms.never_used()) return say(tr("; SMs have no block {} of the time"), format_percent(sms.idle));
   if (is_shared(bound)) return say(tr("; {} of {} SMs have no block"), sms.all - sms.with_blocks, sms.all);
   return tr("; the others have no block");
+}
+
+std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms) {
+  if (is_shared(bound) || !sms.many_idle()) return say(tr("{} busy"), percent);
+  return say(tr("busy {} of the SM time with a block"), percent);
 }
 
 std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit) {

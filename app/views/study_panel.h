@@ -35,8 +35,8 @@ std::string algorithm_title(std::string_view algorithm);
 
 /// Returns the measured case of `algorithm` and this problem on the unchanged GPU, with any tile, or nullptr.
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem);
-/// Returns "measured, recorded 2026-11-21".
-std::string measured_label(const View& view);
+/// Returns "measured, recorded 2026-11-21", the day of the bundle that has the case.
+std::string measured_label(const View& view, const MeasuredCase& measured);
 /// Returns the median of a counter, or nullopt.
 std::optional<double> counter(const MeasuredCase& measured, std::string_view key);
 
@@ -46,6 +46,8 @@ const char* bound_name(Bound bound);
 std::string bound_text(Bound bound, const SmUse& sms);
 /// Says how many SMs idle, after bound_text(): "; the others have no block". Empty if few do.
 std::string idle_text(Bound bound, const SmUse& sms);
+/// Says how busy a resource is, and of what time where many SMs idle: "78 % busy", "busy 94 % of the SM time with a block".
+std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
 /// Returns "Without this limit: 20× faster, then limited by the FP32 units".

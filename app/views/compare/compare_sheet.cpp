@@ -57,7 +57,7 @@ const char* link_name(Link link) {
   return "";
 }
 
-std::string figure_name(const ComparedFigure& f) {
+std::string figure_name(const ComparedFigure& f, BusyWith busy) {
   switch (f.figure) {
     case RunFigure::time:
       return tr("Time");
@@ -96,7 +96,7 @@ std::string figure_name(const ComparedFigure& f) {
     case RunFigure::extra_hbm:
       return tr("HBM beyond inputs and outputs");
     case RunFigure::wait_cycles:
-      return cause_text(f.cause);
+      return cause_text(f.cause, busy);
   }
   return {};
 }
@@ -168,9 +168,9 @@ std::string ratio_text(const ComparedFigure& f) {
   return format_signed_percent(ratio - 1);
 }
 
-CompareRow row_of(const ComparedFigure& f) {
+CompareRow row_of(const ComparedFigure& f, BusyWith busy) {
   CompareRow row;
-  row.name = figure_name(f);
+  row.name = figure_name(f, busy);
   row.tensor = f.tensor;
   row.first = text_or_dash(f.figure, f.first);
   row.second = text_or_dash(f.figure, f.second);
@@ -223,7 +223,7 @@ const char* group_title(FigureGroup group) {
     case FigureGroup::bytes:
       return tr("Bytes per tensor and link");
     case FigureGroup::busy:
-      return tr("Busy: units of an SM while it has a block, HBM and L2 of the run");
+      return tr("Busy: units of an SM, of the SM time with a block; HBM and L2, of the run");
     case FigureGroup::launches:
       return tr("Launches");
     case FigureGroup::on_chip:
@@ -336,12 +336,13 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
           change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
   sheet.detail = fmt::format("A: {}. B: {}.", run_title(first), run_title(second));
 
+  const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));
   for (const FigureGroup group : all_figure_groups) {
     CompareSection section;
     section.title = group_title(group);
     for (const ComparedFigure& figure : comparison.of(group)) {
-      CompareRow row = row_of(figure);
+      CompareRow row = row_of(figure, busy);
       if (figure.figure == RunFigure::blocks_per_sm)
         add_line(row.details,
                  say(tr("Limited by {} (A), {} (B)"), limit_text(first, figure.launch), limit_text(second, figure.launch)));

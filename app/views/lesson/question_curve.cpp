@@ -123,6 +123,27 @@ std::vector<PlotPoint> points_of(const LessonQuestion& ask, const std::vector<do
   return points;
 }
 
+/// "Right: every point is within 30 %.", "Too low at 2 of 4 points. Farthest: N = 128, 10 kB instead of 164 kB."
+std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
+  const std::size_t count = std::min({ask.xs.size(), drawn.size(), real.size()});
+  std::size_t above = 0, below = 0, farthest = 0;
+  const auto error = [&](std::size_t i) { return std::fabs(drawn[i] - real[i]) / std::max(std::fabs(real[i]), 1e-12); };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (error(i) > error(farthest)) farthest = i;
+    if (is_near(drawn[i], real[i], drawn_tolerance)) continue;
+    ++(drawn[i] > real[i] ? above : below);
+  }
+  if (above + below == 0) return say(tr("Right: every point is within {}."), format_percent(drawn_tolerance));
+  const std::string way = above > 0 && below > 0 ? say(tr("Of {} points {} are too high, {} too low."), count, above, below)
+                          : above > 0            ? say(tr("Too high at {} of {} points."), above, count)
+                                                 : say(tr("Too low at {} of {} points."), below, count);
+  const double x = ask.xs[farthest];
+  return way + " " +
+         say(tr("Farthest: {} = {}, {} instead of {}."), key_words(ask.x_key),
+             is_capacity(ask.x_key) ? capacity(x) : plain_number(x), figure_words(drawn[farthest], ask.unit),
+             figure_words(real[farthest], ask.unit));
+}
+
 }  // namespace
 
 void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys) {
@@ -184,6 +205,9 @@ void draw_curve_answer(const View& view) {
     if (!real.empty()) curve.plot.label(real.back(), figure_words(real.back().y, ask.unit), theme.good, Plot::Side::left, true);
   }
   ImGui::Dummy({curve.area.width(), curve.area.height()});
+  if (!answer.given || view.lesson.figures == nullptr) return;
+  const bool right = is_right(ask, answer, *view.lesson.figures);
+  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict(ask, answer.drawn, view.lesson.figures->curve));
 }
 
 }  // namespace tilescope

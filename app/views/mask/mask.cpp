@@ -70,9 +70,34 @@ std::string finding(const MaskView& mask) {
   if (!counted && picture.empty > 0) return say(tr("{} of the blocks are empty"), share_text(picture.empty, picture.blocks()));
   if (!counted || mask.totals->empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
   const MaskTotals& totals = *mask.totals;
-  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic"),
+  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic L2→SM"),
              share_text(totals.empty, totals.empty + totals.partial + totals.full),
              share_text(totals.products, totals.dense_products), share_text(totals.kv_bytes, totals.dense_kv_bytes));
+}
+
+/// K and V from HBM: what the simulated run reads, and the least that a run without the mask reads.
+struct HbmReads {
+  std::int64_t bytes = 0, dense_at_least = 0;
+};
+
+/// Absent while the simulation on screen is of another problem or mask.
+std::optional<HbmReads> hbm_reads(const View& view) {
+  const Simulation& run = *view.lane().simulation;
+  // The run has the mask that was made of the texts, the request may have none yet: the texts are compared.
+  const auto unmasked = [](AttentionProblem problem) {
+    problem.mask = nullptr;
+    problem.score_change = nullptr;
+    return problem;
+  };
+  if (view.requested == nullptr || !(unmasked(run.request.problem) == unmasked(view.requested->request.problem)) ||
+      !(run.request.masking == view.requested->request.masking))
+    return std::nullopt;
+  HbmReads reads;
+  for (const Tensor tensor : run.program->tensors())
+    if (tensor.means(Meaning::key) || tensor.means(Meaning::value)) reads.bytes += run.ledger.total(tensor, Link::hbm_read).value;
+  const AttentionProblem& p = run.request.problem;
+  reads.dense_at_least = 2 * p.batch * p.kv_heads * p.seq_kv * p.head_dim * element_bytes(p.dtype);
+  return reads;
 }
 
 /// What all counts of the view are of.
@@ -81,7 +106,8 @@ std::string counted_over(const AttentionProblem& p) {
   return p.heads > 1 ? say(tr("all {} heads"), p.heads) : std::string(tr("the only head"));
 }
 
-std::string detail(const MaskView& mask) {
+std::string detail(const View& view) {
+  const MaskView& mask = view.mask;
   const MaskPicture& picture = *mask.picture;
   const AttentionProblem& p = picture.problem;
   std::string text =
@@ -89,6 +115,9 @@ std::string detail(const MaskView& mask) {
   if (mask.totals == nullptr || mask.totals->of != mask.picture) return text;
   text += say(tr(". Blocks of {}: {} decided by analysis, {} by looking at elements"), counted_over(p),
               count_text(mask.totals->by_analysis), count_text(mask.totals->by_evaluation));
+  if (const std::optional<HbmReads> reads = hbm_reads(view); reads && picture.masked)
+    text += say(tr(". HBM reads of K and V: {}, without the mask at least {}"), format_bytes(Bytes(reads->bytes)),
+                format_bytes(Bytes(reads->dense_at_least)));
   return text;
 }
 
@@ -147,15 +176,27 @@ void draw_figures(const View& view) {
   const MaskTotals& totals = *mask.totals;
   const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
   const std::int64_t blocks = totals.empty + totals.partial + totals.full;
-  const auto row = [&](const char* label, const std::string& value) { key_value_row(theme, label, value, {}, color); };
+  const auto row = [&](const char* label, const std::string& value) { return key_value_row(theme, label, value, {}, color); };
   text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(totals.of->problem)));
   row(tr("Empty blocks"), fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
   row(tr("Partial blocks"), fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
   row(tr("Full blocks"), fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
   row(tr("Visible elements"), fmt::format("{}  {:>6}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
   row(tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products));
-  row(tr("K and V bytes saved"), fmt::format("{}  {:>6}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
-                                             share_text(totals.dense_kv_bytes - totals.kv_bytes, totals.dense_kv_bytes)));
+  if (row(tr("K and V saved, L2→SM"), fmt::format("{}  {:>6}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
+                                                  share_text(totals.dense_kv_bytes - totals.kv_bytes, totals.dense_kv_bytes))))
+    show_tooltip(theme, tr("K and V saved, L2→SM"),
+                 say(tr("SMs read {} of K and V from the L2; without the mask {}. HBM reads are the next row."),
+                     format_bytes(Bytes(totals.kv_bytes)), format_bytes(Bytes(totals.dense_kv_bytes))));
+  const std::optional<HbmReads> reads = hbm_reads(view);
+  if (row(tr("K and V, HBM reads"),
+          reads ? say(tr("{}, dense ≥ {}"), format_bytes(Bytes(reads->bytes)), format_bytes(Bytes(reads->dense_at_least)))
+                : std::string(tr("not compared"))))
+    show_tooltip(theme, tr("K and V, HBM reads"),
+                 reads ? say(tr("The simulated run reads {} of K and V from HBM. A run without the mask reads each of their {} at "
+                                "least once."),
+                             format_exact_bytes(Bytes(reads->bytes)), format_exact_bytes(Bytes(reads->dense_at_least)))
+                       : std::string(tr("The simulation on screen is of another problem or mask.")));
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------
@@ -417,7 +458,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  study_head(view, finding(mask), detail(mask));
+  study_head(view, finding(mask), detail(view));
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const bool beside = room.x >= 480 * theme.scale;
   const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;

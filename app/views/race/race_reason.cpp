@@ -90,14 +90,14 @@ std::string whole_percent(double fraction) {
 /// Says what bounds the slower run where no bytes are credited.
 std::string without_bytes(const RaceReason& reason, const Simulation& slow, const Simulation& fast) {
   const std::string slow_name = translated(slow.info->title), hbm = whole_percent(reason.hbm_busy);
-  const std::string bound = bound_text(slow.bound, slow.sms), idle = idle_text(slow.bound, slow.sms);
+  const std::string bound = bound_text(slow.bound, slow.sms), idle = idle_text(slow.bound, slow.sms),
+                    busy = busy_text(slow.bound, whole_percent(reason.busy), slow.sms);
   if (reason.bound == Bound::latency && slow.launches.size() > fast.launches.size())
     return say(tr("Why: bottleneck of {}: {}{}. It has {} launches against {}. HBM is {} busy."), slow_name, bound, idle,
                slow.launches.size(), fast.launches.size(), hbm);
   if (reason.bound == Bound::latency) return say(tr("Why: bottleneck of {}: {}{}. HBM is {} busy."), slow_name, bound, idle, hbm);
-  if (reason.bound == Bound::hbm)
-    return say(tr("Why: bottleneck of {}: {} ({} busy){}."), slow_name, bound, whole_percent(reason.busy), idle);
-  return say(tr("Why: bottleneck of {}: {} ({} busy){}. HBM is {} busy."), slow_name, bound, whole_percent(reason.busy), idle, hbm);
+  if (reason.bound == Bound::hbm) return say(tr("Why: bottleneck of {}: {} ({}){}."), slow_name, bound, busy, idle);
+  return say(tr("Why: bottleneck of {}: {} ({}){}. HBM is {} busy."), slow_name, bound, busy, idle, hbm);
 }
 
 }  // namespace
@@ -120,8 +120,9 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   }
   std::string names(to_string(reason.tensors.front()));
   if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
-  const std::string cause = say(tr("Why: bottleneck of {}: {} ({} busy){}."), translated(slow.info->title),
-                                bound_text(slow.bound, slow.sms), whole_percent(reason.busy), idle_text(slow.bound, slow.sms));
+  const std::string cause =
+      say(tr("Why: bottleneck of {}: {} ({}){}."), translated(slow.info->title), bound_text(slow.bound, slow.sms),
+          busy_text(slow.bound, whole_percent(reason.busy), slow.sms), idle_text(slow.bound, slow.sms));
   const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
   const std::string share = whole_percent(reason.share);
   const std::string bytes_of_both =

@@ -122,8 +122,10 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
   const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > useful;
   std::string taken;
   if (said && shown.sms.many_idle() && shown.sms.never_used())
-    taken = say(tr(". Tensor cores of {} of {} SMs busy {} of the time, also with other instructions"), shown.sms.with_blocks,
-                shown.sms.all, format_percent(tensor));
+    taken = say(tr(". Tensor cores of {} of {} SMs busy {} of the SM time with a block, also with other instructions"),
+                shown.sms.with_blocks, shown.sms.all, format_percent(tensor));
+  else if (said && shown.sms.many_idle())
+    taken = say(tr(". Tensor cores busy {} of the SM time with a block, also with other instructions"), format_percent(tensor));
   else if (said)
     taken = say(tr(". Tensor cores busy {} of the time, also with other instructions"), format_percent(tensor));
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
@@ -298,7 +300,8 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
     const double operations = kernel.whole.front().operations();
     const PlotPoint at = {operations / bytes, operations / (measured->time_cold_ns.median * 1e-9)};
     plot.marker(Marker::cross, at, theme.text, 6 * theme.scale);
-    plot.label(at, fmt::format("{} {}", algorithm_title(kernel.algorithm), measured_label(view)), theme.text, Plot::Side::below);
+    plot.label(at, fmt::format("{} {}", algorithm_title(kernel.algorithm), measured_label(view, *measured)), theme.text,
+               Plot::Side::below);
   }
 }
 

@@ -65,6 +65,7 @@ std::string theory_text(const SweepResult& result, std::size_t algorithm) {
 struct MeasuredPoint {
   PlotPoint at;
   double low = 0, high = 0;
+  const MeasuredCase* of = nullptr;
 };
 
 std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
@@ -78,7 +79,7 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
     if (measured == nullptr || (request->tile && !(measured->tile == *request->tile))) continue;
     // Both directions or none, because half of a sum would mislead.
     const auto add = [&](std::optional<double> in, std::optional<double> back) {
-      if (in && back) out.push_back({{value, *in + *back}});
+      if (in && back) out.push_back({{value, *in + *back}, 0, 0, measured});
     };
     switch (quantity) {
       case SweepQuantity::hbm: {
@@ -91,7 +92,8 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
         add(counter(*measured, "l2_to_sm_bytes"), counter(*measured, "sm_to_l2_bytes"));
         break;
       case SweepQuantity::time:
-        out.push_back({{value, measured->time_cold_ns.median}, measured->time_cold_ns.least, measured->time_cold_ns.most});
+        out.push_back(
+            {{value, measured->time_cold_ns.median}, measured->time_cold_ns.least, measured->time_cold_ns.most, measured});
         break;
     }
   }
@@ -339,7 +341,7 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
     for (const MeasuredPoint& measured : measured_of(view, result, a, quantity)) {
       if (measured.high > measured.low) plot.spread(measured.at.x, measured.low, measured.high, theme.text);
       plot.marker(Marker::cross, measured.at, theme.text, 5 * theme.scale);
-      if (!labelled) plot.label(measured.at, measured_label(view), theme.text, Plot::Side::below);
+      if (!labelled) plot.label(measured.at, measured_label(view, *measured.of), theme.text, Plot::Side::below);
       labelled = true;
     }
   }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "app/ui/say.h"
 #include "app/views/timeline/sm_picture.h"
+#include "app/views/timeline/timeline_measured.h"
 #include "sim/analysis/format.h"
 #include "sim/core/probe_result.h"
 
@@ -61,6 +63,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   const Theme& theme = *view.theme;
   const Simulation& simulation = *view.lanes[row.group].simulation;
   const LaunchBars bars = launch_bars(state, view, row);
+  const ProbeResult* const probe = row.kind == Kind::measured_launches ? &view.measured.probe->probe : nullptr;
   ImFont* const font = row.rect.height() >= theme.ui_bold->FontSize ? theme.ui_bold : theme.ui_small;
   const float pad = 6 * theme.scale;
   float end = layout.plot.min.x;
@@ -84,8 +87,18 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     const std::string waves = count == 1  ? std::string(tr("1 wave"))
                               : count > 0 ? say(tr("{} waves"), format_times(count))
                                           : std::string();
-    for (const std::string& text :
-         {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name, fmt::format("{}", i + 1)}) {
+    std::vector<std::string> texts = {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name,
+                                      fmt::format("{}", i + 1)};
+    if (const std::string cost = probe != nullptr && i < probe->launches.size()
+                                     ? probe_cost(probe->launches[i].probed_ns, probe->launches[i].plain_ns)
+                                     : std::string();
+        !cost.empty()) {
+      // The bar is as long as the blocks by the SM's clock; both times are the launch's, by events.
+      texts.insert(texts.begin(), {fmt::format("{}   {}{}", name, cycles, cost), fmt::format("{}   {}", name, cost)});
+      if (const std::string against = against_plain(simulation, *probe); probe->launches.size() == 1 && !against.empty())
+        texts.insert(texts.begin(), fmt::format("{}   {}", texts.front(), against));
+    }
+    for (const std::string& text : texts) {
       if (text_width(font, text) + 2 * pad > bar.width()) continue;
       draw_text(list, font, {{bar.min.x + pad, bar.min.y}, bar.max}, text_on(theme, color), text);
       break;
@@ -94,6 +107,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   // Of a simulation the time of the whole run: what the first launch costs before it begins is not on the axis.
   const bool simulated = bars.end == simulation.trace->end_cycle();
   std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
+  if (probe != nullptr && probe->plain_ns > 0) over = probe_cost(probe->probed_ns, probe->plain_ns);
   if (view.playback.race) {
     const Simulation& rival = *view.lanes[1 - row.group].simulation;
     const double own = simulation.time.value, other = rival.time.value;
@@ -165,8 +179,9 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   if (work != nullptr) {
     const SmWork::Waits waits = work->longest_wait(run);
     if (waits.cause != WaitCause::none)
-      add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"), cause_text(waits.cause),
-                              format_cycles(Cycles(waits.cycles)), format_percent(waits.cycles / (run.end - run.start))));
+      add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"),
+                              cause_text(waits.cause, busy_with(*lane.simulation, run.launch)), format_cycles(Cycles(waits.cycles)),
+                              format_percent(waits.cycles / (run.end - run.start))));
   } else {
     add_line(text.body, tr("Computing its stalls…"));
   }
@@ -344,9 +359,16 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)
       add_line(text.body, tr("The trace keeps only some of these blocks."));
-    if (row.kind == Kind::measured_launches)
-      add_line(text.body,
-               where_from(view.measured.probe->live, view.measured.probe->probe.device, view.measured.probe->probe.date));
+    if (row.kind == Kind::measured_launches) {
+      const ProbeResult& probe = view.measured.probe->probe;
+      add_line(text.body, where_from(view.measured.probe->live, probe.device, probe.date));
+      const bool has = i < probe.launches.size();
+      if (const std::string cost = has ? probe_cost(probe.launches[i].probed_ns, probe.launches[i].plain_ns) : std::string();
+          !cost.empty())
+        add_line(text.body, cost);
+      if (const std::string against = against_plain(simulation, probe); probe.launches.size() == 1 && !against.empty())
+        add_line(text.body, against);
+    }
     return text;
   }
   return {};

@@ -21,7 +21,10 @@ std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::siz
 
 std::string what_it_waited_for(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
-  if (intervals[i].cause != WaitCause::data) return cause_text(intervals[i].cause);
+  if (intervals[i].cause != WaitCause::data) {
+    const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(intervals[i].run)];
+    return cause_text(intervals[i].cause, busy_with(simulation, run.launch));
+  }
   const auto load = load_of(intervals, i, data.steps->labels[i].waits_for);
   if (!load) return tr("data");
   const std::string tile = step_name(simulation, data.steps->labels[*load]);
@@ -84,7 +87,34 @@ std::string ticket_sentence(const Simulation& simulation, const BlockRun& run) {
              number, batch, head, ticket->tile);
 }
 
-std::string cause_text(WaitCause cause) {
+BusyWith busy_with(const Simulation& simulation, int launch) {
+  const auto i = static_cast<std::size_t>(launch);
+  const auto specs = simulation.program->launches();
+  if (i >= specs.size() || i >= simulation.launches.size() || specs[i].needs.groups.size() < 2) return BusyWith::block;
+  return simulation.launches[i].blocks_per_sm == 1 ? BusyWith::group : BusyWith::block_or_group;
+}
+
+BusyWith either(BusyWith a, BusyWith b) {
+  return a == b ? a : BusyWith::block_or_group;
+}
+
+BusyWith busy_with(const Simulation& simulation) {
+  BusyWith busy = busy_with(simulation, 0);
+  for (std::size_t launch = 1; launch < simulation.launches.size(); ++launch)
+    busy = either(busy, busy_with(simulation, static_cast<int>(launch)));
+  return busy;
+}
+
+namespace {
+
+/// Puts the unit's three sentences in the order of BusyWith.
+std::string busy_cause(BusyWith busy, const char* block, const char* group, const char* either) {
+  return busy == BusyWith::block ? block : busy == BusyWith::group ? group : either;
+}
+
+}  // namespace
+
+std::string cause_text(WaitCause cause, BusyWith busy) {
   switch (cause) {
     case WaitCause::none:
     case WaitCause::program_order:
@@ -94,11 +124,14 @@ std::string cause_text(WaitCause cause) {
     case WaitCause::buffer:
       return tr("a free buffer");
     case WaitCause::tensor:
-      return tr("tensor cores, busy with another block");
+      return busy_cause(busy, tr("tensor cores, busy with another block"), tr("tensor cores, busy with another group"),
+                        tr("tensor cores, busy with another block or group"));
     case WaitCause::exp:
-      return tr("exponential unit, busy with another block");
+      return busy_cause(busy, tr("exponential unit, busy with another block"), tr("exponential unit, busy with another group"),
+                        tr("exponential unit, busy with another block or group"));
     case WaitCause::fp32:
-      return tr("FP32 units, busy with another block");
+      return busy_cause(busy, tr("FP32 units, busy with another block"), tr("FP32 units, busy with another group"),
+                        tr("FP32 units, busy with another block or group"));
     case WaitCause::smem:
       return tr("shared-memory port");
     case WaitCause::l2:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -33,8 +34,15 @@ std::string wait_sentence(const Simulation& simulation, const TimelineData& data
 /// Returns "Ticket 17, drawn from the counter: head 3, query tile 30"; empty where a launch does not draw its tiles.
 std::string ticket_sentence(const Simulation& simulation, const BlockRun& run);
 
-/// Names a cause ("a free buffer"); empty for none.
-std::string cause_text(WaitCause cause);
+/// What a stalled operation can find a unit busy with.
+enum class BusyWith : std::uint8_t { block, group, block_or_group };
+/// Returns it for one launch; for a whole run, what all of its launches can.
+BusyWith busy_with(const Simulation& simulation, int launch);
+BusyWith busy_with(const Simulation& simulation);
+/// Returns what both can.
+BusyWith either(BusyWith a, BusyWith b);
+/// Names a cause ("a free buffer", "tensor cores, busy with another group"); empty for none.
+std::string cause_text(WaitCause cause, BusyWith busy);
 /// Returns "cycles 200 to 450 (250)".
 std::string range_text(double from, double to);
 /// Returns the length of a stretch; of a long one, the difference of the rounded ends that are shown.

@@ -129,12 +129,12 @@ std::vector<std::size_t> bands_of(const ProbeResult& probe) {
   return bands;
 }
 
-std::string provenance(const KnownProbe& known) {
+std::string provenance(const KnownProbe& known, const Simulation& simulation) {
   const ProbeResult& probe = known.probe;
   std::string text =
       say(known.live ? tr("live on {}, {}, SM {}") : tr("recorded on {}, {}, SM {}"), probe.device, day_of(probe.date), probe.sm);
-  if (probe.plain_ns > 0)
-    add_line(text, say(tr("Recording made the kernel {} slower"), format_percent(probe.probed_ns / probe.plain_ns - 1)));
+  if (const std::string cost = probe_cost(probe.probed_ns, probe.plain_ns); !cost.empty()) add_line(text, cost);
+  if (const std::string against = against_plain(simulation, probe); !against.empty()) add_line(text, against);
   add_line(text, tr("Issue times: a product may still run when the next stage begins."));
   return text;
 }
@@ -189,6 +189,19 @@ bool is_of_key_tile(ProbeStage stage) {
 
 }  // namespace
 
+std::string probe_cost(double probed_ns, double plain_ns) {
+  if (probed_ns <= 0 || plain_ns <= 0) return {};
+  return say(tr("recorded with the probe: {}; without: {}"), format_time(Nanoseconds(probed_ns)),
+             format_time(Nanoseconds(plain_ns)));
+}
+
+std::string against_plain(const Simulation& simulation, const ProbeResult& probe) {
+  if (probe.plain_ns <= 0 || probe.sm_clock_hz <= 0) return {};
+  const double simulated = simulation.cycles.value / probe.sm_clock_hz * 1e9;
+  return say(tr("simulated {} at the recorded clock, {} against the time without the probe"), format_time(Nanoseconds(simulated)),
+             format_signed_percent(simulated / probe.plain_ns - 1));
+}
+
 float measured_lanes_height(const View& view, float panel_height) {
   const float scale = view.theme->scale;
   if (view.measured.probe == nullptr || view.playback.race || panel_height < 80 * scale) return 0;
@@ -226,7 +239,10 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
     const auto roles = static_cast<float>(probe.roles.size());
     const float height = (plot.height() + gap) / (roles + 1), first = plot.min.y + height, line = (height - gap) / parts;
     const Rect heading{{gutter.min.x, plot.min.y}, {plot.max.x, first}};
-    draw_text(list, theme.ui_small, heading, theme.text_dim, where_from(view.measured.probe->live, probe.device, probe.date));
+    std::string text = where_from(view.measured.probe->live, probe.device, probe.date);
+    for (const std::string& more : {probe_cost(probe.probed_ns, probe.plain_ns), against_plain(*view.lane().simulation, probe)})
+      if (!more.empty() && text_width(theme.ui_small, text + ". " + more) <= heading.width()) text += ". " + more;
+    draw_text(list, theme.ui_small, heading, theme.text_dim, text);
     for (std::size_t role = 0; role < probe.roles.size(); ++role) {
       const float top = first + height * static_cast<float>(role);
       list->AddRectFilled({plot.min.x, top}, {plot.max.x, top + height - gap}, with_alpha(theme.inset, 0.6F));
@@ -238,7 +254,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
   }
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
-  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe));
+  if (under.interval == nullptr) return show_tooltip(theme, name, provenance(*view.measured.probe, *view.lane().simulation));
   const ProbeInterval& interval = *under.interval;
   const std::string& launch = probe.launches[static_cast<std::size_t>(under.block->launch)].name;
   std::string body = probe.roles.empty() ? say(tr("{}: block {}, warp {}"), launch, under.block->block, interval.warp)
@@ -248,7 +264,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
     add_line(body, turn_text(probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
                      format_cycles(Cycles(interval.start_cycles))));
-  add_line(body, provenance(*view.measured.probe));
+  add_line(body, provenance(*view.measured.probe, *view.lane().simulation));
   show_tooltip(theme, stage_text(interval.stage), body);
 }
 

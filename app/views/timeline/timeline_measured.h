@@ -1,11 +1,21 @@
 // The measured rows of the timeline: one SM of a real GPU, recorded by the kernel, on the simulated axis.
 #pragma once
 
+#include <string>
+
 #include "app/model/timeline_axis.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
+#include "sim/core/probe_result.h"
+#include "sim/engine/simulation.h"
 
 namespace tilescope {
+
+/// Returns "recorded with the probe: 62.3 µs; without: 56.4 µs"; empty where the recording has no such times.
+std::string probe_cost(double probed_ns, double plain_ns);
+/// Compares the simulated run, at the recorded clock, with the kernel without the probe: "simulated 55.1 µs, −2.3 % against the
+/// time without the probe". Empty as above.
+std::string against_plain(const Simulation& simulation, const ProbeResult& probe);
 
 /// Returns their height; 0 without a probe, in Race, or if the panel is too low.
 float measured_lanes_height(const View& view, float panel_height);

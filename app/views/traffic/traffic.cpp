@@ -65,6 +65,11 @@ std::string rival_title(const Rival& rival) {
   return info && (*info)->pass == Pass::backward ? short_algorithm_title(**info) : translated(rival.title);
 }
 
+/// "128×64": each program has the tile that is its own default.
+std::string tile_text(const Rival& rival) {
+  return fmt::format("{}×{}", rival.tile.block_q, rival.tile.block_kv);
+}
+
 /// "S 2.05 kB, P 4.10 kB", the tensors of a program by what they move.
 std::string by_tensor_text(const Rival& rival) {
   std::string text;
@@ -78,14 +83,19 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   std::int64_t most = 1;
-  float name_width = 0, figure_width = 0;
+  float name_width = 0, tile_width = 0, figure_width = 0;
   for (const Rival& rival : rivals) {
     most = std::max(most, rival.bytes);
     name_width = std::max(name_width, text_width(theme.ui_small, rival_title(rival)));
+    tile_width = std::max(tile_width, text_width(theme.ui_small, tile_text(rival)));
     figure_width = std::max(figure_width, text_width(theme.mono_small, format_bytes(Bytes(rival.bytes))));
   }
   const float width = ImGui::GetContentRegionAvail().x;
-  name_width = std::min(name_width, width * 0.42F) + 8 * theme.scale;
+  tile_width += 8 * theme.scale;
+  // A name may be cut short for the tile, a bar not: there the tooltip alone has the tile.
+  const bool has_tiles = width - tile_width - figure_width >= 190 * theme.scale;
+  if (!has_tiles) tile_width = 0;
+  name_width = std::min(name_width, width * 0.42F - 0.5F * tile_width) + 8 * theme.scale;
   for (const Rival& rival : rivals) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::PushID(rival.id.c_str());
@@ -101,13 +111,17 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
       if (rival.current && !state.theory.empty()) add_line(body, state.theory);
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
+      add_line(body, tr("Each program has its own default tile, this run the chosen one."));
       if (!rival.current) add_line(body, tr("Click: run this program."));
       show_tooltip(theme, translated(rival.title), body);
     }
     const float bottom = at.y + row_height;
     draw_text(list, theme.ui_small, {at, {at.x + name_width - 6 * theme.scale, bottom}},
               rival.current || hovered ? theme.text : theme.text_dim, rival_title(rival));
-    const float bar_left = at.x + name_width, bar_right = at.x + width - figure_width - 8 * theme.scale;
+    if (has_tiles)
+      draw_text(list, theme.ui_small, {{at.x + name_width, at.y}, {at.x + name_width + tile_width - 8 * theme.scale, bottom}},
+                theme.text_faint, tile_text(rival), Align::right);
+    const float bar_left = at.x + name_width + tile_width, bar_right = at.x + width - figure_width - 8 * theme.scale;
     const float share = static_cast<float>(static_cast<double>(rival.bytes) / static_cast<double>(most));
     const float height = std::min(9 * theme.scale, row_height - 4);
     const float y = std::floor(at.y + (row_height - height) * 0.5F);
@@ -277,8 +291,9 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   if (room < smallest * count) room += caption, caption = 0;  // the rivals' tooltips have the theory too
   const float row_height = std::floor(std::clamp(room / count, smallest, theme.row_height));
   const std::optional<Tensor> under_mouse = draw_traffic_table(view, sheet, view.workspace->traffic, header, row_height);
-  const std::string link = choice_name(state.link), with_problem = say(tr("{}, same problem"), link);
-  const std::array<std::string_view, 2> compared = {with_problem, link};
+  const std::string link = choice_name(state.link), with_problem = say(tr("{}, same problem"), link),
+                    with_tiles = say(tr("{}, same problem, own tiles"), link);
+  const std::array<std::string_view, 3> compared = {with_tiles, with_problem, link};
   if (held) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     wrapped_text(theme.ui_small, theme.text_faint, tr("The whole run and the other programs show after the answer."));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -47,27 +48,36 @@ ImU32 difference_color(const Theme& theme, double now, double before, double noi
   return now < before ? theme.good : theme.bad;
 }
 
-/// The change that saves most time, and the one that costs most.
+/// Names the row of the limit that takes no time.
+std::string limit_title(const NextLimit& limit) {
+  return say(tr("No bottleneck: {} infinitely fast"), bound_name(limit.without));
+}
+
+/// The row that saves most time, and the one that costs most.
 std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
-  const WhatIfRow *best = nullptr, *worst = nullptr;
-  for (const WhatIfRow& row : table.rows) {
-    if (!row.outcome || !row.outcome->done()) continue;
-    if (best == nullptr || row.outcome->time_ns < best->outcome->time_ns) best = &row;
-    if (worst == nullptr || row.outcome->time_ns > worst->outcome->time_ns) worst = &row;
-  }
+  struct Row {
+    std::string title;
+    double time_ns = 0;
+  };
+  std::optional<Row> best, worst;
+  const auto take = [&](const std::string& title, double time_ns) {
+    if (!best || time_ns < best->time_ns) best = {title, time_ns};
+    if (!worst || time_ns > worst->time_ns) worst = {title, time_ns};
+  };
+  if (limit != nullptr) take(limit_title(*limit), limit->outcome.time_ns);
+  for (const WhatIfRow& row : table.rows)
+    if (row.outcome && row.outcome->done()) take(translated(row.what.title), row.outcome->time_ns);
   std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), format_time(Nanoseconds(table.base->time_ns)),
                         bottleneck_text(table.base->bound, table.base->sms, limit)) +
                     idle_text(table.base->bound, table.base->sms);
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
-  if (best == nullptr) return now;
-  const double gain = best->outcome->time_ns / table.base->time_ns - 1, loss = worst->outcome->time_ns / table.base->time_ns - 1;
+  if (!best) return now;
+  const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
   const double least = std::max(table.noise(), 0.005);
   std::string text = now;
-  if (gain < -least) text += say(tr(". Best: {} ({})"), translated(best->what.title), format_signed_percent(gain));
-  if (loss > least)
-    text +=
-        say(tr(". Worst: {} ({})"), translated(worst->what.title), difference_text(worst->outcome->time_ns, table.base->time_ns));
+  if (gain < -least) text += say(tr(". Best: {} ({})"), best->title, format_signed_percent(gain));
+  if (loss > least) text += say(tr(". Worst: {} ({})"), worst->title, difference_text(worst->time_ns, table.base->time_ns));
   return text;
 }
 
@@ -277,8 +287,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
                    table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
                    table.base ? &*table.base : nullptr, nullptr, true, !changed});
   if (limit != nullptr)
-    lines.push_back({say(tr("No bottleneck: {} infinitely fast"), bound_name(limit->without)),
-                     tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome, nullptr, false, false});
+    lines.push_back({limit_title(*limit), tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome,
+                     nullptr, false, false});
   Outcome now;
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });

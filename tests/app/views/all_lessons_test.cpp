@@ -12,6 +12,7 @@
 #include "app/model/lesson_runs.h"
 #include "app/model/mask_tables.h"
 #include "app/model/measurements.h"
+#include "app/ui/text_record.h"
 #include "tests/app/views/window_script.h"
 
 using namespace tilescope;
@@ -112,6 +113,13 @@ TEST_CASE("lessons: all of them are gone through without a mouse") {
         answer(*script, *shown.ask);
         REQUIRE(script->view().lesson.answer != nullptr);
         CHECK(script->view().lesson.answer->given);
+        if (shown.ask->kind == QuestionKind::draw) {
+          const TextRecording recording;
+          script->settle();
+          const std::string text = recording.text();
+          CAPTURE(text);
+          CHECK((text.find("Right: every point") != std::string::npos) != (text.find("Farthest: ") != std::string::npos));
+        }
       }
       script->press(ImGuiKey_Enter);  // "Next" or "Finish" has the keyboard
     }

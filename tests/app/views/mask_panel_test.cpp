@@ -8,12 +8,15 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/ui/text_record.h"
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
+#include "sim/analysis/format.h"
 #include "sim/masks/expression.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
@@ -25,6 +28,12 @@ MaskChoice of_preset(std::string request) {
   MaskChoice choice;
   choice.presets = {std::move(request)};
   return choice;
+}
+
+std::string panel_text(PanelScreen& screen, const View& view) {
+  const TextRecording recording;
+  screen.frame(view, draw_mask_panel);
+  return recording.text();
 }
 
 }  // namespace
@@ -276,6 +285,28 @@ TEST_CASE("mask panel: draws every preset that needs no table, in both themes") 
       CHECK(screen.vertices() > 100);
     }
   }
+}
+
+TEST_CASE("mask panel: what is saved names its link, and HBM reads stand beside it, from the ledger") {
+  PanelScreen screen({900, 1000});
+  Opened opened;
+  opened.after(SetMasking{of_preset("sliding_window:window=4")});
+  View shown;
+  static_cast<SessionView&>(shown) = opened.after(SetCenter{CenterView::mask});
+  screen.frame(shown, draw_mask_panel);
+  const std::string text = panel_text(screen, shown);
+  CAPTURE(text);
+  const Simulation& run = *shown.lane().simulation;
+  const Bytes read(run.ledger.total(tensors::k, Link::hbm_read).value + run.ledger.total(tensors::v, Link::hbm_read).value);
+  CHECK(text.find("K and V saved, L2→SM") != std::string::npos);
+  CHECK(text.find("of the dense K and V traffic L2→SM") != std::string::npos);
+  CHECK(text.find("HBM reads of K and V: " + format_bytes(read) + ", without the mask at least ") != std::string::npos);
+  CHECK(text.find("not compared") == std::string::npos);
+  // A simulation of another mask is not compared.
+  Requested other = *shown.requested;
+  other.request.masking = {};
+  shown.requested = &other;
+  CHECK(panel_text(screen, shown).find("not compared") != std::string::npos);
 }
 
 TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block under the mouse asks who visits it") {

@@ -7,6 +7,7 @@
 #include "app/ui/text_record.h"
 #include "app/views/panels.h"
 #include "app/views/timeline/timeline_measured.h"
+#include "sim/analysis/format.h"
 #include "tests/app/model/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
@@ -54,6 +55,11 @@ TEST_CASE("measured lanes: a probe with roles has a band for each, under the sim
     screen.frame(view, draw_timeline_panel);
     const std::string text = timeline_text(screen, view, {1599, 1});
     CHECK(says(text, "recorded on NVIDIA H100"));
+    const ProbeResult& probe = view.measured.probe->probe;
+    CHECK(says(text, "recorded with the probe: " + format_time(Nanoseconds(probe.probed_ns)) +
+                         "; without: " + format_time(Nanoseconds(probe.plain_ns))));
+    const double simulated_ns = view.lane().simulation->cycles.value / probe.sm_clock_hz * 1e9;
+    CHECK(says(text, format_signed_percent(simulated_ns / probe.plain_ns - 1) + " against the time without the probe"));
     CHECK(says(text, "producer"));
     const std::size_t simulated = text.find("consumer 1");
     REQUIRE(simulated != std::string::npos);

@@ -65,6 +65,23 @@ TEST_CASE("compare view: rows say what both simulations say, and equal ones are 
   CHECK(sheet.finding.find(format_time(pinned->time)) != std::string::npos);
 }
 
+TEST_CASE("compare view: a unit is busy with another group where the SM has one block of warps with roles") {
+  Session::Start start = h200_start({.heads = 4, .kv_heads = 4, .seq_q = 1024, .seq_kv = 1024, .head_dim = 128});
+  start.request.algorithm = "hopper_ping_pong";
+  Opened opened(std::move(start));
+  REQUIRE(opened.view().lane().simulation->launches.front().blocks_per_sm == 1);
+  opened.after(PinRun{});
+  opened.after(SetCenter{CenterView::compare});
+  const auto has = [&](std::string_view name) {
+    return row_named(compare_sheet(*opened.view().pinned.comparison), name) != nullptr;
+  };
+  CHECK(has("tensor cores, busy with another group"));
+  CHECK_FALSE(has("tensor cores, busy with another block"));
+  opened.after(SetAlgorithm{"flash2"});
+  CHECK_FALSE(has("tensor cores, busy with another group"));
+  CHECK(has("tensor cores, busy with another block or group"));
+}
+
 TEST_CASE("compare view: times that read the same are one figure, and figures that differ never read the same") {
   const Opened opened;
   const auto run = opened.view().lane().simulation;

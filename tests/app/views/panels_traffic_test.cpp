@@ -3,8 +3,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "app/ui/text_record.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "sim/programs/attention_tensors.h"
+#include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
 #include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 
@@ -147,6 +152,24 @@ TEST_CASE("traffic: rivals are the other programs of the family, with the bytes 
       CHECK_FALSE(no_rivals(simulation, choice).brief.empty());
     }
   }
+}
+
+TEST_CASE("traffic: the row of each program says its tile") {
+  Opened opened;
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  PanelScreen screen({420, 600});
+  screen.frame(view, draw_traffic_panel);
+  const TextRecording recording;
+  screen.frame(view, draw_traffic_panel);
+  const std::string text = recording.text();
+  CAPTURE(text);
+  const auto rivals = find_rivals(*view.lane().simulation, LinkChoice::l2_to_sm);
+  std::size_t tiles = 0;
+  for (std::size_t at = text.find("×"); at != std::string::npos; at = text.find("×", at + 1)) ++tiles;
+  CHECK(tiles >= rivals.size());
+  for (const Rival& rival : rivals)
+    CHECK(text.find(fmt::format("{}×{}", rival.tile.block_q, rival.tile.block_kv)) != std::string::npos);
 }
 
 TEST_CASE("traffic: rows of partial sectors have no closed form, and the panel says so") {

@@ -67,6 +67,51 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   CHECK(text.find("useful") == std::string::npos);
 }
 
+TEST_CASE("bottleneck: where SMs idle, a busy share of their units says that it is of the SM time with a block") {
+  const SmUse tail{.all = 132, .with_blocks = 132, .idle = 0.31}, full{.all = 132, .with_blocks = 132, .idle = 0.03};
+  CHECK(busy_text(Bound::tensor, "94 %", tail) == "busy 94 % of the SM time with a block");
+  CHECK(busy_text(Bound::tensor, "94 %", full) == "94 % busy");
+  CHECK(busy_text(Bound::hbm, "94 %", tail) == "94 % busy");
+}
+
+TEST_CASE("what if: the best row that the headline names is the shortest of all rows, that of the lifted limit too") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::what_if});
+  REQUIRE(view.studies->what_if != nullptr);
+  REQUIRE(view.studies->what_if->base.has_value());
+  auto limit = std::make_shared<NextLimit>();
+  limit->without = Bound::tensor;
+  limit->before_ns = view.studies->what_if->base->time_ns;
+  limit->outcome = *view.studies->what_if->base;
+  limit->outcome.time_ns = 0.01 * limit->before_ns;
+  auto studies = std::make_shared<StudyView>(*view.studies);
+  studies->limit = limit;
+  view.studies = studies.get();
+  PanelScreen screen({3000, 900});
+  const TextRecording recording;
+  screen.frame(view, draw_what_if_panel);
+  CHECK(recording.text().find("Best: No bottleneck: tensor cores infinitely fast (" + format_signed_percent(-0.99) + ")") !=
+        std::string::npos);
+}
+
+TEST_CASE("measured label: the day is that of the bundle that has the case") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  Measurements known;
+  for (const char* date : {"2026-11-26T01:02:03Z", "2026-11-23T01:02:03Z"}) {
+    auto bundle = std::make_shared<KnownBundle>();
+    bundle->bundle.gpu = "h200";
+    bundle->bundle.date = date;
+    bundle->bundle.cases.resize(2);
+    known.bundles.push_back(bundle);
+  }
+  view.measured.known = &known;
+  CHECK(measured_label(view, known.bundles[0]->bundle.cases[1]) == "measured, recorded 2026-11-26");
+  CHECK(measured_label(view, known.bundles[1]->bundle.cases[0]) == "measured, recorded 2026-11-23");
+}
+
 TEST_CASE("study colours: no two programs of a family have the same") {
   for (const ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     const Theme theme = make_theme(kind, 1);
