@@ -16,19 +16,11 @@
 namespace tilescope {
 namespace {
 
-AttentionProblem problem_of(std::int64_t queries, std::int64_t keys, bool causal, DataType type = DataType::fp16) {
+AttentionProblem backward_problem(std::int64_t queries, std::int64_t keys, bool causal, DataType type = DataType::fp16) {
   AttentionProblem p = {.heads = 2, .kv_heads = 1, .seq_q = queries, .seq_kv = keys, .head_dim = 64, .dtype = type};
   p.causal = causal;
   p.pass = Pass::backward;
   return p;
-}
-
-std::unique_ptr<TileProgram> made(std::string_view id, const AttentionProblem& p, const ProgramTile& tile, const GpuSpec& gpu) {
-  const auto info = find_program(id);
-  REQUIRE(info);
-  auto program = (*info)->make(p, tile, gpu);
-  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
-  return std::move(*program);
 }
 
 /// The latest operation before `at` that uses the buffer that load `at` fills; -1: none.
@@ -68,7 +60,7 @@ TEST_CASE("pacing: a block of a backward kernel asks for what its next tile need
           CAPTURE(causal);
           CAPTURE(stages);
           CAPTURE(keys);
-          const auto program = made(id, problem_of(600, keys, causal), ProgramTile(32, 32, stages), h200_gpu());
+          const auto program = program_of(id, backward_problem(600, keys, causal), ProgramTile(32, 32, stages), h200_gpu());
           for_each_block(*program, "gradients", [&](const BlockOperations& block) {
             std::vector<std::int32_t> scores;  // by iteration
             std::int32_t listed = -1;          // the latest load of a list, which says what tiles come
@@ -103,7 +95,7 @@ TEST_CASE("pacing: a warp of standard_backward's rows asks for its next 256 keys
     for (const double room : {128.0, 16.0, 9.0, 5.0, 1.0})  // KiB of shared memory: from four rows to none
       for (const std::int64_t block_kv : {16, 64, 128, 400})
         for (const std::int64_t keys : {1000, 1024, 1300}) {
-          const AttentionProblem p = problem_of(6, keys, false, type);
+          const AttentionProblem p = backward_problem(6, keys, false, type);
           GpuSpec gpu = toy_gpu();
           gpu.sm_shared_bytes_per_block = room * 1024;
           gpu.sm_shared_bytes = 2 * room * 1024;
@@ -113,7 +105,7 @@ TEST_CASE("pacing: a warp of standard_backward's rows asks for its next 256 keys
           CAPTURE(keys);
           const ProgramTile tile(4, block_kv);
           const GradientRows rows = gradient_rows(p, tile, gpu);
-          const auto program = made("standard_backward", p, tile, gpu);
+          const auto program = program_of("standard_backward", p, tile, gpu);
           // Four warps share the rows, and a lane takes eight keys at a time.
           const std::int64_t keys_at_once = 4 / rows.rows * 32 * 8, tiles_of_keys = (keys + block_kv - 1) / block_kv;
           if (keys_at_once / block_kv > 8) continue;  // the tokens of a ring begin again after eight buffers
@@ -148,7 +140,7 @@ TEST_CASE("pacing: a warp of standard_backward's rows asks for its next 256 keys
 }
 
 TEST_CASE("pacing: flash1_backward asks for l once dQ is there and for m once l is, and multiplies once it has m") {
-  const auto program = made("flash1_backward", problem_of(96, 128, true), ProgramTile(32, 32), h200_gpu());
+  const auto program = program_of("flash1_backward", backward_problem(96, 128, true), ProgramTile(32, 32), h200_gpu());
   int chains = 0;
   for_each_block(*program, "gradients", [&](const BlockOperations& block) {
     std::int32_t d_q = -1, l = -1, m = -1, stored = -1;
