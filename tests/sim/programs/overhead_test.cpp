@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/tensor.h"
+#include "sim/engine/instructions.h"
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/kernel_needs.h"
@@ -252,6 +253,29 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
     });
   }
   CHECK(found > 100);
+}
+
+TEST_CASE("overhead: the groups of flash3_backward share whole tiles so that no wgmma multiplies a padded row or column") {
+  for (const std::int64_t head_dim : {64, 128}) {
+    AttentionProblem p = problem_with(256, 256);
+    p.head_dim = head_dim;
+    p.pass = Pass::backward;
+    const auto program = program_of("flash3_backward", p, ProgramTile(flash3_backward_tile(p, h200_gpu())), h200_gpu());
+    int products = 0;
+    for (std::size_t n = 0; n < program->launches().size(); ++n) {
+      const LaunchSpec& launch = program->launches()[n];
+      if (launch.needs.instruction != ProductInstruction::wgmma) continue;
+      BlockOperations block;
+      program->emit_block(static_cast<int>(n), 0, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind != OpKind::matmul) continue;
+        CAPTURE(to_string(op.dst));
+        CHECK(instructions_of(op, block, launch.needs, p.dtype).wgmma_flops == static_cast<double>(op.flops));
+        ++products;
+      }
+    }
+    CHECK(products > 10);
+  }
 }
 
 }  // namespace tilescope
