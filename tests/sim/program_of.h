@@ -12,8 +12,9 @@
 
 namespace tilescope {
 
-inline std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, const TileShape& tile) {
-  auto program = (*find_program(id))->make(problem, tile, toy_gpu());
+inline std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile,
+                                               const GpuSpec& gpu = toy_gpu()) {
+  auto program = (*find_program(id))->make(problem, tile, gpu);
   REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
   return std::move(*program);
 }

@@ -102,6 +102,7 @@ inline GpuSpec h200_gpu() {
   gpu.sm_barrier_cycles = 23;
   gpu.sm_store_bytes_per_cycle = 31.6;
   gpu.sm_reduce_bytes_per_cycle = 25.37;
+  gpu.sm_reduce_queue_bytes = 5300;
   gpu.sm_copy_bytes_per_cycle = 72.5;
   gpu.sm_shared_latency_cycles = 34;
   gpu.sm_block_start_cycles = 500;

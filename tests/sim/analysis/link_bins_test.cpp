@@ -1,9 +1,11 @@
 // Bursts spread over the time before their end.
 #include "sim/analysis/link_bins.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <random>
 
 #include <doctest/doctest.h>
 
@@ -64,4 +66,65 @@ TEST_CASE("link bins: reads cross before they end, the later ones later, and wri
   CHECK(of(3) == std::vector<double>{0, 0, 0, 0, 0, 10, 6});
   CHECK(hbm_bytes_by_bin(bins, 0)[3][1] == 40);
   CHECK(hbm_bytes_by_bin(bins, 0)[2][3] == 16);
+}
+
+TEST_CASE("link bins: HBM moves every byte, reads no later and writes no earlier than they are booked, and within the peak") {
+  std::mt19937 random(81);
+  constexpr std::size_t tensors = 3;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    TimeBins bins;
+    bins.width = 10;
+    bins.traffic.resize(1 + random() % 9);
+    const std::size_t count = bins.traffic.size();
+    // In some rounds the last bins have writes that no later bin has room for, in others the first have such reads.
+    for (auto& bin : bins.traffic)
+      for (std::size_t t = 1; t <= tensors; ++t)
+        for (const Link link : links)
+          if (random() % 3 == 0) bin[t][static_cast<std::size_t>(link)] = static_cast<std::int64_t>(random() % 40);
+    const double most = 1 + static_cast<double>(random() % 4), room = most * bins.width;
+    const auto bytes = hbm_bytes_by_bin(bins, most);
+    REQUIRE(bytes.size() == count);
+    const auto booked = [&](std::size_t bin, std::size_t t, Link link) {
+      return static_cast<double>(bins.traffic[bin][t][static_cast<std::size_t>(link)]);
+    };
+    // A read takes the latest room up to its own bin, later bins first; a write the earliest from its own bin on.
+    std::vector<double> left(count, room);
+    std::vector<std::array<double, tensors + 1>> expected(count);
+    const auto move = [&](std::size_t from, std::size_t to, Link link, double& waiting) {
+      double all = 0;
+      for (std::size_t t = 1; t <= tensors; ++t) all += booked(from, t, link);
+      const double moved = std::min(left[to], waiting);
+      for (std::size_t t = 1; t <= tensors && all > 0; ++t) expected[to][t] += moved * booked(from, t, link) / all;
+      left[to] -= moved;
+      waiting -= moved;
+    };
+    const auto booked_in = [&](std::size_t bin, Link link) {
+      return booked(bin, 1, link) + booked(bin, 2, link) + booked(bin, 3, link);
+    };
+    left.front() = 1e9;  // nothing crosses before the run
+    for (std::size_t bin = count; bin-- > 0;) {
+      double waiting = booked_in(bin, Link::hbm_read);
+      for (std::size_t to = bin + 1; to-- > 0;) move(bin, to, Link::hbm_read, waiting);
+    }
+    left.back() = 1e9;  // or after it
+    for (std::size_t bin = 0; bin < count; ++bin) {
+      double waiting = booked_in(bin, Link::hbm_write);
+      for (std::size_t to = bin; to < count; ++to) move(bin, to, Link::hbm_write, waiting);
+    }
+    std::array<double, tensors + 1> moved{}, total{};
+    for (std::size_t bin = 0; bin < count; ++bin) {
+      CAPTURE(bin);
+      double sum = 0;
+      for (std::size_t t = 1; t <= tensors; ++t) {
+        moved[t] += bytes[bin][t];
+        total[t] += booked(bin, t, Link::hbm_read) + booked(bin, t, Link::hbm_write);
+        sum += bytes[bin][t];
+      }
+      if (bin > 0 && bin + 1 < count) CHECK(sum <= room + 1e-6);
+    }
+    for (std::size_t t = 1; t <= tensors; ++t) CHECK(moved[t] == doctest::Approx(total[t]));
+    for (std::size_t bin = 0; bin < count; ++bin)
+      for (std::size_t t = 1; t <= tensors; ++t) CHECK(bytes[bin][t] == doctest::Approx(expected[bin][t]).epsilon(1e-6));
+  }
 }

@@ -204,6 +204,29 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
   CHECK(error_of("[sm.count]\nvalue = 1\n").find("sm.count has no source") != std::string::npos);
 }
 
+TEST_CASE("gpu spec: a rate, a time or a share may be a fraction, and a number of things may not") {
+  int fractions = 0, whole = 0;
+  for (const SpecKey& key : spec_keys()) {
+    CAPTURE(key.key);
+    const bool is_share = key.key.ends_with("_fraction");
+    const bool is_measured = is_share || key.key.ends_with("_cycle") || key.key.ends_with("_cycles") ||
+                             key.key.ends_with("_second") || key.key.ends_with("_hz") || key.key.ends_with("_ns");
+    GpuSpec gpu = toy_gpu();
+    const double value = is_share ? 0.5 : key.minimum + 1.5;
+    const bool is_taken = static_cast<bool>(set_spec_value(gpu, fmt::format("{}={}", key.key, value)));
+    if (is_measured) {
+      CHECK(is_taken);
+      CHECK(gpu.*key.member == value);
+    }
+    if (key.key == "sm.count" || key.key.ends_with("_threads") || key.key.ends_with("_blocks") || key.key.ends_with("partitions") ||
+        key.key.ends_with("_ways") || key.key.ends_with("_registers"))
+      CHECK_FALSE(is_taken);
+    ++(is_taken ? fractions : whole);
+  }
+  CHECK(fractions > 30);
+  CHECK(whole > 5);
+}
+
 TEST_CASE("gpu spec: groups of SMs are a list of whole numbers that agrees with the SMs and the partitions, or are refused") {
   const auto toy_with_groups = [](const std::string& value) {
     return toy_with("sm", "groups", "groups = { value = " + value + ", source = \"vendor\", note = \"n\" }");

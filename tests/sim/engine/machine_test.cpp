@@ -36,6 +36,8 @@ GpuSpec one_sm(bool instructions_wait) {
   gpu.sm_product_mixed_cycles = 0.6;
   gpu.sm_product_issue_cycles = 0.9;
   gpu.sm_product_latency_cycles = 24;
+  gpu.sm_reduce_bytes_per_cycle = 3;
+  gpu.sm_reduce_queue_bytes = 700;
   return gpu;
 }
 
@@ -64,6 +66,7 @@ BlockOperations random_block(std::mt19937& random) {
         break;
       case 6:
         op = store_o(16 * below(64), 1 + below(32));
+        if (below(2) == 0) op.kind = OpKind::reduce_add;
         break;
       default:
         op.kind = OpKind::copy;
@@ -124,6 +127,8 @@ class SmRules {
   struct Item {
     OpTiming timing;
     std::int32_t at = 0, waits_for = -1;
+    OpKind kind = OpKind::copy;
+    double bytes = 0;
   };
   struct Place {
     bool is_empty = true;
@@ -198,7 +203,8 @@ class SmRules {
     place.age = age;
     place.ended.assign(block.operations.size(), never);
     const auto item = [&](std::uint32_t op_class, std::int32_t at) {
-      return Item{builder_.timings()[op_class], at, waited[static_cast<std::size_t>(at)]};
+      const OpClass& c = builder_.op_class(op_class);
+      return Item{builder_.timings()[op_class], at, waited[static_cast<std::size_t>(at)], c.kind, static_cast<double>(c.bytes)};
     };
     for (std::size_t i = 0; i < stream.compute.size(); ++i)
       place.compute.push_back(item(stream.compute[i].number(), stream.op_of_compute[i]));
@@ -217,7 +223,7 @@ class SmRules {
   void load(Place& place, double now) {
     const Item& item = place.loads[place.next_load++];
     take_pipes(item.timing, now);
-    double landed = now + gpu_.hbm_latency_cycles;
+    double landed = hbm(now);
     if (item.timing.smem_cycles > 0) landed = std::max(landed, serve(copies_free_, now, item.timing.smem_cycles));
     place.issued = now;
     place.drained = std::max(place.drained, landed);
@@ -227,13 +233,29 @@ class SmRules {
     place.ended[static_cast<std::size_t>(item.at)] = noted;
   }
 
+  /// HBM is fast, but serves one request after another. Returns when it has served one.
+  double hbm(double now) { return (hbm_free_ = std::max(hbm_free_, now)) + gpu_.hbm_latency_cycles; }
+
   void store(Place& place, double now) {
     const Item& item = place.compute[place.next];
+    const bool adds = item.kind == OpKind::reduce_add;
     const double duration = item.timing.duration + crowded(place, item.timing, now);
     note_rate(place, item.timing, duration);
-    place.drained = std::max(place.drained, now + gpu_.hbm_latency_cycles + (waits() ? item.timing.duration / 2 : 0));
+    const double cycles = item.bytes / (adds ? gpu_.sm_reduce_bytes_per_cycle : gpu_.sm_store_bytes_per_cycle);
+    leaves_ = std::max(leaves_, now) + cycles;
+    // What is added to comes first, and then goes back.
+    const double landed = std::max(leaves_, hbm(adds ? hbm(now) : now));
+    place.drained = std::max(place.drained, landed + (waits() ? item.timing.duration / 2 : 0));
     take_pipes(item.timing, now);
     place.compute_end = std::max(now + duration, serve(operations_free_, now, item.timing.smem_cycles));
+    if (adds && waits()) {
+      // The warps go on once what is on its way fits the queue; each sub-partition's oldest warp is through first.
+      added_ = std::max(added_, now) + cycles;
+      const double beyond = (added_ - now) * gpu_.sm_reduce_bytes_per_cycle - gpu_.sm_reduce_queue_bytes;
+      const double warps = std::max(1.0, needs_.threads / 32.0 / gpu_.sm_sub_partitions);
+      if (beyond > 0) place.compute_end = std::max(place.compute_end, now + beyond / gpu_.sm_reduce_bytes_per_cycle / warps);
+      ++(beyond > 0 ? waited_for_room : found_room);
+    }
     place.ended[static_cast<std::size_t>(item.at)] = place.compute_end;
     ++place.next;
   }
@@ -270,7 +292,11 @@ class SmRules {
   std::vector<Place> places_;
   std::vector<BlockStay> stays_;
   std::array<double, no_pipe + 1> free_{};
-  double memory_free_ = 0, operations_free_ = 0, copies_free_ = 0;
+  double memory_free_ = 0, operations_free_ = 0, copies_free_ = 0, hbm_free_ = 0;
+  double leaves_ = 0, added_ = 0;  // when all that is stored has left the SM, and all additions
+
+ public:
+  int waited_for_room = 0, found_room = 0;
 };
 
 }  // namespace
@@ -278,6 +304,7 @@ class SmRules {
 TEST_CASE("machine: blocks of random operations take as long on an SM as its rules say, whether they are recorded or not") {
   static const ListingLine listing[] = {{}, {}, {}, {}};
   static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  int waited = 0, found = 0;
   for (int round = 0; round < rounds(36); ++round) {
     CAPTURE(round);
     std::mt19937 random(static_cast<unsigned>(round));
@@ -288,7 +315,7 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
     request.problem.seq_q = request.problem.seq_kv = 4096;
     request.blocks_per_sm = 1 + round % 3;
     KernelNeeds needs;
-    needs.threads = 128;
+    needs.threads = round % 5 < 3 ? 128 : 256;
     needs.registers_per_thread = 32;
     needs.waiting = 0.5;
     needs.setup_instructions = 40;
@@ -306,8 +333,10 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
                                                          out.shared_slots = block.shared_slots;
                                                        });
     program->set_needs(needs);
-    const std::vector<BlockStay> expected =
-        SmRules(gpu, request.problem, needs).run(blocks, static_cast<std::size_t>(*request.blocks_per_sm));
+    SmRules rules(gpu, request.problem, needs);
+    const std::vector<BlockStay> expected = rules.run(blocks, static_cast<std::size_t>(*request.blocks_per_sm));
+    waited += rules.waited_for_room;
+    found += rules.found_room;
     for (const bool is_recorded : {true, false}) {
       CAPTURE(is_recorded);
       request.keeps_intervals = is_recorded;
@@ -326,6 +355,8 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
       CHECK((*run)->cycles.value == doctest::Approx(last).epsilon(1e-9));
     }
   }
+  CHECK(waited > 5);
+  CHECK(found > 5);
 }
 
 TEST_CASE("machine: progress is told now and then, not at every event") {

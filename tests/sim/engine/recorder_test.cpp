@@ -2,6 +2,7 @@
 #include "sim/engine/recorder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <random>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/engine/recorded_trace.h"
 #include "tests/rounds.h"
 #include "tests/sim/program_of.h"
 
@@ -200,4 +202,113 @@ TEST_CASE("recorder: operations counted as groups are in the bin that they lie i
     CHECK(data.bins.traffic[bin] == expected);
   }
   CHECK(all > 5000);
+}
+
+TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2 holds what the accesses before it left there") {
+  const GpuSpec gpu = toy_gpu();
+  const AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const auto program = program_of("flash2", problem, {16, 16});
+  struct Crossing {
+    double time = 0, streams = 0;
+    Tensor tensor;
+    Link link = Link::hbm_read;
+    std::int64_t bytes = 0;
+  };
+  for (int round = 0; round < rounds(6); ++round) {
+    CAPTURE(round);
+    const bool is_exact = round % 3 != 2;
+    std::mt19937 random(static_cast<unsigned>(round + 21));
+    ScheduleBuilder builder(gpu, problem);
+    schedule_first_block(builder, *program);
+    Recorder recorder(4, 0, program->tensors(), builder);
+    std::vector<Crossing> crossings;
+    std::vector<Contents> contents = {{}};
+    double now = 0;
+    const int records = is_exact ? 3000 : static_cast<int>(Recorder::most_events) + 2000;
+    for (int n = 0; n < records; ++n) {
+      now += static_cast<double>(random() % 64) / 16;
+      const Tensor tensor = program->tensors()[random() % program->tensors().size()];
+      const auto bytes = static_cast<std::int64_t>(32 * (1 + random() % 64));
+      const Link link = random() % 2 == 0 ? Link::hbm_read : Link::hbm_write;
+      const double streams = random() % 3 == 0 ? 0 : static_cast<double>(random() % 40),
+                   end = now + static_cast<double>(random() % 90);
+      recorder.traffic(end, tensor, link, bytes, streams);
+      crossings.push_back({end, streams, tensor, link, bytes});
+      if (random() % 2 == 0) continue;
+      Contents next = contents.back();
+      recorder.l2_before(now, next.l2);
+      next.time = now;
+      next.l2.resident[tensor.index()] = bytes;
+      next.l2.copies[tensor.index()] = bytes / 4;
+      next.l2.dirty[tensor.index()] = bytes / 2;
+      recorder.l2_after(now, next.l2);
+      contents.push_back(next);
+    }
+    const double end = now + 200;
+    TrafficTable total{};
+    for (const Crossing& each : crossings) total[each.tensor.index()][static_cast<std::size_t>(each.link)] += each.bytes;
+    TraceData data = recorder.finish(end, {}, total, contents.back().l2);
+    const double width = data.bins.width;
+    REQUIRE(data.exact == is_exact);
+    const RecordedTrace trace(std::move(data));
+    for (int look = 0; look < 60; ++look) {
+      // Between accesses, at one, at its end, and before all of them.
+      const Crossing& any = crossings[random() % crossings.size()];
+      const double moments[] = {end * static_cast<double>(random() % 1000) / 1000, any.time, any.time - any.streams / 2,
+                                contents[random() % contents.size()].time, look == 3 ? 0 : end};
+      const double cycle = std::max(0.0, moments[look % 5]);
+      CAPTURE(cycle);
+      const TraceState state = trace.state_at_cycle(0, cycle);
+      CHECK(state.traffic_exact == (is_exact || cycle == end));
+      // What a bin has crosses evenly while it lasts, where single events are not kept.
+      const auto bin = std::floor(cycle / width);
+      const double into = cycle / width - bin;
+      TrafficTable crossed{};
+      std::array<std::array<double, link_count>, most_tensors> of_bin{};
+      for (const Crossing& each : crossings) {
+        const double begin = each.time - each.streams;
+        const auto link = static_cast<std::size_t>(each.link);
+        if (!is_exact && cycle < end) {
+          if (std::floor(each.time / width) < bin) crossed[each.tensor.index()][link] += each.bytes;
+          if (std::floor(each.time / width) == bin) of_bin[each.tensor.index()][link] += static_cast<double>(each.bytes);
+        } else if (each.time <= cycle) {
+          crossed[each.tensor.index()][link] += each.bytes;
+        } else if (begin < cycle) {
+          crossed[each.tensor.index()][link] +=
+              static_cast<std::int64_t>((cycle - begin) / each.streams * static_cast<double>(each.bytes) + 1e-7);
+        }
+      }
+      int wrong = 0;
+      for (std::size_t t = 0; t < most_tensors; ++t)
+        for (std::size_t l = 0; l < link_count; ++l) {
+          const auto expected = static_cast<double>(crossed[t][l]) + into * of_bin[t][l];
+          // A byte of each transfer that is under way may be rounded away.
+          wrong += std::abs(static_cast<double>(state.traffic[t][l]) - expected) > (is_exact ? 4 : 1) ? 1 : 0;
+        }
+      CHECK(wrong == 0);
+      const auto held = [&](double until, bool includes) {
+        const Contents* last = &contents.front();
+        for (const Contents& each : contents)
+          if (each.time < until || (includes && each.time == until)) last = &each;
+        return last->l2;
+      };
+      if (is_exact) {
+        const CacheContents l2 = held(cycle, false);
+        CHECK(state.l2_resident == l2.resident);
+        CHECK(state.l2_copies == l2.copies);
+        CHECK(state.l2_dirty == l2.dirty);
+        continue;
+      }
+      const CacheContents before = bin > 0 ? held(bin * width, false) : CacheContents{}, after = held((bin + 1) * width, false);
+      const auto between = [&](const TensorBytes& a, const TensorBytes& b, std::size_t t) {
+        if (cycle >= end) return static_cast<double>(b[t]);
+        return static_cast<double>(a[t]) + into * static_cast<double>(b[t] - a[t]);
+      };
+      for (std::size_t t = 0; t < most_tensors; ++t) {
+        CHECK(std::abs(static_cast<double>(state.l2_resident[t]) - between(before.resident, after.resident, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2_copies[t]) - between(before.copies, after.copies, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2_dirty[t]) - between(before.dirty, after.dirty, t)) <= 0.5 + 1e-6);
+      }
+    }
+  }
 }

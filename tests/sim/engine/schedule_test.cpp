@@ -26,6 +26,7 @@ GpuSpec gpu_with_other_rates() {
   gpu.sm_store_bytes_per_cycle = gpu.sm_reduce_bytes_per_cycle = gpu.sm_copy_bytes_per_cycle = gpu.sm_box_bytes_per_cycle = 0;
   gpu.sm_sub_partitions = 16;  // more than some blocks have warps
   gpu.sm_dependent_cycles = 9;
+  gpu.sm_reduce_queue_bytes = 700;
   gpu.hbm_write_wait_cycles = 300;
   gpu.l2_latency_cycles = 500;  // the near partition is the farther one
   return gpu;
@@ -52,6 +53,10 @@ struct Cost {
     return needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem.dtype != DataType::fp32;
   }
   bool is_shared_load() const { return op.kind == OpKind::load && is_shared(block, op.dst); }
+  /// Whether its warps add what they hold, and go on while the rest is in the SM's queue.
+  bool queues() const {
+    return op.kind == OpKind::reduce_add && waits() && gpu.sm_reduce_queue_bytes > 0 && !is_bulk_addition(op, block, needs);
+  }
   bool is_async_product() const { return op.asynchronous && multiplies(); }
 
   /// Tensor-core cycles that its other instructions take from products by mma.sync on the same sub-partition.
@@ -121,6 +126,7 @@ struct Cost {
     if (!waits() || !moves_tile(op.kind)) return banks();
     if (needs.boxes && is_shared_load()) return bytes * per(gpu.sm_shared_bytes_per_cycle);
     if (is_bulk_addition(op, block, needs)) return banks();
+    if (queues()) return banks() + bytes * per(gpu.sm_shared_bytes_per_cycle);
     return op.kind == OpKind::load ? std::max(banks(), bytes * byte()) : banks() + bytes * byte();
   }
   double lines() const {
@@ -147,6 +153,8 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   CHECK(t.product == cost.multiplies());
   CHECK(t.copy == cost.is_shared_load());
   CHECK(t.slices == op.slices);
+  CHECK(t.adds == cost.queues());
+  CHECK(t.paced == op.paced);
   CHECK(t.asynchronous == (loads_boxes || adds_tile || cost.is_async_product()));
   CHECK(t.server == (cost.multiplies()      ? Server::tensor
                      : c.unit == Unit::exp  ? Server::exp

@@ -1,5 +1,6 @@
 // simulate(): totals against what the programs emit, the paper's access counts, bins, errors and cancelling, for every program.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -480,6 +481,22 @@ TEST_CASE("simulate: blocks too long for the host's memory are an error, not a c
   INFO(sentence);
   CHECK(sentence.find("flash1 with tile 16x16") != std::string::npos);
   CHECK(sentence.find("of memory") != std::string::npos);
+}
+
+TEST_CASE("simulate: one long block is simulated, and many of them at once are refused with their number") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 4096;
+  problem.head_dim = 16;
+  SimulationRequest request = request_for("flash1", h200_gpu(), problem);
+  request.tile = TileShape{16, 16};
+  request.keeps_intervals = false;
+  const auto alone = simulate(request);
+  REQUIRE_MESSAGE(alone, error_of(request));
+  CHECK((*alone)->ledger.total(tensors::k, Link::l2_to_sm) == Bytes(problem.seq_kv * problem.head_dim * 2));
+  for (const std::int64_t heads : {80, 132}) {  // a block each, and room for each at once
+    request.problem.heads = request.problem.kv_heads = heads;
+    CHECK(error_of(request).find(fmt::format("operations, {} of them at once", heads)) != std::string::npos);
+  }
 }
 
 TEST_CASE("simulate: what limits the SMs of a small grid is not hidden by those without a block") {

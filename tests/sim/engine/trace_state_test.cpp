@@ -1,5 +1,6 @@
 // The state at a moment, held against one that is put together from all intervals and blocks of the trace, one after another.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/engine/simulation.h"
+#include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -216,5 +218,77 @@ TEST_CASE("trace: steps are the operations by their ends, and tiles and launches
           CHECK(trace.seek(sm, from, grain, 0) == from);
         }
     }
+  }
+}
+
+TEST_CASE("trace: two states are equal only if every part of them is, of each list every entry, and the lists are as long") {
+  TraceState state;
+  state.step = 4;
+  state.cycle = 70;
+  state.launch = 1;
+  state.run = 2;
+  state.op = 3;
+  state.interval = Interval{.start = 50, .end = 70, .ready = 45, .run = 2, .op = 3, .bytes = 64, .hbm_bytes = 32};
+  const TileRef tile{tensors::k, 1, 16, 8, 0, 32};
+  for (int n = 0; n < 3; ++n) {
+    state.sms.push_back({n, 2, 0.5, 3});
+    state.flights.push_back({tile, true, 0.25, n, tiles::k, 512, 256});
+    state.slots.push_back({tiles::k, n, 2, true, true, 0.75, tile, 3});
+  }
+  const std::vector<std::function<void(TraceState&)>> changes = {
+      [](TraceState& s) { ++s.step; },
+      [](TraceState& s) { ++s.cycle; },
+      [](TraceState& s) { ++s.launch; },
+      [](TraceState& s) { ++s.run; },
+      [](TraceState& s) { ++s.op; },
+      [](TraceState& s) { s.traffic[3][1] = 32; },
+      [](TraceState& s) { s.traffic_exact = false; },
+      [](TraceState& s) { s.l2_resident[2] = 32; },
+      [](TraceState& s) { s.l2_copies[2] = 32; },
+      [](TraceState& s) { s.l2_dirty[2] = 32; },
+      [](TraceState& s) { s.interval.reset(); },
+      [](TraceState& s) { ++s.interval->start; },
+      [](TraceState& s) { ++s.interval->end; },
+      [](TraceState& s) { ++s.interval->ready; },
+      [](TraceState& s) { ++s.interval->run; },
+      [](TraceState& s) { ++s.interval->op; },
+      [](TraceState& s) { s.interval->kind = OpKind::store; },
+      [](TraceState& s) { s.interval->unit = Unit::exp; },
+      [](TraceState& s) { s.interval->cause = WaitCause::hbm; },
+      [](TraceState& s) { ++s.interval->bytes; },
+      [](TraceState& s) { ++s.interval->hbm_bytes; },
+      [](TraceState& s) { s.sms.pop_back(); },
+      [](TraceState& s) { ++s.sms[1].run; },
+      [](TraceState& s) { ++s.sms[2].resident; },
+      [](TraceState& s) { s.sms[0].progress = 0.6; },
+      [](TraceState& s) { s.sms[1].busy_units = 5; },
+      [](TraceState& s) { s.flights.push_back(s.flights.back()); },
+      [](TraceState& s) { ++s.flights[1].tile.row; },
+      [](TraceState& s) { s.flights[2].to_sm = false; },
+      [](TraceState& s) { s.flights[0].progress = 0.5; },
+      [](TraceState& s) { ++s.flights[1].sm; },
+      [](TraceState& s) { s.flights[2].slot = tiles::v; },
+      [](TraceState& s) { ++s.flights[0].bytes; },
+      [](TraceState& s) { ++s.flights[1].hbm_bytes; },
+      [](TraceState& s) { s.slots.clear(); },
+      [](TraceState& s) { s.slots[1].slot = tiles::v; },
+      [](TraceState& s) { ++s.slots[2].ring; },
+      [](TraceState& s) { ++s.slots[0].run; },
+      [](TraceState& s) { s.slots[1].valid = false; },
+      [](TraceState& s) { s.slots[2].arriving = false; },
+      [](TraceState& s) { s.slots[0].progress = 0.5; },
+      [](TraceState& s) { ++s.slots[1].tile.col; },
+      [](TraceState& s) { ++s.slots[2].op; },
+  };
+  CHECK(state == TraceState(state));
+  CHECK(TraceState() == TraceState());
+  for (std::size_t n = 0; n < changes.size(); ++n) {
+    CAPTURE(n);
+    TraceState changed = state, again = state;
+    changes[n](changed);
+    changes[n](again);
+    CHECK_FALSE(state == changed);
+    CHECK_FALSE(changed == state);
+    CHECK(changed == again);
   }
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 
 #include "sim/masks/cuda_source.h"
 #include "sim/masks/evaluate.h"
+#include "tests/sim/masks/parts_of_expression.h"
 #include "tests/sim/masks/random_expression.h"
 
 namespace tilescope {
@@ -26,33 +26,8 @@ double slope(const std::string& text, double score, const ExprElement& element =
   return ExpressionEvaluator<double>(derivative)(element, score).real;
 }
 
-/// The value of each part of an expression at an element.
-std::vector<ExprValue<double>> parts_of(const Expression& expression, const ExprElement& element, double score) {
-  std::vector<ExprValue<double>> values;
-  for (const ExprNode& node : expression.nodes)
-    values.push_back(evaluate_node<double>(node, values, {&expression.sizes, &expression.tables, element, score}));
-  return values;
-}
-
 bool all_finite(const std::vector<ExprValue<double>>& parts) {
   return std::all_of(parts.begin(), parts.end(), [](const ExprValue<double>& part) { return std::isfinite(part.real); });
-}
-
-/// Whether a sum is so large that it rounds away how its operand changes from one score to the next: score + 1e300 is a constant in
-/// doubles, though its derivative is 1.
-bool rounds_a_change_away(const Expression& expression, const std::vector<ExprValue<double>>& below,
-                          const std::vector<ExprValue<double>>& above) {
-  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
-    const ExprNode& node = expression.nodes[n];
-    if (node.op != ExprOp::add && node.op != ExprOp::subtract) continue;
-    const double spacing = std::abs(above[n].real) * std::numeric_limits<double>::epsilon();
-    for (int i = 0; i < node.operands; ++i) {
-      const auto operand = static_cast<std::size_t>(node.args[static_cast<std::size_t>(i)]);
-      const double change = std::abs(above[operand].real - below[operand].real);
-      if (change != 0 && spacing > 1e-4 * change) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace

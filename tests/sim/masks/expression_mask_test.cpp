@@ -229,6 +229,51 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
   }
 }
 
+TEST_CASE("analysis: a choice of two linear numbers is linear only where they are one, and never wrong about their difference") {
+  const ExprSizes sizes = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  std::mt19937_64 random(495);
+  const auto between = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+  struct Linear {
+    int per_query, per_key, constant;
+    std::string text() const { return fmt::format("({} * q + {} * kv + {})", per_query, per_key, constant); }
+    bool operator==(const Linear&) const = default;
+  };
+  int decided = 0, of_one = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Linear yes = {between(-2, 2), between(-2, 2), between(-3, 3)};
+    Linear no = yes;  // one part differs, or none
+    const int part = between(0, 3);
+    if (part < 3) (part == 0 ? no.per_query : part == 1 ? no.per_key : no.constant) += random() % 2 == 0 ? 1 : -1;
+    const Linear less = random() % 2 == 0 ? yes : no;
+    const char* const condition[] = {"q > kv", "q % 3 == 0", "kv < 20", "q < 12"};
+    const char* const comparison[] = {"==", "<=", ">", "!="};
+    const std::string text = fmt::format("(({}) ? {} : {}) - {} {} {}", condition[random() % 4], yes.text(), no.text(), less.text(),
+                                         comparison[random() % 4], between(-2, 2));
+    CAPTURE(text);
+    const auto expression = parse_mask_expression(text, sizes);
+    REQUIRE(expression);
+    IntervalAnalysis analysis(*expression, {});
+    analysis.set_plane(0, 0);
+    ExpressionEvaluator<float> evaluator(*expression);
+    const TileRange queries = {between(0, 30), between(1, 12)}, keys = {between(0, 30), between(1, 12)};
+    CAPTURE(queries.first);
+    CAPTURE(queries.count);
+    CAPTURE(keys.first);
+    CAPTURE(keys.count);
+    const IntervalAnalysis::Verdict verdict = analysis(queries, keys);
+    const std::int64_t visible = count(evaluator, 0, 0, queries, keys).visible;
+    if (!verdict.can_hold) REQUIRE(visible == 0);
+    if (!verdict.can_fail) REQUIRE(visible == queries.count * keys.count);
+    const bool is_decided = !verdict.can_hold || !verdict.can_fail;
+    decided += is_decided ? 1 : 0;
+    if (yes != no) continue;
+    CHECK(is_decided);  // whatever is chosen, the difference is 0
+    ++of_one;
+  }
+  CHECK(of_one > 500);
+  CHECK(decided > of_one);
+}
+
 TEST_CASE("analysis: a function of a range lies between its values at the ends, to a rounding, and is never or maybe no number") {
   const ExprSizes sizes = {.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
   struct Case {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/masks/evaluate.h"
 #include "sim/masks/row_evaluator.h"
@@ -202,6 +203,40 @@ TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("(q") == "column 3: the expression ends where ')' is needed");
   CHECK(mistake("let f(x) = f(x); f(1)") ==
         "column 12: unknown name 'f': use b, h, q, kv, B, H, HKV, N, NK, D, scale, inf, or the name of a table");
+}
+
+TEST_CASE("expression: a loop may have 1024 rounds, wherever it begins, and the refusal of more says how many") {
+  for (const int first : {-2000, -7, 0, 5, 3000})
+    for (const int rounds : {1, 1023, 1024, 1025, 4000}) {
+      const std::string text = fmt::format("sum(i in {}..{}: 1)", first, first + rounds);
+      CAPTURE(text);
+      if (rounds <= 1024)
+        CHECK(value(text) == rounds);
+      else
+        CHECK(mistake(text) == fmt::format("column 1: the loop has {} rounds: at most 1024", rounds));
+    }
+}
+
+TEST_CASE("expression: a shift by less than 0 or more than 31 bits leaves nothing, or the sign") {
+  for (int bits = -80; bits <= 80; ++bits)
+    for (const std::int64_t number : {1, 5, -3, 1 << 30}) {
+      CAPTURE(bits);
+      CAPTURE(number);
+      const bool is_in = bits >= 0 && bits <= 31;
+      // In 32 bits; the sum with b keeps the parser from folding it.
+      std::int64_t up = number, down = number;
+      for (int n = 0; n < bits && is_in; ++n) {
+        up = static_cast<std::int32_t>(static_cast<std::uint32_t>(2 * up));
+        down = down >= 0 ? down / 2 : -((1 - down) / 2);
+      }
+      if (!is_in) up = 0, down = number < 0 ? -1 : 0;
+      const std::string by = bits < 0 ? fmt::format("(b - {})", 1 - bits) : fmt::format("(b + {} - 1)", bits);
+      CHECK(value(fmt::format("({} + h - 2) << {}", number, by)) == static_cast<double>(up));
+      CHECK(value(fmt::format("({} + h - 2) >> {}", number, by)) == static_cast<double>(down));
+      const std::string folded = bits < 0 ? fmt::format("(0 - {})", -bits) : fmt::format("{}", bits);
+      CHECK(value(fmt::format("({}) << {}", number, folded)) == static_cast<double>(up));
+      CHECK(value(fmt::format("({}) >> {}", number, folded)) == static_cast<double>(down));
+    }
 }
 
 TEST_CASE("expression: one that is too long, too deep or too much work is refused at once") {

@@ -56,6 +56,18 @@ TEST_CASE("kernel source: a division by a constant is a product with its inverse
   CHECK(divides(source_of("", "1 / (1 + abs(score))").text()));
 }
 
+TEST_CASE(
+    "kernel source: a score over a constant has the text of its product with the inverse, and a constant over a score has not") {
+  for (const char* more : {"", " + q - kv", " * 3"}) {
+    const auto text = [&](const std::string& score) { return source_of("", score + more).text(); };
+    CAPTURE(text("score / 4"));
+    CAPTURE(text("score * 0.25"));
+    CHECK(text("score / 4") == text("score * 0.25"));
+    CHECK(text("4 / score") != text("score / 4"));
+    CHECK(text("score / h") != text("score / 4"));
+  }
+}
+
 TEST_CASE("kernel source: a comparison of a query and a key is one comparison with a constant") {
   const std::string text = source_of("q >= kv && q - kv <= 64").text();
   CHECK(has(text, ">= 1 * column.place"));

@@ -12,9 +12,12 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/masks/derivative.h"
 #include "sim/masks/evaluate.h"
+#include "sim/masks/kernel_source.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/masks/score_change.h"
+#include "tests/sim/masks/parts_of_expression.h"
 #include "tests/sim/masks/random_expression.h"
 
 namespace tilescope::table_gradient_tests {
@@ -199,6 +202,46 @@ TEST_CASE("table gradients: a factor that is the derivative by the score is not 
   CHECK(twice[1].reads.size() == 1);
 }
 
+TEST_CASE(
+    "table gradients: the kernel keeps a factor for later where the scores have a slope or the factor needs them, and numbers it") {
+  const char* const scores[] = {"score + row[q]", "score + slope[h] * (kv - q)", "score * slope[h] + row[q]",
+                                "score * row[q] + score * column[h, kv] * 2",
+                                "score + slope[h] * (kv - q) + score * row[q] + 3 * column[h, kv] + far[h, kv - q + N - 1]"};
+  int kept = 0, at_once = 0;
+  for (const char* text : scores)
+    for (const bool has_slope : {false, true}) {
+      CAPTURE(std::string(text));
+      CAPTURE(has_slope);
+      std::vector<TableGradientChoice> chosen;
+      for (const char* name : {"row", "slope", "column", "far"})
+        if (std::string(text).find(std::string(name) + "[") != std::string::npos) chosen.push_back({name});
+      const std::vector<TableGradient> made = gradients(text, chosen);
+      const auto score = parse_score_expression(text, sizes, tables());
+      REQUIRE(score);
+      const Expression slope = derivative_by_score(*score);
+      const std::string source = backward_kernel_source(nullptr, &*score, has_slope ? &slope : nullptr, made).text();
+      int number = 0, weight = 0;
+      for (std::size_t table = 0; table < made.size(); ++table)
+        for (const TableRead& read : made[table].reads) {
+          const bool waits = read.factor && (has_slope || (read.factor->dependence() & depends_on_score) != 0);
+          const bool rises = read.reach == TableReach::key ? read.per_key > 0 : read.per_query > 0;
+          const std::size_t begin = source.find(fmt::format("struct FlexRead{} {{", number));
+          REQUIRE(begin != std::string::npos);
+          const std::string one = source.substr(begin, source.find("};", begin) - begin);
+          CAPTURE(one);
+          CHECK(one.find(fmt::format("int table = {}, number = {}, weight = {};", table, number, weight)) != std::string::npos);
+          CHECK(one.find(fmt::format("bool has_factor = {}, weighed = {}, rises = {},", read.factor && !waits, waits, rises)) !=
+                std::string::npos);
+          ++(waits ? kept : at_once);
+          weight += waits ? 1 : 0;
+          ++number;
+        }
+      CHECK(source.find(fmt::format("FlexRead{}", number)) == std::string::npos);
+    }
+  CHECK(kept > 5);
+  CHECK(at_once > 5);
+}
+
 TEST_CASE("table gradients: what has none is refused with a sentence") {
   CHECK(refusal("score + row[q]", {{"rows"}}) == "table_gradient: there is no table 'rows': name one of table");
   CHECK(refusal("score * whole[b]", {{"whole"}}) ==
@@ -260,11 +303,15 @@ TEST_CASE("table gradients: random score expressions agree with finite differenc
     const double score = std::normal_distribution<double>(0, 2)(random);
     // The table's numbers are floats: a step must be one that they can take.
     const std::int64_t element = at.b * scope.sizes.heads + at.h;
-    const auto with = [&](float step) {
+    const auto moved_by = [&](float step) {
       auto changed = std::make_shared<CapturedTable>(*scope.tables.back());
       changed->reals[static_cast<std::size_t>(element)] += step;
       Expression moved = *expression;
       moved.tables.back() = changed;
+      return moved;
+    };
+    const auto with = [&](float step) {
+      const Expression moved = moved_by(step);
       const ExprValue<double> value = ExpressionEvaluator<double>(moved)(at, score);
       return value.fault ? std::nan("") : value.real;
     };
@@ -273,6 +320,8 @@ TEST_CASE("table gradients: random score expressions agree with finite differenc
     const double size = std::max({1.0, std::abs(narrow), std::abs(with(0))});
     if (!std::isfinite(narrow) || std::abs(wide - narrow) > 1e-5 * size || std::abs(narrow - closest) > 1e-4 * size) continue;
     if (std::abs(with(0)) > 1e6) continue;  // so large that it rounds the change of a summand away
+    const auto parts = [&](float step) { return parts_of(moved_by(step), at, score); };
+    if (rounds_a_change_away(*expression, parts(-0x1p-13F), parts(0x1p-13F))) continue;
     double sum = 0;
     if (made)
       for (const TableRead& read : (*made)[0].reads) {

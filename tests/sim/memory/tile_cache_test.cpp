@@ -1,8 +1,11 @@
 // The tile-grain L2: cases that can be worked out by hand, and random problems against the line-grain oracle.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "sim/memory/line_cache.h"
@@ -521,4 +524,99 @@ TEST_CASE(
     CHECK(tiles.written + tiles.dirty == lines.written + lines.dirty);
     CHECK(std::abs(static_cast<double>(tiles.written - lines.written)) < 0.2 * static_cast<double>(lines.written + lines.dirty));
   }
+}
+
+TEST_CASE("l2: copies are what each side has read or written of the other side's half and nobody has changed since") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 2;
+  problem.seq_q = problem.seq_kv = 200;
+  problem.head_dim = 48;
+  const TensorLayouts layouts = tensor_layouts(problem, TileShape{16, 16}, attention_tensors());
+  const TileMap map(layouts);
+  const std::vector<Tensor> used = {tensors::k, tensors::o, tensors::lse};
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    std::mt19937 random(static_cast<unsigned>(round + 7));
+    TileCache cache(map, Bytes(64 << 20), 2);  // nothing is evicted
+    // By slice of a tile: whether each side has a copy.
+    std::map<std::pair<std::uint64_t, int>, std::array<bool, 2>> copied;
+    for (int n = 0; n < 200; ++n) {
+      const Tensor tensor = used[random() % used.size()];
+      const TensorLayout& layout = layouts[tensor.index()];
+      TileRef tile{tensor, static_cast<std::int32_t>(random() % 2), static_cast<std::int32_t>(16 * (random() % 12)), 16,
+                   0,      static_cast<std::int32_t>(layout.cols)};
+      if (random() % 4 == 0) tile.rows = 32;
+      const auto side = random() % 2;
+      const auto access = static_cast<Access>(random() % 3);
+      std::int64_t crosses = 0;
+      map.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
+        for (int slice = 0; slice < 64; ++slice) {
+          if ((slices >> slice & 1U) == 0) continue;
+          std::array<bool, 2>& has = copied[{key, slice}];
+          const std::int64_t far = 32 * map.sectors_of_half(map.geometry(key), std::uint64_t{1} << slice, side == 0 ? 1 : 0);
+          if (access != Access::read || !has[side]) crosses += far;
+          if (access == Access::read) has[side] = true;
+          if (access == Access::write) has[side] = true, has[1 - side] = false;
+          if (access == Access::add) has = {false, false};
+        }
+      });
+      const auto at = static_cast<int>(side);
+      const std::int64_t crossed = access == Access::read    ? cache.read(tile, at).crossed_bytes
+                                   : access == Access::write ? cache.write(tile, at)
+                                                             : cache.add(tile, at).crossed_bytes;
+      CHECK(crossed == crosses);
+      TensorBytes copies{};
+      for (const auto& [place, has] : copied)
+        for (int of = 0; of < 2; ++of)
+          if (has[static_cast<std::size_t>(of)]) {
+            const TileGeometry geometry = map.geometry(place.first);
+            copies[geometry.tensor] += 32 * map.sectors_of_half(geometry, std::uint64_t{1} << place.second, 1 - of);
+          }
+      REQUIRE(cache.contents().copies == copies);
+    }
+  }
+}
+
+TEST_CASE("l2: what is evicted of copies is asked of the other side again, and what is left of them is not") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 512;
+  problem.head_dim = 64;
+  const TensorLayouts layouts = tensor_layouts(problem, TileShape{16, 16}, attention_tensors());
+  const TileMap map(layouts);
+  const std::vector<Tensor> used = {tensors::k, tensors::v, tensors::o};
+  int evicting = 0;
+  for (const CachePolicy policy : {CachePolicy{}, CachePolicy{0, 0, 0.25}, CachePolicy{4, 2048, 1}, CachePolicy{4, 2048, 0.5}})
+    for (const std::int64_t tiles : {5, 20, 60}) {
+      CAPTURE(tiles);
+      std::mt19937 random(static_cast<unsigned>(tiles));
+      TileCache cache(map, Bytes(tiles * 2048 + 320), 2, policy);
+      for (int n = 0; n < 400; ++n) {
+        const TileRef tile = tile_of(used[random() % used.size()], static_cast<int>(16 * (random() % 24)));
+        const auto side = static_cast<int>(random() % 2);
+        if (random() % 4 == 0)
+          cache.write(tile, side);
+        else if (random() % 6 == 0)
+          cache.add(tile, side);
+        else
+          cache.read(tile, side);
+        if (n % 40 != 39) continue;
+        // A look at each tile from each side, in a cache that is thrown away: what crosses is what the side has no copy of.
+        const CacheContents& now = cache.contents();
+        for (const Tensor tensor : used) {
+          std::int64_t copies = 0, missing = 0;
+          for (int row = 0; row < 512; row += 16)
+            for (const int from : {0, 1}) {
+              TileCache looked_at = cache;
+              const TileAccess access = looked_at.read(tile_of(tensor, row), from);
+              copies += 1024 - access.crossed_bytes;
+              missing += access.hbm_read_bytes;
+            }
+          CHECK(copies == now.copies[tensor.index()]);
+          CHECK(now.copies[tensor.index()] <= now.resident[tensor.index()]);
+          CHECK(now.dirty[tensor.index()] <= now.resident[tensor.index()] - now.copies[tensor.index()]);
+          evicting += missing > 0 && copies > 0 ? 1 : 0;
+        }
+      }
+    }
+  CHECK(evicting > 20);
 }

@@ -176,3 +176,27 @@ TEST_CASE("numerics: flash1 in half precision loses 0.3 roundings times the root
   }
   CHECK(error("flash1", DataType::fp32, 512) <= allowed(DataType::fp32));
 }
+
+TEST_CASE("numerics: a launch or a block that a program does not have is refused with how many it has") {
+  AttentionProblem problem = {.heads = 2, .kv_heads = 2, .seq_q = 20, .seq_kv = 24, .head_dim = 8};
+  for (const std::string_view id : {"standard", "flash2"}) {
+    CAPTURE(id);
+    const auto program = (*find_program(id))->make(problem, {8, 8}, toy_gpu());
+    REQUIRE(program);
+    const auto launches = static_cast<int>((*program)->launches().size());
+    for (int launch = -2; launch <= launches + 1; ++launch) {
+      CAPTURE(launch);
+      const bool is_launch = launch >= 0 && launch < launches;
+      const std::int64_t blocks = is_launch ? (*program)->launches()[static_cast<std::size_t>(launch)].blocks() : 1;
+      for (const std::int64_t block : {std::int64_t{-1}, std::int64_t{0}, blocks - 1, blocks}) {
+        CAPTURE(block);
+        const auto made = run_block(**program, {}, launch, block);
+        REQUIRE(static_cast<bool>(made) == (is_launch && block >= 0 && block < blocks));
+        if (made) continue;
+        CHECK(made.error().sentence.text() ==
+              (is_launch ? fmt::format("there is no block {}: launch {} has 0 to {}", block, launch, blocks - 1)
+                         : fmt::format("there is no launch {}: the program has 0 to {}", launch, launches - 1)));
+      }
+    }
+  }
+}

@@ -1,7 +1,11 @@
 // What the builder fills in by itself: waits, and the fp32 work that its header promises.
 #include "sim/programs/block_builder.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -29,6 +33,16 @@ struct Emitted {
   /// The load that the latest operation waits for; -1: for none.
   std::int32_t waits_for() const { return waited_for(out, out.operations.size() - 1); }
 };
+
+/// The latest operation that uses the buffer of `slot` that operation `at` uses; -1: none.
+std::int32_t last_use_before(const BlockOperations& out, std::size_t at, Slot slot) {
+  for (std::size_t n = at; n-- > 0;) {
+    const Operation& op = out.operations[n];
+    if (op.dst != slot && !reads(op, slot)) continue;
+    if (buffer_of(op, slot) == buffer_of(out.operations[at], slot)) return static_cast<std::int32_t>(n);
+  }
+  return -1;
+}
 
 }  // namespace
 
@@ -114,6 +128,126 @@ TEST_CASE("builder: an operation has one fp32 operation for each element, two wh
   CHECK(flops() == output + rows);
   b.log_sum_exp(AnyLine::only, tiles::lse, tiles::m, tiles::l);
   CHECK(flops() == 2 * rows);
+}
+
+TEST_CASE("builder: a load waits until its buffer is free, for what it is told to, and for the operation that paces loads") {
+  std::mt19937 random(16);
+  const AttentionProblem problem{.seq_q = 32, .seq_kv = 16 * 64, .head_dim = 8};
+  const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
+  const KernelNeeds needs;
+  int paced = 0, freed = 0, told = 0, at_once = 0;
+  for (int round = 0; round < 40; ++round) {
+    BlockOperations out;
+    BlockBuilder b(out, plan, needs, 0, 0, BlockPlan::query_rows(0, {0, 32}), 0);
+    const std::int64_t stages = 1 + static_cast<std::int64_t>(random() % 3);
+    std::int32_t pace = -1;
+    b.queries(0, {0, 32});
+    for (std::int64_t n = 0; n < 24; ++n) {
+      b.keys(n, {16 * n, 16});
+      b.iteration(n, n % stages);
+      for (const Slot slot : {Slot(tiles::k), Slot(tiles::v)}) {
+        const std::int32_t after =
+            random() % 4 == 0 && b.latest() >= 0 ? static_cast<std::int32_t>(random() % (b.latest() + 1U)) : -1;
+        const auto self = static_cast<std::size_t>(b.load(AnyLine::only, slot, after));
+        const std::int32_t used = last_use_before(out, self, slot);
+        CAPTURE(self);
+        CHECK(waited_for(out, self) == std::max({used, after, pace}));
+        CHECK(out.operations[self].paced == (pace > std::max(used, after)));
+        ++(out.operations[self].paced ? paced : after > used ? told : used >= 0 ? freed : at_once);
+      }
+      b.matmul(AnyLine::only, tiles::s, tiles::q, tiles::k, {.transpose = true});
+      if (random() % 3 == 0) b.pace_loads(pace = b.latest());
+      b.exp(AnyLine::only, tiles::p, tiles::s, tiles::m);
+      if (random() % 3 == 0) b.pace_loads(pace = b.latest() - static_cast<std::int32_t>(random() % 2));
+      b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {.accumulate = true});
+    }
+  }
+  for (const int count : {paced, freed, told, at_once}) CHECK(count > 20);
+}
+
+TEST_CASE("builder: turns of the ring that are copied equal those that are emitted, with what paces loads, and so do later loads") {
+  const AttentionProblem problem{.seq_q = 32, .seq_kv = 16 * 40, .head_dim = 16};
+  const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
+  const KernelNeeds needs;
+  for (const std::int64_t stages : {1, 2, 3})
+    for (const std::int64_t apart : {1, 2, -1})
+      for (const int pacing : {0, 1, 2}) {
+        CAPTURE(stages);
+        CAPTURE(apart);
+        CAPTURE(pacing);
+        std::vector<KeyTile> tiles_visited;
+        for (std::int64_t n = 0; n < 19; ++n) tiles_visited.push_back({apart > 0 ? apart * n : 39 + apart * n, false});
+        const auto emit = [&](bool is_copied, BlockOperations& out) {
+          BlockBuilder b(out, plan, needs, 0, 0, BlockPlan::query_rows(0, {0, 32}), slot_bits(tiles::k, tiles::v));
+          b.queries(0, {0, 32});
+          b.load(AnyLine::only, tiles::q);
+          b.walk_keys(
+              tiles_visited, stages, [&](const KeyTile&) { return is_copied; },
+              [&](const KeyTile&) {
+                b.load(AnyLine::only, tiles::k);
+                b.matmul(AnyLine::only, tiles::s, tiles::q, tiles::k, {.transpose = true});
+                if (pacing == 1) b.pace_loads(b.latest());
+                b.exp(AnyLine::only, tiles::p, tiles::s, tiles::m);
+                b.load(AnyLine::only, tiles::v);
+                if (pacing == 2) b.pace_loads(b.latest() - 1);
+                b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {.accumulate = true});
+              });
+          b.keys(0, {0, 16});
+          for (const Slot slot : {Slot(tiles::k), Slot(tiles::v)}) {
+            b.load(AnyLine::only, slot);
+            b.load(AnyLine::only, slot);
+          }
+        };
+        BlockOperations copied, emitted;
+        emit(true, copied);
+        emit(false, emitted);
+        REQUIRE(copied.operations.size() == emitted.operations.size());
+        for (std::size_t n = 0; n < copied.operations.size(); ++n) {
+          CAPTURE(n);
+          const Operation &a = copied.operations[n], &b = emitted.operations[n];
+          CHECK(a.kind == b.kind);
+          CHECK(a.dst == b.dst);
+          CHECK(a.src == b.src);
+          CHECK(a.tile == b.tile);
+          CHECK(a.ring == b.ring);
+          CHECK(a.iteration == b.iteration);
+          CHECK(a.kv_tile == b.kv_tile);
+          CHECK(a.bytes == b.bytes);
+          CHECK(a.smem_read_bytes == b.smem_read_bytes);
+          CHECK(a.smem_write_bytes == b.smem_write_bytes);
+          CHECK(a.paced == b.paced);
+          CHECK(waited_for(copied, n) == waited_for(emitted, n));
+        }
+      }
+}
+
+TEST_CASE("builder: a product reads each factor in shared memory as often as its form says, or as warps share the other one") {
+  const AttentionProblem problem{.seq_q = 32, .seq_kv = 16, .head_dim = 8};
+  const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
+  for (const int row_warps : {1, 2, 3})
+    for (const int key_warps : {1, 4})
+      for (const std::uint32_t shared : {std::uint32_t{0}, slot_bits(tiles::q), slot_bits(tiles::k), slot_bits(tiles::q, tiles::k)})
+        for (const std::optional<std::int64_t> left :
+             {std::optional<std::int64_t>(), std::optional<std::int64_t>(0), std::optional<std::int64_t>(5)})
+          for (const std::optional<std::int64_t> right :
+               {std::optional<std::int64_t>(), std::optional<std::int64_t>(1), std::optional<std::int64_t>(7)}) {
+            KernelNeeds needs;
+            needs.warps_sharing_rows = row_warps;
+            needs.warps_sharing_keys = key_warps;
+            BlockOperations out;
+            BlockBuilder b(out, plan, needs, 0, 0, BlockPlan::query_rows(0, {0, 32}), shared);
+            b.queries(0, {0, 32});
+            b.keys(0, {0, 16});
+            b.matmul(AnyLine::only, tiles::s, tiles::q, tiles::k, {.transpose = true, .left_reads = left, .right_reads = right});
+            const std::int64_t of_left = left ? *left : key_warps, of_right = right ? *right : row_warps;
+            const Operation& product = out.operations.back();
+            CHECK(product.left_reads == of_left);
+            CHECK(product.right_reads == of_right);
+            CHECK(product.smem_read_bytes ==
+                  (is_shared(out, tiles::q) ? of_left * 32 * 8 * 2 : 0) + (is_shared(out, tiles::k) ? of_right * 16 * 8 * 2 : 0));
+            b.multiply(AnyLine::only, tiles::s, tiles::p);  // not a product: once
+            CHECK(out.operations.back().smem_read_bytes == 0);
+          }
 }
 
 }  // namespace tilescope

@@ -44,6 +44,31 @@ std::vector<std::string_view> ids() {
 
 }  // namespace
 
+TEST_CASE("hopper: a rung keeps what the rungs before it have, and most add one thing") {
+  const HopperRung* before = nullptr;
+  int added = 0;
+  for (const HopperRung& rung : hopper_rungs()) {
+    if (rung.lists) break;  // FlexAttention is no rung, and what follows is rung 1 again
+    CAPTURE(rung.id);
+    if (before != nullptr) {
+      CHECK(rung.producer >= before->producer);
+      CHECK(rung.overlap >= before->overlap);
+      CHECK(rung.ping_pong >= before->ping_pong);
+      CHECK(rung.persistent >= before->persistent);
+      CHECK(rung.longest_first >= before->longest_first);
+      const int more = (rung.producer != before->producer) + (rung.groups > before->groups) + (rung.overlap != before->overlap) +
+                       (rung.ping_pong != before->ping_pong) + (rung.persistent != before->persistent) +
+                       (rung.longest_first != before->longest_first);
+      CHECK(more == 1);
+      added += more;
+    }
+    before = &rung;
+  }
+  CHECK(added == 6);
+  REQUIRE(before != nullptr);
+  CHECK(before->draws());
+}
+
 TEST_CASE("hopper: a GPU without wgmma refuses every rung and names what has it") {
   for (const std::string_view id : ids()) {
     if (!find_program(id)) continue;  // only flash3 launches it

@@ -29,6 +29,18 @@ TEST_CASE("program table: every program refuses a tile that is none, and names t
   }
 }
 
+TEST_CASE("program table: a tile may have up to eight buffers and 4096 rows, or leave the buffers to the program") {
+  const auto is_taken = [](std::int64_t q, std::int64_t kv, std::int64_t stages) {
+    return static_cast<bool>(check(ProgramTile(q, kv, stages)));
+  };
+  for (std::int64_t stages = -2; stages <= 12; ++stages) CHECK(is_taken(16, 16, stages) == (stages >= 0 && stages <= 8));
+  for (const std::int64_t rows : {-1, 0, 1, 2, 4095, 4096, 4097}) {
+    const bool is_tile = rows >= 1 && rows <= 4096;
+    CHECK(is_taken(rows, 16, 1) == is_tile);
+    CHECK(is_taken(16, rows, 1) == is_tile);
+  }
+}
+
 TEST_CASE("program table: a row has a button and a tooltip, or neither" * doctest::test_suite("every program")) {
   const auto table = program_table();
   CHECK(std::any_of(table.begin(), table.end(), [](const ProgramInfo& info) { return !info.button.empty(); }));

@@ -181,6 +181,45 @@ TEST_CASE("table gradients: operations keep the contract, and bytes equal the cl
   }
 }
 
+TEST_CASE("table gradients: additions move a sector for each score where elements meet anywhere, and at most that elsewhere") {
+  std::mt19937_64 random(328);
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  std::int64_t scattered = 0, exact = 0;
+  for (int round = 0; round < rounds(130); ++round) {
+    const Case& one = cases[static_cast<std::size_t>(round) % std::size(cases)];
+    AttentionProblem p = {.heads = 2, .kv_heads = 1, .seq_q = pick(1, 60), .seq_kv = pick(1, 60), .head_dim = 16};
+    p = with_tables(p, one, round % 2 == 0 ? "" : "q >= kv", gradient_tables(p));
+    CAPTURE(std::string(one.score));
+    const auto reads = p.score_change->table_reads();
+    const auto program = program_for(p, ProgramTile(8 * pick(1, 3), 8 * pick(1, 3)));
+    BlockOperations block;
+    for (std::size_t launch = 0; launch < program->launches().size(); ++launch)
+      for (std::int64_t n = 0; n < program->launches()[launch].blocks(); ++n) {
+        program->emit_block(static_cast<int>(launch), n, block);
+        std::int64_t scores = 0, read = -1;  // of the latest pair of tiles, and the latest read that was gathered
+        for (const Operation& op : block.operations) {
+          if (op.kind == OpKind::matmul && op.dst == tiles::s) scores = std::int64_t{op.rows} * op.cols;
+          if (op.kind == OpKind::gather) read = op.read;
+          if (op.kind != OpKind::reduce_add) continue;
+          REQUIRE(read >= 0);
+          if (reads[static_cast<std::size_t>(read)]->is_exact()) {
+            CHECK(op.bytes > 0);
+            CHECK(op.bytes <= 32 * scores);
+            CHECK(op.bytes % 32 == 0);
+            ++exact;
+          } else {
+            CHECK(op.bytes == 32 * scores);
+            ++scattered;
+          }
+        }
+      }
+  }
+  CHECK(scattered > 100);
+  CHECK(exact > 100);
+}
+
 TEST_CASE("table gradients: the tile machine agrees with float64, in every type, and dQ, dK and dV do not change") {
   for (const DataType type : {DataType::fp32, DataType::fp16, DataType::bf16})
     for (const Case& one : cases)
