@@ -354,7 +354,8 @@ void draw_slots(StageContext& context) {
   }
   if (is_block_over(context.lane)) {
     for (const SlotBox& box : layout.slots)
-      if (!box.shared) context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.6F)});
+      if (!box.shared)
+        context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.6F)});
     context.flush();
   }
   if (context.lane.history && !context.alone) draw_chosen_row(context);
