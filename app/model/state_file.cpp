@@ -144,7 +144,7 @@ Result<WindowState> state_from(const std::string& link_or_file) {
     if (deck->scenes.empty()) return refuse("{} has no scene to open", printable(link_or_file, 100));
     return deck->scenes.front().state;
   }
-  if (!found.empty() || text->find("schema") != std::string::npos) {
+  if (!found.empty() || text->find("schema") != std::string::npos || text->find("link = ") != std::string::npos) {
     const Result<StateFile> file = parse_state_file(*text, link_or_file);
     if (!file) return file.error();
     return read_link(file->link);

@@ -540,8 +540,7 @@ Status check_whole(const WindowState& state, const std::set<std::string, std::le
                   state.problem.kv_heads);
   const auto pins = static_cast<int>(state.pinned.size());
   if (given.contains("compared") && (state.compared.first > pins || state.compared.second > pins))
-    return refuse("compared is {}:{}, and {} runs are pinned: give runs that are there", state.compared.first,
-                  state.compared.second, pins);
+    return refuse("compared is {}:{}, of {} pinned: give runs that are there", state.compared.first, state.compared.second, pins);
   if (given.contains("page_order") && state.problem.page_size == 0)
     return refuse("page_order is the order of the pages of K and V: give page_size, or leave page_order out");
   return check(state.problem);

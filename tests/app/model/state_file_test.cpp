@@ -90,6 +90,11 @@ TEST_CASE("state file: one that cannot be read offers nothing and does not stop 
 
 TEST_CASE("state file: --open takes a link with or without its scheme, and files of each kind") {
   const TemporaryFolder folder;
+  const std::string bare = folder.path("bare.toml");
+  REQUIRE(write_file(bare, std::string("link = \"seq=96\"\n")));
+  const auto without_schema = state_from(bare);
+  REQUIRE_FALSE(static_cast<bool>(without_schema));
+  CHECK(without_schema.error().sentence.text().find("one begins with schema = \"tilescope.window/1\"") != std::string::npos);
   for (const char* link : {"seq=96", "tilescope:seq=96", "tilescope:?seq=96", "?seq=96", " tilescope://?seq=96\n"}) {
     CAPTURE(link);
     const auto state = state_from(link);
