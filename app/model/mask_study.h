@@ -41,6 +41,7 @@ int depth_of(const MaskPicture& picture, const TileBox& box);
 struct MaskTotals {
   std::shared_ptr<const MaskPicture> of;
   std::int64_t empty = 0, partial = 0, full = 0;
+  std::int64_t blocks() const { return empty + partial + full; }
   std::int64_t by_analysis = 0, by_evaluation = 0;  // the same blocks, by who decided
   std::int64_t visible = 0, elements = 0;           // of the score matrices
   std::int64_t products = 0, dense_products = 0;    // multiplications and additions

@@ -274,9 +274,7 @@ void Plot::vertical(double x, ImU32 color, Line line) {
 bool Plot::is_free(const Rect& rect) const {
   if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.min.y < inside_.min.y || rect.max.y > inside_.max.y)
     return false;
-  const auto meets = [&](const Rect& t) {
-    return rect.min.x < t.max.x && rect.max.x > t.min.x && rect.min.y < t.max.y && rect.max.y > t.min.y;
-  };
+  const auto meets = [&](const Rect& t) { return rect.overlaps(t); };
   return std::none_of(taken_.begin(), taken_.end(), meets) && std::none_of(lines_.begin(), lines_.end(), meets);
 }
 
@@ -298,9 +296,6 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
   };
   std::vector<Rect> others;
   std::copy_if(lines_.begin(), lines_.end(), std::back_inserter(others), [&](const Rect& t) { return !is_own(t); });
-  const auto meets = [](const Rect& r, const Rect& t) {
-    return r.min.x < t.max.x && r.max.x > t.min.x && r.min.y < t.max.y && r.max.y > t.min.y;
-  };
   const float step = 4 * theme_.scale;
   for (const bool off_others : {true, false}) {  // where lines are close, it lies over another one rather than away from its own
     for (float at_length = 0; at_length <= length; at_length += step) {
@@ -308,8 +303,8 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
       const Rect rect = {{c.x - half.x, c.y - half.y}, {c.x + half.x, c.y + half.y}};
       if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.max.y > inside_.max.y) continue;
       if (rect.min.y < inside_.min.y - half.y) continue;
-      if (std::ranges::any_of(taken_, [&](const Rect& t) { return meets(rect, t); })) continue;
-      if (off_others && std::ranges::any_of(others, [&](const Rect& t) { return meets(rect, t); })) continue;
+      const auto meets = [&](const Rect& t) { return rect.overlaps(t); };
+      if (std::ranges::any_of(taken_, meets) || (off_others && std::ranges::any_of(others, meets))) continue;
       list_->AddRectFilled(rect.min, rect.max, theme_.panel);
       draw_text_at(list_, font, {rect.min.x + around, rect.min.y}, color, text);
       taken_.push_back(rect);

@@ -184,6 +184,10 @@ void divider(const Theme& theme) {
   ImGui::Dummy({width, thickness});
 }
 
+float button_width(const Theme& theme, std::string_view label) {
+  return text_width(theme.ui_bold, label) + std::round(22 * theme.scale);
+}
+
 bool pill(const Theme& theme, const char* label, bool on, const char* tooltip, float width) {
   const std::string_view shown = visible(label);
   ImFont* font = on ? theme.ui_bold : theme.ui;

@@ -21,6 +21,7 @@ struct Rect {
   float height() const { return max.y - min.y; }
   ImVec2 center() const { return {(min.x + max.x) * 0.5f, (min.y + max.y) * 0.5f}; }
   bool contains(ImVec2 p) const { return p.x >= min.x && p.x < max.x && p.y >= min.y && p.y < max.y; }
+  bool overlaps(const Rect& r) const { return min.x < r.max.x && r.min.x < max.x && min.y < r.max.y && r.min.y < max.y; }
   Rect inset(float by) const { return {{min.x + by, min.y + by}, {max.x - by, max.y - by}}; }
 };
 
@@ -56,6 +57,8 @@ void panel_heading(const Theme& theme, std::string_view title, std::string_view 
 void divider(const Theme& theme);
 /// Adds a rounded button, filled with the accent when `on`. `width` 0 fits the label. The label may carry an ImGui "##id".
 bool pill(const Theme& theme, const char* label, bool on, const char* tooltip = nullptr, float width = 0);
+/// Returns the width of bold text and the room around it in a pill.
+float button_width(const Theme& theme, std::string_view label);
 /// Adds a row of pills with one selected; returns the clicked index.
 std::optional<int> segmented(const Theme& theme, const char* id, std::span<const char* const> labels, int selected,
                              bool small = false);

@@ -11,12 +11,10 @@ import argparse
 import collections
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
 import kernel_profile as profile
-from loop_counts import functions, opcode, target
+from loop_counts import functions, opcode, target, tools
 
 SOURCES = {
     "flash2_backward": "flash2_backward_fp16.cu",
@@ -87,16 +85,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=list(SOURCES))
     ids = parser.parse_args().ids
-    nvcc, cuobjdump, compiler = profile.tools()
-    if cuobjdump is None:
-        raise profile.Fail("cuobjdump was not found beside nvcc")
+    nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; instructions of a warp for a pair of tiles, fp16, no mask")
     for kernel in ids:
-        with tempfile.TemporaryDirectory() as folder:
-            source = profile.ROOT / "kernels" / kernel / SOURCES[kernel]
-            cubin, _ = profile.compile_one(nvcc, source, folder, profile.architecture_of(kernel))
-            listing = subprocess.run([cuobjdump, "-sass", cubin], check=True, capture_output=True, text=True).stdout
-        for name, code in functions(listing):
+        for name, code in functions(kernel, SOURCES[kernel], nvcc, cuobjdump):
             shape = re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", name)
             if shape is None or "Probe" in name or f"{kernel}_kernel" not in name:
                 continue

@@ -138,11 +138,15 @@ def resource_usage(log):
     return found
 
 
+def machine_code(cubin_path, cuobjdump):
+    """Returns the listing of cuobjdump."""
+    return subprocess.run([cuobjdump, "-sass", cubin_path], check=True, capture_output=True, text=True).stdout
+
+
 def by_pipe(cubin_path, cuobjdump):
     """Maps each function to its instructions by pipe."""
-    listing = subprocess.run([cuobjdump, "-sass", cubin_path], check=True, capture_output=True, text=True).stdout
     counts = {}
-    for part in listing.split("Function : ")[1:]:
+    for part in machine_code(cubin_path, cuobjdump).split("Function : ")[1:]:
         name = part.split()[0]
         words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", part)
         while words and words[-1] == "NOP":

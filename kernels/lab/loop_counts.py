@@ -11,7 +11,6 @@ import argparse
 import collections
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -30,8 +29,19 @@ def counted(head_dim):
     return products + maximum + exponentials + alpha + row_sum + rescale, scores + 6 + scores // 2
 
 
-def functions(listing):
-    """Yields each function of a cuobjdump listing: its name, and (address, text) of its instructions."""
+def tools():
+    """Returns nvcc, cuobjdump and the name of the compiler."""
+    nvcc, cuobjdump, compiler = profile.tools()
+    if cuobjdump is None:
+        raise profile.Fail("cuobjdump was not found beside nvcc")
+    return nvcc, cuobjdump, compiler
+
+
+def functions(kernel, source, nvcc, cuobjdump):
+    """Compiles a source of a kernel. Yields each of its functions: its name, and (address, text) of its instructions."""
+    with tempfile.TemporaryDirectory() as folder:
+        cubin, _ = profile.compile_one(nvcc, profile.ROOT / "kernels" / kernel / source, folder, profile.architecture_of(kernel))
+        listing = profile.machine_code(cubin, cuobjdump)
     for part in listing.split("Function : ")[1:]:
         yield part.split()[0], [(int(at, 16), text.strip()) for at, text in re.findall(r"/\*([0-9a-f]{4,})\*/\s+([^;]*);", part)]
 
@@ -80,16 +90,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=RUNGS)
     ids = parser.parse_args().ids
-    nvcc, cuobjdump, compiler = profile.tools()
-    if cuobjdump is None:
-        raise profile.Fail("cuobjdump was not found beside nvcc")
+    nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; instructions of a warp for a key tile of {KEYS} keys, fp16, no causal mask")
     for kernel in ids:
-        with tempfile.TemporaryDirectory() as folder:
-            source = profile.ROOT / "kernels" / kernel / f"{kernel}.cu"
-            cubin, _ = profile.compile_one(nvcc, source, folder, profile.architecture_of(kernel))
-            listing = subprocess.run([cuobjdump, "-sass", cubin], check=True, capture_output=True, text=True).stdout
-        for name, code in functions(listing):
+        for name, code in functions(kernel, f"{kernel}.cu", nvcc, cuobjdump):
             shape = re.search(r"6__halfLi(\d+)E[^b]*?Lb0E", name)
             if shape is None or "5Probe" in name:
                 continue

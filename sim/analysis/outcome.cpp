@@ -29,7 +29,7 @@ std::int64_t hbm_bytes_after_flush(const Simulation& simulation) {
 std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor) {
   const Ledger& ledger = simulation.ledger;
   return ledger.total(tensor, Link::hbm_read).value + ledger.total(tensor, Link::hbm_write).value +
-         simulation.trace->bins().l2_dirty_bytes.back()[tensor.index()];
+         simulation.trace->bins().l2.back().dirty[tensor.index()];
 }
 
 std::int64_t dirty_bytes_at_end(const Simulation& simulation) {

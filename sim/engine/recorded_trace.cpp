@@ -178,12 +178,10 @@ void RecordedTrace::index_events() {
     const TrafficEvent& event = data_.traffic[i];
     sum[event.tensor.index()][static_cast<std::size_t>(event.link)] += event.bytes;
   }
-  L2Table table;
+  CacheContents contents;
   for (std::size_t i = 0; i < data_.l2.size(); ++i) {
-    if (i % events_a_sum == 0) l2_sums_.push_back(table);
-    table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
-    table.copies[data_.l2[i].tensor.index()] += data_.l2[i].copies;
-    table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
+    if (i % events_a_sum == 0) l2_sums_.push_back(contents);
+    data_.l2[i].change(contents);
   }
 }
 

@@ -59,9 +59,6 @@ class RecordedTrace final : public Trace {
     std::vector<Index> writers;
     std::vector<std::int64_t> tile_steps, phase_steps;  // steps at which an iteration or a launch begins
   };
-  struct L2Table {
-    TensorBytes resident{}, copies{}, dirty{};
-  };
 
   void order_focus(FocusedSm& focus) const;
   void index_focus(SmIndex& index) const;
@@ -92,7 +89,7 @@ class RecordedTrace final : public Trace {
   std::vector<std::int32_t> run_lists_;
   std::vector<std::size_t> first_of_list_;
   std::vector<TrafficTable> traffic_sums_;  // exact: sum before each 64th event; otherwise before each bin
-  std::vector<L2Table> l2_sums_;
+  std::vector<CacheContents> l2_sums_;
 };
 
 }  // namespace tilescope

@@ -86,9 +86,7 @@ std::size_t Recorder::grow(double time) {
     const std::size_t size = std::min(most_bins, std::max(bin + 1, bins.traffic.size() * 2));
     bins.traffic.resize(size);
     bins.busy_cycles.resize(size);
-    bins.l2_resident_bytes.resize(size);
-    bins.l2_copy_bytes.resize(size);
-    bins.l2_dirty_bytes.resize(size);
+    bins.l2.resize(size);
     counts_.resize(size);
   }
   near_end_ = -1;
@@ -127,27 +125,18 @@ void Recorder::merge_bins() {
     for (std::size_t u = 0; u < unit_count; ++u)
       bins.busy_cycles[i][u] = bins.busy_cycles[a][u] + (b < old_size ? bins.busy_cycles[b][u] : 0);
     for (std::size_t c = 0; c < counted_classes; ++c) counts_[i][c] = counts_[a][c] + (b < old_size ? counts_[b][c] : 0);
-    const std::size_t later = std::min(b, old_size - 1);
-    bins.l2_resident_bytes[i] = bins.l2_resident_bytes[later];
-    bins.l2_copy_bytes[i] = bins.l2_copy_bytes[later];
-    bins.l2_dirty_bytes[i] = bins.l2_dirty_bytes[later];
+    bins.l2[i] = bins.l2[std::min(b, old_size - 1)];
   }
   bins.traffic.resize(size);
   bins.busy_cycles.resize(size);
-  bins.l2_resident_bytes.resize(size);
-  bins.l2_copy_bytes.resize(size);
-  bins.l2_dirty_bytes.resize(size);
+  bins.l2.resize(size);
   counts_.resize(size);
   l2_bin_ /= 2;  // a bin with only its first half known is filled again
   l2_end_ = 0;   // the next access finds it
 }
 
 void Recorder::fill_l2(std::size_t bin, const CacheContents& contents) {
-  for (; l2_bin_ < bin; ++l2_bin_) {
-    data_.bins.l2_resident_bytes[l2_bin_] = contents.resident;
-    data_.bins.l2_copy_bytes[l2_bin_] = contents.copies;
-    data_.bins.l2_dirty_bytes[l2_bin_] = contents.dirty;
-  }
+  for (; l2_bin_ < bin; ++l2_bin_) data_.bins.l2[l2_bin_] = contents;
   l2_end_ = static_cast<double>(l2_bin_ + 1) * data_.bins.width;
 }
 
@@ -230,9 +219,7 @@ TraceData Recorder::finish(double end, std::vector<LaunchTime> launches, const T
   TimeBins& bins = data_.bins;
   bins.traffic.resize(last + 1);
   bins.busy_cycles.resize(last + 1);
-  bins.l2_resident_bytes.resize(last + 1);
-  bins.l2_copy_bytes.resize(last + 1);
-  bins.l2_dirty_bytes.resize(last + 1);
+  bins.l2.resize(last + 1);
   data_.end_cycle = end;
   data_.launches = std::move(launches);
   data_.total = total;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/memory/ledger.h"
+#include "sim/memory/tile_cache.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -75,8 +76,7 @@ struct TimeBins {
   double width = 0;                                         // cycles
   std::vector<TrafficTable> traffic;                        // bytes that landed in each bin
   std::vector<std::array<double, unit_count>> busy_cycles;  // by unit, summed over SMs
-  // Contents at the bin's end: all bytes, and of them copies in the partition that is not their home, and dirty ones.
-  std::vector<std::array<std::int64_t, most_tensors>> l2_resident_bytes, l2_copy_bytes, l2_dirty_bytes;
+  std::vector<CacheContents> l2;                            // at the bin's end
 };
 
 /// A tile in flight at a given moment.

@@ -56,6 +56,11 @@ struct L2Event {
   double time = 0;
   std::int64_t resident = 0, copies = 0, dirty = 0;  // differences
   Tensor tensor;
+  void change(CacheContents& contents) const {
+    contents.resident[tensor.index()] += resident;
+    contents.copies[tensor.index()] += copies;
+    contents.dirty[tensor.index()] += dirty;
+  }
 };
 
 struct TraceData {

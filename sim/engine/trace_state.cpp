@@ -20,6 +20,12 @@ double crossing(double cycle, double end, double streams) {
   return streams > 0 ? std::clamp(1 - (end - cycle) / streams, 0.0, 1.0) : 0;
 }
 
+void hold(TraceState& state, const CacheContents& contents) {
+  state.l2_resident = contents.resident;
+  state.l2_copies = contents.copies;
+  state.l2_dirty = contents.dirty;
+}
+
 bool same(const TileInFlight& a, const TileInFlight& b) {
   return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot &&
          a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
@@ -169,9 +175,7 @@ void RecordedTrace::add_traffic(TraceState& state) const {
   if (state.cycle >= data_.end_cycle) {
     state.traffic = data_.total;
     state.traffic_exact = true;
-    state.l2_resident = data_.bins.l2_resident_bytes.back();
-    state.l2_copies = data_.bins.l2_copy_bytes.back();
-    state.l2_dirty = data_.bins.l2_dirty_bytes.back();
+    hold(state, data_.bins.l2.back());
     return;
   }
   add_traffic_from_bins(state);
@@ -199,15 +203,9 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
   const auto l2_count = static_cast<std::size_t>(l2_until - data_.l2.begin());
   if (l2_count == 0) return;
   std::size_t i = (l2_count - 1) / events_a_sum;
-  L2Table table = l2_sums_[i];
-  for (i *= events_a_sum; i < l2_count; ++i) {
-    table.resident[data_.l2[i].tensor.index()] += data_.l2[i].resident;
-    table.copies[data_.l2[i].tensor.index()] += data_.l2[i].copies;
-    table.dirty[data_.l2[i].tensor.index()] += data_.l2[i].dirty;
-  }
-  state.l2_resident = table.resident;
-  state.l2_copies = table.copies;
-  state.l2_dirty = table.dirty;
+  CacheContents contents = l2_sums_[i];
+  for (i *= events_a_sum; i < l2_count; ++i) data_.l2[i].change(contents);
+  hold(state, contents);
 }
 
 void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
@@ -218,11 +216,12 @@ void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
     return from + std::llround(into * static_cast<double>(to - from));
   };
   state.traffic = traffic_sums_[bin];
+  const CacheContents &now = bins.l2[bin], before = bin > 0 ? bins.l2[bin - 1] : CacheContents{};
   for (std::size_t t = 0; t < most_tensors; ++t) {
     for (std::size_t l = 0; l < link_count; ++l) state.traffic[t][l] += between(0, bins.traffic[bin][t][l]);
-    state.l2_resident[t] = between(bin > 0 ? bins.l2_resident_bytes[bin - 1][t] : 0, bins.l2_resident_bytes[bin][t]);
-    state.l2_copies[t] = between(bin > 0 ? bins.l2_copy_bytes[bin - 1][t] : 0, bins.l2_copy_bytes[bin][t]);
-    state.l2_dirty[t] = between(bin > 0 ? bins.l2_dirty_bytes[bin - 1][t] : 0, bins.l2_dirty_bytes[bin][t]);
+    state.l2_resident[t] = between(before.resident[t], now.resident[t]);
+    state.l2_copies[t] = between(before.copies[t], now.copies[t]);
+    state.l2_dirty[t] = between(before.dirty[t], now.dirty[t]);
   }
 }
 

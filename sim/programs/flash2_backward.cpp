@@ -167,13 +167,14 @@ class Flash2Backward final : public TileProgram {
       b.load(Line::load_k, tiles::k_kept);
       b.load(Line::load_v, tiles::v_kept);
     }
+    const PairWork pairs = pair_work(id, "key_step", plan_, needs, 2);
     std::int64_t n = 0;
     for (const GroupVisit& visit : visits) {
       b.query_plane(visit.plane);
       b.queries(visit.tile.index, grid.queries(visit.tile.index));
       b.iteration(n, n % needs.stages);
       ++n;
-      emit_pair(b, visit.tile.partial);
+      emit_pair(b, pairs, visit.tile.partial);
     }
     b.queries(-1, {});
     b.iteration(n, 0);
@@ -182,11 +183,11 @@ class Flash2Backward final : public TileProgram {
     b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
 
-  void emit_pair(BlockBuilder& b, bool masked) const {
+  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked) const {
     emit_key_gradients(b,
                        {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
                         Line::subtract, Line::d_s, Line::d_k},
-                       pair_work(id, "key_step", plan_, launches_[key_launch].needs, 2), masked, [&] {
+                       pairs, masked, [&] {
                          b.matmul(Line::d_q, tiles::d_q_part, tiles::d_s, tiles::k_kept, added_product(plan_));
                          b.reduce_add(Line::add, tiles::d_q_part);
                        });

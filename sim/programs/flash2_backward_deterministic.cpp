@@ -197,6 +197,7 @@ class Deterministic final : public TileProgram {
     const KernelNeeds& needs = launches_[key_launch].needs;
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, keys_of(run)),
                    key_block_slots(needs, true));
+    const PairWork pairs = pair_work(id, "key_step", plan_, needs, 2);
     std::int64_t n = 0;
     for (std::int64_t j = run * run_tiles_; j < run_end(run); ++j) {
       const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
@@ -214,7 +215,7 @@ class Deterministic final : public TileProgram {
         b.queries(visit.tile.index, grid.queries(visit.tile.index));
         b.iteration(n, n % needs.stages);
         ++n;
-        emit_pair(b, visit.tile.partial, parts[static_cast<std::size_t>(run)]);
+        emit_pair(b, pairs, visit.tile.partial, parts[static_cast<std::size_t>(run)]);
       }
       b.queries(-1, {});
       b.iteration(n, n % needs.stages);
@@ -225,11 +226,11 @@ class Deterministic final : public TileProgram {
     out.iterations = static_cast<std::int32_t>(n);
   }
 
-  void emit_pair(BlockBuilder& b, bool masked, Slot part) const {
+  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked, Slot part) const {
     emit_key_gradients(b,
                        {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
                         Line::subtract, Line::d_s, Line::d_k},
-                       pair_work(id, "key_step", plan_, launches_[key_launch].needs, 2), masked, [&] {
+                       pairs, masked, [&] {
                          b.matmul(Line::d_q, part, tiles::d_s, tiles::k_kept, added_product(plan_));
                          b.reduce_add(Line::add, part);
                        });

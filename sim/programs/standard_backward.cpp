@@ -216,14 +216,13 @@ class StandardBackward final : public TileProgram {
         b.load(Line::load_p, tiles::p);
         b.load(Line::load_d_o, tiles::d_o_ring);
         b.matmul(Line::d_v, tiles::d_v, tiles::p, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
-        b.overhead(key_sum_);
       } else {
         b.load(Line::load_d_s_again, tiles::d_s_ring);
         b.load(Line::load_q, tiles::q_ring);
         b.matmul(Line::d_k, tiles::d_k, tiles::d_s_ring, tiles::q_ring,
                  {.accumulate = true, .factor = plan_.scale, .transpose_left = true});
-        b.overhead(key_sum_);
       }
+      b.overhead(key_sum_);
     }
     b.queries(-1, {});
     b.iteration(n, 0);
@@ -277,14 +276,17 @@ class StandardBackward final : public TileProgram {
     // ones.
     constexpr std::int64_t piece_of_warp = 8 * warp_lanes;
     const std::int64_t piece = std::max<std::int64_t>(1, piece_of_warp * (4 / rows_.rows) / tile_.block_kv);
-    const auto ends_piece = [&](std::int64_t n) { return (n + 1) % piece == 0 || n + 1 == visited; };
+    const auto after_tile = [&](std::int64_t n, const Overhead& of_piece) {
+      if ((n + 1) % piece != 0 && n + 1 != visited) return;
+      b.overhead(of_piece);
+      b.pace_loads(b.latest());
+    };
     const auto load_both = [&](LineId p, LineId d_p) {
       b.load(p, tiles::p);
       b.asked_at_once(2 * piece_of_warp);
       b.load(d_p, tiles::d_p_ring);
       b.asked_at_once(2 * piece_of_warp);
     };
-    const auto overhead = [&](std::string_view pass) { b.overhead(kernel_profile(id).overhead("dS", pass, problem_)); };
     std::vector<std::int32_t> loaded;
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
@@ -294,7 +296,7 @@ class StandardBackward final : public TileProgram {
       b.copy(Line::product, p_d_p, tiles::d_p_ring);
       b.multiply(Line::product, p_d_p, tiles::p);
       b.row_sum(Line::row_sum, tiles::row_dot, tiles::row_dot, p_d_p, Slot::none);
-      if (ends_piece(n)) overhead("sum"), b.pace_loads(b.latest());
+      after_tile(n, row_sum_);
     }
     for (std::int64_t n = 0; n < visited; ++n) {
       visit(n);
@@ -308,7 +310,7 @@ class StandardBackward final : public TileProgram {
       b.copy(Line::subtract, tiles::d_s, tiles::d_p_ring);
       b.subtract_rows(Line::subtract, tiles::d_s, tiles::row_dot);
       b.multiply(Line::d_s, tiles::d_s, tiles::p);
-      if (ends_piece(n)) overhead("gradient"), b.pace_loads(b.latest());
+      after_tile(n, gradient_);
       b.store(Line::store_d_s, tiles::d_s);
     }
   }
@@ -338,6 +340,8 @@ class StandardBackward final : public TileProgram {
   GradientRows rows_;
   ScoresOverhead scores_;  // its kernel also computes dP
   Overhead key_sum_ = kernel_profile(id).overhead("dV", "product", problem_);
+  Overhead row_sum_ = kernel_profile(id).overhead("dS", "sum", problem_);
+  Overhead gradient_ = kernel_profile(id).overhead("dS", "gradient", problem_);
   Overhead query_sum_ = kernel_profile(id).overhead("dQ", "product", problem_);
   std::int64_t groups_of_tile_ = 1;
 };

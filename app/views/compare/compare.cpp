@@ -61,14 +61,14 @@ void draw_run(const View& view, Commands& commands, int place) {
   ImGui::SameLine();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const Rect pills = item_rect();
-  const float side = std::round(28 * theme.scale),
-              open_width = text_width(theme.ui_bold, tr("Open")) + std::round(22 * theme.scale);
+  const float side = std::round(28 * theme.scale), open_width = button_width(theme, tr("Open"));
   const float room = place == 0 ? 0 : open_width + side + 2 * theme.gap;
   const Rect name = {{at.x + theme.gap * 0.5F, pills.min.y}, {std::max(at.x + 1, right - room), pills.max.y}};
   const bool compared = now.first == place || now.second == place;
+  const std::string run = name_of(view, place);
   hit_area("name", name);
-  item_tooltip(theme, name_of(view, place));
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, name, compared ? theme.text : theme.text_dim, name_of(view, place));
+  item_tooltip(theme, run);
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, name, compared ? theme.text : theme.text_dim, run);
   if (place > 0) {
     ImGui::SetCursorScreenPos({name.max.x + theme.gap, pills.min.y});
     if (pill(theme, tr("Open"), false, tr("Show the pinned run as it was")))

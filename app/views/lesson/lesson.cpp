@@ -203,10 +203,6 @@ const LessonInfo* next_lesson(const LessonView& view) {
   return now == all.end() || now + 1 == all.end() ? nullptr : &*(now + 1);
 }
 
-float button_width(const Theme& theme, const char* label) {
-  return text_width(theme.ui_bold, label) + std::round(22 * theme.scale);
-}
-
 /// Back, how far one is, Next; on the last page Finish, which shows the end of the lesson. Pinned below the page.
 void draw_way(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
   const Theme& theme = *view.theme;

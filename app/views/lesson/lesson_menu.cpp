@@ -43,7 +43,7 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, text(info).title);
     draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
     const bool done = lesson.done->contains(info.id);
-    if (done) check_mark(ImGui::GetWindowDrawList(), {row.max.x - mark, row.center().y}, mark, theme.good, true);
+    if (done) check_mark(list, {row.max.x - mark, row.center().y}, mark, theme.good, true);
     done ? item_tooltip(theme, tr("Done"), text(info).goal) : item_tooltip(theme, text(info).goal);
   }
   if (lesson.lesson == nullptr) return;

@@ -71,8 +71,8 @@ std::string finding(const MaskView& mask) {
   if (!counted || mask.totals->empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
   const MaskTotals& totals = *mask.totals;
   return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic L2→SM"),
-             share_text(totals.empty, totals.empty + totals.partial + totals.full),
-             share_text(totals.products, totals.dense_products), share_text(totals.kv_bytes, totals.dense_kv_bytes));
+             share_text(totals.empty, totals.blocks()), share_text(totals.products, totals.dense_products),
+             share_text(totals.kv_bytes, totals.dense_kv_bytes));
 }
 
 /// K and V from HBM: what the simulated run reads, and the least that a run without the mask reads.
@@ -175,7 +175,7 @@ void draw_figures(const View& view) {
   if (mask.totals == nullptr) return;
   const MaskTotals& totals = *mask.totals;
   const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
-  const std::int64_t blocks = totals.empty + totals.partial + totals.full;
+  const std::int64_t blocks = totals.blocks();
   const auto row = [&](const char* label, const std::string& value) { return key_value_row(theme, label, value, {}, color); };
   text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(totals.of->problem)));
   row(tr("Empty blocks"), fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));

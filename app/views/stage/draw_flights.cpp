@@ -125,10 +125,6 @@ std::vector<Token> tokens_of(const StageContext& context) {
   return tokens;
 }
 
-bool overlaps(const Rect& a, const Rect& b) {
-  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
-}
-
 Rect rect_of(const Token& token) {
   const float half = token.size / 2;
   return {{std::round(token.center.x - half), std::round(token.center.y - half)},
@@ -148,7 +144,7 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
   const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
   const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
   for (const Rect& other : taken) {
-    if (overlaps(rect, other)) return;
+    if (rect.overlaps(other)) return;
   }
   taken.push_back(rect);
   draw_text(context.list, context.theme.ui_small, rect, context.theme.text_color(token.flight->tile.tensor), text);

@@ -44,9 +44,9 @@ void draw_sums(const View& view, const RangeSums& sums) {
     key_value_row(theme, lane_name(timeline_units[unit]), format_percent(sums.busy[unit]));
   text_item(theme.ui_small, theme.text_faint, tr("Stalls of its operations, in cycles"));
   if (sums.stalls.empty()) text_item(theme.ui, theme.text_dim, tr("none"));
+  const BusyWith busy = busy_with(*view.lane().simulation);
   for (std::size_t i = 0; i < sums.stalls.size() && i < most_stalls; ++i)
-    key_value_row(theme, cause_text(sums.stalls[i].cause, busy_with(*view.lane().simulation)),
-                  format_cycles(Cycles(sums.stalls[i].cycles)));
+    key_value_row(theme, cause_text(sums.stalls[i].cause, busy), format_cycles(Cycles(sums.stalls[i].cycles)));
 }
 
 void refresh_sums(TimelineState& state, const View& view, const TimeRange& range) {

@@ -52,7 +52,7 @@ TEST_CASE("pinned: a run is opened again as it was, and is still pinned then") {
   REQUIRE(before.pinned.size() == 1);
   opened.after(SetAlgorithm{"standard"});
   WindowState again = *opened.view().pinned.runs[0].state;
-  CHECK_FALSE(!again.pinned.empty());
+  CHECK(again.pinned.empty());
   again.pinned = {opened.view().pinned.runs[0].link};
   again.compared = {1, 0};
   opened.after(opens(again));

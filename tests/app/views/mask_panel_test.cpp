@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/ui/text_record.h"
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
@@ -28,12 +27,6 @@ MaskChoice of_preset(std::string request) {
   MaskChoice choice;
   choice.presets = {std::move(request)};
   return choice;
-}
-
-std::string panel_text(PanelScreen& screen, const View& view) {
-  const TextRecording recording;
-  screen.frame(view, draw_mask_panel);
-  return recording.text();
 }
 
 }  // namespace
@@ -293,8 +286,7 @@ TEST_CASE("mask panel: what is saved names its link, and HBM reads stand beside 
   opened.after(SetMasking{of_preset("sliding_window:window=4")});
   View shown;
   static_cast<SessionView&>(shown) = opened.after(SetCenter{CenterView::mask});
-  screen.frame(shown, draw_mask_panel);
-  const std::string text = panel_text(screen, shown);
+  const std::string text = screen.text(shown, draw_mask_panel);
   CAPTURE(text);
   const Simulation& run = *shown.lane().simulation;
   const Bytes read(run.ledger.total(tensors::k, Link::hbm_read).value + run.ledger.total(tensors::v, Link::hbm_read).value);
@@ -306,7 +298,7 @@ TEST_CASE("mask panel: what is saved names its link, and HBM reads stand beside 
   Requested other = *shown.requested;
   other.request.masking = {};
   shown.requested = &other;
-  CHECK(panel_text(screen, shown).find("not compared") != std::string::npos);
+  CHECK(screen.text(shown, draw_mask_panel).find("not compared") != std::string::npos);
 }
 
 TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block under the mouse asks who visits it") {

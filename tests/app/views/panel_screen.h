@@ -3,8 +3,10 @@
 
 #include <imgui.h>
 
+#include <string>
 #include <vector>
 
+#include "app/ui/text_record.h"
 #include "app/ui/theme.h"
 #include "app/views/panels.h"
 
@@ -51,6 +53,13 @@ class PanelScreen {
     mouse(at);
     button(0, down);
     return frame(view, draw);
+  }
+  /// What a panel writes, once it has been laid out.
+  std::string text(const View& view, DrawPanel draw) {
+    frame(view, draw);
+    const TextRecording recording;
+    frame(view, draw);
+    return recording.text();
   }
   void mouse(ImVec2 at) { ImGui::GetIO().AddMousePosEvent(at.x, at.y); }
   void button(int which, bool down) { ImGui::GetIO().AddMouseButtonEvent(which, down); }

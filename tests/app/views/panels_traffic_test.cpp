@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "app/ui/text_record.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
@@ -159,10 +158,7 @@ TEST_CASE("traffic: the row of each program says its tile") {
   View view;
   static_cast<SessionView&>(view) = opened.view();
   PanelScreen screen({420, 600});
-  screen.frame(view, draw_traffic_panel);
-  const TextRecording recording;
-  screen.frame(view, draw_traffic_panel);
-  const std::string text = recording.text();
+  const std::string text = screen.text(view, draw_traffic_panel);
   CAPTURE(text);
   const auto rivals = find_rivals(*view.lane().simulation, LinkChoice::l2_to_sm);
   std::size_t tiles = 0;

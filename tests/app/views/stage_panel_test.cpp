@@ -159,10 +159,7 @@ TEST_CASE("stage: with two L2 partitions the picture says how many bytes are cop
   PanelScreen screen({1400, 900});
   const auto text_of = [&](const GpuSpec& gpu, const AttentionProblem& problem) {
     const LaneAt at(run("flash2", gpu, problem), 20);
-    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
-    const TextRecording recording;
-    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
-    return std::pair(recording.text(), at.lane.state);
+    return std::pair(screen.text(view_of({&at.lane, 1}), draw_stage_panel), at.lane.state);
   };
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 512;

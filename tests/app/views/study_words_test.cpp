@@ -56,10 +56,7 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   View view;
   static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
   PanelScreen screen({1600, 900});
-  screen.frame(view, draw_roofline_panel);
-  const TextRecording recording;
-  screen.frame(view, draw_roofline_panel);
-  const std::string text = recording.text();
+  const std::string text = screen.text(view, draw_roofline_panel);
   CAPTURE(text);
   const double busy = view.lane().simulation->utilisation[static_cast<std::size_t>(Bound::tensor)];
   CHECK(text.find("Closest ceiling: tensor cores (") != std::string::npos);

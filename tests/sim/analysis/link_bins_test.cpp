@@ -88,19 +88,18 @@ TEST_CASE("link bins: HBM moves every byte, reads no later and writes no earlier
     const auto booked = [&](std::size_t bin, std::size_t t, Link link) {
       return static_cast<double>(bins.traffic[bin][t][static_cast<std::size_t>(link)]);
     };
+    const auto booked_in = [&](std::size_t bin, Link link) {
+      return booked(bin, 1, link) + booked(bin, 2, link) + booked(bin, 3, link);
+    };
     // A read takes the latest room up to its own bin, later bins first; a write the earliest from its own bin on.
     std::vector<double> left(count, room);
     std::vector<std::array<double, tensors + 1>> expected(count);
     const auto move = [&](std::size_t from, std::size_t to, Link link, double& waiting) {
-      double all = 0;
-      for (std::size_t t = 1; t <= tensors; ++t) all += booked(from, t, link);
+      const double all = booked_in(from, link);
       const double moved = std::min(left[to], waiting);
       for (std::size_t t = 1; t <= tensors && all > 0; ++t) expected[to][t] += moved * booked(from, t, link) / all;
       left[to] -= moved;
       waiting -= moved;
-    };
-    const auto booked_in = [&](std::size_t bin, Link link) {
-      return booked(bin, 1, link) + booked(bin, 2, link) + booked(bin, 3, link);
     };
     left.front() = 1e9;  // nothing crosses before the run
     for (std::size_t bin = count; bin-- > 0;) {

@@ -51,6 +51,17 @@ void for_each_flow(const OpClass& c, F f) {
   if (c.smem_write > 0) f(c.smem_write_tensor, Link::smem_write, c.smem_write);
 }
 
+/// Records an access after which the L2 has `bytes` of `tensor`. Returns the contents then.
+Contents accessed(Recorder& recorder, Contents contents, double time, Tensor tensor, std::int64_t bytes) {
+  recorder.l2_before(time, contents.l2);
+  contents.time = time;
+  contents.l2.resident[tensor.index()] = bytes;
+  contents.l2.copies[tensor.index()] = bytes / 4;
+  contents.l2.dirty[tensor.index()] = bytes / 2;
+  recorder.l2_after(time, contents.l2);
+  return contents;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -91,14 +102,7 @@ TEST_CASE(
       const auto bytes = static_cast<std::int64_t>(32 * (1 + random() % 64));
       recorder.traffic(now, tensor, Link::hbm_write, bytes);
       writes.push_back({now, tensor, bytes});
-      Contents next = contents.back();
-      recorder.l2_before(now, next.l2);
-      next.time = now;
-      next.l2.resident[tensor.index()] = bytes;
-      next.l2.copies[tensor.index()] = bytes / 4;
-      next.l2.dirty[tensor.index()] = bytes / 2;
-      recorder.l2_after(now, next.l2);
-      contents.push_back(next);
+      contents.push_back(accessed(recorder, contents.back(), now, tensor, bytes));
     }
     const double end = now + 500;
     const TraceData data = recorder.finish(end, {}, {}, contents.back().l2);
@@ -111,9 +115,7 @@ TEST_CASE(
     const std::size_t count = static_cast<std::size_t>(end / width) + 1;
     REQUIRE(bins.traffic.size() == count);
     REQUIRE(bins.busy_cycles.size() == count);
-    REQUIRE(bins.l2_resident_bytes.size() == count);
-    REQUIRE(bins.l2_copy_bytes.size() == count);
-    REQUIRE(bins.l2_dirty_bytes.size() == count);
+    REQUIRE(bins.l2.size() == count);
 
     std::vector<TrafficTable> traffic(count);
     std::vector<std::array<double, unit_count>> busy(count);
@@ -136,8 +138,7 @@ TEST_CASE(
       while (known + 1 < contents.size() && contents[known + 1].time < static_cast<double>(bin + 1) * width) ++known;
       wrong += bins.traffic[bin] != traffic[bin];
       const CacheContents& l2 = contents[known].l2;
-      wrong += bins.l2_resident_bytes[bin] != l2.resident || bins.l2_copy_bytes[bin] != l2.copies ||
-               bins.l2_dirty_bytes[bin] != l2.dirty;
+      wrong += bins.l2[bin].resident != l2.resident || bins.l2[bin].copies != l2.copies || bins.l2[bin].dirty != l2.dirty;
       for (std::size_t unit = 0; unit < unit_count; ++unit)
         wrong += bins.busy_cycles[bin][unit] != doctest::Approx(busy[bin][unit]).epsilon(1e-9).scale(1e4);
     }
@@ -235,14 +236,7 @@ TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2
       recorder.traffic(end, tensor, link, bytes, streams);
       crossings.push_back({end, streams, tensor, link, bytes});
       if (random() % 2 == 0) continue;
-      Contents next = contents.back();
-      recorder.l2_before(now, next.l2);
-      next.time = now;
-      next.l2.resident[tensor.index()] = bytes;
-      next.l2.copies[tensor.index()] = bytes / 4;
-      next.l2.dirty[tensor.index()] = bytes / 2;
-      recorder.l2_after(now, next.l2);
-      contents.push_back(next);
+      contents.push_back(accessed(recorder, contents.back(), now, tensor, bytes));
     }
     const double end = now + 200;
     TrafficTable total{};

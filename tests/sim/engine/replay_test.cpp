@@ -65,8 +65,7 @@ void check_equal(const Simulation& a, const Simulation& b) {
   CHECK(same_runs);
   CHECK(same_bits(a.trace->bins().traffic, b.trace->bins().traffic));
   CHECK(same_bits(a.trace->bins().busy_cycles, b.trace->bins().busy_cycles));
-  CHECK(same_bits(a.trace->bins().l2_resident_bytes, b.trace->bins().l2_resident_bytes));
-  CHECK(same_bits(a.trace->bins().l2_copy_bytes, b.trace->bins().l2_copy_bytes));
+  CHECK(same_bits(a.trace->bins().l2, b.trace->bins().l2));
 }
 
 }  // namespace

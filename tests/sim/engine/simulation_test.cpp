@@ -279,7 +279,7 @@ TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays 
       std::int64_t fullest = 0;
       for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
         std::int64_t resident = 0;
-        for (std::int64_t bytes : bins.l2_resident_bytes[i]) resident += bytes;
+        for (std::int64_t bytes : bins.l2[i].resident) resident += bytes;
         fullest = std::max(fullest, resident);
         for (double busy : bins.busy_cycles[i]) busiest = std::max(busiest, busy);
       }
@@ -287,7 +287,7 @@ TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays 
       CHECK(fullest <= 60 * 1024 * 1024);
       CHECK(fullest > 0);
       std::int64_t dirty = 0;
-      for (std::int64_t bytes : bins.l2_dirty_bytes.back()) dirty += bytes;
+      for (std::int64_t bytes : bins.l2.back().dirty) dirty += bytes;
       CHECK(simulation->ledger.total(Link::hbm_write).value + dirty == simulation->hbm_write_after_flush.value);
     }
 }

@@ -415,7 +415,7 @@ TEST_CASE("trace: at real sizes the L2 holds, in the middle of a bin, the mean o
   const Run simulation = run("standard", h200_gpu(), traced_problem(8, 2048, 64), 7);
   const TimeBins& bins = simulation->trace->bins();
   std::int64_t changes = 0;
-  for (std::size_t bin = 1; bin < bins.l2_resident_bytes.size(); bin += 50) {
+  for (std::size_t bin = 1; bin < bins.l2.size(); bin += 50) {
     const TraceState middle = simulation->trace->state_at_cycle(7, (static_cast<double>(bin) + 0.5) * bins.width);
     if (middle.traffic_exact) break;  // the run ends in this bin
     const auto is_mean = [&](std::int64_t now, std::int64_t before, std::int64_t after) {
@@ -423,9 +423,9 @@ TEST_CASE("trace: at real sizes the L2 holds, in the middle of a bin, the mean o
       return std::abs(2 * now - (before + after)) <= 1;
     };
     for (std::size_t t = 0; t < most_tensors; ++t) {
-      CHECK(is_mean(middle.l2_resident[t], bins.l2_resident_bytes[bin - 1][t], bins.l2_resident_bytes[bin][t]));
-      CHECK(is_mean(middle.l2_copies[t], bins.l2_copy_bytes[bin - 1][t], bins.l2_copy_bytes[bin][t]));
-      CHECK(is_mean(middle.l2_dirty[t], bins.l2_dirty_bytes[bin - 1][t], bins.l2_dirty_bytes[bin][t]));
+      CHECK(is_mean(middle.l2_resident[t], bins.l2[bin - 1].resident[t], bins.l2[bin].resident[t]));
+      CHECK(is_mean(middle.l2_copies[t], bins.l2[bin - 1].copies[t], bins.l2[bin].copies[t]));
+      CHECK(is_mean(middle.l2_dirty[t], bins.l2[bin - 1].dirty[t], bins.l2[bin].dirty[t]));
     }
   }
   CHECK(changes > 20);

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/sim/attention_schema.h"
+#include "tests/sim/programs/last_use.h"
 
 namespace tilescope {
 namespace {
@@ -33,16 +34,6 @@ struct Emitted {
   /// The load that the latest operation waits for; -1: for none.
   std::int32_t waits_for() const { return waited_for(out, out.operations.size() - 1); }
 };
-
-/// The latest operation that uses the buffer of `slot` that operation `at` uses; -1: none.
-std::int32_t last_use_before(const BlockOperations& out, std::size_t at, Slot slot) {
-  for (std::size_t n = at; n-- > 0;) {
-    const Operation& op = out.operations[n];
-    if (op.dst != slot && !reads(op, slot)) continue;
-    if (buffer_of(op, slot) == buffer_of(out.operations[at], slot)) return static_cast<std::int32_t>(n);
-  }
-  return -1;
-}
 
 }  // namespace
 
@@ -149,7 +140,7 @@ TEST_CASE("builder: a load waits until its buffer is free, for what it is told t
         const std::int32_t after =
             random() % 4 == 0 && b.latest() >= 0 ? static_cast<std::int32_t>(random() % (b.latest() + 1U)) : -1;
         const auto self = static_cast<std::size_t>(b.load(AnyLine::only, slot, after));
-        const std::int32_t used = last_use_before(out, self, slot);
+        const std::int32_t used = last_use(out, self);
         CAPTURE(self);
         CHECK(waited_for(out, self) == std::max({used, after, pace}));
         CHECK(out.operations[self].paced == (pace > std::max(used, after)));

@@ -72,6 +72,16 @@ std::int64_t pitch(std::int64_t keys, DataType type) {
   return (keys + of_sector - 1) / of_sector * of_sector;
 }
 
+/// The product of matmul_tiled, in tiles of 32 keys.
+Expected tiled_product(const AttentionProblem& p) {
+  return [p](const Operation& op, const At& at) -> Overhead {
+    const auto of = [&](std::string_view part) { return kernel_profile("matmul_tiled").overhead("product", part, p); };
+    if (op.kind == OpKind::store) return of("store");
+    if (op.kind != OpKind::matmul) return {};
+    return at.first_key + 32 > p.seq_kv ? of("scores") + of("pad") : of("scores");
+  };
+}
+
 }  // namespace
 
 TEST_CASE("overhead: the tiled product has its loop, its store, and the pad where the keys end inside a tile") {
@@ -81,13 +91,7 @@ TEST_CASE("overhead: the tiled product has its loop, its store, and the pad wher
       CAPTURE(id);
       CAPTURE(keys);
       const AttentionProblem p = problem_with(48, keys);
-      const auto of = [&](std::string_view at) { return kernel_profile("matmul_tiled").overhead("product", at, p); };
-      found += check_launch(*program_of(id, p, {16, 32}, h200_gpu()), id == "standard" ? "scores" : "product",
-                            [&](const Operation& op, const At& at) -> Overhead {
-                              if (op.kind == OpKind::store) return of("store");
-                              if (op.kind != OpKind::matmul) return {};
-                              return at.first_key + 32 > keys ? of("scores") + of("pad") : of("scores");
-                            });
+      found += check_launch(*program_of(id, p, {16, 32}, h200_gpu()), id == "standard" ? "scores" : "product", tiled_product(p));
     }
   for (const std::int64_t head_dim : {16, 40, 64, 128}) {
     AttentionProblem p = problem_with(20, 70);
@@ -245,12 +249,7 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
       found += check_launch(*backward, launch, [&](const Operation& op, const At&) -> Overhead {
         return op.kind == OpKind::matmul ? kernel.overhead(launch == "dQ" ? "dQ" : "dV", "product", p) : Overhead{};
       });
-    const auto of = [&](std::string_view at) { return kernel_profile("matmul_tiled").overhead("product", at, p); };
-    found += check_launch(*backward, "dP", [&](const Operation& op, const At& at) -> Overhead {
-      if (op.kind == OpKind::store) return of("store");
-      if (op.kind != OpKind::matmul) return {};
-      return at.first_key + 32 > keys ? of("scores") + of("pad") : of("scores");
-    });
+    found += check_launch(*backward, "dP", tiled_product(p));
   }
   CHECK(found > 100);
 }

@@ -11,6 +11,7 @@
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "tests/sim/program_of.h"
+#include "tests/sim/programs/last_use.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -21,17 +22,6 @@ AttentionProblem backward_problem(std::int64_t queries, std::int64_t keys, bool 
   p.causal = causal;
   p.pass = Pass::backward;
   return p;
-}
-
-/// The latest operation before `at` that uses the buffer that load `at` fills; -1: none.
-std::int32_t last_use(const BlockOperations& block, std::size_t at) {
-  const Operation& load = block.operations[at];
-  for (std::size_t n = at; n-- > 0;) {
-    const Operation& op = block.operations[n];
-    if ((op.dst == load.dst || reads(op, load.dst)) && buffer_of(op, load.dst) == buffer_of(load, load.dst))
-      return static_cast<std::int32_t>(n);
-  }
-  return -1;
 }
 
 template <class Check>
