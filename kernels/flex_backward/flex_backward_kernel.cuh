@@ -200,7 +200,7 @@ __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const 
   if constexpr (Score::present) change_scores<Score, all_visible>(place, s, score_row, score_columns);
   if constexpr (!all_visible) {
     if constexpr (Mask::present)
-      if (masked) mask_scores_of_row<Mask>(place, s, mask_row, mask_columns);
+      if (masked) hide_scores<Mask>(place, s, mask_row, mask_columns);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       if (!exists(i)) *s[i] = minus_infinity();

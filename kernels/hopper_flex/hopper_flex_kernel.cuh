@@ -133,7 +133,9 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
 
   __device__ __forceinline__ FlexConsumer(const HopperFlexArguments& arguments, const RolesMemory<Shape>& memory,
                                           const FlexPlace& own_block, const FlexVisits<Shape>& visits_of_block, int group)
-      : Base(arguments, memory, group), block(own_block), visits(visits_of_block) {}
+      : Base(arguments, memory, group), block(own_block), visits(visits_of_block) {
+    this->scale_log2 = flex_scale<Score>(block) * log2_e;
+  }
 
   __device__ __forceinline__ void visit(const HopperTile<Shape>& tile) {
     this->work.clear();
@@ -159,6 +161,8 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
     this->start_output();
     wgmma_wait<0>();
     this->output_done();
+    if constexpr (Score::has_factor)
+      for (float& highest : this->work.row_max) highest += left_out<Score>;
   }
 
  private:
@@ -171,29 +175,29 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
       this->scores_done();
     else
       pin(this->work.s);
-    const auto change = [&](auto all_visible) {
-      for_each_score<Score, Shape, 1>(block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + row, columns_of,
-                                      score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-                                        change_scores<Score, decltype(all_visible)::value>(block, s, of_row, columns);
-                                      });
+    const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
+      for_each_score<decltype(rule), Shape, 1>(block, this->lane, tile.first_row + row, first_key,
+                                               visits.words + Shape::rows_at + words_at * Shape::br + row,
+                                               columns_of + columns_at * Shape::bc, score_at, visit);
     };
-    if constexpr (Score::present && Score::has_reciprocal && (Mask::present || Shape::ragged)) {
-      if (j < visits.partial_tiles || (Shape::ragged && block.arguments.seq_kv - key < Shape::bc))
-        change(Flag<false>());
-      else
-        change(Flag<true>());
-    } else if constexpr (Score::present) {
-      change(Flag<true>());
-    }
-    if constexpr (Mask::present)
-      if (j < visits.partial_tiles)
-        for_each_score<Mask, Shape, 1>(
-            block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + Score::rows * Shape::br + row,
-            columns_of + Score::columns * Shape::bc, score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-              mask_scores_of_row<Mask>(block, s, of_row, columns);
-            });
-    if constexpr (Shape::ragged)
-      if (const int keys = block.arguments.seq_kv - key; keys < Shape::bc) this->work.mask(keys, this->lane);
+    const auto change = [&](auto all_visible) {
+      for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
+        change_scores<Score, decltype(all_visible)::value, true>(block, s, of_row, columns);
+      });
+    };
+    const int keys = block.arguments.seq_kv - key;
+    const bool masked = Mask::present && j < visits.partial_tiles, at_end = Shape::ragged && keys < Shape::bc;
+    const auto hide = [&](float hidden) {
+      int own_key = key;
+      if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
+      if constexpr (Mask::present)
+        if (masked)
+          for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
+            hide_scores<Mask>(block, s, of_row, columns, hidden);
+          });
+      if (at_end) this->work.mask(keys, this->lane, hidden);
+    };
+    change_and_hide<Shape>(masked || at_end, change, hide);
     if constexpr (Shape::columns > 0) {
       barrier_arrive(this->memory.k_empty + 8 * this->k_place.stage);
       this->k_place.next();

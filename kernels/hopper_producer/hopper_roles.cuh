@@ -124,7 +124,7 @@ struct Consumer {
   const RolesMemory<Shape>& memory;
   const int group, warp, lane;
   const Turns turns;
-  const float scale_log2;
+  float scale_log2;
   const std::uint64_t q, k, v;  // descriptors
   RingPlace<Shape::stages> k_place{}, v_place{};
   std::uint32_t q_parity = 0;
