@@ -12,12 +12,14 @@
 namespace tilescope::device {
 
 /// Compile-time parameters of the blocks that own queries; tile and threads are those of the blocks that own keys.
-template <class Keys>
+/// `unroll`: slices of a key tile in the loop's body.
+template <class Keys, int unroll = Keys::bc>
 struct QueryShape {
   using T = typename Keys::T;
   static constexpr int d = Keys::d, br = Keys::br, bc = Keys::bc, warps = Keys::warps, threads = Keys::threads, stages = 2;
   static constexpr bool causal = Keys::causal;
   static constexpr int query_warps = br / 32, parts = warps / query_warps, slices = bc / parts / 32;
+  static constexpr int slices_unrolled = unroll < slices ? unroll : slices;
   static constexpr int row_bytes = Keys::row_bytes, q_bytes = br * row_bytes, kv_bytes = bc * row_bytes;
   static constexpr int ring_start = 2 * q_bytes, stats_start = ring_start + 2 * stages * kv_bytes;
   static constexpr int barrier_start = stats_start + 2 * br * 4;
@@ -174,7 +176,7 @@ class QueryBlock {
   __device__ __forceinline__ void iterate(int j, bool more, const Pair& pair) {
     const std::uint32_t q = base_ + query_warp_ * 32 * row_bytes, d_o = q + Shape::q_bytes;
     barrier_wait(full(j & 1), (j >> 1) & 1);
-#pragma unroll
+#pragma unroll Shape::slices_unrolled
     for (int slice = 0; slice < Shape::slices; ++slice) {
       const int first_key = (part_ * Shape::slices + slice) * 32;
       const std::uint32_t k = k_tile(j) + first_key * row_bytes, v = v_tile(j) + first_key * row_bytes;
