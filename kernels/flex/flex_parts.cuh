@@ -117,6 +117,31 @@ __device__ __forceinline__ int flex_query_tile(const FlexArguments& arguments) {
   return static_cast<int>(arguments.last_query_tile_first ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
 }
 
+/// Writes the first row of each tile that two lists of blocks name to `firsts`, first those of `partial`. No two warps touch the
+/// same sector of a list. The loads of both and of `meanwhile` are in flight together.
+template <int threads, int tiles_of_block, int tile_rows, class Meanwhile>
+__device__ __forceinline__ void expand_lists(int* firsts, const std::int32_t* partial, int partial_count, const std::int32_t* full,
+                                             int full_count, int thread, Meanwhile meanwhile) {
+  const int into_partial = elements_into_sector(partial, 4), into_full = elements_into_sector(full, 4);
+  const auto write = [&](std::uint32_t block, int place) {
+#pragma unroll
+    for (int t = 0; t < tiles_of_block; ++t)
+      firsts[place * tiles_of_block + t] = (static_cast<int>(block) * tiles_of_block + t) * tile_rows;
+  };
+  const int end = max(partial_count + into_partial, full_count + into_full);
+#pragma unroll 1
+  for (int base = 0; base < end; base += threads) {
+    const int i = base + thread - into_partial, j = base + thread - into_full;
+    const bool in_partial = i >= 0 && i < partial_count, in_full = j >= 0 && j < full_count;
+    std::uint32_t of_partial = 0, of_full = 0;
+    if (in_partial) of_partial = load_past_l1(partial + i);
+    if (in_full) of_full = load_past_l1(full + j);
+    if (base == 0) meanwhile();
+    if (in_partial) write(of_partial, i);
+    if (in_full) write(of_full, partial_count + j);
+  }
+}
+
 /// The key tiles that a block visits.
 template <class Shape>
 struct FlexVisits {
@@ -154,17 +179,20 @@ struct FlexVisits {
       if (partial_blocks + full_blocks == 0) return false;
       partial_tiles = partial_blocks * Shape::tiles_of_block;
       tiles = partial_tiles + full_blocks * Shape::tiles_of_block;
-      expand(arguments, arguments.partial + list_row * arguments.list_columns, partial_blocks, 0, thread);
-      expand(arguments, arguments.full + list_row * arguments.list_columns, full_blocks, partial_tiles, thread);
-      if constexpr (Mask::rows > 0)
-        if (thread < rows && partial_blocks > 0)
-          Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
+      const std::int64_t first = list_row * arguments.list_columns;
+      const auto set_rows = [&] {
+        if constexpr (Mask::rows > 0)
+          if (thread < rows && partial_blocks > 0)
+            Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
+        set_score_row(place, first_row, rows, thread);
+      };
+      expand_lists<Shape::threads, Shape::tiles_of_block, Shape::bc>(keys(), arguments.partial + first, partial_blocks,
+                                                                     arguments.full + first, full_blocks, thread, set_rows);
     } else {
       tiles = (arguments.seq_kv + Shape::bc - 1) / Shape::bc;
       if constexpr (Shape::uniforms > 0) __syncthreads();
+      set_score_row(place, first_row, rows, thread);
     }
-    if constexpr (Score::rows > 0)
-      if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
     return true;
   }
 
@@ -196,17 +224,9 @@ struct FlexVisits {
   }
 
  private:
-  /// Writes a list's tiles in the order of the visits, of which a descending one takes the list from its end.
-  __device__ __forceinline__ void expand(const FlexArguments& arguments, const std::int32_t* list, int count, int at,
-                                         int thread) const {
-    for_each_by_sector<Shape::threads, 4>(list, count, thread, [&](int i) {
-      const int first = static_cast<int>(load_past_l1(list + i)) * Shape::tiles_of_block;
-#pragma unroll
-      for (int t = 0; t < Shape::tiles_of_block; ++t) {
-        const int place = i * Shape::tiles_of_block + t;
-        keys()[at + place] = (first + t) * Shape::bc;
-      }
-    });
+  __device__ __forceinline__ void set_score_row(const FlexPlace& place, int first_row, int rows, int thread) const {
+    if constexpr (Score::rows > 0)
+      if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
   }
 };
 
