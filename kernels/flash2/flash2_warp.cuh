@@ -92,7 +92,7 @@ struct Flash2Warp {
         float x = larger(s[mt][0][half * 2], s[mt][0][half * 2 + 1]);
 #pragma unroll
         for (int n = 1; n < s_tiles; ++n) x = larger(x, larger(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
-        sees |= !(x == minus_infinity());
+        if constexpr (Shape::skips_hidden) sees |= !(x == minus_infinity());
         const float before = row_max[mt][half];
         float now = quad_max(x);
         if constexpr (Shape::keeps_offsets) {
