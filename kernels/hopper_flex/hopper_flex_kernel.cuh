@@ -35,25 +35,36 @@ struct FlexProducer : Producer<Shape> {
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
   static constexpr int keys_of_lane = Shape::bc / 32;
+  struct ColumnsHeld {
+    typename Score::ColumnWords score;
+    typename Mask::ColumnWords mask;
+  };
 
   __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& block,
                                               const FlexVisits<Shape>& visits, const FlexPool<Shape>& pool, int lane) {
     for (int j = 0; j < visits.tiles; ++j) {
       const int key = visits.key_of(block.arguments, j);
-      if constexpr (Shape::columns > 0) write_columns(block, visits, key, j, lane);
+      ColumnsHeld held[keys_of_lane]{};  // zero past the end
+      if constexpr (Shape::columns > 0) read_columns(block, visits, key, j, lane, held);
       if constexpr (Shape::page_keys > 0) {
         const int keys = block.arguments.seq_kv - key;
         if (j == 0 && lane == 0) this->load_queries(tile, 0);
         load_pages(pool, this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, keys, lane,
                    Flag<false>());
+        if constexpr (Shape::columns > 0) store_columns(visits, lane, held);
         if (j == 0 && lane == 0) this->load_queries(tile, 1);
         load_pages(pool, this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, keys, lane,
                    Flag<true>());
-      } else if (lane == 0) {
-        if (j == 0) this->load_queries(tile, 0);
-        this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
-        if (j == 0) this->load_queries(tile, 1);
-        this->load_part(this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, tile.kv_plane);
+      } else {
+        if (lane == 0) {
+          if (j == 0) this->load_queries(tile, 0);
+          this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
+        }
+        if constexpr (Shape::columns > 0) store_columns(visits, lane, held);
+        if (lane == 0) {
+          if (j == 0) this->load_queries(tile, 1);
+          this->load_part(this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, tile.kv_plane);
+        }
       }
       this->place.next();
     }
@@ -97,26 +108,29 @@ struct FlexProducer : Producer<Shape> {
     asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(address), "r"(0) : "memory");
   }
 
-  __device__ __forceinline__ void write_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane) {
-    typename Score::ColumnWords score[keys_of_lane]{};  // zero past the end
-    typename Mask::ColumnWords mask[keys_of_lane]{};
+  /// Reads the columns of a tile. They travel while K is copied.
+  __device__ __forceinline__ void read_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane,
+                                               ColumnsHeld (&held)[keys_of_lane]) {
 #pragma unroll
     for (int i = 0; i < keys_of_lane; ++i) {
       const int kv = key + lane + 32 * i;
       if (Shape::ragged && kv >= block.arguments.seq_kv) continue;
-      if constexpr (Score::columns > 0) Score::read_columns(block, kv, score[i]);
+      if constexpr (Score::columns > 0) Score::read_columns(block, kv, held[i].score);
       if constexpr (Mask::columns > 0)
-        if (j < visits.partial_tiles) Mask::read_columns(block, kv, mask[i]);
+        if (j < visits.partial_tiles) Mask::read_columns(block, kv, held[i].mask);
     }
+  }
+  __device__ __forceinline__ void store_columns(const FlexVisits<Shape>& visits, int lane,
+                                                const ColumnsHeld (&held)[keys_of_lane]) {
     const int stage = this->place.stage;
     barrier_wait(this->memory.k_empty + 8 * stage, this->place.parity ^ 1);
     std::uint32_t* const to = visits.words + Shape::columns_at + stage * Shape::columns * Shape::bc + lane;
 #pragma unroll
     for (int i = 0; i < keys_of_lane; ++i) {
 #pragma unroll
-      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc + 32 * i] = score[i].value[n];
+      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc + 32 * i] = held[i].score.value[n];
 #pragma unroll
-      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc + 32 * i] = mask[i].value[n];
+      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc + 32 * i] = held[i].mask.value[n];
     }
     barrier_arrive(this->memory.k_full + 8 * stage);
   }
@@ -216,13 +230,15 @@ __device__ __forceinline__ void hopper_flex_attention(const Arguments& arguments
   const int head = blockIdx.y, batch = blockIdx.z;
   const FlexPlace block{flex, batch, head, words + Shape::uniforms_at};
   const HopperTile<Shape> tile(arguments, flex_query_tile(flex), batch * arguments.heads + head);
+  const RolesMemory<Shape> memory(shared_address(shared));
+  constexpr int starter = 64;  // thread 0 waits for the lengths of the lists
+  if constexpr (Shape::page_keys > 0 && Shape::ragged)
+    if (thread == starter) barrier_start(shared_address(shared) + Shape::tail_barrier_at, 1);
+  memory.start(starter);
   FlexVisits<Shape> visits{words};
   if (!visits.read(flex, block, flex_query_tile(flex), thread))
     return write_hidden_rows<Shape>(flex, block, tile.first_row, thread);
-  const RolesMemory<Shape> memory(shared_address(shared));
-  if constexpr (Shape::page_keys > 0 && Shape::ragged)
-    if (thread == 0) barrier_start(shared_address(shared) + Shape::tail_barrier_at, 1);
-  memory.prepare();
+  __syncthreads();
   const int visits_end = Shape::visits_at + (FlexVisits<Shape>::has_lists ? visits.tiles : 0);
   visits.end_at_last_key(flex, thread);
   FlexPool<Shape> pool{words, 0};

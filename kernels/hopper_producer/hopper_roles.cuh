@@ -48,11 +48,15 @@ struct RolesMemory {
   __device__ __forceinline__ std::uint32_t stamps() const { return q + Shape::shared_bytes; }
   /// Initialises the barriers; synchronises the block.
   __device__ __forceinline__ void prepare() const {
-    if (threadIdx.x == 0) {
+    start(0);
+    __syncthreads();
+  }
+  /// Initialises the barriers on one thread. A __syncthreads must follow.
+  __device__ __forceinline__ void start(int thread) const {
+    if (threadIdx.x == thread) {
       start_barriers();
       barriers_ready();
     }
-    __syncthreads();
   }
 
  private:
