@@ -638,6 +638,7 @@ std::vector<KernelSourceLine> Writer::write() {
   source.uniforms += static_cast<int>(uniform_words_.size());
   source.rows += static_cast<int>(row_words_.size());
   source.columns += static_cast<int>(column_words_.size());
+  if (made_ == KernelStruct::score) source.shares_reciprocals = !exponent_.empty();
   return text;
 }
 

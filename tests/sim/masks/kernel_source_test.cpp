@@ -142,6 +142,8 @@ TEST_CASE("kernel source: only a soft-capped score is left as its reciprocal, an
   // A negative cap would turn the maximum into a minimum, and what follows the cap would miss its constant.
   for (const char* changed : {"-20 * tanh(score / 20)", "20 * tanh(score / 20) + q", "q * tanh(score)", "sigmoid(score)", "score"})
     CHECK_FALSE_MESSAGE(has(source_of("", changed).text(), factor), changed);
+  CHECK(source_of("", "20 * tanh(score / 20)").shares_reciprocals);
+  CHECK_FALSE(source_of("", "score + (q - kv)").shares_reciprocals);
   // Other numbers in the exponent may be NaN where the score is hidden.
   for (const char* other : {"20 * tanh((score + q) / 20)", "tanh(score / kv)", "max(tanh(score), 0.5) + sigmoid(score / kv)"})
     CHECK_FALSE_MESSAGE(has(source_of("", other).text(), scales), other);
