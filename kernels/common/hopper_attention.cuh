@@ -92,12 +92,12 @@ struct HopperGroup {
     wgmma_commit();
   }
 
-  /// Sets S to -inf where a key is not visible. `visible` counts the tile's keys that the warp's first row sees.
-  __device__ __forceinline__ void mask(int visible, int lane) {
+  /// Sets S to `hidden` where a key is not visible. `visible` counts the tile's keys that the warp's first row sees.
+  __device__ __forceinline__ void mask(int visible, int lane, float hidden = minus_infinity()) {
     const int limit = visible - 2 * (lane & 3) + (Shape::causal ? lane / 4 : 0);
 #pragma unroll
     for (int i = 0; i < bc / 2; ++i)
-      if (i / 4 * 8 + (i & 1) - (Shape::causal ? (i / 2 & 1) * 8 : 0) >= limit) s[i] = minus_infinity();
+      if (i / 4 * 8 + (i & 1) - (Shape::causal ? (i / 2 & 1) * 8 : 0) >= limit) s[i] = hidden;
   }
 
   /// Updates the maxima from S, turns S into exp2(S scale - maximum) and adds it to the sums. `alpha` becomes the factor of O.

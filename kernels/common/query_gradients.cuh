@@ -12,12 +12,14 @@
 namespace tilescope::device {
 
 /// Compile-time parameters of the blocks that own queries; tile and threads are those of the blocks that own keys.
-template <class Keys>
+/// `most_slices`: of a key tile that the loop's body has at once.
+template <class Keys, int most_slices = Keys::bc>
 struct QueryShape {
   using T = typename Keys::T;
   static constexpr int d = Keys::d, br = Keys::br, bc = Keys::bc, warps = Keys::warps, threads = Keys::threads, stages = 2;
   static constexpr bool causal = Keys::causal;
   static constexpr int query_warps = br / 32, parts = warps / query_warps, slices = bc / parts / 32;
+  static constexpr int slices_at_once = most_slices < slices ? most_slices : slices;
   static constexpr int row_bytes = Keys::row_bytes, q_bytes = br * row_bytes, kv_bytes = bc * row_bytes;
   static constexpr int ring_start = 2 * q_bytes, stats_start = ring_start + 2 * stages * kv_bytes;
   static constexpr int barrier_start = stats_start + 2 * br * 4;
@@ -174,32 +176,34 @@ class QueryBlock {
   __device__ __forceinline__ void iterate(int j, bool more, const Pair& pair) {
     const std::uint32_t q = base_ + query_warp_ * 32 * row_bytes, d_o = q + Shape::q_bytes;
     barrier_wait(full(j & 1), (j >> 1) & 1);
+#pragma unroll 1
+    for (int first_slice = 0; first_slice < Shape::slices; first_slice += Shape::slices_at_once)
 #pragma unroll
-    for (int slice = 0; slice < Shape::slices; ++slice) {
-      const int first_key = (part_ * Shape::slices + slice) * 32;
-      const std::uint32_t k = k_tile(j) + first_key * row_bytes, v = v_tile(j) + first_key * row_bytes;
-      float s[2][4][4], dp[2][4][4];
-      clear(s);
-      add_product_transposed<T, row_bytes, 1>(s, places_, q, k);
-      if (slice == 0 && more) {
-        start_copy(j + 1, pair.key_of(j + 1));
-        pair.start_next();
+      for (int slice = first_slice; slice < first_slice + Shape::slices_at_once; ++slice) {
+        const int first_key = (part_ * Shape::slices + slice) * 32;
+        const std::uint32_t k = k_tile(j) + first_key * row_bytes, v = v_tile(j) + first_key * row_bytes;
+        float s[2][4][4], dp[2][4][4];
+        clear(s);
+        add_product_transposed<T, row_bytes, 1>(s, places_, q, k);
+        if (slice == 0 && more) {
+          start_copy(j + 1, pair.key_of(j + 1));
+          pair.start_next();
+        }
+        pair.weigh(s, dp, query_warp_ * 32, first_key, stats(), a_.scale, lane_);
+        add_product_transposed<T, row_bytes, 0>(dp, places_, d_o, v);
+        pair.take(dp, s, part_, query_warp_ * 32, first_key, lane_);
+#pragma unroll
+        for (int mt = 0; mt < 2; ++mt)
+#pragma unroll
+          for (int t = 0; t < 4; ++t)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) dp[mt][t][i] *= s[mt][t][i];
+        std::uint32_t left[2][2][4];
+        pack_left<T>(left, dp);
+#pragma unroll
+        for (int columns = 0; columns < Shape::d / 64; ++columns)
+          add_product<T, row_bytes>(sum_[columns], left, places_, k + columns * 128);
       }
-      pair.weigh(s, dp, query_warp_ * 32, first_key, stats(), a_.scale, lane_);
-      add_product_transposed<T, row_bytes, 0>(dp, places_, d_o, v);
-      pair.take(dp, s, part_, query_warp_ * 32, first_key, lane_);
-#pragma unroll
-      for (int mt = 0; mt < 2; ++mt)
-#pragma unroll
-        for (int t = 0; t < 4; ++t)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) dp[mt][t][i] *= s[mt][t][i];
-      std::uint32_t left[2][2][4];
-      pack_left<T>(left, dp);
-#pragma unroll
-      for (int columns = 0; columns < Shape::d / 64; ++columns)
-        add_product<T, row_bytes>(sum_[columns], left, places_, k + columns * 128);
-    }
     barrier_arrive(empty(j & 1));
   }
 

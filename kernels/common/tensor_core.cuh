@@ -140,6 +140,22 @@ __device__ __forceinline__ void copy_async(std::uint32_t shared, const void* glo
   const int bytes = present ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes) : "memory");
 }
+/// A condition of the whole warp, as a predicate of the instruction: no branch divides the code around it.
+struct OnlyIf {
+  bool wanted;
+};
+__device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global, OnlyIf only) {
+  asm volatile("{ .reg .pred wanted; setp.ne.s32 wanted, %2, 0; @wanted cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(shared),
+               "l"(global), "r"(static_cast<int>(only.wanted))
+               : "memory");
+}
+__device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global, bool present, OnlyIf only) {
+  const int bytes = present ? 16 : 0;
+  asm volatile(
+      "{ .reg .pred wanted; setp.ne.s32 wanted, %3, 0; @wanted cp.async.cg.shared.global [%0], [%1], 16, %2; }" ::"r"(shared),
+      "l"(global), "r"(bytes), "r"(static_cast<int>(only.wanted))
+      : "memory");
+}
 __device__ __forceinline__ void copy_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -13,9 +13,9 @@
 namespace tilescope::device {
 
 /// Copies `tile_rows` contiguous rows into a swizzled shared tile, one warp. Only the first `rows` exist; the others become zeros.
-/// `whole` promises that all exist and drops the check.
-template <int row_bytes, int tile_rows, bool whole>
-__device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* global, int rows, int lane) {
+/// `whole` promises that all exist and drops the check. `only`: nothing, or an OnlyIf.
+template <int row_bytes, int tile_rows, bool whole, class... Only>
+__device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* global, int rows, int lane, Only... only) {
   constexpr int row_chunks = row_bytes / 16, rows_a_step = 32 / row_chunks, steps = tile_rows / rows_a_step;
   const int row = lane / row_chunks, chunk = lane % row_chunks;
   const std::uint32_t to = swizzled<row_bytes>(row, chunk);
@@ -25,9 +25,9 @@ __device__ __forceinline__ void copy_rows(std::uint32_t shared, const char* glob
     // A step of 2 or 4 rows flips swizzle bits that the lane's own row leaves alone, so one XOR gives the new position.
     const std::uint32_t place = (to ^ (((i * rows_a_step) & 7) << 4)) + (shared + i * 512);
     if constexpr (whole)
-      copy_async(place, from + i * 512);
+      copy_async(place, from + i * 512, only...);
     else
-      copy_async(place, from + i * 512, row + i * rows_a_step < rows);
+      copy_async(place, from + i * 512, row + i * rows_a_step < rows, only...);
   }
 }
 
@@ -123,11 +123,12 @@ __device__ __forceinline__ void multiply_transposed(float (&s)[m_tiles][s_tiles]
   }
 }
 
-/// Sets s to -inf where a key is not visible. `visible` counts the tile's keys that the warp's first row sees; under a causal mask
-/// each further row sees one more. Rows past the end of Q may count keys past seq_kv: those keys are zeros, and such rows are not
-/// stored.
+/// Sets s to `hidden` where a key is not visible. `visible` counts the tile's keys that the warp's first row sees; under a causal
+/// mask each further row sees one more. Rows past the end of Q may count keys past seq_kv: those keys are zeros, and such rows are
+/// not stored.
 template <bool causal, int m_tiles, int s_tiles>
-__device__ __forceinline__ void mask_scores(float (&s)[m_tiles][s_tiles][4], int visible, int lane) {
+__device__ __forceinline__ void mask_scores(float (&s)[m_tiles][s_tiles][4], int visible, int lane,
+                                            float hidden = minus_infinity()) {
   const int limit = visible - 2 * (lane & 3) + (causal ? lane / 4 : 0);
 #pragma unroll
   for (int mt = 0; mt < m_tiles; ++mt)
@@ -135,7 +136,7 @@ __device__ __forceinline__ void mask_scores(float (&s)[m_tiles][s_tiles][4], int
     for (int n = 0; n < s_tiles; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (n * 8 + (i & 1) - (causal ? mt * 16 + (i / 2) * 8 : 0) >= limit) s[mt][n][i] = minus_infinity();
+        if (n * 8 + (i & 1) - (causal ? mt * 16 + (i / 2) * 8 : 0) >= limit) s[mt][n][i] = hidden;
 }
 
 }  // namespace tilescope::device

@@ -37,6 +37,7 @@ struct Flash2Shape {
   static constexpr bool causal = is_causal;
   static constexpr bool rows_may_be_hidden = is_causal;  // by all tiles so far
   static constexpr bool keeps_offsets = false;           // row_max holds max * scale, what exp2 subtracts
+  static constexpr bool skips_hidden = false;            // a warp skips tiles of which none of its rows sees a key
   static constexpr bool descending = tile_order == KeyTileOrder::descending;
   static constexpr bool longest_first = query_order == QueryTileOrder::longest_first;
   static constexpr int key_step = descending ? -bc : bc;  // keys from one visited tile to the next
@@ -78,18 +79,20 @@ struct Flash2Warp {
     }
   }
 
-  /// Updates the row maxima from S and rescales l and O to them. `offset` becomes max * scale, which exp2 subtracts.
+  /// Updates the row maxima from S and rescales l and O to them. `offset` becomes max * scale, which exp2 subtracts. Returns
+  /// whether the lane holds a visible score of the tile.
   template <class Recorder>
-  __device__ __forceinline__ void maxima(float (&offset)[m_tiles][2], float scale_log2, const Recorder& probe, int tile) {
+  __device__ __forceinline__ bool maxima(float (&offset)[m_tiles][2], float scale_log2, const Recorder& probe, int tile) {
     float alpha[m_tiles][2];
-    bool moved = false;
+    bool moved = false, sees = false;
 #pragma unroll
     for (int mt = 0; mt < m_tiles; ++mt)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float x = fmaxf(s[mt][0][half * 2], s[mt][0][half * 2 + 1]);
+        float x = larger(s[mt][0][half * 2], s[mt][0][half * 2 + 1]);
 #pragma unroll
-        for (int n = 1; n < s_tiles; ++n) x = fmaxf(x, fmaxf(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
+        for (int n = 1; n < s_tiles; ++n) x = larger(x, larger(s[mt][n][half * 2], s[mt][n][half * 2 + 1]));
+        if constexpr (Shape::skips_hidden) sees |= !(x == minus_infinity());
         const float before = row_max[mt][half];
         float now = quad_max(x);
         if constexpr (Shape::keeps_offsets) {
@@ -121,6 +124,14 @@ struct Flash2Warp {
           }
         }
     }
+    return sees;
+  }
+
+  /// Returns the larger score. Where tiles are skipped a NaN counts as visible, so that it reaches O.
+  static __device__ __forceinline__ float larger(float x, float y) {
+    if constexpr (!Shape::skips_hidden) return fmaxf(x, y);
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(y));
+    return x;
   }
 
   /// Computes register `index` (0 … 4 m_tiles - 1) of a slice of P = exp2(S scale - offset) and adds it to the row sums.

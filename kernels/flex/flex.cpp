@@ -10,6 +10,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -49,7 +50,7 @@ struct Prepared {
   device::FlexBackwardArguments arguments{};                    // of a forward kernel: its flex part
   const std::int32_t* page_table = nullptr;                     // null if K and V have no pages
   std::array<const std::int32_t*, most_table_reads> origins{};  // of reads that are added in order: FlexTableSums
-  std::vector<DeviceMemory> memory;
+  DeviceMemory memory;
 };
 
 /// What was compiled and prepared so far. Kernels stay loaded; of the prepared problems, the latest stay.
@@ -85,9 +86,13 @@ constexpr std::string_view file_mark = "tilescope flex 1\n";
 
 /// The whole text that a kernel follows from: a file holds it before the cubin, so that a name's collision is no wrong kernel.
 std::string identity_of(const std::string& text, const std::string& architecture) {
-  std::string identity = fmt::format("{}{}\n", file_mark, architecture);
-  for (const EmbeddedSource& source : embedded_kernel_sources()) identity += fmt::format("{:016x}\n", hash_of(source.text));
-  return identity + text;
+  static const std::string of_sources = [] {
+    std::string hashes;
+    for (const EmbeddedSource& source : nvrtc_headers) hashes += fmt::format("{:016x}\n", hash_of(source.text));
+    for (const EmbeddedSource& source : embedded_kernel_sources()) hashes += fmt::format("{:016x}\n", hash_of(source.text));
+    return hashes;
+  }();
+  return fmt::format("{}{}\n{}{}", file_mark, architecture, of_sources, text);
 }
 
 std::filesystem::path file_of(const std::string& identity) {
@@ -153,15 +158,35 @@ Result<const void*> kernel_of(const std::string& text, FlexCost& cost) {
   return kernel;
 }
 
-template <class Word>
-Result<const void*> copied(const std::vector<Word>& words, std::vector<DeviceMemory>& memory) {
-  const auto bytes = static_cast<std::int64_t>(words.size() * sizeof(Word));
-  Result<DeviceMemory> made = DeviceMemory::allocate(std::max<std::int64_t>(bytes, 4));
-  if (!made) return made.error();
-  if (Status written = made->write(words.data(), bytes); !written) return written.error();
-  memory.push_back(std::move(*made));
-  return memory.back().address();
-}
+/// What goes to the device for a problem, in one allocation and one copy: each costs a few hundredths of a millisecond.
+class Upload {
+ public:
+  /// Adds an array. `address` becomes that of its copy in send(), and must still be there.
+  template <class Word, class Address>
+  void add(const std::vector<Word>& words, Address& address) {
+    static_assert(sizeof(Word) == 4);
+    const std::size_t at = words_.size();
+    const auto* const first = reinterpret_cast<const std::uint32_t*>(words.data());
+    words_.insert(words_.end(), first, first + words.size());
+    words_.resize(at + std::max<std::size_t>((words.size() + words_apart - 1) / words_apart, 1) * words_apart);
+    addresses_.push_back([at, &address](const std::uint32_t* start) { address = reinterpret_cast<Address>(start + at); });
+  }
+  Status send(DeviceMemory& memory) const {
+    if (words_.empty()) return Done{};
+    const auto bytes = static_cast<std::int64_t>(words_.size() * sizeof(std::uint32_t));
+    Result<DeviceMemory> made = DeviceMemory::allocate(bytes);
+    if (!made) return made.error();
+    memory = std::move(*made);
+    if (Status written = memory.write(words_.data(), bytes); !written) return written.error();
+    for (const auto& set : addresses_) set(static_cast<const std::uint32_t*>(memory.address()));
+    return Done{};
+  }
+
+ private:
+  static constexpr std::size_t words_apart = 64;  // as apart as allocations are: what a kernel reads depends on where sectors begin
+  std::vector<std::uint32_t> words_;
+  std::vector<std::function<void(const std::uint32_t*)>> addresses_;
+};
 
 void set_sizes(device::FlexArguments& a, const AttentionProblem& p) {
   a.seq_q = static_cast<int>(p.seq_q);
@@ -171,22 +196,6 @@ void set_sizes(device::FlexArguments& a, const AttentionProblem& p) {
   a.batch = static_cast<int>(p.batch);
   a.head_dim = static_cast<int>(p.head_dim);
   a.scale = static_cast<float>(p.scale());
-}
-
-/// The device addresses of one kind of lists, by row or by column.
-struct ListAddresses {
-  const std::int32_t *partial_count, *partial, *full_count, *full;
-};
-Result<ListAddresses> copied_lists(const BlockArrays& partial, const BlockArrays& full, std::vector<DeviceMemory>& memory) {
-  ListAddresses made{};
-  const std::vector<std::int32_t>* from[] = {&partial.counts, &partial.indices, &full.counts, &full.indices};
-  const std::int32_t** to[] = {&made.partial_count, &made.partial, &made.full_count, &made.full};
-  for (int i = 0; i < 4; ++i) {
-    const Result<const void*> address = copied(*from[i], memory);
-    if (!address) return address.error();
-    *to[i] = static_cast<const std::int32_t*>(*address);
-  }
-  return made;
 }
 
 /// Returns the blocks of the longest list of a row.
@@ -214,18 +223,15 @@ std::int64_t longest_page_span(const BlockMask& blocks, const AttentionProblem& 
   return most;
 }
 
-/// Copies the page table, whose rows start on sectors.
-Status set_pages(const AttentionProblem& problem, Prepared& prepared) {
+/// Adds the page table, whose rows start on sectors.
+void add_pages(const AttentionProblem& problem, Prepared& prepared, Upload& upload) {
   const PageTable pages(problem);
   const std::int64_t pitch = page_pitch(problem);
   std::vector<std::int32_t> entries(static_cast<std::size_t>(problem.batch * pitch));
   for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence)
     for (std::int64_t logical = 0; logical < pages.pages_each(); ++logical)
       entries[static_cast<std::size_t>(sequence * pitch + logical)] = static_cast<std::int32_t>(pages.page(sequence, logical));
-  const Result<const void*> address = copied(entries, prepared.memory);
-  if (!address) return address.error();
-  prepared.page_table = static_cast<const std::int32_t*>(*address);
-  return Done{};
+  upload.add(entries, prepared.page_table);
 }
 
 /// What a block holds of its lists and of the page table, at most.
@@ -233,19 +239,17 @@ struct MostHeld {
   std::int64_t visits = 0, pages = 0;
 };
 
-/// Copies a mask's lists. Returns the tiles and pages of the longest list of a row.
-Result<MostHeld> set_lists(const AttentionProblem& problem, Prepared& prepared) {
+/// Adds a mask's lists. Returns the tiles and pages of the longest list of a row.
+MostHeld add_lists(const AttentionProblem& problem, Prepared& prepared, Upload& upload) {
   device::FlexArguments& a = prepared.arguments.flex;
   const TileShape tile = flex_kernel_tile(prepared.base, problem);
   const std::shared_ptr<const Mask> mask = mask_of(problem);
   const BlockMask blocks = block_mask_of(*mask, problem, mask_block_of(problem, tile));
   const BlockArrays partial = arrays_of(blocks.partial, blocks.cols), full = arrays_of(blocks.full, blocks.cols);
-  const Result<ListAddresses> rows = copied_lists(partial, full, prepared.memory);
-  if (!rows) return rows.error();
-  a.partial_count = rows->partial_count;
-  a.partial = rows->partial;
-  a.full_count = rows->full_count;
-  a.full = rows->full;
+  upload.add(partial.counts, a.partial_count);
+  upload.add(partial.indices, a.partial);
+  upload.add(full.counts, a.full_count);
+  upload.add(full.indices, a.full);
   a.list_rows = static_cast<int>(blocks.rows);
   a.list_columns = static_cast<int>(blocks.cols);
   a.list_planes_of_batch = blocks.mask_batch > 1 ? static_cast<int>(blocks.mask_heads) : 0;
@@ -257,12 +261,10 @@ Result<MostHeld> set_lists(const AttentionProblem& problem, Prepared& prepared) 
   if (prepared.base != FlexBase::backward) return MostHeld{most, problem.page_size > 0 ? longest_page_span(blocks, problem) : 0};
   const BlockArrays by_column = arrays_of(transposed(blocks.partial, blocks.cols), blocks.rows),
                     full_by_column = arrays_of(transposed(blocks.full, blocks.cols), blocks.rows);
-  const Result<ListAddresses> columns = copied_lists(by_column, full_by_column, prepared.memory);
-  if (!columns) return columns.error();
-  prepared.arguments.query_partial_count = columns->partial_count;
-  prepared.arguments.query_partial = columns->partial;
-  prepared.arguments.query_full_count = columns->full_count;
-  prepared.arguments.query_full = columns->full;
+  upload.add(by_column.counts, prepared.arguments.query_partial_count);
+  upload.add(by_column.indices, prepared.arguments.query_partial);
+  upload.add(full_by_column.counts, prepared.arguments.query_full_count);
+  upload.add(full_by_column.indices, prepared.arguments.query_full);
   prepared.arguments.key_tiles_of_block = static_cast<int>(key_tiles_of_block);
   return MostHeld{std::max(most, longest_list(by_column, full_by_column) * a.query_tiles_of_block)};
 }
@@ -351,7 +353,6 @@ LaunchPlan launches_of(const Prepared& prepared, const DeviceTensors& tensors) {
   if (prepared.base == FlexBase::flash2) return {launch("attention", grid, device::FlexPagedArguments{arguments, pages})};
   device::HopperFlexPagedArguments of_hopper{};
   set_hopper_tensors(of_hopper, problem, tensors, static_cast<int>(tile.block_kv));
-  if (problem.score_change) of_hopper.scale = 1;  // its text scales
   of_hopper.flex = arguments;
   if (!has_pages) return {launch("attention", grid, static_cast<device::HopperFlexArguments&>(of_hopper))};
   const std::int64_t rows = problem.kv_heads * pages.pool_rows, box_rows = std::min(problem.page_size, tile.block_kv);
@@ -367,6 +368,7 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
   if (!text) return text.error();
   const auto start = Clock::now();
   Prepared prepared;
+  Upload upload;
   prepared.base = base;
   prepared.problem = problem;
   set_sizes(prepared.arguments.flex, problem);
@@ -377,20 +379,17 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
     most.visits = std::max(ceil_div(problem.seq_q, tile.block_q), ceil_div(problem.seq_kv, tile.block_kv));
   if (problem.page_size > 0) {
     most.pages = pages_of_sequence(problem);
-    if (const Status set = set_pages(problem, prepared); !set) return set.error();
+    add_pages(problem, prepared, upload);
   }
-  if (problem.has_mask()) {
-    const Result<MostHeld> of_lists = set_lists(problem, prepared);
-    if (!of_lists) return of_lists.error();
-    most = *of_lists;
-  }
+  if (problem.has_mask()) most = add_lists(problem, prepared, upload);
   const KernelSource& source = text->source;
   for (std::size_t i = 0; i < source.tables.size(); ++i) {
     const CapturedTable& table = *source.tables[i];
-    const Result<const void*> address =
-        table.type == ValueType::real ? copied(table.reals, prepared.memory) : copied(table.integers, prepared.memory);
-    if (!address) return address.error();
-    prepared.arguments.flex.tables[i] = *address;
+    const void*& address = prepared.arguments.flex.tables[i];
+    if (table.type == ValueType::real)
+      upload.add(table.reals, address);
+    else
+      upload.add(table.integers, address);
   }
   std::copy(source.scalars.begin(), source.scalars.end(), prepared.arguments.flex.scalars);
   if (base == FlexBase::backward && problem.score_change) {
@@ -402,11 +401,10 @@ Result<Prepared> prepared_now(FlexBase base, const AttentionProblem& problem, Fl
         origins.push_back(static_cast<std::int32_t>(origin.row));
         origins.push_back(static_cast<std::int32_t>(origin.col));
       }
-      const Result<const void*> address = copied(origins, prepared.memory);
-      if (!address) return address.error();
-      prepared.origins[number++] = static_cast<const std::int32_t*>(*address);
+      upload.add(origins, prepared.origins[number++]);
     }
   }
+  if (const Status sent = upload.send(prepared.memory); !sent) return sent.error();
   cost.lists_seconds = seconds_since(start);
   prepared.shared_bytes = flex_shared_bytes(base, problem, source, most.visits, most.pages);
   if (const Result<DeviceInfo> device = find_device(); device && prepared.shared_bytes > device->shared_bytes_per_block) {

@@ -6,7 +6,7 @@
 namespace tilescope::device {
 
 struct NoScore {
-  static constexpr bool present = false, has_reciprocal = false;
+  static constexpr bool present = false, has_reciprocal = false, scales_raw = false, has_factor = false;
   static constexpr int uniforms = 0, rows = 0, columns = 0;
   struct Nothing {
     unsigned value[1];

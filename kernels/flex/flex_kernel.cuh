@@ -1,4 +1,7 @@
 // Device code of flex: flash2's warps over the key tiles that block lists name, with changed scores. Compiled at run time by NVRTC.
+//
+//   One body of the loop serves partial, full and last tiles: NVRTC's time grows with the code, and a tile has 256 products of each
+//   warp. The last tile starts no copies: they are switched off by a predicate, and the barriers of its stage take part.
 #pragma once
 
 #include "kernels/flash2/flash2_warp.cuh"
@@ -73,28 +76,37 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
     __syncthreads();
   }
   const int tiles = visits.tiles, partial_tiles = visits.partial_tiles;
+  constexpr bool reads_visits = FlexVisits<Shape>::has_lists || Shape::page_keys > 0;  // behind them may be no shared memory
   const auto key_of = [&](int j) { return visits.key_of(arguments, j); };
 
   constexpr int copied_rows = bc / Shape::warps, copied_bytes = copied_rows * Shape::row_bytes;
-  auto copy_part = [&](auto whole, const char* plane_start, char* ring_start, int key, int j) {
+  const auto copy_part_as = [&](auto whole, OnlyIf only, const char* plane_start, char* ring_start, int key, int j) {
     int own = lane;  // what follows from it is computed again for every tile
     asm volatile("" : "+r"(own));
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
-    constexpr bool all_exist = decltype(whole)::value || !Shape::ragged;
+    constexpr bool all_exist = decltype(whole)::value;
     if constexpr (Shape::page_keys == 0) {
       copy_rows<Shape::row_bytes, copied_rows, all_exist>(
           to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
-          seq_kv - key - warp * copied_rows, own);
+          seq_kv - key - warp * copied_rows, own, only);
     } else {
       constexpr int part_rows = Shape::page_keys < copied_rows ? Shape::page_keys : copied_rows;
 #pragma unroll
       for (int part = 0; part < copied_rows; part += part_rows) {
         const int first = key + warp * copied_rows + part;
         const unsigned row = all_exist || first < seq_kv ? pool.row_of(first) : 0;
-        copy_rows<Shape::row_bytes, part_rows, all_exist>(
-            to + part * Shape::row_bytes, plane_start + static_cast<std::int64_t>(row) * Shape::row_bytes, seq_kv - first, own);
+        copy_rows<Shape::row_bytes, part_rows, all_exist>(to + part * Shape::row_bytes,
+                                                          plane_start + static_cast<std::int64_t>(row) * Shape::row_bytes,
+                                                          seq_kv - first, own, only);
       }
     }
+  };
+  const auto ends_in = [&](int key) { return Shape::ragged && seq_kv - key < bc; };
+  const auto copy_part = [&](OnlyIf only, const char* plane_start, char* ring_start, int key, int j) {
+    if (ends_in(key))
+      copy_part_as(Flag<false>(), only, plane_start, ring_start, key, j);
+    else
+      copy_part_as(Flag<true>(), only, plane_start, ring_start, key, j);
   };
   // The values that change with the key alone: read when the tile's K is, stored when its V is.
   struct ColumnsHeld {
@@ -126,8 +138,8 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
     ColumnsHeld held{};
     const int key = key_of(0);
     read_columns(held, key, 0);
-    copy_part(Flag<false>(), k_plane, k_ring, key, 0);
-    copy_part(Flag<false>(), v_plane, v_ring, key, 0);
+    copy_part(OnlyIf{true}, k_plane, k_ring, key, 0);
+    copy_part(OnlyIf{true}, v_plane, v_ring, key, 0);
     barrier_arrive_after_copies(full);
     store_columns(held, 0);
   }
@@ -137,71 +149,65 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   copy_async_wait<1>();
   __syncwarp();
 
-  const float scale_log2 = Score::present ? log2_e : arguments.scale * log2_e;
+  const float scale_log2 = flex_scale<Score>(place) * log2_e;
   const auto score_at = [&](int mt, int n, int half, int i) { return &work.s[mt][n][half * 2 + i]; };
 
-  auto iterate = [&](auto masked, auto whole, int j) {
+  for (int j = 0; j < tiles; ++j) {
     // ptxas would keep every address that it can compute before the loop, and spill it; at D 128 under a mask it does not.
     if constexpr (Shape::d == 64 || !Mask::present) asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
     const int stage = j % Shape::stages;
-    const bool more = decltype(whole)::value || j + 1 < tiles;
+    const OnlyIf more{j + 1 < tiles};
+    const int next_key = key_of(reads_visits && !more.wanted ? j : j + 1);
+    const bool masked = Mask::present && j < partial_tiles;
     float offset[Shape::m_tiles][2];
     ColumnsHeld held;
     if constexpr (Shape::ragged) held = {};  // keys past the end
     barrier_wait(full + stage * 8, (j / Shape::stages) & 1);
     multiply_transposed<T, Shape::row_bytes, Mask::present && Shape::d == 64 ? 2 : 4>(
         work.s, work.places, shared_address(own_rows), shared_address(k_ring) + stage * Shape::kv_bytes);
-    if (more) {
-      barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
-      copy_part(whole, k_plane, k_ring, key_of(j + 1), j + 1);
-      if constexpr (Shape::columns > 0) read_columns(held, key_of(j + 1), j + 1);
-    }
+    barrier_wait(empty + ((j + 1) % Shape::stages) * 8, (((j + 1) / Shape::stages) & 1) ^ 1);
+    copy_part(more, k_plane, k_ring, next_key, j + 1);
+    if constexpr (Shape::columns > 0)
+      if (more.wanted) read_columns(held, next_key, j + 1);
+    const int key = key_of(j);
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
-    constexpr bool all_visible = !decltype(masked)::value && (decltype(whole)::value || !Shape::ragged);
-    if constexpr (Score::present)
-      for_each_score<Score, Shape, Shape::m_tiles>(place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + warp_row,
-                                                   columns_of, score_at,
-                                                   [&](float* const(&s)[4], const auto& row, const auto& columns) {
-                                                     change_scores<Score, all_visible>(place, s, row, columns);
-                                                   });
-    bool sees = true;
-    if constexpr (decltype(masked)::value) {
-      bool some = false;
-      for_each_score<Mask, Shape, Shape::m_tiles>(
-          place, lane, first_row + warp_row, key_of(j), words + Shape::rows_at + Score::rows * Shape::br + warp_row,
-          columns_of + Score::columns * bc, score_at, [&](float* const(&s)[4], const auto& row, const auto& columns) {
-            if (mask_scores_of_row<Mask>(place, s, row, columns)) some = true;
-          });
-      // A warp none of whose rows sees a key of the tile is done with it. At D 64 the branch would spill registers.
-      if constexpr (Shape::d == 128) sees = __any_sync(0xffffffffu, some);
-    }
-    if constexpr (Shape::ragged && !decltype(whole)::value)
-      if (const int keys = seq_kv - key_of(j); keys < bc) mask_scores<false>(work.s, keys, lane);
-    const auto copy_next_v = [&] {
-      if (!more) return;
-      copy_part(whole, v_plane, v_ring, key_of(j + 1), j + 1);
-      barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
-      store_columns(held, j + 1);
+    const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
+      for_each_score<decltype(rule), Shape, Shape::m_tiles>(place, lane, first_row + warp_row, first_key,
+                                                            words + Shape::rows_at + words_at * Shape::br + warp_row,
+                                                            columns_of + columns_at * bc, score_at, visit);
     };
-    if (sees) {
-      work.maxima(offset, scale_log2, NothingRecorded(), j);
-      copy_next_v();
+    const auto change = [&](auto all_visible) {
+      for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& row, const auto& columns) {
+        change_scores<Score, decltype(all_visible)::value, true>(place, s, row, columns);
+      });
+    };
+    const auto hide = [&](float hidden) {
+      int own_key = key;
+      if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
+      if constexpr (Mask::present)
+        if (masked)
+          for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& row, const auto& columns) {
+            hide_scores<Mask>(place, s, row, columns, hidden);
+          });
+      if (ends_in(key)) mask_scores<false>(work.s, seq_kv - key, lane, hidden);
+    };
+    change_and_hide<Shape>(masked || ends_in(key), change, hide);
+    const bool sees = work.maxima(offset, scale_log2, NothingRecorded(), j);
+    copy_part(more, v_plane, v_ring, next_key, j + 1);
+    barrier_arrive_after_copies(full + ((j + 1) % Shape::stages) * 8);
+    store_columns(held, j + 1);
+    // A warp none of whose rows sees a key of the tile is done with it.
+    if (!masked || __any_sync(0xffffffffu, sees))
       work.accumulate(shared_address(v_ring) + stage * Shape::kv_bytes, offset, scale_log2);
-    } else {
-      copy_next_v();
-    }
     __syncwarp();  // reconverge: in the end no lane may still read Q, because finish() overwrites its rows with O
     barrier_arrive(empty + stage * 8);
-  };
+  }
 
-  int j = 0;
-  if constexpr (Mask::present)
-    for (; j < partial_tiles; ++j) iterate(Flag<true>(), Flag<false>(), j);
-  // The last tile in ascending order can be ragged: the last but one must not copy it as if it were whole.
-  const int whole_tiles = tiles - (Shape::ragged ? 2 : 1);
-  for (; j < whole_tiles; ++j) iterate(Flag<false>(), Flag<true>(), j);
-  for (; j < tiles; ++j) iterate(Flag<false>(), Flag<false>(), j);
-
+  if constexpr (Score::has_factor)
+#pragma unroll
+    for (auto& rows_max : work.row_max)
+#pragma unroll
+      for (float& highest : rows_max) highest += left_out<Score> * (Shape::keeps_offsets ? scale_log2 : 1.f);
   work.finish(own_rows, lse_tile + warp_row, scale_log2, lane);
   __syncthreads();
   // The block's place is read from the hardware again, so that no register holds it through the loop.

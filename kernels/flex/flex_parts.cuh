@@ -41,6 +41,7 @@ struct FlexLayout : Kernel {
   static constexpr bool rows_may_be_hidden = Score::present || Mask::present;
   // At D 64 that is 1 % slower.
   static constexpr bool keeps_offsets = rows_may_be_hidden && Kernel::d == 128;
+  static constexpr bool skips_hidden = Mask::present;
   static constexpr bool ragged = is_ragged;  // the last key tile is not whole
   static constexpr int tiles_of_block = key_tiles_of_block;
   static constexpr int uniforms = Score::uniforms + Mask::uniforms, rows = Score::rows + Mask::rows;
@@ -116,6 +117,31 @@ __device__ __forceinline__ int flex_query_tile(const FlexArguments& arguments) {
   return static_cast<int>(arguments.last_query_tile_first ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
 }
 
+/// Writes the first row of each tile that two lists of blocks name to `firsts`, first those of `partial`. No two warps touch the
+/// same sector of a list. The loads of both and of `meanwhile` are in flight together.
+template <int threads, int tiles_of_block, int tile_rows, class Meanwhile>
+__device__ __forceinline__ void expand_lists(int* firsts, const std::int32_t* partial, int partial_count, const std::int32_t* full,
+                                             int full_count, int thread, Meanwhile meanwhile) {
+  const int into_partial = elements_into_sector(partial, 4), into_full = elements_into_sector(full, 4);
+  const auto write = [&](std::uint32_t block, int place) {
+#pragma unroll
+    for (int t = 0; t < tiles_of_block; ++t)
+      firsts[place * tiles_of_block + t] = (static_cast<int>(block) * tiles_of_block + t) * tile_rows;
+  };
+  const int end = max(partial_count + into_partial, full_count + into_full);
+#pragma unroll 1
+  for (int base = 0; base < end; base += threads) {
+    const int i = base + thread - into_partial, j = base + thread - into_full;
+    const bool in_partial = i >= 0 && i < partial_count, in_full = j >= 0 && j < full_count;
+    std::uint32_t of_partial = 0, of_full = 0;
+    if (in_partial) of_partial = load_past_l1(partial + i);
+    if (in_full) of_full = load_past_l1(full + j);
+    if (base == 0) meanwhile();
+    if (in_partial) write(of_partial, i);
+    if (in_full) write(of_full, partial_count + j);
+  }
+}
+
 /// The key tiles that a block visits.
 template <class Shape>
 struct FlexVisits {
@@ -153,17 +179,20 @@ struct FlexVisits {
       if (partial_blocks + full_blocks == 0) return false;
       partial_tiles = partial_blocks * Shape::tiles_of_block;
       tiles = partial_tiles + full_blocks * Shape::tiles_of_block;
-      expand(arguments, arguments.partial + list_row * arguments.list_columns, partial_blocks, 0, thread);
-      expand(arguments, arguments.full + list_row * arguments.list_columns, full_blocks, partial_tiles, thread);
-      if constexpr (Mask::rows > 0)
-        if (thread < rows && partial_blocks > 0)
-          Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
+      const std::int64_t first = list_row * arguments.list_columns;
+      const auto set_rows = [&] {
+        if constexpr (Mask::rows > 0)
+          if (thread < rows && partial_blocks > 0)
+            Mask::set_row(place, first_row + thread, words + Shape::rows_at + Score::rows * Shape::br + thread, Shape::br);
+        set_score_row(place, first_row, rows, thread);
+      };
+      expand_lists<Shape::threads, Shape::tiles_of_block, Shape::bc>(keys(), arguments.partial + first, partial_blocks,
+                                                                     arguments.full + first, full_blocks, thread, set_rows);
     } else {
       tiles = (arguments.seq_kv + Shape::bc - 1) / Shape::bc;
       if constexpr (Shape::uniforms > 0) __syncthreads();
+      set_score_row(place, first_row, rows, thread);
     }
-    if constexpr (Score::rows > 0)
-      if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
     return true;
   }
 
@@ -173,6 +202,7 @@ struct FlexVisits {
       if ((arguments.seq_kv + Shape::bc - 1) / Shape::bc % Shape::tiles_of_block != 0) {
         if (thread == 0) {
           int kept = 0, partial = 0;
+#pragma unroll 1
           for (int j = 0; j < tiles; ++j) {
             if (keys()[j] >= arguments.seq_kv) continue;
             partial += j < partial_tiles;
@@ -194,17 +224,9 @@ struct FlexVisits {
   }
 
  private:
-  /// Writes a list's tiles in the order of the visits, of which a descending one takes the list from its end.
-  __device__ __forceinline__ void expand(const FlexArguments& arguments, const std::int32_t* list, int count, int at,
-                                         int thread) const {
-    for_each_by_sector<Shape::threads, 4>(list, count, thread, [&](int i) {
-      const int first = static_cast<int>(load_past_l1(list + i)) * Shape::tiles_of_block;
-#pragma unroll
-      for (int t = 0; t < Shape::tiles_of_block; ++t) {
-        const int place = i * Shape::tiles_of_block + t;
-        keys()[at + place] = (first + t) * Shape::bc;
-      }
-    });
+  __device__ __forceinline__ void set_score_row(const FlexPlace& place, int first_row, int rows, int thread) const {
+    if constexpr (Score::rows > 0)
+      if (thread < rows) Score::set_row(place, first_row + thread, words + Shape::rows_at + thread, Shape::br);
   }
 };
 
@@ -292,7 +314,9 @@ __device__ __forceinline__ void for_each_score(const FlexPlace& place, int lane,
 }
 
 /// Replaces four scores of a row by their changed values. `all_visible`: none of them is hidden, so they may share a NaN.
-template <class Score, bool all_visible>
+/// `leaves_factor`: where values are c - factor * reciprocal, they become -reciprocal. The softmax of both is the same if the
+/// factor is part of its scale; its maximum lacks c, which is half of the factor.
+template <class Score, bool all_visible, bool leaves_factor = false>
 __device__ __forceinline__ void change_scores(const FlexPlace& place, float* const (&s)[4], const typename Score::Row& row,
                                               const typename Score::Column (&columns)[4]) {
   float r[4] = {0.f, 0.f, 0.f, 0.f};
@@ -307,21 +331,59 @@ __device__ __forceinline__ void change_scores(const FlexPlace& place, float* con
     }
   }
 #pragma unroll
-  for (int i = 0; i < 4; ++i) *s[i] = Score::value(place, row, columns[i], *s[i], r[i]);
+  for (int i = 0; i < 4; ++i)
+    if constexpr (leaves_factor && Score::has_factor)
+      *s[i] = -r[i];
+    else
+      *s[i] = Score::value(place, row, columns[i], *s[i], r[i]);
 }
 
-/// Hides four scores of a row where the mask says so. Returns whether it shows one.
-template <class Mask>
-__device__ __forceinline__ bool mask_scores_of_row(const FlexPlace& place, float* const (&s)[4], const typename Mask::Row& row,
-                                                   const typename Mask::Column (&columns)[4]) {
-  bool some = false;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const bool visible = Mask::value(place, row, columns[i], 0.f, 0.f);
-    some = some || visible;
-    if (!visible) *s[i] = minus_infinity();
+/// Changes the scores of a tile and hides some of them: change(all_visible), hide(value). `hides`: the tile has hidden scores.
+template <class Shape, class Change, class Hide>
+__device__ __forceinline__ void change_and_hide(bool hides, Change change, Hide hide) {
+  using Score = typename Shape::Score;
+  if constexpr (Score::has_reciprocal && (Shape::Mask::present || Shape::ragged)) {
+    if constexpr (Score::scales_raw) {
+      // Hidden scores are 0 while the others change, so that no NaN of theirs spreads. A loop, not two copies of the code: turn 0
+      // hides and changes, turn 1 hides, and where nothing is hidden turn 2 changes.
+#pragma unroll 1
+      for (int turn = hides ? 0 : 2;; turn = 1) {
+        asm volatile("" : "+r"(turn));  // the compiler would copy the code for each
+        if (turn != 2) hide(turn == 0 ? 0.f : minus_infinity());
+        if (turn != 1) change(Flag<true>());
+        if (turn != 0) break;
+      }
+      return;
+    } else if (hides) {
+      change(Flag<false>());
+    } else {
+      change(Flag<true>());
+    }
+  } else if constexpr (Score::present) {
+    change(Flag<true>());
   }
-  return some;
+  if (hides) hide(minus_infinity());
+}
+
+/// Returns what the softmax multiplies the scores of change_scores<…, true> by.
+template <class Score>
+__device__ __forceinline__ float flex_scale(const FlexPlace& place) {
+  if constexpr (Score::has_factor)
+    return Score::factor(place);
+  else
+    return Score::present ? 1.f : place.arguments.scale;
+}
+/// What the maxima of such scores lack.
+template <class Score>
+inline constexpr float left_out = Score::has_factor ? 0.5f : 0.f;
+
+/// Sets four scores of a row to `hidden` where the mask hides them.
+template <class Mask>
+__device__ __forceinline__ void hide_scores(const FlexPlace& place, float* const (&s)[4], const typename Mask::Row& row,
+                                            const typename Mask::Column (&columns)[4], float hidden = minus_infinity()) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    if (!Mask::value(place, row, columns[i], 0.f, 0.f)) *s[i] = hidden;
 }
 
 }  // namespace tilescope::device

@@ -25,8 +25,7 @@ constexpr std::int64_t stages = 2;
 /// What differs between the texts.
 struct BaseText {
   std::string_view id, header, shape, arguments, function;
-  int threads, blocks;           // of a block, and on an SM
-  std::string_view option = {};  // of ptxas
+  int threads, blocks;  // of a block, and on an SM
 };
 BaseText base_text(FlexBase base, const AttentionProblem& problem) {
   switch (base) {
@@ -49,10 +48,20 @@ BaseText base_text(FlexBase base, const AttentionProblem& problem) {
               problem.head_dim == 64 ? 128 : 256,
               problem.head_dim == 64 ? 2 : 1};
   }
-  return {"flex", "kernels/flex/flex_kernel.cuh", "FlexShape", problem.page_size > 0 ? "FlexPagedArguments" : "FlexArguments",
-          "flex_attention", 128, 2,
-          // It spills less and runs 3 to 6 % faster, and slower at D 64 (kernels/lab/flex_builds.py).
-          problem.head_dim == 128 ? "--register-usage-level=0" : ""};
+  return {"flex",
+          "kernels/flex/flex_kernel.cuh",
+          "FlexShape",
+          problem.page_size > 0 ? "FlexPagedArguments" : "FlexArguments",
+          "flex_attention",
+          128,
+          2};
+}
+
+/// Returns the option of ptxas for a text. At D 128 it spills less and runs 3 to 6 % faster (kernels/lab/flex_builds.py). At D 64
+/// only the sums of a bias spill less; the others are slower.
+std::string_view ptxas_option(FlexBase base, const AttentionProblem& problem, const KernelSource& source) {
+  const bool has_bias = problem.score_change != nullptr && !source.shares_reciprocals;
+  return base == FlexBase::flash2 && (problem.head_dim == 128 || has_bias) ? "--register-usage-level=0" : "";
 }
 
 /// The parameters of the shape behind the type and the head dimension.
@@ -114,7 +123,8 @@ Result<FlexText> flex_text(FlexBase base, const AttentionProblem& problem) {
     return refuse("kernel {} reads at most {} tables, not {}: use fewer", id, device::flex_most_tables, text.source.tables.size());
   text.ragged = problem.seq_kv % tile.block_kv != 0;
   text.tiles_of_block = mask ? static_cast<int>(block.block_kv / tile.block_kv) : 1;
-  const std::string option = of.option.empty() ? std::string() : fmt::format("{}{}\n", ptxas_line, of.option);
+  const std::string_view of_ptxas = ptxas_option(base, problem, text.source);
+  const std::string option = of_ptxas.empty() ? std::string() : fmt::format("{}{}\n", ptxas_line, of_ptxas);
   text.text = option + fmt::format(
                            "{}#include \"{}\"\n"
                            "namespace tilescope::device {{\n{}"

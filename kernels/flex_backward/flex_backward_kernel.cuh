@@ -25,7 +25,7 @@ template <class T, int d, class ScoreChange, class Visible, class ScoreSlope, in
           class ReadsOfTables = TableReads<>>
 struct FlexBackwardShape : KeyShape<T, d, false, false, 0> {
   using Keys = KeyShape<T, d, false, false, 0>;
-  using Queries = QueryShape<Keys>;
+  using Queries = QueryShape<Keys, 1>;  // NVRTC takes longer for more code
   using Score = ScoreChange;
   using Mask = Visible;
   using Slope = ScoreSlope;
@@ -112,20 +112,15 @@ struct ListedTiles {
     const int partial_blocks = words[0], full_blocks = words[1];
     partial_tiles = partial_blocks * tiles_of_block;
     tiles = partial_tiles + full_blocks * tiles_of_block;
-    const auto expand = [&](const std::int32_t* from, int count, int at) {
-      for_each_by_sector<threads, 4>(from, count, thread, [&](int i) {
-        const int first = static_cast<int>(load_past_l1(from + i)) * tiles_of_block;
-#pragma unroll
-        for (int t = 0; t < tiles_of_block; ++t) visits[at + i * tiles_of_block + t] = (first + t) * tile_rows;
-      });
-    };
-    expand(partial + list * most_blocks, partial_blocks, 0);
-    expand(full + list * most_blocks, full_blocks, partial_tiles);
+    const std::int64_t first = list * most_blocks;
+    expand_lists<threads, tiles_of_block, tile_rows>(visits, partial + first, partial_blocks, full + first, full_blocks, thread,
+                                                     [] {});
     __syncthreads();
     if constexpr (tiles_of_block > 1)
       if ((length + tile_rows - 1) / tile_rows % tiles_of_block != 0) {
         if (thread == 0) {
           int kept = 0, kept_partial = 0;
+#pragma unroll 1
           for (int n = 0; n < tiles; ++n) {
             if (visits[n] >= length) continue;
             kept_partial += n < partial_tiles;
@@ -143,6 +138,7 @@ struct ListedTiles {
   template <int threads, int tile_rows>
   __device__ __forceinline__ void all(int length, int thread) {
     tiles = (length + tile_rows - 1) / tile_rows;
+#pragma unroll 1
     for (int n = thread; n < tiles; n += threads) visits[n] = n * tile_rows;
     __syncthreads();
   }
@@ -200,7 +196,7 @@ __device__ __forceinline__ void weigh_four(const FlexPlace& place, float* const 
   if constexpr (Score::present) change_scores<Score, all_visible>(place, s, score_row, score_columns);
   if constexpr (!all_visible) {
     if constexpr (Mask::present)
-      if (masked) mask_scores_of_row<Mask>(place, s, mask_row, mask_columns);
+      if (masked) hide_scores<Mask>(place, s, mask_row, mask_columns);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       if (!exists(i)) *s[i] = minus_infinity();

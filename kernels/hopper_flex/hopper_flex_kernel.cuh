@@ -35,25 +35,36 @@ struct FlexProducer : Producer<Shape> {
   using Score = typename Shape::Score;
   using Mask = typename Shape::Mask;
   static constexpr int keys_of_lane = Shape::bc / 32;
+  struct ColumnsHeld {
+    typename Score::ColumnWords score;
+    typename Mask::ColumnWords mask;
+  };
 
   __device__ __forceinline__ void load_visits(const HopperTile<Shape>& tile, const FlexPlace& block,
                                               const FlexVisits<Shape>& visits, const FlexPool<Shape>& pool, int lane) {
     for (int j = 0; j < visits.tiles; ++j) {
       const int key = visits.key_of(block.arguments, j);
-      if constexpr (Shape::columns > 0) write_columns(block, visits, key, j, lane);
+      ColumnsHeld held[keys_of_lane]{};  // zero past the end
+      if constexpr (Shape::columns > 0) read_columns(block, visits, key, j, lane, held);
       if constexpr (Shape::page_keys > 0) {
         const int keys = block.arguments.seq_kv - key;
         if (j == 0 && lane == 0) this->load_queries(tile, 0);
         load_pages(pool, this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, keys, lane,
                    Flag<false>());
+        if constexpr (Shape::columns > 0) store_columns(visits, lane, held);
         if (j == 0 && lane == 0) this->load_queries(tile, 1);
         load_pages(pool, this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, keys, lane,
                    Flag<true>());
-      } else if (lane == 0) {
-        if (j == 0) this->load_queries(tile, 0);
-        this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
-        if (j == 0) this->load_queries(tile, 1);
-        this->load_part(this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, tile.kv_plane);
+      } else {
+        if (lane == 0) {
+          if (j == 0) this->load_queries(tile, 0);
+          this->load_part(this->arguments.k, this->memory.k, this->memory.k_full, this->memory.k_empty, key, tile.kv_plane);
+        }
+        if constexpr (Shape::columns > 0) store_columns(visits, lane, held);
+        if (lane == 0) {
+          if (j == 0) this->load_queries(tile, 1);
+          this->load_part(this->arguments.v, this->memory.v, this->memory.v_full, this->memory.v_empty, key, tile.kv_plane);
+        }
       }
       this->place.next();
     }
@@ -97,26 +108,29 @@ struct FlexProducer : Producer<Shape> {
     asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(address), "r"(0) : "memory");
   }
 
-  __device__ __forceinline__ void write_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane) {
-    typename Score::ColumnWords score[keys_of_lane]{};  // zero past the end
-    typename Mask::ColumnWords mask[keys_of_lane]{};
+  /// Reads the columns of a tile. They travel while K is copied.
+  __device__ __forceinline__ void read_columns(const FlexPlace& block, const FlexVisits<Shape>& visits, int key, int j, int lane,
+                                               ColumnsHeld (&held)[keys_of_lane]) {
 #pragma unroll
     for (int i = 0; i < keys_of_lane; ++i) {
       const int kv = key + lane + 32 * i;
       if (Shape::ragged && kv >= block.arguments.seq_kv) continue;
-      if constexpr (Score::columns > 0) Score::read_columns(block, kv, score[i]);
+      if constexpr (Score::columns > 0) Score::read_columns(block, kv, held[i].score);
       if constexpr (Mask::columns > 0)
-        if (j < visits.partial_tiles) Mask::read_columns(block, kv, mask[i]);
+        if (j < visits.partial_tiles) Mask::read_columns(block, kv, held[i].mask);
     }
+  }
+  __device__ __forceinline__ void store_columns(const FlexVisits<Shape>& visits, int lane,
+                                                const ColumnsHeld (&held)[keys_of_lane]) {
     const int stage = this->place.stage;
     barrier_wait(this->memory.k_empty + 8 * stage, this->place.parity ^ 1);
     std::uint32_t* const to = visits.words + Shape::columns_at + stage * Shape::columns * Shape::bc + lane;
 #pragma unroll
     for (int i = 0; i < keys_of_lane; ++i) {
 #pragma unroll
-      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc + 32 * i] = score[i].value[n];
+      for (int n = 0; n < Score::columns; ++n) to[n * Shape::bc + 32 * i] = held[i].score.value[n];
 #pragma unroll
-      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc + 32 * i] = mask[i].value[n];
+      for (int n = 0; n < Mask::columns; ++n) to[(Score::columns + n) * Shape::bc + 32 * i] = held[i].mask.value[n];
     }
     barrier_arrive(this->memory.k_full + 8 * stage);
   }
@@ -133,7 +147,9 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
 
   __device__ __forceinline__ FlexConsumer(const HopperFlexArguments& arguments, const RolesMemory<Shape>& memory,
                                           const FlexPlace& own_block, const FlexVisits<Shape>& visits_of_block, int group)
-      : Base(arguments, memory, group), block(own_block), visits(visits_of_block) {}
+      : Base(arguments, memory, group), block(own_block), visits(visits_of_block) {
+    this->scale_log2 = flex_scale<Score>(block) * log2_e;
+  }
 
   __device__ __forceinline__ void visit(const HopperTile<Shape>& tile) {
     this->work.clear();
@@ -159,6 +175,8 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
     this->start_output();
     wgmma_wait<0>();
     this->output_done();
+    if constexpr (Score::has_factor)
+      for (float& highest : this->work.row_max) highest += left_out<Score>;
   }
 
  private:
@@ -171,29 +189,29 @@ struct FlexConsumer : Consumer<Shape, PingPong<Shape::groups>> {
       this->scores_done();
     else
       pin(this->work.s);
-    const auto change = [&](auto all_visible) {
-      for_each_score<Score, Shape, 1>(block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + row, columns_of,
-                                      score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-                                        change_scores<Score, decltype(all_visible)::value>(block, s, of_row, columns);
-                                      });
+    const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
+      for_each_score<decltype(rule), Shape, 1>(block, this->lane, tile.first_row + row, first_key,
+                                               visits.words + Shape::rows_at + words_at * Shape::br + row,
+                                               columns_of + columns_at * Shape::bc, score_at, visit);
     };
-    if constexpr (Score::present && Score::has_reciprocal && (Mask::present || Shape::ragged)) {
-      if (j < visits.partial_tiles || (Shape::ragged && block.arguments.seq_kv - key < Shape::bc))
-        change(Flag<false>());
-      else
-        change(Flag<true>());
-    } else if constexpr (Score::present) {
-      change(Flag<true>());
-    }
-    if constexpr (Mask::present)
-      if (j < visits.partial_tiles)
-        for_each_score<Mask, Shape, 1>(
-            block, this->lane, tile.first_row + row, key, visits.words + Shape::rows_at + Score::rows * Shape::br + row,
-            columns_of + Score::columns * Shape::bc, score_at, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
-              mask_scores_of_row<Mask>(block, s, of_row, columns);
-            });
-    if constexpr (Shape::ragged)
-      if (const int keys = block.arguments.seq_kv - key; keys < Shape::bc) this->work.mask(keys, this->lane);
+    const auto change = [&](auto all_visible) {
+      for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
+        change_scores<Score, decltype(all_visible)::value, true>(block, s, of_row, columns);
+      });
+    };
+    const int keys = block.arguments.seq_kv - key;
+    const bool masked = Mask::present && j < visits.partial_tiles, at_end = Shape::ragged && keys < Shape::bc;
+    const auto hide = [&](float hidden) {
+      int own_key = key;
+      if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
+      if constexpr (Mask::present)
+        if (masked)
+          for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& of_row, const auto& columns) {
+            hide_scores<Mask>(block, s, of_row, columns, hidden);
+          });
+      if (at_end) this->work.mask(keys, this->lane, hidden);
+    };
+    change_and_hide<Shape>(masked || at_end, change, hide);
     if constexpr (Shape::columns > 0) {
       barrier_arrive(this->memory.k_empty + 8 * this->k_place.stage);
       this->k_place.next();
@@ -212,13 +230,15 @@ __device__ __forceinline__ void hopper_flex_attention(const Arguments& arguments
   const int head = blockIdx.y, batch = blockIdx.z;
   const FlexPlace block{flex, batch, head, words + Shape::uniforms_at};
   const HopperTile<Shape> tile(arguments, flex_query_tile(flex), batch * arguments.heads + head);
+  const RolesMemory<Shape> memory(shared_address(shared));
+  constexpr int starter = 64;  // thread 0 waits for the lengths of the lists
+  if constexpr (Shape::page_keys > 0 && Shape::ragged)
+    if (thread == starter) barrier_start(shared_address(shared) + Shape::tail_barrier_at, 1);
+  memory.start(starter);
   FlexVisits<Shape> visits{words};
   if (!visits.read(flex, block, flex_query_tile(flex), thread))
     return write_hidden_rows<Shape>(flex, block, tile.first_row, thread);
-  const RolesMemory<Shape> memory(shared_address(shared));
-  if constexpr (Shape::page_keys > 0 && Shape::ragged)
-    if (thread == 0) barrier_start(shared_address(shared) + Shape::tail_barrier_at, 1);
-  memory.prepare();
+  __syncthreads();
   const int visits_end = Shape::visits_at + (FlexVisits<Shape>::has_lists ? visits.tiles : 0);
   visits.end_at_last_key(flex, thread);
   FlexPool<Shape> pool{words, 0};

@@ -48,11 +48,15 @@ struct RolesMemory {
   __device__ __forceinline__ std::uint32_t stamps() const { return q + Shape::shared_bytes; }
   /// Initialises the barriers; synchronises the block.
   __device__ __forceinline__ void prepare() const {
-    if (threadIdx.x == 0) {
+    start(0);
+    __syncthreads();
+  }
+  /// Initialises the barriers on one thread. A __syncthreads must follow.
+  __device__ __forceinline__ void start(int thread) const {
+    if (threadIdx.x == thread) {
       start_barriers();
       barriers_ready();
     }
-    __syncthreads();
   }
 
  private:
@@ -124,7 +128,7 @@ struct Consumer {
   const RolesMemory<Shape>& memory;
   const int group, warp, lane;
   const Turns turns;
-  const float scale_log2;
+  float scale_log2;
   const std::uint64_t q, k, v;  // descriptors
   RingPlace<Shape::stages> k_place{}, v_place{};
   std::uint32_t q_parity = 0;

@@ -178,7 +178,7 @@ class Writer {
   std::string element_of(Scope scope, Node n);
   std::string comparison(Node n, const Linear& difference);
   std::optional<std::string> folded(Node n);
-  std::string reciprocal(Node n, const std::string& exponent);
+  std::string reciprocal(Node n, const std::string& exponent, bool scales_raw);
   bool is_dropped(Node n) const;
   std::optional<std::pair<std::string, double>> score_times(Node n);
   void declare(Scope scope, ValueType type, const std::string& name, const std::string& value, std::uint32_t column) {
@@ -210,6 +210,8 @@ class Writer {
   // The one tanh or sigmoid of a score, as 1 / (1 + 2^exponent): the kernel takes the reciprocals of four scores at once.
   std::string exponent_;
   std::vector<KernelSourceLine> before_exponent_;
+  bool scales_raw_ = false;  // whether that exponent is the raw score times a constant
+  std::string factor_;       // where the value is a constant minus this times that reciprocal
   Place places_[6];
 };
 
@@ -427,9 +429,10 @@ bool Writer::is_dropped(Node n) const {
 
 /// Returns 1 / (1 + 2^exponent) of node `n`. The first one of a score is left to the kernel, which takes four together. A NaN then
 /// spreads to all four, so it must be one that fills its row in any case.
-std::string Writer::reciprocal(Node n, const std::string& exponent) {
+std::string Writer::reciprocal(Node n, const std::string& exponent, bool scales_raw) {
   if (!exponent_.empty() || is_dropped(n)) return fmt::format("expr_reciprocal_exp2({})", exponent);
   exponent_ = exponent;
+  scales_raw_ = scales_raw;
   before_exponent_ = at(Scope::value).lines;
   return "reciprocal";
 }
@@ -440,21 +443,31 @@ std::optional<std::string> Writer::folded(Node n) {
   const ExprNode& own = node(n);
   const double scale = 1.0 / std::sqrt(static_cast<double>(e_.sizes.head_dim));
   if (const auto times = score_times(n)) return fmt::format("raw * {}", captured_.real(times->second * scale));
-  const auto exponent_of_tanh = [&](Node argument) {
+  const auto reciprocal_of_tanh = [&](Node argument) {
     if (const auto times = score_times(argument))
-      return fmt::format("raw * {}", captured_.real(times->second * scale * 2 * log2_e));
-    return fmt::format("{} * {}", use(Scope::value, argument), captured_.real(2 * log2_e));
+      return reciprocal(n, fmt::format("raw * {}", captured_.real(times->second * scale * 2 * log2_e)), true);
+    return reciprocal(n, fmt::format("{} * {}", use(Scope::value, argument), captured_.real(2 * log2_e)), false);
   };
-  if (own.op == ExprOp::tanh) return fmt::format("1.0f - 2.0f * {}", reciprocal(n, exponent_of_tanh(own.args[0])));
+  const auto note_factor = [&](const std::string& half, const std::string& factor) {
+    if (n == e_.root() && half == "reciprocal") factor_ = factor;
+  };
+  if (own.op == ExprOp::tanh) {
+    const std::string half = reciprocal_of_tanh(own.args[0]);
+    note_factor(half, "2.0f");
+    return fmt::format("1.0f - 2.0f * {}", half);
+  }
   if (own.op == ExprOp::sigmoid)
-    return reciprocal(n, fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)));
+    return reciprocal(n, fmt::format("{} * {}", use(Scope::value, own.args[0]), captured_.real(-log2_e)),
+                      score_times(own.args[0]).has_value());
   if (own.op == ExprOp::multiply)
     for (const std::size_t side : {0U, 1U}) {
       const Node factor = own.args[side], other = own.args[1 - side];
       if (level(factor) == KernelLevel::constant && node(other).op == ExprOp::tanh) {
         const double value = static_cast<double>(value_of(factor).real);
-        const std::string half = reciprocal(n, exponent_of_tanh(node(other).args[0]));
-        return fmt::format("{} - {} * {}", captured_.real(value), captured_.real(2 * value), half);
+        const std::string half = reciprocal_of_tanh(node(other).args[0]), whole = captured_.real(value),
+                          twice = captured_.real(2 * value);
+        if (value > 0) note_factor(half, twice);
+        return fmt::format("{} - {} * {}", whole, twice, half);
       }
       // A factor of the block times a distance: the row's product plus the factor times a constant of the register.
       if (level(factor) > KernelLevel::uniform || node(other).op != ExprOp::to_real) continue;
@@ -559,7 +572,8 @@ std::vector<KernelSourceLine> Writer::write() {
   const auto add = [&](std::string line) { text.push_back({std::move(line), 0}); };
   const auto add_all = [&](const std::vector<KernelSourceLine>& lines) { text.insert(text.end(), lines.begin(), lines.end()); };
   add(fmt::format("struct {} {{", name_of(made_)));
-  add(fmt::format("  static constexpr bool present = true, has_reciprocal = {};", !exponent_.empty()));
+  add(fmt::format("  static constexpr bool present = true, has_reciprocal = {}, scales_raw = {}, has_factor = {};",
+                  !exponent_.empty(), scales_raw_, !factor_.empty()));
   add(fmt::format("  static constexpr int uniforms = {}, rows = {}, columns = {};", uniform_words_.size(), row_words_.size(),
                   column_words_.size()));
   add(fmt::format("  struct ColumnWords {{ unsigned value[{}]; }};", std::max<std::size_t>(column_words_.size(), 1)));
@@ -609,6 +623,8 @@ std::vector<KernelSourceLine> Writer::write() {
     add(fmt::format("    return {};", exponent_));
     add("  }");
   }
+  if (!factor_.empty())
+    add(fmt::format("  static __device__ __forceinline__ float factor(const FlexPlace& x) {{ return {}; }}", factor_));
   add(
       fmt::format("  static __device__ __forceinline__ {} value(const FlexPlace& x, const Row& row, const Column& column, float "
                   "raw, float reciprocal) {{",
@@ -622,6 +638,7 @@ std::vector<KernelSourceLine> Writer::write() {
   source.uniforms += static_cast<int>(uniform_words_.size());
   source.rows += static_cast<int>(row_words_.size());
   source.columns += static_cast<int>(column_words_.size());
+  if (made_ == KernelStruct::score) source.shares_reciprocals = !exponent_.empty();
   return text;
 }
 
@@ -630,7 +647,7 @@ std::vector<KernelSourceLine> nothing(KernelStruct made) {
   std::vector<KernelSourceLine> lines;
   lines.push_back({fmt::format("struct {} {{", name_of(made)), 0});
   for (const char* line : {
-           "  static constexpr bool present = false, has_reciprocal = false;",
+           "  static constexpr bool present = false, has_reciprocal = false, scales_raw = false, has_factor = false;",
            "  static constexpr int uniforms = 0, rows = 0, columns = 0;",
            "  struct Nothing { unsigned value[1]; };",
            "  using ColumnWords = Nothing;",

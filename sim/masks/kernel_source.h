@@ -50,6 +50,7 @@ struct KernelSource {
   std::vector<KernelTableRead> reads;                // in the order of their loads
   // 32-bit words of shared memory: a block's, a query row's, and a key's in each buffer of the ring.
   int uniforms = 0, rows = 0, columns = 0;
+  bool shares_reciprocals = false;  // whether the score change has a tanh or sigmoid whose reciprocals the kernel takes
 
   /// Returns what NVRTC compiles between the prelude and the kernel: equal texts are equal kernels.
   std::string text() const;

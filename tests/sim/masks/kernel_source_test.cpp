@@ -133,6 +133,22 @@ TEST_CASE("kernel source: the kernel takes the reciprocal of a tanh or sigmoid t
     CHECK_MESSAGE(count(its_own) == without + 1, its_own);
 }
 
+TEST_CASE("kernel source: only a soft-capped score is left as its reciprocal, and only a scaled raw score hides as zero") {
+  constexpr std::string_view factor = "has_factor = true", scales = "scales_raw = true";
+  for (const char* capped : {"20 * tanh(score / 20)", "tanh(score / 20) * 20", "tanh(score)"}) {
+    CHECK_MESSAGE(has(source_of("", capped).text(), factor), capped);
+    CHECK_MESSAGE(has(source_of("", capped).text(), scales), capped);
+  }
+  // A negative cap would turn the maximum into a minimum, and what follows the cap would miss its constant.
+  for (const char* changed : {"-20 * tanh(score / 20)", "20 * tanh(score / 20) + q", "q * tanh(score)", "sigmoid(score)", "score"})
+    CHECK_FALSE_MESSAGE(has(source_of("", changed).text(), factor), changed);
+  CHECK(source_of("", "20 * tanh(score / 20)").shares_reciprocals);
+  CHECK_FALSE(source_of("", "score + (q - kv)").shares_reciprocals);
+  // Other numbers in the exponent may be NaN where the score is hidden.
+  for (const char* other : {"20 * tanh((score + q) / 20)", "tanh(score / kv)", "max(tanh(score), 0.5) + sigmoid(score / kv)"})
+    CHECK_FALSE_MESSAGE(has(source_of("", other).text(), scales), other);
+}
+
 TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distance as a float sum") {
   const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
   CHECK(source.uniforms == 1);
