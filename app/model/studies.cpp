@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/slots.h"
+#include "sim/programs/flash3_choice.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -135,7 +135,7 @@ void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
 }
 
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
-                  const GpuSpec& real) {
+                  const GpuSpec& real, const Measurements& known) {
   const void* before = shown_;
   switch (center) {
     case CenterView::roofline:
@@ -155,7 +155,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
       ask_sweep(asked);
       break;
     case CenterView::ladder:
-      ask_ladder(asked);
+      ask_ladder(asked, known);
       break;
     default:  // the other views show one run
       break;
@@ -229,17 +229,29 @@ void Studies::ask_what_if(SimulationRequest real) {
   });
 }
 
-void Studies::ask_ladder(SimulationRequest asked) {
+const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
+                                  const AttentionProblem& problem) {
+  return find_case(known, gpu, algorithm == "flash3" ? flash3_choice(problem) : algorithm, problem);
+}
+
+void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   asked.algorithm = ladder().front().id;
   asked.problem.pass = Pass::forward;
   asked.tile.reset();
   asked.key_order = KeyOrder::ascending;
+  const auto clock_of = [&](std::string_view algorithm) {
+    const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
+    return measured != nullptr && measured->sm_clock_hz > 0 ? measured->sm_clock_hz : asked.gpu.sm_clock_hz;
+  };
   const auto make = [&] {
     LadderStudy study{asked, {}};
-    for (const LadderStep& step : ladder()) study.rungs.push_back({std::string(step.id), std::string(step.over), {}});
+    for (const LadderStep& step : ladder())
+      study.rungs.push_back({std::string(step.id), std::string(step.over), clock_of(std::string_view(step.id)), {}});
     return study;
   };
-  ladder_ = find_or_make(ladders_, asked, make, [](const LadderStudy&) { return true; });
+  ladder_ = find_or_make(ladders_, asked, make, [&](const LadderStudy& study) {
+    return std::ranges::all_of(study.rungs, [&](const LadderRung& rung) { return rung.clock_hz == clock_of(rung.algorithm); });
+  });
   shown_ = ladder_.get();
   const auto now = ladder_->read();
   if (now->done() == now->rungs.size()) return;
@@ -251,6 +263,7 @@ void Studies::ask_ladder(SimulationRequest asked) {
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
+      request.gpu.sm_clock_hz = asked_of->rungs[index].clock_hz;
       auto made = simulate_outcome(request, [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
       });

@@ -387,7 +387,8 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   }
   const Theme& theme = *view.theme;
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study), {});
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study),
+             say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels)
     for (std::string_view launch : held ? std::vector<std::string_view>() : launches_of(kernel))

@@ -292,6 +292,8 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
   words.detail = base_text(request);
+  if (quantity == SweepQuantity::time)
+    words.detail.append(" ").append(say(tr("Simulated at {}."), format_clock(request.base.gpu.sm_clock_hz)));
   const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
     return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
   });
