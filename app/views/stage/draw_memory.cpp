@@ -243,7 +243,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
               {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
   const bool held = context.view.lesson.locked;  // the totals answer many a question of a lesson
-  const bool by_all = context.cache.history->all_reads();
+  const bool by_all = context.cache.history->of_all_sms();
   if (held && reads > 0)
     body.append("\n").append(fill_in(by_all ? tr("Loaded {} times so far by all SMs") : tr("Loaded {} times so far by this SM"),
                                      {std::to_string(reads)}));
@@ -255,10 +255,12 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
     body.append("\n").append(tr("SMs load from the L2; the link above counts what HBM sent."));
   if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
   if (held && writes > 0)
-    body.append("\n").append(fill_in(tr("Stored {} times so far"), {std::to_string(writes)}));
+    body.append("\n").append(fill_in(by_all ? tr("Stored {} times so far by all SMs") : tr("Stored {} times so far by this SM"),
+                                     {std::to_string(writes)}));
   else if (!held && all_writes > 0)
-    body.append("\n").append(
-        fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
+    body.append("\n").append(fill_in(
+        by_all ? tr("Stored {} times so far by all SMs, {} in total") : tr("Stored {} times so far by this SM, {} in total"),
+        {std::to_string(writes), std::to_string(all_writes)}));
   if (writes > 0 && crossed < 1)
     body.append("\n").append(fill_in(tr("{} of {} has reached HBM; the rest is in the L2"),
                                      {format_percent(crossed), std::string(to_string(box.tensor))}));
@@ -422,6 +424,23 @@ std::string hbm_text(const Simulation& run) {
   return text;
 }
 
+/// Whose moves the tiles of the tensors show, and what lights and fills one.
+struct WhoMoves {
+  std::string text, brief, meaning;
+};
+
+WhoMoves who_moves(const StageContext& context) {
+  if (context.cache.history->of_all_sms())
+    return {tr("moved by all SMs"),
+            {},
+            tr("A tile brightens once an SM has read it. A tile that is written fills as its bytes reach HBM.")};
+  const std::string sm = fill_in(tr("SM {}"), {std::to_string(context.lane.focus_sm)});
+  return {fill_in(tr("moved by {} only"), {sm}), sm,
+          fill_in(tr("A tile brightens once {} has read it. A tile that {} wrote fills as its bytes reach HBM. The links and the "
+                     "tables count what all SMs move."),
+                  {sm, sm})};
+}
+
 std::string capacity_text(double bytes) {
   return format_capacity(Bytes(static_cast<std::int64_t>(bytes)));
 }
@@ -545,16 +564,25 @@ void draw_hbm(StageContext& context) {
           context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
   }
   if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
+  const WhoMoves who = who_moves(context);
+  const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
+  const Rect beside_name = {{beside, label.min.y}, {label.max.x, label.min.y + line}};
+  const auto has_line = [&] { return y + line <= label.max.y; };
+  const float who_top = y;
+  if (context.alone && text_width(theme.ui_small, who.brief) <= beside_name.width())
+    draw_text(context.list, theme.ui_small, beside_name, theme.text_dim, who.brief);
+  else if (!context.alone && has_line())
+    write(theme.ui_small, theme.text_dim, first_that_fits(theme.ui_small, label.width(), {who.text, who.brief}));
+  if (y > who_top && context.hit({{label.min.x, who_top}, {label.max.x, y}})) context.tip(who.text, who.meaning);
   if (problem.query_planes() > 1) {
     const std::string shown = format_count(context.cache.history->plane() + 1), all = format_count(problem.query_planes());
     // Heads are numbered as in the title of the SM.
     const bool heads = problem.batch == 1;
     const std::string head = fill_in(tr("head {}"), {format_count(context.cache.history->plane())}), part = shown + "/" + all;
     const std::string plane = heads ? head + " (" + part + ")" : fill_in(tr("plane {} of {}"), {shown, all});
-    const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
-    if (y + line > label.max.y && !context.alone)  // no room below
-      draw_text(context.list, theme.ui_small, {{beside, label.min.y}, {label.max.x, label.min.y + line}}, theme.text_dim,
-                first_that_fits(theme.ui_small, label.max.x - beside, {plane, heads ? head : part}));
+    if (!has_line() && !context.alone)  // no room below
+      draw_text(context.list, theme.ui_small, beside_name, theme.text_dim,
+                first_that_fits(theme.ui_small, beside_name.width(), {plane, heads ? head : part}));
     else
       write(theme.ui_small, theme.text_dim, plane);
   }

@@ -78,6 +78,12 @@ TEST_CASE("stage: a key tile says how many of all the block visits where a mask 
   CHECK(key_tile_text({3}, 3, 4, false) == "3 (4/4)");  // a product's block
 }
 
+TEST_CASE("stage: where a block begins with its last key tile, the falling number says which visit it is") {
+  CHECK(key_tile_text({3, 2, 1, 0}, 3, 4, false) == "3 (1 of 4, last tile first)");
+  CHECK(key_tile_text({3, 2, 1, 0}, 1, 4, true) == "1 (3 of 4, last tile first)");
+  CHECK(key_tile_text({9, 5, 2}, 5, 256, true) == "5 (2 of 3 visited, 256 in all, last tile first)");
+}
+
 TEST_CASE("stage: an operation glows while it runs, and nothing does between launches or after the end") {
   const auto simulation = run("standard", toy_gpu(), AttentionProblem{});
   const Trace& trace = *simulation->trace;
