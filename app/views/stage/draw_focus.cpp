@@ -269,6 +269,7 @@ void draw_chosen_row(StageContext& context) {
   if (context.layout().stacked) return;
   for (const SlotBox& box : context.layout().slots) {
     if (box.shared || context.view.workspace->row >= box.rows) continue;
+    if (context.cache.now[box.slot.index()] == nullptr) continue;  // it would outline nothing
     const Rect row = row_rect(box, context.view.workspace->row);
     context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
                        .max = {row.max.x + 1, row.max.y},

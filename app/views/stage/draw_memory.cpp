@@ -426,19 +426,21 @@ std::string hbm_text(const Simulation& run) {
 
 /// Whose moves the tiles of the tensors show, and what lights and fills one.
 struct WhoMoves {
-  std::string text, brief, meaning;
+  std::string text, meaning;
+  std::string sm;  // the only one; empty: all of them
 };
 
 WhoMoves who_moves(const StageContext& context) {
   if (context.cache.history->of_all_sms())
-    return {tr("moved by all SMs"),
-            {},
-            tr("A tile brightens once an SM has read it. A tile that is written fills as its bytes reach HBM.")};
+    return {tr("tiles: all SMs"),
+            tr("A tile brightens once an SM has read it. A tile that is written fills as its bytes reach HBM."),
+            {}};
   const std::string sm = fill_in(tr("SM {}"), {std::to_string(context.lane.focus_sm)});
-  return {fill_in(tr("moved by {} only"), {sm}), sm,
+  return {fill_in(tr("tiles: {} only"), {sm}),
           fill_in(tr("A tile brightens once {} has read it. A tile that {} wrote fills as its bytes reach HBM. The links and the "
                      "tables count what all SMs move."),
-                  {sm, sm})};
+                  {sm, sm}),
+          sm};
 }
 
 std::string capacity_text(double bytes) {
@@ -556,8 +558,13 @@ void draw_hbm(StageContext& context) {
   write(theme.ui_bold, theme.text, "HBM");
   const float hbm_top = y;
   const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
+  // Whose moves the tiles show, and of which head, goes before the second bandwidth, which the tooltip has too.
+  constexpr float lines_of_all = 4;
+  const bool both = label.height() >= lines_of_all * (line + context.px(1));
   if (!context.alone && gpu.hbm_read_rate().value != gpu.hbm_rate().value) {
-    write(theme.ui_small, theme.text_dim, fill_in(tr("read {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+    if (both)
+      write(theme.ui_small, theme.text_dim,
+            fill_in(tr("read {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
     write(theme.ui_small, theme.text_dim, fill_in(tr("r/w {}"), {usable}));
   } else {
     write(theme.ui_small, theme.text_dim,
@@ -569,10 +576,12 @@ void draw_hbm(StageContext& context) {
   const Rect beside_name = {{beside, label.min.y}, {label.max.x, label.min.y + line}};
   const auto has_line = [&] { return y + line <= label.max.y; };
   const float who_top = y;
-  if (context.alone && text_width(theme.ui_small, who.brief) <= beside_name.width())
-    draw_text(context.list, theme.ui_small, beside_name, theme.text_dim, who.brief);
-  else if (!context.alone && has_line())
-    write(theme.ui_small, theme.text_dim, first_that_fits(theme.ui_small, label.width(), {who.text, who.brief}));
+  if (!context.alone && has_line())
+    write(theme.ui_small, theme.text_dim, first_that_fits(theme.ui_small, label.width(), {who.text, who.sm}));
+  else if (context.alone && text_width(theme.ui_small, who.sm) <= beside_name.width())
+    draw_text(context.list, theme.ui_small, beside_name, theme.text_dim, who.sm);
+  else if (context.alone && !who.sm.empty())
+    write(theme.ui_small, theme.text_dim, who.sm);
   if (y > who_top && context.hit({{label.min.x, who_top}, {label.max.x, y}})) context.tip(who.text, who.meaning);
   if (problem.query_planes() > 1) {
     const std::string shown = format_count(context.cache.history->plane() + 1), all = format_count(problem.query_planes());
