@@ -19,16 +19,6 @@ namespace {
 
 constexpr std::size_t most_recent = 12;
 
-RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
-  RooflineKernel kernel;
-  kernel.algorithm = simulation.request.algorithm;
-  kernel.chosen = chosen;
-  kernel.launches = roofline_points(simulation);
-  kernel.whole = whole_kernel_points(simulation, kernel.launches);
-  kernel.outcome = outcome_of(simulation);
-  return kernel;
-}
-
 /// Largest power of two for which the sweep takes seconds and less than a gigabyte. Time grows with the pairs of tiles of all
 /// planes; memory grows with those of one plane, which a block of flash1 walks alone.
 std::int64_t longest_sequence(const SimulationRequest& request) {
@@ -41,6 +31,16 @@ std::int64_t longest_sequence(const SimulationRequest& request) {
 }
 
 }  // namespace
+
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
+  RooflineKernel kernel;
+  kernel.algorithm = simulation.request.algorithm;
+  kernel.chosen = chosen;
+  kernel.launches = roofline_points(simulation);
+  kernel.whole = whole_kernel_points(simulation, kernel.launches);
+  kernel.outcome = outcome_of(simulation);
+  return kernel;
+}
 
 std::string usual_range(std::string_view key, const SimulationRequest& request) {
   const AttentionProblem& p = request.problem;
@@ -177,14 +177,14 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
   begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-    RooflineKernel chosen = kernel_of(*shown, true);
+    RooflineKernel chosen = roofline_kernel(*shown, true);
     std::optional<RooflineKernel> other;
     SimulationRequest request = request_of_rival(asked, companion_of(asked.algorithm));
     request.tile.reset();
     if (!request.algorithm.empty()) {
       const auto made = simulate(request, progress);
       if (!made && made.error().kind == Error::Kind::cancelled) return {};
-      if (made) other = kernel_of(**made, false);
+      if (made) other = roofline_kernel(**made, false);
     }
     study->change([&](RooflineStudy& result) {
       result.kernels = {std::move(chosen)};

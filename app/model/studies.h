@@ -34,6 +34,8 @@ struct RooflineKernel {
   std::vector<RooflinePoint> whole;     // all launches together, by level
   Outcome outcome;
 };
+/// `chosen`: whether it is the one on the stage.
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen);
 struct RooflineStudy {
   GpuSpec gpu;
   AttentionProblem problem;

@@ -13,6 +13,7 @@
 
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
+#include "app/views/beside_run.h"
 #include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -449,6 +450,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
         say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
+  draw_beside_line(view);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());
 

@@ -18,6 +18,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
@@ -465,6 +466,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
     return study_empty(view, tr("Looking at the mask…"));
   }
   study_head(view, finding(mask), detail(view));
+  draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const bool beside = room.x >= 480 * theme.scale;
   const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;
