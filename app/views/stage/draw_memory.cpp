@@ -4,6 +4,7 @@
 
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 #include "sim/masks/mask.h"
@@ -121,14 +122,24 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
   }
 }
 
+/// Whether requests of a tensor wait in the L2, where their marks stand on its part and say the same.
+bool has_marks(const StageContext& context, Tensor tensor) {
+  const auto& flights = context.lane.state.flights;
+  const bool all_known = context.simulation().trace->focused_sms().size() == context.lane.state.sms.size();
+  return std::ranges::any_of(flights, [&](const TileInFlight& flight) {
+    return flight.tile.tensor == tensor && flight.to_sm && flight.progress <= 0 &&
+           waits_at(flight, flights, all_known) == WaitsAt::l2;
+  });
+}
+
 void draw_part_names(StageContext& context, const Rect& bar, const BarScale& scale) {
   if (bar.height() < context.theme.ui_small->FontSize) return;
   for (const Part& part : scale.parts) {
     const float begin = bar.min.x + static_cast<float>(part.begin / scale.bytes) * bar.width();
     const float width = static_cast<float>(std::min(part.room / scale.bytes, 1.0)) * bar.width();
     const std::string_view name = to_string(part.tensor);
-    const float needed = text_width(context.theme.ui_small, name) + context.px(6);
-    if (width < needed) continue;
+    const float needed = text_width(context.theme.ui_small, name) + context.px(6), marks = context.px(48);
+    if (width < needed + (has_marks(context, part.tensor) ? marks : 0)) continue;
     const float shown = part.room > 0 ? static_cast<float>(part.resident / part.room) * width : 0;
     const bool covered = shown > needed;
     const ImU32 color = covered ? text_on(context.theme, mix(context.theme.inset, context.theme.color(part.tensor), 0.85F))
