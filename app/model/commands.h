@@ -236,7 +236,7 @@ struct AskClass {
 struct CountAnswer {
   int choice = 0, count = 0;
 };
-/// Keeps the run on screen, for the Compare view.
+/// Keeps the run on screen, to be compared.
 struct PinRun {};
 /// Forgets a pinned run by its place, from 1; every one for 0.
 struct UnpinRun {

@@ -140,6 +140,17 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
   return std::nullopt;
 }
 
+const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
+                              const AttentionProblem& problem) {
+  if (!unchanged(gpu)) return nullptr;
+  for (const auto& known : measurements.bundles) {
+    if (known->bundle.gpu != gpu.id) continue;
+    for (const MeasuredCase& measured : known->bundle.cases)
+      if (!measured.is_changed() && measured.kernel == kernel && measured.problem == problem) return &measured;
+  }
+  return nullptr;
+}
+
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
   std::vector<std::shared_ptr<const KnownProbe>> found;
   if (!unchanged(simulation.request.gpu)) return found;

@@ -62,6 +62,10 @@ struct FoundCase {
 /// nullopt where there is none.
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
 
+/// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none.
+const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
+                              const AttentionProblem& problem);
+
 /// The probes of what was simulated, by the same rule; one a row that was followed.
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation);
 /// The HBM samples of what was simulated, by the same rule; null where there are none.

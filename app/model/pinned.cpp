@@ -28,7 +28,7 @@ PinnedRun from_text(const std::string& link) {
 }  // namespace
 
 PinnedView Pinned::view() const {
-  PinnedView view{runs_, compared_, comparison_, nullptr};
+  PinnedView view{runs_, compared_, comparison_, nullptr, beside_.simulation != nullptr ? &beside_ : nullptr};
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (is_compared(static_cast<int>(i) + 1) && runs_[i].refused && view.refused == nullptr) view.refused = &*runs_[i].refused;
   return view;
@@ -88,6 +88,7 @@ void Pinned::take(const std::vector<std::string>& links, ComparedRuns compared) 
 void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
   const bool opened = shown && !was_shown_;
   was_shown_ = shown;
+  choose_beside(*present);
   if (runs_.empty() || !shown) return;
   Pair pair;
   for (const auto& [place, simulation] : {std::pair{compared_.first, &pair.first}, {compared_.second, &pair.second}}) {
@@ -97,9 +98,7 @@ void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
     }
     PinnedRun& run = runs_[static_cast<std::size_t>(place) - 1];
     if (opened && run.refused && run.refused->kind == Error::Kind::cancelled) run.refused.reset();
-    // Where other work stopped it, it is begun again once there is none.
-    const bool idle = asked_.empty() || worker_.idle(Queue::background);
-    if (run.simulation == nullptr && !run.refused && idle) simulate_pinned(run);
+    want(run);
     *simulation = run.simulation;
   }
   if (pair.first == nullptr || pair.second == nullptr) return forget_comparison();
@@ -111,6 +110,39 @@ void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
       if (comparing_ == pair) comparison_ = made;
     };
   });
+}
+
+void Pinned::choose_beside(const Simulation& present) {
+  const auto on_screen = [&](const PinnedRun& run) {
+    return run.simulation != nullptr &&
+           (run.simulation.get() == &present || same_request(run.simulation->request, present.request));
+  };
+  int place = 0;
+  for (const int each : {compared_.first, compared_.second})
+    if (place == 0 && each > 0 && !on_screen(runs_[static_cast<std::size_t>(each) - 1])) place = each;
+  if (place == 0) {
+    beside_ = {};
+    return;
+  }
+  PinnedRun& run = runs_[static_cast<std::size_t>(place) - 1];
+  want(run);
+  beside_.place = place;
+  if (beside_.simulation == run.simulation) return;
+  beside_ = {place, run.simulation, nullptr};
+  if (run.simulation == nullptr) return;
+  worker_.submit(Queue::quick, slots::beside_run, WorkKind::unnamed,
+                 [this, simulation = run.simulation](const Progress&) -> Worker::Deliver {
+                   auto made = std::make_shared<const RooflineKernel>(roofline_kernel(*simulation, false));
+                   return [this, simulation, made = std::move(made)] {
+                     if (beside_.simulation == simulation) beside_.kernel = made;
+                   };
+                 });
+}
+
+void Pinned::want(PinnedRun& run) {
+  // Where other work stopped it, it is begun again once there is none.
+  const bool idle = asked_.empty() || worker_.idle(Queue::background);
+  if (run.simulation == nullptr && !run.refused && idle) simulate_pinned(run);
 }
 
 void Pinned::simulate_pinned(PinnedRun& run) {

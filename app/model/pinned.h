@@ -10,6 +10,7 @@
 
 #include "app/model/compared_runs.h"
 #include "app/model/requested.h"
+#include "app/model/studies.h"
 #include "app/model/worker.h"
 #include "sim/analysis/run_comparison.h"
 
@@ -24,12 +25,21 @@ struct PinnedRun {
   std::optional<Error> refused;                  // why it cannot be
 };
 
+/// The pinned run that the views about a whole run show beside the one on screen: of the two that are compared, the first one that
+/// is not on screen itself.
+struct BesideRun {
+  int place = 0;  // from 1
+  std::shared_ptr<const Simulation> simulation;
+  std::shared_ptr<const RooflineKernel> kernel;  // its points under the roofline; null while they are worked out
+};
+
 /// What the panels read of it, until the session's next tick() or apply().
 struct PinnedView {
   std::span<const PinnedRun> runs;
   ComparedRuns compared;                            // two different ones, where a run is pinned
   std::shared_ptr<const RunComparison> comparison;  // of `compared`; null while it is worked out
   const Error* refused = nullptr;                   // why one of the two has no simulation
+  const BesideRun* beside = nullptr;                // null where there is none, or while it is simulated
 };
 
 class Pinned {
@@ -45,13 +55,16 @@ class Pinned {
   void compare(ComparedRuns runs);
   /// Takes what a state of the window has pinned: the same runs stay, others are simulated once they are looked at.
   void take(const std::vector<std::string>& links, ComparedRuns compared);
-  /// Begins what the Compare view wants, where it is `shown`.
+  /// Begins what the views want: the run beside `present`, and what the Compare view wants, where it is `shown`.
   void ask(const std::shared_ptr<const Simulation>& present, bool shown);
   /// Stops simulating until the view is opened again.
   void cancel();
 
  private:
   using Pair = std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>>;
+  void choose_beside(const Simulation& present);
+  /// Begins the simulation of a run that has none and was not refused, unless another one is under way.
+  void want(PinnedRun& run);
   void simulate_pinned(PinnedRun& run);
   bool is_compared(int place) const { return place == compared_.first || place == compared_.second; }
   void forget_comparison();
@@ -64,6 +77,7 @@ class Pinned {
   std::string asked_;  // the link of the run that is simulated
   Pair comparing_;
   std::shared_ptr<const RunComparison> comparison_;
+  BesideRun beside_;
 };
 
 }  // namespace tilescope

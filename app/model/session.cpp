@@ -140,6 +140,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
     position_from = arrived.number;
     opened = false;  // nothing of what was shown before says where to stand
     first_step.reset();
+    missed_step.reset();
   }
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
   if (requests == cancelled) requested.back_to_good();
@@ -157,8 +158,10 @@ void Session::State::refused(const Error& error, const std::string& control) {
 
 void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
   const bool was_race = playback.race();
-  const std::int64_t old_step = playback.empty() ? 0 : playback.chosen().step;
-  const bool was_last = !playback.empty() && old_step == playback.last_step();
+  const std::int64_t shown_step = playback.empty() ? 0 : playback.chosen().step;
+  const bool was_last = !playback.empty() && shown_step == playback.last_step();
+  // Unless the playhead was moved since, it goes back to the step that a shorter run did not have.
+  const std::int64_t old_step = missed_step && missed_step->shown == shown_step ? missed_step->wanted : shown_step;
   const double old_cycle = playback.goal();
   std::vector<Runner> runners;
   for (const Arrival& arrival : arrivals)
@@ -178,6 +181,8 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
   opened = true;
   keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
+  missed_step.reset();
+  if (same_program && !keep_clock && old_step > last) missed_step = {old_step, playback.chosen().step};
 
   if (workspace.range && workspace.range->from >= playback.end_cycle()) workspace.range.reset();
   say_misfit();
@@ -222,7 +227,8 @@ void Session::State::tick(double seconds) {
   }
   measured.ask();
   // What the controls show may not be there yet; the studies are of what is on screen.
-  if (!playback.empty()) studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base);
+  if (!playback.empty())
+    studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base, *measured.view().known);
   const bool race = playback.race();
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;

@@ -32,6 +32,11 @@ struct Session::State {
   TextLoader load_text = nullptr;
   TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
+  /// A step that the run on screen does not have, and the one shown in its place: a number may be half typed, or taken back by Esc.
+  struct MissedStep {
+    std::int64_t wanted = 0, shown = 0;
+  };
+  std::optional<MissedStep> missed_step;
   bool opened = false;                       // the first simulation is there
   int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
   int over = 0;                              // the last of them that was delivered, refused or cancelled

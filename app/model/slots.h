@@ -20,6 +20,7 @@ inline constexpr int first_values = first_block + lanes_and_next;
 inline constexpr int compare_runs = first_values + lanes_and_next;
 inline constexpr int freeing = compare_runs + 1;
 inline constexpr int mask_picture = freeing + 1, mask_elements = mask_picture + 1;
+inline constexpr int beside_run = mask_elements + 1;
 
 // Queue::background: what was asked for by hand goes first
 inline constexpr int measure = 0, calibrate = 1, pinned = 13, compare = 14, validate = 15, lesson = 50, lesson_task = 51,

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "app/model/measurements.h"
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/slots.h"
+#include "sim/programs/flash3_choice.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -18,16 +18,6 @@ namespace tilescope {
 namespace {
 
 constexpr std::size_t most_recent = 12;
-
-RooflineKernel kernel_of(const Simulation& simulation, bool chosen) {
-  RooflineKernel kernel;
-  kernel.algorithm = simulation.request.algorithm;
-  kernel.chosen = chosen;
-  kernel.launches = roofline_points(simulation);
-  kernel.whole = whole_kernel_points(simulation, kernel.launches);
-  kernel.outcome = outcome_of(simulation);
-  return kernel;
-}
 
 /// Largest power of two for which the sweep takes seconds and less than a gigabyte. Time grows with the pairs of tiles of all
 /// planes; memory grows with those of one plane, which a block of flash1 walks alone.
@@ -41,6 +31,16 @@ std::int64_t longest_sequence(const SimulationRequest& request) {
 }
 
 }  // namespace
+
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
+  RooflineKernel kernel;
+  kernel.algorithm = simulation.request.algorithm;
+  kernel.chosen = chosen;
+  kernel.launches = roofline_points(simulation);
+  kernel.whole = whole_kernel_points(simulation, kernel.launches);
+  kernel.outcome = outcome_of(simulation);
+  return kernel;
+}
 
 std::string usual_range(std::string_view key, const SimulationRequest& request) {
   const AttentionProblem& p = request.problem;
@@ -135,7 +135,7 @@ void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
 }
 
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
-                  const GpuSpec& real) {
+                  const GpuSpec& real, const Measurements& known) {
   const void* before = shown_;
   switch (center) {
     case CenterView::roofline:
@@ -155,7 +155,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
       ask_sweep(asked);
       break;
     case CenterView::ladder:
-      ask_ladder(asked);
+      ask_ladder(asked, known);
       break;
     default:  // the other views show one run
       break;
@@ -177,14 +177,14 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
   begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-    RooflineKernel chosen = kernel_of(*shown, true);
+    RooflineKernel chosen = roofline_kernel(*shown, true);
     std::optional<RooflineKernel> other;
     SimulationRequest request = request_of_rival(asked, companion_of(asked.algorithm));
     request.tile.reset();
     if (!request.algorithm.empty()) {
       const auto made = simulate(request, progress);
       if (!made && made.error().kind == Error::Kind::cancelled) return {};
-      if (made) other = kernel_of(**made, false);
+      if (made) other = roofline_kernel(**made, false);
     }
     study->change([&](RooflineStudy& result) {
       result.kernels = {std::move(chosen)};
@@ -229,17 +229,29 @@ void Studies::ask_what_if(SimulationRequest real) {
   });
 }
 
-void Studies::ask_ladder(SimulationRequest asked) {
+const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
+                                  const AttentionProblem& problem) {
+  return find_case(known, gpu, algorithm == "flash3" ? flash3_choice(problem) : algorithm, problem);
+}
+
+void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   asked.algorithm = ladder().front().id;
   asked.problem.pass = Pass::forward;
   asked.tile.reset();
   asked.key_order = KeyOrder::ascending;
+  const auto clock_of = [&](std::string_view algorithm) {
+    const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
+    return measured != nullptr && measured->sm_clock_hz > 0 ? measured->sm_clock_hz : asked.gpu.sm_clock_hz;
+  };
   const auto make = [&] {
     LadderStudy study{asked, {}};
-    for (const LadderStep& step : ladder()) study.rungs.push_back({std::string(step.id), std::string(step.over), {}});
+    for (const LadderStep& step : ladder())
+      study.rungs.push_back({std::string(step.id), std::string(step.over), clock_of(std::string_view(step.id)), {}});
     return study;
   };
-  ladder_ = find_or_make(ladders_, asked, make, [](const LadderStudy&) { return true; });
+  ladder_ = find_or_make(ladders_, asked, make, [&](const LadderStudy& study) {
+    return std::ranges::all_of(study.rungs, [&](const LadderRung& rung) { return rung.clock_hz == clock_of(rung.algorithm); });
+  });
   shown_ = ladder_.get();
   const auto now = ladder_->read();
   if (now->done() == now->rungs.size()) return;
@@ -251,6 +263,7 @@ void Studies::ask_ladder(SimulationRequest asked) {
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
+      request.gpu.sm_clock_hz = asked_of->rungs[index].clock_hz;
       auto made = simulate_outcome(request, [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
       });

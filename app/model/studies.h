@@ -16,6 +16,7 @@
 
 #include "app/model/center_views.h"
 #include "app/model/exactness.h"
+#include "app/model/measurements.h"
 #include "app/model/worker.h"
 #include "sim/analysis/fit.h"
 #include "sim/analysis/next_limit.h"
@@ -33,6 +34,8 @@ struct RooflineKernel {
   std::vector<RooflinePoint> whole;     // all launches together, by level
   Outcome outcome;
 };
+/// `chosen`: whether it is the one on the stage.
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen);
 struct RooflineStudy {
   GpuSpec gpu;
   AttentionProblem problem;
@@ -44,8 +47,14 @@ struct RooflineStudy {
 /// One program of the ladder to Hopper on the problem that is shown.
 struct LadderRung {
   std::string algorithm, over;     // over: the program that it adds an idea to; empty: none
+  double clock_hz = 0;             // at which it is simulated: the one that it was measured at, or else that of the GPU
   std::optional<Outcome> outcome;  // none: not simulated yet
 };
+
+/// The case of a rung that was measured; nullptr where there is none. FlashAttention-3 launches a rung, and has its case.
+const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
+                                  const AttentionProblem& problem);
+
 struct LadderStudy {
   SimulationRequest of;  // its algorithm and tile are those of each rung
   std::vector<LadderRung> rungs;
@@ -110,8 +119,10 @@ class Studies {
  public:
   Studies(Worker& worker, int threads) : worker_(worker), threads_(threads) {}
 
-  /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in.
-  void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real);
+  /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in;
+  /// `known` has the clocks at which rungs of the ladder were measured.
+  void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real,
+           const Measurements& known);
   /// Executes both programs of the race on screen and compares O. Null pointers: there is no race.
   void ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                      const InputSource& inputs);
@@ -140,7 +151,7 @@ class Studies {
   void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
   void ask_what_if(SimulationRequest real);
   void ask_fit(const SimulationRequest& asked);
-  void ask_ladder(SimulationRequest asked);
+  void ask_ladder(SimulationRequest asked, const Measurements& known);
   void ask_sweep(const SimulationRequest& asked);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
 

@@ -28,23 +28,14 @@ class Collector {
     for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) maps_.emplace_back(program, launch);
     layouts_ = tensor_layouts(problem_, program.tile(), program.tensors());
     for (auto& [run, block] : kept_) run = -1;
-    for (int sm : simulation.trace->focused_sms()) {
-      if (focused_.size() <= static_cast<std::size_t>(sm)) focused_.resize(static_cast<std::size_t>(sm) + 1);
-      focused_[static_cast<std::size_t>(sm)] = true;
-    }
   }
 
   std::array<TileTimes, most_tensors> collect() {
-    const auto runs = simulation_.trace->runs();
-    for (const BlockRun& run : runs)
-      if (!in_focus(run.sm) && concerns(run)) add_stores(run);
     for (int sm : simulation_.trace->focused_sms()) add_intervals(sm);
     std::array<TileTimes, most_tensors> times;
     for (Tensor tensor : simulation_.program->tensors()) times[tensor.index()] = times_of(tensor);
     return times;
   }
-
-  bool in_focus(int sm) const { return static_cast<std::size_t>(sm) < focused_.size() && focused_[static_cast<std::size_t>(sm)]; }
 
  private:
   TileTimes times_of(Tensor tensor) {
@@ -55,12 +46,11 @@ class Collector {
             events};
   }
 
-  /// Whether a run can have anything to do with the plane. Out of focus only its stores count, and they are to its own plane.
+  /// Whether a run can have anything to do with the plane.
   bool concerns(const BlockRun& run) const {
     const BlockMap& map = maps_[static_cast<std::size_t>(run.launch)];
     if (!map.known()) return true;
-    const std::int64_t of_run = map.plane(run.block);
-    return in_focus(run.sm) ? problem_.kv_plane_of(of_run) == kv_plane_ : of_run == plane_;
+    return problem_.kv_plane_of(map.plane(run.block)) == kv_plane_;
   }
 
   void add(const TileRef& tile, double end, bool store) {
@@ -77,14 +67,6 @@ class Collector {
             {end, static_cast<std::int32_t>(row), static_cast<std::int32_t>(col), store, own_rows * own_cols, rows * cols});
       }
     }
-  }
-
-  /// Of a block out of focus only the end is known: that is when its stores are taken to land.
-  void add_stores(const BlockRun& run) {
-    block_.clear();
-    simulation_.program->emit_block(run.launch, run.block, block_);
-    for (const Operation& operation : block_.operations)
-      if (operation.kind == OpKind::store) add(operation.tile, run.end, true);
   }
 
   void add_intervals(int sm) {
@@ -114,8 +96,6 @@ class Collector {
   std::int64_t plane_, kv_plane_;
   std::vector<BlockMap> maps_;  // by launch
   TensorLayouts layouts_{};
-  std::vector<bool> focused_;  // by SM
-  BlockOperations block_;
   std::array<std::pair<std::int32_t, BlockOperations>, 61> kept_{};
   std::array<std::vector<TileEvent>, most_tensors> events_;  // by tensor
 };
@@ -257,10 +237,10 @@ double CellHistory::part(bool store, double cycle) const {
 }
 
 TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
-  Collector collector(simulation, plane);
-  const auto runs = simulation.trace->runs();
-  all_reads_ = std::all_of(runs.begin(), runs.end(), [&](const BlockRun& run) { return collector.in_focus(run.sm); });
-  times_ = collector.collect();
+  const auto focused = simulation.trace->focused_sms();
+  of_all_sms_ = std::ranges::all_of(simulation.trace->runs(),
+                                    [&](const BlockRun& run) { return std::ranges::find(focused, run.sm) != focused.end(); });
+  times_ = Collector(simulation, plane).collect();
 }
 
 }  // namespace tilescope

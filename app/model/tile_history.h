@@ -116,19 +116,19 @@ class TileHistory {
  public:
   /// Nothing was read or written yet.
   TileHistory() = default;
-  /// Loads are those of the SMs in focus; stores are of every SM, by their own time or, out of focus, by the end of their block.
-  /// Takes milliseconds for a large simulation: off the frame.
+  /// Loads and stores of the SMs in focus: of the others the trace does not know when a tile moved. Takes milliseconds for a large
+  /// simulation: off the frame.
   TileHistory(const Simulation& simulation, std::int64_t plane);
 
   std::int64_t plane() const { return plane_; }
-  /// True when loads of every SM are in it.
-  bool all_reads() const { return all_reads_; }
+  /// True when it has what every SM moved.
+  bool of_all_sms() const { return of_all_sms_; }
   /// Of the drawn cells of `box`. Limits: this history outlives it.
   BoxHistory cells(const TileCells& box) const { return {times_[box.tensor.index()], box}; }
 
  private:
   std::int64_t plane_ = 0;
-  bool all_reads_ = true;
+  bool of_all_sms_ = true;
   std::array<TileTimes, most_tensors> times_;  // by tensor
 };
 

@@ -265,6 +265,25 @@ class Writer {
     return text;
   }
 
+  /// Eight halves of sides, each from the middle to the corner, so that dashes are symmetric about the middle as the shader's are.
+  static std::string dashed_text(const Rect& r, float radius) {
+    const float corner = radius * (1 - std::sqrt(0.5F));  // half of an arc ends so far inside the corner, both ways
+    std::string path;
+    for (const float x : {-1.0F, 1.0F})
+      for (const float y : {-1.0F, 1.0F}) {
+        const ImVec2 middle = r.center(), tip = {x < 0 ? r.min.x : r.max.x, y < 0 ? r.min.y : r.max.y};
+        const auto half = [&](ImVec2 from, ImVec2 to, bool clockwise) {
+          path += fmt::format("M{} {}L{} {}", number(from.x), number(from.y), number(to.x), number(to.y));
+          if (radius > 0.05F)
+            path += fmt::format("A{0} {0} 0 0 {1} {2} {3}", number(radius), clockwise ? 1 : 0, number(tip.x - x * corner),
+                                number(tip.y - y * corner));
+        };
+        half({middle.x, tip.y}, {tip.x - x * radius, tip.y}, x * y < 0);
+        half({tip.x, middle.y}, {tip.x, tip.y - y * radius}, x * y > 0);
+      }
+    return fmt::format("<path d=\"{}\" stroke-dasharray=\"5 3\" stroke-dashoffset=\"6.5\"", path);
+  }
+
   std::string gradient(ImU32 from, ImU32 to, bool vertical) {
     const auto [entry, fresh] = gradients_.try_emplace({from, to, vertical}, fmt::format("{}g{}", prefix_, gradients_.size()));
     const auto stop = [](int at, ImU32 color) {
@@ -327,10 +346,9 @@ class Writer {
       write_part(rect, radius, filled, fraction >= 1, fmt::format(" fill=\"url(#{})\"", pattern(hatch, stroke)));
     }
     if (border > 0) {
-      const float half = border / 2;
-      element(rect, fmt::format("{} fill=\"none\"{} stroke-width=\"{}\"{}/>\n",
-                                rect_text(rect.inset(half), std::max(0.0F, radius - half)), paint("stroke", edge), number(border),
-                                dashed ? " stroke-dasharray=\"5 3\"" : ""));
+      const float half = border / 2, round = std::max(0.0F, radius - half);
+      const std::string outline = dashed ? dashed_text(rect.inset(half), round) : rect_text(rect.inset(half), round);
+      element(rect, fmt::format("{} fill=\"none\"{} stroke-width=\"{}\"/>\n", outline, paint("stroke", edge), number(border)));
     }
   }
 

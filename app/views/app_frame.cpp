@@ -16,6 +16,7 @@
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"
+#include "app/views/beside_run.h"
 #include "app/views/caption.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
@@ -115,6 +116,8 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   shares.bottom = std::max(shares.bottom, (view.playback.race ? race_lanes * scale : wanted) / height);
   if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)
     shares.bottom += recorded_lanes * scale / height;
+  constexpr float pinned_row = 20;
+  if (beside_run(view) != nullptr && !view.workspace->by_sm && !view.playback.race) shares.bottom += pinned_row * scale / height;
   return shares;
 }
 

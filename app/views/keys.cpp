@@ -288,7 +288,7 @@ std::span<const KeyHelp> key_help() {
       {"", "Views"},
       {"1 2 3 …", "Choose the middle view"},
       {"R", "Race against standard attention"},
-      {"K", "Pin the run on screen for the Compare view"},
+      {"K", "Pin the run on screen, to see others beside it"},
       {"M", "Measure this problem on this machine's GPU"},
       {"← → ↑ ↓ X", "In Banks: wavefront, access, swizzle"},
       {"⇧ ↑ ↓", "In Banks: the lane that is described"},

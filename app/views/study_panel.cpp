@@ -106,13 +106,7 @@ std::string algorithm_title(std::string_view algorithm) {
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
   if (view.measured.known == nullptr || view.requested == nullptr) return nullptr;
   const GpuSpec& gpu = view.lane().simulation->request.gpu;
-  if (!same_numbers(gpu, view.requested->gpu_base)) return nullptr;
-  for (const auto& known : view.measured.known->bundles) {
-    if (known->bundle.gpu != gpu.id) continue;
-    for (const MeasuredCase& measured : known->bundle.cases)
-      if (measured.kernel == algorithm && measured.problem == problem) return &measured;
-  }
-  return nullptr;
+  return same_numbers(gpu, view.requested->gpu_base) ? find_case(*view.measured.known, gpu, algorithm, problem) : nullptr;
 }
 
 std::string measured_label(const View& view, const MeasuredCase& measured) {
@@ -120,8 +114,10 @@ std::string measured_label(const View& view, const MeasuredCase& measured) {
     for (const auto& known : view.measured.known->bundles)
       for (const MeasuredCase& each : known->bundle.cases)
         if (&each == &measured)
-          return known->live ? std::string(tr("measured")) : say(tr("measured, recorded {}"), day_of(known->bundle.date));
-  return tr("measured");
+          return known->live
+                     ? say(tr("measured at {}"), format_clock(measured.sm_clock_hz))
+                     : say(tr("measured at {}, recorded {}"), format_clock(measured.sm_clock_hz), day_of(known->bundle.date));
+  return say(tr("measured at {}"), format_clock(measured.sm_clock_hz));
 }
 
 std::optional<double> counter(const MeasuredCase& measured, std::string_view key) {

@@ -4,6 +4,7 @@
 Usage: docs/style/check_prose.py [--self-test]
 
 Docs       README.md, docs/*.md: sentences of at most 30 words, no retired phrase, spelling
+Lessons    assets/lessons/*.en.md, their texts in TOML too: sentences of at most 30 words, a formula counting as one
 Texts      string literals of app/ and sim/ that hold a sentence: no retired phrase, spelling
 Names      code of app/, kernels/ and sim/: no retired name
 Overruled  docs/style/allowed.txt; words of our own: docs/style/words.txt
@@ -73,6 +74,14 @@ def blocks(text):
                 paragraph = []
 
 
+def lesson_blocks(text):
+    """Yields (line number, text) of a lesson's paragraphs and of the texts in its TOML blocks."""
+    text = re.sub(r"\{=.*?\}", "NUMBER", text)
+    yield from blocks(text)
+    for match in re.finditer(r'"""(.*?)"""|"((?:\\.|[^"\\\n])*)"', text, re.S):
+        yield text.count("\n", 0, match.start()) + 1, plain(match.group(1) or match.group(2) or "")
+
+
 def sentences(text):
     """Splits at full stops, question and exclamation marks before a space; "e.g." and the like do not end a sentence."""
     guarded = re.sub(r"\b(e\.g|i\.e|etc|vs|cf|Fig|No|approx)\.", r"\1", text)
@@ -126,8 +135,8 @@ class Rules:
         self.name = re.compile(r"(?<![\w.])(%s)\b" % "|".join(map(re.escape, self.names))) if self.names else None
         self.own_words = {w.lower() for w in own_words}
 
-    def long_sentences(self, text):
-        for number, block in blocks(text):
+    def long_sentences(self, text, find_blocks=blocks):
+        for number, block in find_blocks(text):
             for sentence in sentences(block):
                 if len(words(sentence)) > LONGEST_SENTENCE:
                     yield number, "length", sentence, "%d words, at most %d" % (len(words(sentence)), LONGEST_SENTENCE)
@@ -168,6 +177,9 @@ def findings(rules):
             spelled.append((path, number, block.replace("CODE", " ")))
             for found in rules.retired_phrases(number, block):
                 yield (path, *found)
+    for path in sorted(glob.glob("assets/lessons/*.en.md")):
+        for found in rules.long_sentences(read(path), lesson_blocks):
+            yield (path, *found)
     for folder in ("app", "kernels", "sim"):
         for extension in ("cpp", "h", "cu", "cuh"):
             for path in sorted(glob.glob("%s/**/*.%s" % (folder, extension), recursive=True)):
@@ -200,6 +212,8 @@ def self_test():
     assert not list(rules.long_sentences("- " + "word " * 20 + "\n- " + "word " * 20))
     assert list(rules.long_sentences("word " * 16 + "\n" + "word " * 16))[0][0] == 1
     assert not list(rules.long_sentences("word " * 28 + "`a b c d e f`."))
+    assert [f[0] for f in rules.long_sentences("```reveal\nsay = \"" + long + "\"\n```", lesson_blocks)] == [2]
+    assert not list(rules.long_sentences("```reveal\nsay = \"" + "word " * 28 + "{= a + b : bytes}.\"\n```", lesson_blocks))
     assert [f[2] for f in rules.retired_phrases(1, "it is Held  up\nby latency")] == ["held up by"]
     code, literals = split_code('int errands; // errands\nf("one two" \n " three", R"(four)", \'"\');  /* errands */ x("five");')
     assert [f[2] for f in rules.retired_names(code)] == ["errands"], code

@@ -92,6 +92,10 @@ std::string format_bandwidth(double bytes_per_second) {
   return significant(bytes_per_second / 1e9) + " GB/s";
 }
 
+std::string format_clock(double hertz) {
+  return fmt::format("{:.2f} GHz", hertz / 1e9);
+}
+
 std::string format_rate(BytesPerCycle rate) {
   return significant(rate.value) + " B/cycle";
 }

@@ -22,6 +22,8 @@ std::string format_exact_bytes(Bytes bytes);
 std::string format_capacity(Bytes bytes);
 /// Formats bandwidth in decimal GB/s, whatever its size: "4 800 GB/s", "0.064 GB/s".
 std::string format_bandwidth(double bytes_per_second);
+/// "1.72 GHz".
+std::string format_clock(double hertz);
 /// Formats a rate: "64 B/cycle", "36.5 B/cycle".
 std::string format_rate(BytesPerCycle rate);
 /// Formats whole cycles, grouped: "5 120". Below 10, with one decimal unless it is zero.

@@ -174,6 +174,18 @@ bool same_sweep(const SweepRequest& a, const SweepRequest& b) {
   return a.algorithms == b.algorithms && a.axis == b.axis && a.keeps_kv_heads == b.keeps_kv_heads && same_request(base, b.base);
 }
 
+std::optional<double> sweep_value_of(const Simulation& run, std::string_view key) {
+  const AttentionProblem& p = run.request.problem;
+  const ProgramTile& tile = run.program->tile();
+  const std::pair<std::string_view, std::int64_t> numbers[] = {
+      {"seq", p.seq_q},   {"seq_kv", p.seq_kv},      {"head_dim", p.head_dim},    {"batch", p.batch},
+      {"heads", p.heads}, {"block_q", tile.block_q}, {"block_kv", tile.block_kv}, {"stages", tile.stages}};
+  for (const auto& [name, number] : numbers)
+    if (name == key) return static_cast<double>(number);
+  const SpecKey* const row = find_spec_key(key == "shared_bytes" ? "sm.shared_bytes_per_block" : key);
+  return row != nullptr ? std::optional(run.request.gpu.*row->member) : std::nullopt;
+}
+
 Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
   const auto program = find_program(algorithm, sweep.base.problem.pass);
   if (!program) return program.error();

@@ -50,6 +50,9 @@ bool same_sweep(const SweepRequest& a, const SweepRequest& b);
 /// Errors  an unknown algorithm; a value that the key cannot have
 Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view algorithm, double value);
 
+/// Returns the value of a key in a run that was simulated; nullopt for an unknown key.
+std::optional<double> sweep_value_of(const Simulation& run, std::string_view key);
+
 struct SweepResult {
   SweepRequest request;
   std::vector<std::optional<Outcome>> points;  // algorithm by algorithm; absent until simulated

@@ -197,6 +197,9 @@ TEST_CASE("export: a vector picture is well formed and has its text as text") {
     CHECK(svg.starts_with("<?xml"));
     CHECK(count(svg, "<text ") > 10);
     CHECK(count(svg, "<rect ") + count(svg, "<path ") > 10);
+    // Dashes begin at the middle of each side, as on screen.
+    CHECK(count(svg, "stroke-dasharray=\"5 3\"") == count(svg, "stroke-dashoffset=\"6.5\""));
+    if (std::string_view(panel) == "stage") CHECK(count(svg, "stroke-dashoffset") > 0);
     CHECK(svg.find("FlashAttention-2") != std::string::npos);
     CHECK(svg.find("<image") == std::string::npos);
     CHECK(svg.find("nan") == std::string::npos);

@@ -271,7 +271,8 @@ void draw_compare_panel(const View& view, Commands& commands) {
     return draw_runs(view, commands);
   }
   refresh(state, pinned.comparison);
-  study_head(view, state.sheet.finding, state.sheet.detail);
+  study_head(view, state.sheet.finding,
+             state.sheet.detail + " " + tr("Every view about a whole run shows the pinned one of these beside the run on screen."));
   draw_runs(view, commands);
   light_tensor(view, commands, draw_sections(view, state));
 }

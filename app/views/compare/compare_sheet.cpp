@@ -327,13 +327,16 @@ std::string run_name(const SimulationRequest& request) {
   return named(request, changed_values(request.gpu));
 }
 
+std::string run_difference_text(const Simulation& first, const Simulation& second) {
+  return say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
+             change_text(bytes_over(second, Link::hbm_read, Link::hbm_write), bytes_over(first, Link::hbm_read, Link::hbm_write)),
+             change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
+}
+
 CompareSheet compare_sheet(const RunComparison& comparison) {
   const Simulation &first = *comparison.first, &second = *comparison.second;
   CompareSheet sheet;
-  sheet.finding =
-      say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
-          change_text(bytes_over(second, Link::hbm_read, Link::hbm_write), bytes_over(first, Link::hbm_read, Link::hbm_write)),
-          change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
+  sheet.finding = run_difference_text(first, second);
   sheet.detail = fmt::format("A: {}. B: {}.", run_title(first), run_title(second));
 
   const BusyWith busy = either(busy_with(first), busy_with(second));

@@ -11,6 +11,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -248,6 +249,17 @@ float least_map_height(const Theme& theme, const FitMap& map) {
   return axes_above(theme) + axes_below(theme) + static_cast<float>(map.block_q.size()) * (theme.mono->FontSize + 8 * theme.scale);
 }
 
+/// Whether a tile of a map is that of the pinned run beside the one on screen.
+bool is_pinned(const View& view, const FitMaps& maps, const FitMap& map, const FitCell& cell) {
+  const BesideRun* const beside = beside_run(view);
+  if (beside == nullptr) return false;
+  const Simulation& run = *beside->simulation;
+  const ProgramTile& tile = run.program->tile();
+  return run.request.algorithm == map.request.algorithm &&
+         maps.find(run.request.problem.dtype, ring_buffers(*run.program)) == &map && cell.tile.block_q == tile.block_q &&
+         cell.tile.block_kv == tile.block_kv;
+}
+
 /// Draws one large map with axes and marks.
 void draw_map(const View& view, Commands& commands, const FitMaps& maps, const FitMap& map, const Rect& rect) {
   const Theme& theme = *view.theme;
@@ -291,6 +303,7 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
     if (is_shown && cell.tile.block_q == now.block_q && cell.tile.block_kv == now.block_kv && !own)
       draw_mark(view, at, theme.accent, tr("Current"), true);
     if (quickest && !own) draw_mark(view, at, theme.good, tr("Fastest"), true);
+    if (is_pinned(view, maps, map, cell)) draw_mark(view, at, theme.text, beside_label(*beside_run(view)).c_str(), !own);
     if (own) draw_mark(view, at, theme.highlight, quickest ? tr("Kernel's tile, fastest") : tr("Kernel's tile"), false);
   });
 }
@@ -380,6 +393,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
   const FitMap& map = maps.maps[chosen];
   study_head(view, finding(maps), detail(map));
+  draw_beside_line(view);
   study_progress(view, commands, maps.simulated(), maps.fitting());
 
   const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -13,6 +13,7 @@
 
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
+#include "app/views/beside_run.h"
 #include "app/views/ladder/ladder_code.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -23,7 +24,7 @@
 namespace tilescope {
 namespace {
 
-/// What a row shows of a rung. Rates are those of the GPU's own clock: both times are counted in cycles.
+/// What a row shows of a rung. Both rates are at the clock of the measurement; without one, at that of the GPU.
 struct Row {
   const LadderRung* rung = nullptr;
   double simulated = 0, measured = 0;      // FLOP/s; 0: unknown
@@ -31,8 +32,8 @@ struct Row {
   const MeasuredCase* found = nullptr;
 };
 
-double rate(double flops, double cycles, const GpuSpec& gpu) {
-  return cycles > 0 ? flops / cycles * gpu.sm_clock_hz : 0;
+double rate(double flops, double cycles, double clock_hz) {
+  return cycles > 0 ? flops / cycles * clock_hz : 0;
 }
 
 /// The products that the result needs: the same for all rungs, whatever a rung computes of masked scores.
@@ -52,11 +53,6 @@ double needed_flops(const LadderStudy& study) {
   return 4.0 * static_cast<double>(p.head_dim * p.query_planes()) * scores;
 }
 
-/// FlashAttention-3 launches a rung, and has its recorded times.
-std::string_view measured_as(std::string_view algorithm, const AttentionProblem& problem) {
-  return algorithm == "flash3" ? flash3_choice(problem) : algorithm;
-}
-
 std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem) {
   if (info.id != "flash3") return translated(info.summary);
   return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(flash3_choice(problem)));
@@ -69,9 +65,10 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
     Row row;
     row.rung = &rung;
     if (rung.outcome && rung.outcome->done()) {
-      row.simulated = rate(flops, rung.outcome->cycles, study.of.gpu);
-      row.found = measured_case(view, std::string(measured_as(rung.algorithm, study.of.problem)), study.of.problem);
-      if (row.found != nullptr) row.measured = rate(flops, row.found->cycles.median, study.of.gpu);
+      row.simulated = rate(flops, rung.outcome->cycles, rung.clock_hz);
+      if (view.measured.known != nullptr)
+        row.found = measured_rung(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
+      if (row.found != nullptr) row.measured = rate(flops, row.found->cycles.median, row.found->sm_clock_hz);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
     if (over != rows.end() && over->simulated > 0) row.before = over->rung->outcome->cycles;
@@ -92,9 +89,6 @@ struct RateUnit {
 };
 RateUnit unit_of(double most) {
   return most >= 1e12 ? RateUnit{1e12, "TFLOP/s"} : RateUnit{1e9, "GFLOP/s"};
-}
-std::string clock_figure(double hz) {
-  return fmt::format("{:.2f}", hz / 1e9);
 }
 std::string rate_figure(double rate, const RateUnit& unit) {
   return fmt::format("{:.0f}", rate / unit.size);
@@ -117,13 +111,11 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
   if (measured->measured > 0) {
     const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
-    const double own_clock = measured->found->sm_clock_hz;
-    const std::string lead =
-        say(tr("Fastest measured: {}, {} at its clock of {} GHz, {} at {} GHz"), algorithm_title(measured->rung->algorithm),
-            rate_of(measured->measured * own_clock / study.of.gpu.sm_clock_hz), clock_figure(own_clock),
-            rate_of(measured->measured), clock_figure(study.of.gpu.sm_clock_hz));
-    if (best->rung == measured->rung) return say(tr("{}; also simulated, {}"), lead, rate_of(best->simulated));
-    return say(tr("{}. Fastest simulated: {}, {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated));
+    const std::string lead = say(tr("Fastest measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
+                                 rate_of(measured->measured), format_clock(measured->found->sm_clock_hz));
+    if (best->rung == measured->rung) return say(tr("{}. Fastest simulated at its clock, too: {}"), lead, rate_of(best->simulated));
+    return say(tr("{}. Fastest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated),
+               format_clock(best->rung->clock_hz));
   }
   if (best == rows.begin()) return say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
   return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
@@ -212,12 +204,12 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
 }
 
 struct Columns {
-  float title, bar, rate, measured, gain, bound, right;  // left edges
-  bool is_brief;                                         // the bars below the titles, no measured change of time
+  float title, bar, rate, measured, clock, gain, bound, right;  // left edges
+  bool is_brief;                                                // the bars below the titles, no measured change, no clock
 };
 
 const char* gain_heading(bool measured) {
-  return measured ? tr("Time vs base (measured)") : tr("Time vs base");
+  return measured ? tr("Cycles vs base (measured)") : tr("Cycles vs base");
 }
 
 /// `summary`: what the explanations need; `bounds`: what the bottlenecks need. `is_brief`: beside the code of a rung. `measured`:
@@ -234,7 +226,8 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
     c.right = left + width;
     c.bound = c.right - 6 * unit;
     c.gain = c.bound - std::max(figure, text_width(theme.ui_small, tr("vs base")) + 8 * unit);
-    c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
+    c.clock = c.gain;
+    c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
     c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 8 * unit);
     return c;
   }
@@ -242,7 +235,8 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   c.right = left + width;
   c.bound = c.right - (narrow ? 0 : std::max(150 * unit, bounds + 14 * unit));
   c.gain = c.bound - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
-  c.measured = c.gain - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
+  c.clock = c.gain - (measured ? text_width(theme.mono_small, "1.98 GHz") + 14 * unit : 0);
+  c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
   c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
   // The words come before the length of the bars: an explanation on two lines is still whole.
   constexpr float least_bar = 96;
@@ -256,12 +250,18 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, c
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
-  const std::string at = say(tr("{} at {} GHz"), unit.name, clock_figure(gpu.sm_clock_hz));
-  heading(c.bar, c.rate, first_that_fits(theme.ui_small, c.rate - c.bar, {say(tr("{}, up to the wgmma peak"), at), at}).c_str(),
+  const bool measured = c.measured < c.clock;
+  const std::string clock = format_clock(gpu.sm_clock_hz), peak_at = say(tr("up to the wgmma peak at {}"), clock),
+                    at = measured ? say(tr("{}, each at its clock"), unit.name) : say(tr("{} at {}"), unit.name, clock);
+  heading(c.bar, c.rate,
+          first_that_fits(theme.ui_small, c.rate - c.bar,
+                          {fmt::format("{}, {}", at, measured ? peak_at : std::string(tr("up to the wgmma peak"))), at, unit.name})
+              .c_str(),
           Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
-  if (c.measured < c.gain) heading(c.measured, c.gain, tr("Measured"), Align::right);
-  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : gain_heading(c.measured < c.gain), Align::right);
+  if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
+  if (c.clock < c.gain) heading(c.clock, c.gain, tr("SM clock"), Align::right);
+  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : gain_heading(measured), Align::right);
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
@@ -340,7 +340,8 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
     draw_text(list, theme.mono_small, {{left, places.figures.min.y}, {right, places.figures.max.y}}, color, text, Align::right);
   };
   figure(c.rate, c.measured, theme.text, rate_figure(row.simulated, unit));
-  if (row.found != nullptr) figure(c.measured, c.gain, theme.text, rate_figure(row.measured, unit));
+  if (row.found != nullptr) figure(c.measured, c.clock, theme.text, rate_figure(row.measured, unit));
+  if (c.clock < c.gain) figure(c.clock, c.gain, theme.text_dim, format_clock(row.rung->clock_hz));
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
     std::string text = format_signed_percent(change);
@@ -372,16 +373,16 @@ void draw_summary(ImDrawList* list, const Theme& theme, const Rect& rect, const 
 }
 
 /// The tooltip's lines below the idea of a rung that was simulated.
-std::string row_tip(const View& view, const Row& row, const RateUnit& unit) {
+std::string row_tip(const Row& row) {
   const Outcome& outcome = *row.rung->outcome;
   std::string tip;
-  if (row.before > 0) add_line(tip, say(tr("Time compared with {}."), algorithm_title(row.rung->over)));
-  add_line(tip, say(tr("Simulated: {}, {} cycles"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles)));
+  if (row.before > 0) add_line(tip, say(tr("Cycles compared with {}."), algorithm_title(row.rung->over)));
+  add_line(tip, say(tr("Simulated: {}, {} cycles at {}"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles),
+                    format_clock(row.rung->clock_hz)));
   if (row.found != nullptr)
-    add_line(tip, say(tr("Measured: {} cycles at {} GHz, {} {} there. The model is off by {}."),
-                      format_short(row.found->cycles.median), format_short(row.found->sm_clock_hz / 1e9),
-                      rate_figure(row.measured * row.found->sm_clock_hz / view.requested->gpu_base.sm_clock_hz, unit), unit.name,
-                      format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
+    add_line(tip, say(tr("Measured: {}, {} cycles at {}. The model is off by {}."),
+                      format_time(Nanoseconds(row.found->time_cold_ns.median)), format_short(row.found->cycles.median),
+                      format_clock(row.found->sm_clock_hz), format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
   if (outcome.sms.many_idle())
     add_line(tip, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), outcome.sms.with_blocks, outcome.sms.all,
                       format_percent(outcome.sms.idle)));
@@ -409,7 +410,7 @@ void draw_row(const View& view, Commands& commands, const Row& row, const Column
   } else {
     draw_bars(list, theme, places.bars, row, most);
     draw_row_figures(theme, row, c, places, unit);
-    add_line(tip, row_tip(view, row, unit));
+    add_line(tip, row_tip(row));
   }
   if (hovered) show_tooltip(theme, translated(info.title), tip);
 }
@@ -441,14 +442,15 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   const RateUnit unit = unit_of(fastest > 0 ? fastest : most);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
   std::string detail = say(
-      tr("{}. Each rung adds one idea to its base, an earlier rung; its time is compared with that of the base. Click a rung to "
-         "read its code."),
+      tr("{}. Each rung adds one idea to its base, an earlier rung; its cycles are compared with those of the base. Click a rung "
+         "to read its code."),
       problem_text(study.of.problem));
   if (measured)
-    detail.append(" ").append(say(tr("Slim bars: cycles measured {}, as a rate at {} GHz."), day_of_case(view, rows),
-                                  clock_figure(study.of.gpu.sm_clock_hz)));
+    detail.append(" ").append(
+        say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
+  draw_beside_line(view);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());
 

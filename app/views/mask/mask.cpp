@@ -9,12 +9,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
@@ -41,7 +45,9 @@ struct MaskPanelState {
   ImVec2 drawn_min, drawn_max;
   MaskColors drawn_colors = MaskColors::state;
   ThemeKind drawn_theme = ThemeKind::dark;
+  std::string drawn_language;  // its own name for itself
   std::shared_ptr<const QuadBatch> quads;
+  std::vector<MaskLegendEntry> legend;  // of the same
   // Busy share of each SM.
   std::shared_ptr<const Simulation> loads_of;
   std::vector<double> loads;
@@ -335,7 +341,8 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   const auto elements = mask.elements != nullptr && mask.elements->of == mask.picture ? mask.elements : nullptr;
   const bool same = state.drawn == mask.picture && state.drawn_elements == elements && state.drawn_window == state.window &&
                     state.drawn_colors == state.colors && state.drawn_theme == theme.kind && state.drawn_min.x == canvas.min.x &&
-                    state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x && state.drawn_max.y == canvas.max.y;
+                    state.drawn_min.y == canvas.min.y && state.drawn_max.x == canvas.max.x && state.drawn_max.y == canvas.max.y &&
+                    state.drawn_language == tr("EN");
   if (!same) {
     state.drawn = mask.picture;
     state.drawn_elements = elements;
@@ -344,6 +351,9 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
     state.drawn_theme = theme.kind;
     state.drawn_min = canvas.min;
     state.drawn_max = canvas.max;
+    state.drawn_language = tr("EN");
+    state.legend =
+        mask_legend(picture, theme, state.colors, state.window, shows_elements(state.colors, state.window) && elements != nullptr);
     state.quads = make_mask_quads(picture, elements.get(), theme, state.colors, state.window, canvas);
   }
   list->PushClipRect(canvas.min, canvas.max, true);
@@ -374,13 +384,10 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   if (at && !(active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) show_pointed(view, commands, *at, state);
 }
 
-void draw_legend(const View& view, const MaskPanelState& state, const MaskWindow& window, ImVec2 at) {
-  const Theme& theme = *view.theme;
-  const MaskView& mask = view.mask;
-  const bool elements = shows_elements(state.colors, window) && mask.elements != nullptr && mask.elements->of == mask.picture;
+void draw_legend(const Theme& theme, std::span<const MaskLegendEntry> legend, ImVec2 at) {
   QuadBatch batch;
   const float size = std::round(11 * theme.scale);
-  for (const MaskLegendEntry& entry : mask_legend(*mask.picture, theme, state.colors, window, elements)) {
+  for (const MaskLegendEntry& entry : legend) {
     Quad quad;
     quad.min = {at.x, at.y + 2 * theme.scale};
     quad.max = {at.x + size, at.y + 2 * theme.scale + size};
@@ -459,6 +466,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
     return study_empty(view, tr("Looking at the mask…"));
   }
   study_head(view, finding(mask), detail(view));
+  draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const bool beside = room.x >= 480 * theme.scale;
   const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;
@@ -479,7 +487,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
                    {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});
   } else {
     draw_canvas(view, commands, state, canvas);
-    draw_legend(view, state, state.window, {top.x, below.y - axis - line + 2 * theme.scale});
+    draw_legend(theme, state.legend, {top.x, below.y - axis - line + 2 * theme.scale});
   }
   ImGui::SetCursorScreenPos(beside ? ImVec2{top.x + left + 2 * theme.gap, top.y} : ImVec2{top.x, canvas.max.y + theme.gap});
   ImGui::BeginChild("editor", {editor, beside ? room.y : top.y + room.y - canvas.max.y - theme.gap});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -18,6 +19,7 @@ struct Place {
   const RooflinePoint* point = nullptr;
   PlotPoint at;
   bool whole = false;
+  std::string name = {};  // of the pinned run; empty: of its program and launch
 };
 
 double seconds_of(const RooflinePoint& point) {
@@ -249,8 +251,12 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
-std::vector<Place> places_of(const RooflineStudy& study) {
+std::vector<Place> places_of(const View& view, const RooflineStudy& study) {
   std::vector<Place> places;
+  if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
+    for (const RooflinePoint& point : beside->kernel->whole)
+      places.push_back({beside->kernel.get(), &point, place_of(point), true, beside_label(*beside)});
+
   for (const RooflineKernel& kernel : study.kernels) {
     for (const RooflinePoint& point : kernel.launches) places.push_back({&kernel, &point, place_of(point), false});
     if (launches_of(kernel).size() < 2) continue;
@@ -272,7 +278,7 @@ void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
   for (const Place& place : places) {
     const bool main = place.point->level == "HBM";
     const float radius = (place.whole ? 7.0F : main ? 5.5F : 3.6F) * theme.scale;
-    const ImU32 color = algorithm_color(theme, place.kernel->algorithm);
+    const ImU32 color = place.name.empty() ? algorithm_color(theme, place.kernel->algorithm) : theme.highlight;
     plot.marker(place.whole && main ? Marker::ring : marker_of(place.point->level), place.at, color, radius);
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -280,7 +286,8 @@ void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
     const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
                              places[i - 1].whole != place.whole;
     if (!first_level) continue;
-    const std::string name = place.whole ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
+    const std::string name = !place.name.empty() ? place.name
+                             : place.whole       ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
                              : launches_of(*place.kernel).size() > 1
                                  ? fmt::format("{} {}", algorithm_title(place.kernel->algorithm), place.point->launch)
                                  : algorithm_title(place.kernel->algorithm);
@@ -352,10 +359,10 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (const double left = run.hbm_write_after_flush_bytes - run.on(Link::hbm_write); nearest->whole && p.level == "HBM" && left > 0)
     add_line(body, say(tr("{} more are still in the L2 when the run ends"), some(left)));
   add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
-  show_tooltip(
-      *view.theme,
-      fmt::format("{} {}", algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
-      body);
+  show_tooltip(*view.theme,
+               fmt::format("{}{} {}", nearest->name.empty() ? std::string() : nearest->name + ", ",
+                           algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
+               body);
 }
 
 PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, bool x) {
@@ -387,7 +394,9 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   }
   const Theme& theme = *view.theme;
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study), {});
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study),
+             say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
+  draw_beside_line(view);
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels)
     for (std::string_view launch : held ? std::vector<std::string_view>() : launches_of(kernel))
@@ -398,7 +407,7 @@ void draw_roofline_panel(const View& view, Commands& commands) {
     text += theme.ui_small->CalcTextSizeA(theme.ui_small->FontSize, FLT_MAX, room.x, sentence.c_str()).y + 3 * theme.scale;
   const float height = std::max(room.y - text, room.y * 0.55F);
 
-  const std::vector<Place> places = places_of(study);
+  const std::vector<Place> places = places_of(view, study);
   Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true),
             axis_for(study, places, false));
   draw_roof(plot, view, study);

@@ -17,7 +17,8 @@ struct Token {
   const TileInFlight* flight = nullptr;
   int count = 1;
   int requests = 1;  // of the tile, by as many SMs
-  int ring = -1;     // its destination buffer; -1 for another block's
+  bool of_one_sm = true;
+  int ring = -1;  // its destination buffer; -1 for another block's
   FlightPath path;
   float left = 0;  // remaining distance
   float tail = 0;  // unshared part of it, from the port to its buffer
@@ -103,6 +104,37 @@ void spread_at_link(const StageContext& context, std::vector<Token>& tokens) {
   }
 }
 
+Rect rect_of(const Token& token) {
+  const float half = token.size / 2;
+  return {{std::round(token.center.x - half), std::round(token.center.y - half)},
+          {std::round(token.center.x + half), std::round(token.center.y + half)}};
+}
+
+/// Small tiles bring many tokens to one spot. Those of one tensor that would lie on one another are one, and a token that waits
+/// stands beside one that moves.
+std::vector<Token> thinned(const StageContext& context, std::vector<Token> tokens) {
+  std::stable_partition(tokens.begin(), tokens.end(),
+                        [&](const Token& token) { return !token.waits() && token.flight->sm == context.lane.focus_sm; });
+  std::vector<Token> kept;
+  for (Token& token : tokens) {
+    const auto on = [&](bool waits) {
+      return std::ranges::find_if(kept, [&](const Token& other) {
+        return other.waits() == waits && other.flight->tile.tensor == token.flight->tile.tensor &&
+               other.flight->to_sm == token.flight->to_sm && rect_of(other).overlaps(rect_of(token));
+      });
+    };
+    if (token.waits() && on(false) != kept.end()) token.center.x += token.size + context.px(3);
+    const auto other = on(token.waits());
+    if (other == kept.end()) {
+      kept.push_back(std::move(token));
+      continue;
+    }
+    other->count += token.count;
+    other->of_one_sm = other->of_one_sm && token.of_one_sm && other->flight->sm == token.flight->sm;
+  }
+  return kept;
+}
+
 std::vector<Token> tokens_of(const StageContext& context) {
   std::vector<Token> tokens;
   for (const TileInFlight& flight : context.lane.state.flights) add_flight(context, flight, tokens);
@@ -122,13 +154,7 @@ std::vector<Token> tokens_of(const StageContext& context) {
         tokens[i].waits() ? tokens[i].path.points.front() : tokens[i].path.at(tokens[i].path.length() - tokens[i].left);
   }
   spread_at_link(context, tokens);
-  return tokens;
-}
-
-Rect rect_of(const Token& token) {
-  const float half = token.size / 2;
-  return {{std::round(token.center.x - half), std::round(token.center.y - half)},
-          {std::round(token.center.x + half), std::round(token.center.y + half)}};
+  return thinned(context, std::move(tokens));
 }
 
 /// Labels a token with the tile's name and size between L2 and the focused SM, if there is room.
@@ -161,6 +187,9 @@ void tip_token(StageContext& context, const Token& token) {
   if (token.requests > 1) body += fill_in(tr("Requested by {} SMs"), {std::to_string(token.requests)}) + "\n";
   body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
                        : std::string(tr("Stays in the L2 until evicted"));
+  if (!token.of_one_sm)
+    return context.tip(fill_in(token.waits() ? tr("{} requested by several SMs") : tr("{} in flight for several SMs"), {name}),
+                       std::move(body), flight.tile.tensor);
   context.tip(fill_in(token.waits()  ? tr("{} requested for SM {}")
                       : flight.to_sm ? tr("{} in flight to SM {}")
                                      : tr("{} in flight from SM {}"),

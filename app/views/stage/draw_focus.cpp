@@ -269,6 +269,7 @@ void draw_chosen_row(StageContext& context) {
   if (context.layout().stacked) return;
   for (const SlotBox& box : context.layout().slots) {
     if (box.shared || context.view.workspace->row >= box.rows) continue;
+    if (context.cache.now[box.slot.index()] == nullptr) continue;  // it would outline nothing
     const Rect row = row_rect(box, context.view.workspace->row);
     context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
                        .max = {row.max.x + 1, row.max.y},
@@ -291,8 +292,11 @@ std::string rows_drawn(const StageContext& context) {
 std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked) {
   const auto place = std::find(visited.begin(), visited.end(), tile) - visited.begin() + 1;
   const auto count = static_cast<std::int64_t>(visited.size());
+  const bool last_first = count > 1 && std::is_sorted(visited.rbegin(), visited.rend());
+  if ((count == all || !masked) && last_first)
+    return fill_in(tr("{} ({} of {}, last tile first)"), {std::to_string(tile), std::to_string(place), std::to_string(count)});
   if (count == all || !masked) return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
-  return fill_in(tr("{} ({} of {} visited, {} in all)"),
+  return fill_in(last_first ? tr("{} ({} of {} visited, {} in all, last tile first)") : tr("{} ({} of {} visited, {} in all)"),
                  {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
 }
 

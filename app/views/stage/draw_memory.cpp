@@ -4,6 +4,7 @@
 
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 #include "sim/masks/mask.h"
@@ -121,14 +122,24 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
   }
 }
 
+/// Whether requests of a tensor wait in the L2, where their marks stand on its part and say the same.
+bool has_marks(const StageContext& context, Tensor tensor) {
+  const auto& flights = context.lane.state.flights;
+  const bool all_known = context.simulation().trace->focused_sms().size() == context.lane.state.sms.size();
+  return std::ranges::any_of(flights, [&](const TileInFlight& flight) {
+    return flight.tile.tensor == tensor && flight.to_sm && flight.progress <= 0 &&
+           waits_at(flight, flights, all_known) == WaitsAt::l2;
+  });
+}
+
 void draw_part_names(StageContext& context, const Rect& bar, const BarScale& scale) {
   if (bar.height() < context.theme.ui_small->FontSize) return;
   for (const Part& part : scale.parts) {
     const float begin = bar.min.x + static_cast<float>(part.begin / scale.bytes) * bar.width();
     const float width = static_cast<float>(std::min(part.room / scale.bytes, 1.0)) * bar.width();
     const std::string_view name = to_string(part.tensor);
-    const float needed = text_width(context.theme.ui_small, name) + context.px(6);
-    if (width < needed) continue;
+    const float needed = text_width(context.theme.ui_small, name) + context.px(6), marks = context.px(48);
+    if (width < needed + (has_marks(context, part.tensor) ? marks : 0)) continue;
     const float shown = part.room > 0 ? static_cast<float>(part.resident / part.room) * width : 0;
     const bool covered = shown > needed;
     const ImU32 color = covered ? text_on(context.theme, mix(context.theme.inset, context.theme.color(part.tensor), 0.85F))
@@ -243,7 +254,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
               {format_exact_bytes(Bytes(tensor.layout.tile_rows * tensor.layout.tile_cols * tensor.layout.element_bytes))});
   const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle), all_reads = cell.reads(), all_writes = cell.writes();
   const bool held = context.view.lesson.locked;  // the totals answer many a question of a lesson
-  const bool by_all = context.cache.history->all_reads();
+  const bool by_all = context.cache.history->of_all_sms();
   if (held && reads > 0)
     body.append("\n").append(fill_in(by_all ? tr("Loaded {} times so far by all SMs") : tr("Loaded {} times so far by this SM"),
                                      {std::to_string(reads)}));
@@ -255,10 +266,12 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
     body.append("\n").append(tr("SMs load from the L2; the link above counts what HBM sent."));
   if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
   if (held && writes > 0)
-    body.append("\n").append(fill_in(tr("Stored {} times so far"), {std::to_string(writes)}));
+    body.append("\n").append(fill_in(by_all ? tr("Stored {} times so far by all SMs") : tr("Stored {} times so far by this SM"),
+                                     {std::to_string(writes)}));
   else if (!held && all_writes > 0)
-    body.append("\n").append(
-        fill_in(tr("Stored {} times so far, {} in total"), {std::to_string(writes), std::to_string(all_writes)}));
+    body.append("\n").append(fill_in(
+        by_all ? tr("Stored {} times so far by all SMs, {} in total") : tr("Stored {} times so far by this SM, {} in total"),
+        {std::to_string(writes), std::to_string(all_writes)}));
   if (writes > 0 && crossed < 1)
     body.append("\n").append(fill_in(tr("{} of {} has reached HBM; the rest is in the L2"),
                                      {format_percent(crossed), std::string(to_string(box.tensor))}));
@@ -422,6 +435,25 @@ std::string hbm_text(const Simulation& run) {
   return text;
 }
 
+/// Whose moves the tiles of the tensors show, and what lights and fills one.
+struct WhoMoves {
+  std::string text, meaning;
+  std::string sm;  // the only one; empty: all of them
+};
+
+WhoMoves who_moves(const StageContext& context) {
+  if (context.cache.history->of_all_sms())
+    return {tr("tiles: all SMs"),
+            tr("A tile brightens once an SM has read it. A tile that is written fills as its bytes reach HBM."),
+            {}};
+  const std::string sm = fill_in(tr("SM {}"), {std::to_string(context.lane.focus_sm)});
+  return {fill_in(tr("tiles: {} only"), {sm}),
+          fill_in(tr("A tile brightens once {} has read it. A tile that {} wrote fills as its bytes reach HBM. The links and the "
+                     "tables count what all SMs move."),
+                  {sm, sm}),
+          sm};
+}
+
 std::string capacity_text(double bytes) {
   return format_capacity(Bytes(static_cast<std::int64_t>(bytes)));
 }
@@ -537,24 +569,40 @@ void draw_hbm(StageContext& context) {
   write(theme.ui_bold, theme.text, "HBM");
   const float hbm_top = y;
   const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
+  // Whose moves the tiles show, and of which head, goes before the second bandwidth, which the tooltip has too.
+  constexpr float lines_of_all = 4;
+  const bool both = label.height() >= lines_of_all * (line + context.px(1));
   if (!context.alone && gpu.hbm_read_rate().value != gpu.hbm_rate().value) {
-    write(theme.ui_small, theme.text_dim, fill_in(tr("read {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
+    if (both)
+      write(theme.ui_small, theme.text_dim,
+            fill_in(tr("read {}"), {format_bandwidth(gpu.hbm_read_rate().value * gpu.sm_clock_hz)}));
     write(theme.ui_small, theme.text_dim, fill_in(tr("r/w {}"), {usable}));
   } else {
     write(theme.ui_small, theme.text_dim,
           context.alone ? usable : first_that_fits(theme.ui_small, label.width(), {fill_in(tr("{} usable"), {usable}), usable}));
   }
   if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
+  const WhoMoves who = who_moves(context);
+  const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
+  const Rect beside_name = {{beside, label.min.y}, {label.max.x, label.min.y + line}};
+  const auto has_line = [&] { return y + line <= label.max.y; };
+  const float who_top = y;
+  if (!context.alone && has_line())
+    write(theme.ui_small, theme.text_dim, first_that_fits(theme.ui_small, label.width(), {who.text, who.sm}));
+  else if (context.alone && text_width(theme.ui_small, who.sm) <= beside_name.width())
+    draw_text(context.list, theme.ui_small, beside_name, theme.text_dim, who.sm);
+  else if (context.alone && !who.sm.empty())
+    write(theme.ui_small, theme.text_dim, who.sm);
+  if (y > who_top && context.hit({{label.min.x, who_top}, {label.max.x, y}})) context.tip(who.text, who.meaning);
   if (problem.query_planes() > 1) {
     const std::string shown = format_count(context.cache.history->plane() + 1), all = format_count(problem.query_planes());
     // Heads are numbered as in the title of the SM.
     const bool heads = problem.batch == 1;
     const std::string head = fill_in(tr("head {}"), {format_count(context.cache.history->plane())}), part = shown + "/" + all;
     const std::string plane = heads ? head + " (" + part + ")" : fill_in(tr("plane {} of {}"), {shown, all});
-    const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
-    if (y + line > label.max.y && !context.alone)  // no room below
-      draw_text(context.list, theme.ui_small, {{beside, label.min.y}, {label.max.x, label.min.y + line}}, theme.text_dim,
-                first_that_fits(theme.ui_small, label.max.x - beside, {plane, heads ? head : part}));
+    if (!has_line() && !context.alone)  // no room below
+      draw_text(context.list, theme.ui_small, beside_name, theme.text_dim,
+                first_that_fits(theme.ui_small, beside_name.width(), {plane, heads ? head : part}));
     else
       write(theme.ui_small, theme.text_dim, plane);
   }

@@ -1,9 +1,9 @@
 // Draws the other SMs: cards on a small GPU, a grid on a large one.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "app/ui/widgets.h"
-#include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 
@@ -11,29 +11,25 @@ namespace tilescope {
 
 namespace {
 
+/// Returns the intervals of an SM while a run was on it; those of other blocks are among them.
+std::span<const Interval> intervals_during(const Trace& trace, int sm, std::int32_t run) {
+  const BlockRun& block = trace.runs()[static_cast<std::size_t>(run)];
+  const auto all = trace.intervals(sm);  // in order of start
+  const auto first = std::ranges::lower_bound(all, block.start, {}, &Interval::start);
+  return {first, std::ranges::upper_bound(first, all.end(), block.end, {}, &Interval::start)};
+}
+
 /// Returns the part of a block's operations that has ended: the part of its time would also grow while it only waits. 0 without a
 /// block.
 double done_part(const Simulation& run, int sm, const SmState& state, double cycle) {
   std::int64_t ended = 0, all = 0;
   if (state.run < 0) return 0;
-  for (const Interval& interval : run.trace->intervals(sm)) {
+  for (const Interval& interval : intervals_during(*run.trace, sm, state.run)) {
     if (interval.run != state.run) continue;
     ++all;
     ended += interval.end <= cycle ? 1 : 0;
   }
   return all > 0 ? static_cast<double>(ended) / static_cast<double>(all) : 0;
-}
-
-const OtherSm& state_of(StageContext& context, int sm) {
-  OtherSm& other = context.cache.others[sm];
-  if (other.cycle != context.lane.state.cycle) {
-    other.cycle = context.lane.state.cycle;
-    other.state = context.simulation().trace->state_at_cycle(sm, other.cycle);
-    const auto index = static_cast<std::size_t>(sm);
-    const auto& sms = context.lane.state.sms;
-    other.done = done_part(context.simulation(), sm, index < sms.size() ? sms[index] : SmState{}, other.cycle);
-  }
-  return other;
 }
 
 /// Says why an SM shows no operation: it is out of focus, or its last block is over.
@@ -50,7 +46,7 @@ std::int32_t missing_load(const Trace& trace, int sm, std::int32_t run, const Bl
   const Operation& op = block.operations[at];
   double last = cycle;
   std::int32_t found = -1;
-  for (const Interval& interval : trace.intervals(sm)) {
+  for (const Interval& interval : intervals_during(trace, sm, run)) {
     if (interval.run != run || interval.kind != OpKind::load || static_cast<std::size_t>(interval.op) >= at) continue;
     if (interval.end <= last || !reads(op, block.operations[static_cast<std::size_t>(interval.op)].dst)) continue;
     last = interval.end;
@@ -59,9 +55,8 @@ std::int32_t missing_load(const Trace& trace, int sm, std::int32_t run, const Bl
   return found;
 }
 
-std::string activity_text(StageContext& context, int sm) {
+std::string activity_text(StageContext& context, int sm, const SmActivity& activity) {
   if (context.lane.state.cycle <= 0) return tr("not started");
-  const SmActivity activity = sm_activity(*context.simulation().trace, sm, context.lane.state.cycle);
   if (activity.doing) {
     const BlockOperations& block = operations_of_run(context, activity.doing->run);
     return operation_text(context.simulation(), block.operations[static_cast<std::size_t>(activity.doing->op)]);
@@ -78,6 +73,23 @@ std::string activity_text(StageContext& context, int sm) {
   }
   if (activity.next->cause == WaitCause::none || activity.next->cause == WaitCause::program_order) return tr("Between operations");
   return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
+}
+
+/// Scans the trace of an SM once a cycle that is shown, not once a frame.
+const OtherSm& state_of(StageContext& context, int sm) {
+  OtherSm& other = context.cache.others[sm];
+  const double cycle = context.lane.state.cycle;
+  if (other.cycle == cycle && other.language == tr("EN")) return other;
+  const Simulation& run = context.simulation();
+  const auto index = static_cast<std::size_t>(sm);
+  const auto& sms = context.lane.state.sms;
+  other.cycle = cycle;
+  other.language = tr("EN");
+  other.state = run.trace->state_at_cycle(sm, cycle);
+  other.done = done_part(run, sm, index < sms.size() ? sms[index] : SmState{}, cycle);
+  other.activity = sm_activity(*run.trace, sm, cycle);
+  other.text = activity_text(context, sm, other.activity);
+  return other;
 }
 
 /// Whether `slot` has more than the zeros of its start after operation `op`.
@@ -188,7 +200,7 @@ void draw_card(StageContext& context, const SmBox& box) {
   const Rect title_line = {{left, box.box.min.y + pad * 0.5F}, {right, box.box.min.y + pad * 0.5F + context.metrics.line}};
   const float chip_top = title_line.max.y + context.px(2), chip_room = bar.min.y - chip_top - context.px(4);
 
-  const SmActivity activity = sm_activity(*context.simulation().trace, box.sm, context.lane.state.cycle);
+  const SmActivity& activity = other.activity;
   Slot busy = Slot::none;
   if (activity.doing && activity.doing->run == sm.run)
     busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
@@ -200,9 +212,9 @@ void draw_card(StageContext& context, const SmBox& box) {
   context.flush();
   draw_bar(context.list, theme, bar, other.done, theme.accent);
   draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
-  draw_text(context.list, theme.ui_small, doing, theme.text_dim, activity_text(context, box.sm));
+  draw_text(context.list, theme.ui_small, doing, theme.text_dim, other.text);
   if (hovered) {
-    context.tip(title, activity_text(context, box.sm) + "\n" +
+    context.tip(title, other.text + "\n" +
                            fill_in(tr("{} of its operations done; {} blocks on this SM"),
                                    {format_percent(other.done), std::to_string(sm.resident)}) +
                            "\n" + tr("Click: focus this SM."));

@@ -50,7 +50,7 @@ void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape&
     const auto grid_cols = std::max<std::int64_t>(ceil_div(tensor.layout.cols, tensor.layout.tile_cols), 1);
     box.grid_rows = static_cast<int>(grid_rows);
     box.grid_cols = static_cast<int>(grid_cols);
-    box.shown_rows = condensed(grid_rows, box.cells.height(), 5 * scale);
+    box.shown_rows = condensed(grid_rows, box.cells.height(), 4 * scale);
     box.shown_cols = condensed(grid_cols, box.cells.width(), 5 * scale);
     if (box.here && layout.has_l2) {
       const float left = box.box.min.x + 2 * scale;

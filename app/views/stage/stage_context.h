@@ -11,6 +11,7 @@
 #include "app/model/stage_facts.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
+#include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_layout.h"
 #include "app/views/view.h"
 
@@ -25,8 +26,11 @@ struct CachedPicture {
 /// The contents of another SM's card.
 struct OtherSm {
   double cycle = -1;
+  std::string language;  // of the text: its own name for itself
   TraceState state;
   double done = 0;  // of its block's operations, the part that has ended
+  SmActivity activity;
+  std::string text;  // what it does, or waits for
 };
 
 /// Values derived from the view; each is rebuilt when its inputs change.
@@ -104,7 +108,8 @@ const BlockOperations& operations_of_run(StageContext& context, std::int32_t run
 /// Returns "head 1, query tile 3", adapted to the launch.
 std::string block_name(const StageContext& context, int launch, std::int64_t block);
 /// Returns which key tile of `all` the block works on, in its order: "2 (3/4)", or "2 (3 of 5 visited, 256 in all)" where a mask
-/// leaves some out. Without one, `masked` is false: a block of a product then works on one tile of all.
+/// leaves some out. The number of a block that begins with the last tile goes down, and it says so: "14 (2 of 16, last tile
+/// first)". Without a mask, `masked` is false: a block of a product then works on one tile of all.
 std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked);
 /// Returns the listing text of `operation`.
 std::string operation_text(const Simulation& simulation, const Operation& operation);

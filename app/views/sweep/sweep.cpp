@@ -5,6 +5,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/sweep/sweep_figure.h"
@@ -143,6 +144,7 @@ void draw_sweep_panel(const View& view, Commands& commands) {
   const SweepWords words =
       sweep_words(result, quantity, view.lanes.empty() ? result.request.base.algorithm : view.lane().simulation->request.algorithm);
   study_head(view, words.finding, words.detail);
+  draw_beside_line(view);
   if (!view.studies->given) draw_choices(view, commands);
   if (const std::string sentence = refused(result); !sentence.empty()) wrapped_text(theme.ui_small, theme.text_faint, sentence);
   study_progress(view, commands, result.done(), result.points.size());

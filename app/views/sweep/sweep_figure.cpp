@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -145,8 +146,19 @@ PlotAxis x_axis_of(const SweepResult& result) {
   return axis;
 }
 
-PlotAxis y_axis_of(const SweepResult& result, SweepQuantity quantity) {
+/// Where the pinned run beside the one on screen is among the curves; nullopt outside of the axis.
+std::optional<PlotPoint> pinned_point(const View& view, const SweepResult& result, SweepQuantity quantity) {
+  const BesideRun* const beside = beside_run(view);
+  if (beside == nullptr || beside->kernel == nullptr) return std::nullopt;
+  const auto value = sweep_value_of(*beside->simulation, result.request.axis.key);
+  const auto& axis = result.request.axis.values;
+  if (!value || *value < axis.front() || *value > axis.back()) return std::nullopt;
+  return PlotPoint{*value, sweep_value(beside->kernel->outcome, quantity)};
+}
+
+PlotAxis y_axis_of(const View& view, const SweepResult& result, SweepQuantity quantity) {
   std::vector<double> values;
+  if (const auto pinned = pinned_point(view, result, quantity)) values.push_back(pinned->y);
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     for (const PlotPoint& point : curve_of(result, a, quantity)) values.push_back(point.y);
     for (const PlotPoint& point : theory_of(result, a, quantity)) values.push_back(point.y);
@@ -292,6 +304,8 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
   words.detail = base_text(request);
+  if (quantity == SweepQuantity::time)
+    words.detail.append(" ").append(say(tr("Simulated at {}."), format_clock(request.base.gpu.sm_clock_hz)));
   const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
     return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
   });
@@ -315,7 +329,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
 std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity, const Rect& area) {
   if (result.request.axis.values.empty()) return std::nullopt;
   const Theme& theme = *view.theme;
-  Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(result, quantity));
+  Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(view, result, quantity));
   draw_theory(plot, view, result, quantity);
   const std::vector<std::size_t> order = drawing_order(view, result);
   std::vector<float> covered(order.size());
@@ -344,6 +358,10 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
       if (!labelled) plot.label(measured.at, measured_label(view, *measured.of), theme.text, Plot::Side::below);
       labelled = true;
     }
+  }
+  if (const auto pinned = pinned_point(view, result, quantity)) {
+    plot.marker(Marker::ring, *pinned, theme.highlight, 7 * theme.scale);
+    plot.label(*pinned, beside_label(*beside_run(view)), theme.highlight, Plot::Side::right, true);
   }
   mark_parting(plot, view, result, quantity);
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {

@@ -9,6 +9,7 @@
 #include "app/views/panels.h"
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_bandwidth.h"
+#include "app/views/timeline/timeline_beside.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_marks.h"
 #include "app/views/timeline/timeline_measured.h"
@@ -46,7 +47,8 @@ bool refresh_data(TimelineState& state, const View& view) {
     whole = std::max(whole, state.data[i]->end);
   }
   if (view.workspace->by_sm && !refresh_sm_state(state.sms, view)) return false;
-  whole = std::max({whole, measured_end(view), bandwidth_end(view), view.workspace->by_sm ? measured_sms_end(state.sms) : 0});
+  whole = std::max(
+      {whole, measured_end(view), bandwidth_end(view), beside_end(view), view.workspace->by_sm ? measured_sms_end(state.sms) : 0});
   if (changed || state.window.whole != whole) state.window = carry_over(state.window, whole);
   return true;
 }
@@ -241,7 +243,8 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   int tracks = 1;
   for (const auto& data : state.data) tracks = std::max(tracks, data->lanes.front().tracks);
   const float measured = view.workspace->by_sm ? 0 : measured_lanes_height(view, size.y);
-  const Rect area = {at, {at.x + size.x, at.y + size.y - measured}};
+  const float beside = beside_row_height(view, size.y);
+  const Rect area = {at, {at.x + size.x, at.y + size.y - measured - beside}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
   const auto lay_out = [&] {
     TimelineShape shape = {view.lanes.size(), tracks,     several_launches, gutter,
@@ -288,10 +291,13 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   draw_current(list, view, state, layout);
   if (scrolls) list->PopClipRect();
   list->PopClipRect();
+  const float gutter_end = layout.plot.min.x - 8 * theme.scale, below = layout.area.max.y + 4 * theme.scale;
   if (measured > 0)
-    draw_measured_lanes(list, view, state.window,
-                        {{at.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.min.x - 8 * theme.scale, at.y + size.y}},
-                        {{layout.plot.min.x, at.y + size.y - measured + 4 * theme.scale}, {layout.plot.max.x, at.y + size.y}});
+    draw_measured_lanes(list, view, state.window, {{at.x, below}, {gutter_end, layout.area.max.y + measured}},
+                        {{layout.plot.min.x, below}, {layout.plot.max.x, layout.area.max.y + measured}});
+  if (beside > 0)
+    draw_beside_row(list, view, state.window, {{at.x, below + measured}, {gutter_end, at.y + size.y}},
+                    {{layout.plot.min.x, below + measured}, {layout.plot.max.x, at.y + size.y}});
   if (hidden) cover_future(list, view, state, layout, at.y + size.y);
   draw_playhead_cycle(list, view, state, layout);  // above what hides the future
   unit_switch(state, view, layout);

@@ -141,7 +141,7 @@ std::string provenance(const KnownProbe& known, const Simulation& simulation) {
 
 /// Names the loop iteration. flash1 visits all query tiles per key tile; blocks of S and of its softmax have one iteration.
 std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
-  if (!probe.roles.empty()) return say(tr("key tile {} of the thread block"), interval.iteration);
+  if (!probe.roles.empty()) return say(tr("key tile visit {} of the thread block"), interval.iteration);
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
   if (!looped) return tr("the whole tile");
   if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);

@@ -122,9 +122,10 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
     std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
     add_line(text, say(tr("Measured {} ({} to {})"), format_time(Nanoseconds(time->measured.median)),
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
-    add_line(text, say(tr("Simulated {} at the measured clock: {}"), format_time(Nanoseconds(time->simulated)),
-                       format_signed_percent(time->error())));
-    add_line(text, tr("The window uses the clock of the GPU's spec; a GPU under load runs slower."));
+    add_line(text, say(tr("Simulated {} at the measured clock, {}: {}"), format_time(Nanoseconds(time->simulated)),
+                       format_clock(view.measured.found->measured().sm_clock_hz), format_signed_percent(time->error())));
+    add_line(text, say(tr("The other views use {}, the clock of the GPU's spec; a GPU under load runs slower."),
+                       format_clock(view.lane().simulation->request.gpu.sm_clock_hz)));
     return text;
   }
   const std::string& id = view.lane().simulation->request.gpu.id;
@@ -139,13 +140,15 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
 void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const Theme& theme = *view.theme;
   const Simulation& run = *view.lane().simulation;
-  const std::string simulated = format_time(run.time);
+  const std::string simulated = format_time(run.time), clock = format_clock(run.request.gpu.sm_clock_hz);
   std::optional<Comparison> time;
   if (view.measured.found != nullptr) time = compare(run, view.measured.found->measured()).figure(Figure::time);
-  std::vector<std::string> texts = {say(tr("Whole run: {}"), simulated)};
+  std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
   if (time) {  // the error, not the two times: they are of different clocks
     const std::string error = format_signed_percent(time->error());
-    texts = {say(tr("Whole run: {} ({} against measured)"), simulated, error),
+    texts = {say(tr("Whole run: {} at {} ({} against measured at {})"), simulated, clock, error,
+                 format_clock(view.measured.found->measured().sm_clock_hz)),
+             say(tr("Whole run: {} ({} against measured)"), simulated, error),
              say(tr("{} ({} against measured)"), simulated, error)};
   }
   const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();

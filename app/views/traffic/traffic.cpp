@@ -7,6 +7,7 @@
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -281,7 +282,9 @@ void draw_traffic_panel(const View& view, Commands& commands) {
   const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
   draw_heading(view, commands);
 
-  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, view.workspace->traffic);
+  const BesideRun* const beside = beside_run(view);
+  const TrafficSheet sheet = traffic_sheet(*lane.simulation, state.form, lane.state.traffic, view.workspace->traffic,
+                                           beside != nullptr ? beside->simulation.get() : nullptr);
   const bool held = view.lesson.locked;  // what others move answers many a question
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
   const float smallest = theme.mono_small->FontSize;

@@ -64,6 +64,23 @@ void add_formula(TrafficRow& row, const Simulation& simulation, const std::optio
   }
 }
 
+/// Programs share tensors by name.
+void add_pinned(TrafficSheet& sheet, const Simulation& pinned, LinkChoice choice) {
+  const TrafficTable whole = pinned.ledger.table();
+  sheet.total.pinned = 0;
+  for (TrafficRow& row : sheet.rows) row.pinned = 0;
+  for (const Tensor tensor : pinned.program->tensors()) {
+    const std::int64_t bytes = bytes_on(whole[tensor.index()], choice);
+    *sheet.total.pinned += bytes;
+    const auto row =
+        std::ranges::find_if(sheet.rows, [&](const TrafficRow& each) { return to_string(each.tensor) == to_string(tensor); });
+    if (row != sheet.rows.end())
+      row->pinned = bytes;
+    else if (bytes > 0)
+      sheet.rows.emplace_back().tensor = tensor, sheet.rows.back().pinned = bytes;
+  }
+}
+
 using BytesByTensor = std::vector<std::pair<Tensor, std::int64_t>>;
 
 BytesByTensor bytes_on(const TileProgram& program, const ClosedForm& form, Link link) {
@@ -93,7 +110,7 @@ std::optional<Link> known_link(const GpuSpec& gpu, LinkChoice choice) {
 }  // namespace
 
 TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far,
-                           LinkChoice choice) {
+                           LinkChoice choice, const Simulation* pinned) {
   TrafficSheet sheet;
   const TrafficTable whole = simulation.ledger.table();
   std::size_t exact = 0, known = 0;
@@ -115,6 +132,7 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
     sheet.rows.push_back(std::move(row));
   }
   if (known > 0) sheet.total.kind = exact == sheet.rows.size() ? FormulaKind::exact : FormulaKind::at_least;
+  if (pinned != nullptr) add_pinned(sheet, *pinned, choice);
   return sheet;
 }
 

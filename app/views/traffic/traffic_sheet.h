@@ -22,6 +22,7 @@ struct TrafficRow {
   std::int64_t formula = 0;
   std::string formula_text;  // "B·Hq·⌈N/Br⌉·Nk·d·e"
   std::int64_t so_far = 0, whole = 0;
+  std::optional<std::int64_t> pinned;  // of the whole run that is pinned and compared with this one
   bool agrees() const { return kind == FormulaKind::exact ? formula == whole : kind == FormulaKind::none || formula <= whole; }
 };
 
@@ -31,9 +32,10 @@ struct TrafficSheet {
 };
 
 /// `form` is the program's closed form, if it has one for this shape.
+/// `pinned`, where it is not null, is another run: a tensor that only it moves has a row too.
 /// On HBM the formula is what must cross at least once; without an L2 it is the closed form itself.
 TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far,
-                           LinkChoice choice);
+                           LinkChoice choice, const Simulation* pinned = nullptr);
 
 /// Another program of the family, and what it would move for the same problem with its own default tile.
 struct Rival {

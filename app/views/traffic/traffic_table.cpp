@@ -8,6 +8,7 @@
 #include "app/ui/meanings.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/beside_run.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "sim/analysis/format.h"
 
@@ -17,7 +18,7 @@ namespace {
 /// Right-aligned columns; those that do not fit a narrow panel are left out and live on in the tooltip.
 struct Columns {
   float name_end = 0;
-  float so_far = 0, whole = 0, formula = 0, measured = 0;  // right edges; 0 where left out
+  float so_far = 0, whole = 0, pinned = 0, formula = 0, measured = 0;  // right edges; 0 where left out
   float width = 0;
   bool exact = false;  // bytes to the byte; else shortened
 };
@@ -31,13 +32,18 @@ Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float lef
   columns.name_end = left + 16 * theme.scale + name;
   const float room = right - columns.name_end;
   const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
-  const int count = room >= 4 * shortened ? 4 : room >= 3 * shortened ? 3 : 2;
+  const bool compared = sheet.total.pinned.has_value();
+  const int count = std::clamp(static_cast<int>(room / shortened), 2, compared ? 5 : 4);
   columns.width = room / static_cast<float>(count);
+  // What goes first where room is short, from the right edge: the whole run and the pinned one, then what confirms them.
+  const int others = count - (compared ? 2 : 1);
   float edge = right;
-  if (count >= 3) columns.measured = edge, edge -= columns.width;
-  columns.formula = edge, edge -= columns.width;
-  columns.whole = edge, edge -= columns.width;
-  if (count == 4) columns.so_far = edge;
+  const auto take = [&](float& column) { column = edge, edge -= columns.width; };
+  if (others >= 2) take(columns.measured);
+  if (others >= 1) take(columns.formula);
+  if (compared) take(columns.pinned);
+  take(columns.whole);
+  if (others >= 3) take(columns.so_far);
   columns.exact = text_width(theme.mono_small, fmt::format("≥ {}", format_count(largest))) + 6 * theme.scale <= columns.width;
   return columns;
 }
@@ -63,8 +69,12 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
     const char* text;
     const char* meaning;
   };
-  const std::array<Head, 4> heads = {
+  const BesideRun* const beside = beside_run(view);
+  const std::string pinned = beside != nullptr ? say(tr("vs pinned {}"), beside->place) : std::string(),
+                    pinned_meaning = beside != nullptr ? beside_text(view, *beside) : std::string();
+  const std::array<Head, 5> heads = {
       Head{columns.so_far, tr("So far"), tr("Up to the current step.")}, Head{columns.whole, tr("Whole run"), tr("The whole run.")},
+      Head{columns.pinned, pinned.c_str(), pinned_meaning.c_str()},
       Head{columns.formula, least ? tr("Minimum") : tr("Formula"),
            least ? tr("Every input crosses at least once, because the L2 starts cold. The L2 decides the rest.")
                  : tr("The closed form of this program, independent of the simulation.")},
@@ -89,10 +99,22 @@ std::string row_details(const View& view, const TrafficRow& row) {
     return body;
   }
   add_line(body, say(tr("Whole run: {}"), format_exact_bytes(Bytes(row.whole))));
+  if (const BesideRun* const beside = beside_run(view); beside != nullptr && row.pinned)
+    add_line(body, fmt::format("{}: {}", beside_label(*beside), format_exact_bytes(Bytes(*row.pinned))));
   if (row.kind == FormulaKind::exact) add_line(body, say(tr("Formula: {}"), format_exact_bytes(Bytes(row.formula))));
   if (row.kind == FormulaKind::at_least) add_line(body, say(tr("Minimum: {}"), format_exact_bytes(Bytes(row.formula))));
   if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
   return body;
+}
+
+/// How the whole run differs from the pinned one.
+void draw_difference(ImDrawList* list, const Theme& theme, const Columns& columns, const TrafficRow& row, float top, float height) {
+  if (!row.pinned) return;
+  const std::int64_t difference = row.whole - *row.pinned;
+  const ImU32 color = difference == 0 ? theme.text_faint : difference < 0 ? theme.good : theme.bad;
+  cell(list, theme.mono_small, columns, columns.pinned, top, height, color,
+       difference == 0 ? std::string(tr("same"))
+                       : fmt::format("{}{}", difference < 0 ? minus_sign : "+", format_bytes(Bytes(std::abs(difference)))));
 }
 
 void draw_figures(ImDrawList* list, const View& view, const Columns& columns, const TrafficRow& row, float top, float height,
@@ -109,6 +131,7 @@ void draw_figures(ImDrawList* list, const View& view, const Columns& columns, co
     return;
   }
   cell(list, theme.mono_small, columns, columns.whole, top, height, figure, bytes_text(columns, row.whole));
+  draw_difference(list, theme, columns, row, top, height);
   if (row.kind == FormulaKind::none) {
     cell(list, theme.mono_small, columns, columns.formula, top, height, theme.text_faint, "–");
   } else {

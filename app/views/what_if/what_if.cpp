@@ -9,6 +9,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -278,6 +279,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   if (noise > 0)
     detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
   study_head(view, finding(table, limit), detail);
+  draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);
 
@@ -296,6 +298,10 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     now = outcome_of(*view.lane().simulation);
     lines.push_back({tr("Current settings"), {}, &now, nullptr, false, true});
   }
+  if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
+    lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
+                         beside->simulation->request.gpu.id),
+                     beside_text(view, *beside), &beside->kernel->outcome, nullptr, false, false});
   for (const WhatIfRow& row : table.rows) {
     std::string tip = translated(row.what.asks);
     for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);

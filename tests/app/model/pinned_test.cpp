@@ -44,6 +44,30 @@ TEST_CASE("pinned: the pinned run stays while the tile and the algorithm change,
   CHECK(opened.view().pinned.comparison == nullptr);
 }
 
+TEST_CASE("pinned: views about a whole run show, of the two that are compared, the first that is not on screen") {
+  Opened opened;
+  const auto first = opened.after(PinRun{}).lane().simulation;
+  CHECK(opened.view().pinned.beside == nullptr);  // it is on screen itself
+  const auto beside = [&] { return opened.view().pinned.beside; };
+  opened.after(SetAlgorithm{"standard"});
+  REQUIRE(beside() != nullptr);
+  CHECK(beside()->place == 1);
+  CHECK(beside()->simulation == first);
+  REQUIRE(beside()->kernel != nullptr);
+  CHECK(beside()->kernel->outcome.time_ns == first->time.value);
+  opened.after(PinRun{});
+  CHECK(beside() == nullptr);  // the newest pinned run and the one on screen are the same
+  opened.after(SetAlgorithm{"flash1"});
+  REQUIRE(beside() != nullptr);
+  CHECK(beside()->place == 2);
+  opened.after(CompareRuns{{1, 2}});
+  CHECK(beside()->place == 1);
+  opened.after(SetAlgorithm{"flash2"});  // the first of the two is on screen
+  CHECK(beside()->place == 2);
+  opened.after(UnpinRun{2});
+  CHECK(beside() == nullptr);
+}
+
 TEST_CASE("pinned: a run is opened again as it was, and is still pinned then") {
   Opened opened;
   opened.after(SeekStep{5});
@@ -59,7 +83,7 @@ TEST_CASE("pinned: a run is opened again as it was, and is still pinned then") {
   CHECK(window_state_of(opened.view()) == before);
 }
 
-TEST_CASE("pinned: a link brings the pinned run, which is simulated once it is looked at") {
+TEST_CASE("pinned: a link brings the pinned run, which is simulated to stand beside the one on screen") {
   Opened opened;
   opened.after(PinRun{});
   const double time = opened.view().lane().simulation->time.value;
@@ -71,7 +95,8 @@ TEST_CASE("pinned: a link brings the pinned run, which is simulated once it is l
   REQUIRE(static_cast<bool>(state));
   other.after(opens(*state));
   REQUIRE(other.view().pinned.runs.size() == 1);
-  CHECK(other.view().pinned.runs[0].simulation == nullptr);
+  CHECK(other.view().pinned.runs[0].simulation != nullptr);
+  CHECK(other.view().pinned.comparison == nullptr);
   other.after(SetCenter{CenterView::compare});
   REQUIRE(other.view().pinned.comparison != nullptr);
   CHECK(other.view().pinned.comparison->first->time.value == time);

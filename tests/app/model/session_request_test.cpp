@@ -25,6 +25,19 @@ TEST_CASE("session: a problem without the current step opens on its own opening 
   CHECK(view.lane().step < view.lane().step_count);
 }
 
+TEST_CASE("session: a number that is typed and taken back leaves the playhead at its step") {
+  Opened opened;
+  opened.after(SeekStep{opened.view().lane().step_count - 1});
+  const std::int64_t step = opened.view().lane().step;
+  for (const std::int64_t half_typed : {8, 16}) opened.after(SetProblem{with_rows(opened.view(), half_typed), "seq"});
+  REQUIRE(opened.view().lane().step_count < step);
+  CHECK(opened.after(SetProblem{with_rows(opened.view(), 64), "seq"}).lane().step == step);
+  // A step that was chosen meanwhile stays.
+  opened.after(SetProblem{with_rows(opened.view(), 16), "seq"});
+  opened.after(SeekStep{3});
+  CHECK(opened.after(SetProblem{with_rows(opened.view(), 64), "seq"}).lane().step == 3);
+}
+
 TEST_CASE("session: an invalid size is explained at its control, and the last good simulation stays") {
   Opened opened;
   const auto good = opened.view().lane().simulation;

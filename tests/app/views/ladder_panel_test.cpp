@@ -96,7 +96,7 @@ TEST_CASE("ladder panel: says of which problem its figures are, and what a chang
   PanelScreen screen({1600, 900});
   const std::string text = ladder_text(screen, ladder_view(opened.after(SetCenter{CenterView::ladder})));
   CHECK(contains(text, "B 1 H 8 N 512 d 64 fp16, no mask."));
-  CHECK(contains(text, "Time vs base"));
+  CHECK(contains(text, "Cycles vs base"));
   CHECK_FALSE(contains(text, "easured)"));  // nothing was measured of this problem, so no heading says so
   CHECK_FALSE(contains(text, "Measured\t"));
   CHECK(contains(text, "Few blocks: "));
@@ -108,6 +108,37 @@ TEST_CASE("ladder panel: says of which problem its figures are, and what a chang
   const View view = ladder_view(opened.after(SetProblem{causal, "causal"}));
   CHECK(contains(ladder_text(screen, view), "fp16, causal."));
   CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"hopper_causal"}))), "vs base"));
+}
+
+TEST_CASE("ladder panel: a rung is simulated at the clock that it was measured at, and the row says which") {
+  const AttentionProblem problem = {.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+  Session::Start start = h200_start(problem);
+  auto bundle = std::make_shared<KnownBundle>();
+  bundle->bundle.gpu = "h200";
+  MeasuredCase& measured = bundle->bundle.cases.emplace_back();
+  measured.kernel = "hopper_wgmma";
+  measured.problem = problem;
+  measured.sm_clock_hz = 1.5e9;
+  measured.cycles.median = 15000;
+  measured.time_cold_ns.median = 10000;
+  start.measurements.bundles.push_back(bundle);
+  Opened opened(std::move(start));
+  const View view = ladder_view(opened.after(SetCenter{CenterView::ladder}));
+  for (const LadderRung& rung : view.studies->ladder->rungs) {
+    CAPTURE(rung.algorithm);
+    // FlashAttention-3 launches that rung here.
+    const double clock = rung.algorithm == "hopper_wgmma" || rung.algorithm == "flash3" ? 1.5e9 : 1.98e9;
+    CHECK(rung.clock_hz == clock);
+    REQUIRE(rung.outcome);
+    CHECK(rung.outcome->time_ns == doctest::Approx(rung.outcome->cycles / clock * 1e9));
+  }
+  PanelScreen screen({1600, 900});
+  const std::string text = ladder_text(screen, view);
+  CHECK(contains(text, "Fastest measured: "));
+  CHECK(contains(text, " at 1.50 GHz"));
+  CHECK(contains(text, "SM clock"));
+  CHECK(contains(text, "1.98 GHz"));
+  CHECK(contains(text, "Each rung is simulated at the clock of its measurement."));
 }
 
 TEST_CASE("ladder panel: arrows choose the rung, and Shift with them scrolls its code") {

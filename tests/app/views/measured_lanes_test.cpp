@@ -76,7 +76,7 @@ TEST_CASE("measured lanes: a stage under the mouse names its role, its token and
   for (float y = 340; y < 400; y += 4)
     for (float x = 120; x < 300; x += 3) seen += timeline_text(screen, view, {x, y}) + "\n";
   for (const char* words : {"Wait for an empty token", "Wait for the full token of Q", "Start the copy of K", "softmax",
-                            "O = α O, round P", "key tile 1 of the thread block", "Wait for its turn", ", consumer 1"})
+                            "O = α O, round P", "key tile visit 1 of the thread block", "Wait for its turn", ", consumer 1"})
     CHECK_MESSAGE(says(seen, words), words);
 }
 

@@ -9,6 +9,7 @@
 #include "app/views/compare/compare_sheet.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/opened_session.h"
+#include "tests/app/views/panel_screen.h"
 
 using namespace tilescope;
 
@@ -119,4 +120,33 @@ TEST_CASE("compare view: K pins, any two runs are compared, a button swaps them,
   CHECK(compared() == "standard flash2");
   CHECK(script->view().lane().simulation->request.algorithm == "flash1");
   for (const auto& [width, height] : {std::pair{2560, 1440}, {1600, 900}, {640, 400}, {200, 120}}) script->resize(width, height);
+}
+
+TEST_CASE("pinned run: every view about a whole run shows it, and how the run on screen differs") {
+  Opened opened;
+  opened.after(PinRun{});
+  opened.after(SetTile{ProgramTile(8, 16), "block_q"});
+  PanelScreen screen({1600, 700});
+  const auto text_of = [&](CenterView center, DrawPanel draw) {
+    View view;
+    static_cast<SessionView&>(view) = opened.after(SetCenter{center});
+    return screen.text(view, draw);
+  };
+  const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
+  const std::pair<CenterView, DrawPanel> marked[] = {{CenterView::roofline, draw_roofline_panel},
+                                                     {CenterView::what_if, draw_what_if_panel},
+                                                     {CenterView::fit, draw_fit_panel},
+                                                     {CenterView::sweep, draw_sweep_panel},
+                                                     {CenterView::stage, draw_timeline_panel}};
+  for (const auto& [center, draw] : marked) {
+    CAPTURE(static_cast<int>(center));
+    CHECK(has(text_of(center, draw), "Pinned 1"));
+  }
+  CHECK(has(text_of(CenterView::stage, draw_traffic_panel), "vs pinned 1"));
+  for (const auto& [center, draw] : {marked[0], marked[1], marked[2], marked[3]}) {
+    CAPTURE(static_cast<int>(center));
+    CHECK(has(text_of(center, draw), "Against pinned 1 (FlashAttention-2"));
+  }
+  opened.after(UnpinRun{});
+  CHECK_FALSE(has(text_of(CenterView::roofline, draw_roofline_panel), "inned 1"));
 }

@@ -116,6 +116,26 @@ TEST_CASE("traffic: shared memory counts reads plus writes, so far and in total"
   CHECK(sheet.total.kind == FormulaKind::none);
 }
 
+TEST_CASE("traffic: beside a pinned run every row has its bytes, and what only that run moves has a row too") {
+  const Simulation flash = walked("flash2", AttentionProblem{}, toy_gpu()),
+                   pinned = walked("standard", AttentionProblem{}, toy_gpu());
+  const TrafficSheet sheet =
+      traffic_sheet(flash, flash.program->closed_form(), flash.ledger.table(), LinkChoice::l2_to_sm, &pinned);
+  std::int64_t sum = 0;
+  bool has_scores = false;
+  for (const TrafficRow& row : sheet.rows) {
+    CAPTURE(to_string(row.tensor));
+    REQUIRE(row.pinned);
+    sum += *row.pinned;
+    CHECK(row.whole == flash.ledger.total(row.tensor, Link::l2_to_sm).value);
+    has_scores = has_scores || (row.tensor == tensors::s && *row.pinned > 0 && row.whole == 0);
+  }
+  CHECK(has_scores);
+  CHECK(sum == pinned.ledger.total(Link::l2_to_sm).value);
+  CHECK(sheet.total.pinned == sum);
+  CHECK_FALSE(sheet_of(flash, LinkChoice::l2_to_sm).total.pinned);
+}
+
 TEST_CASE("traffic: only standard attention has rows for S and P") {
   const auto has = [](const TrafficSheet& sheet, Tensor tensor) {
     return std::any_of(sheet.rows.begin(), sheet.rows.end(), [tensor](const TrafficRow& row) { return row.tensor == tensor; });

@@ -331,6 +331,22 @@ TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, an
   }
 }
 
+TEST_CASE("race layout: at 1280x720, O of both runs beside the figures, every tile row of the opening problem is in HBM") {
+  const RaceLayout race = layout_race({{0, 0}, {684, 402}}, metrics_at(1), true);
+  for (const char* id : {"standard", "flash2"}) {
+    const auto info = find_program(id);
+    REQUIRE(info);
+    const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, toy_gpu());
+    REQUIRE(program);
+    const StageLayout layout =
+        layout_lane(race.columns[0].stage, toy_gpu(), program_shape(**info, **program, 0), metrics_at(1), false);
+    for (const TensorBox& box : layout.tensors) {
+      CAPTURE(to_string(box.tensor));
+      if (box.here) CHECK(box.shown_rows == box.grid_rows);
+    }
+  }
+}
+
 TEST_CASE("race layout: O of both runs lies between the verdict and the columns where the stages have room") {
   for (const Rect area : {Rect{{10, 20}, {850, 550}}, Rect{{0, 0}, {1500, 1000}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));

@@ -78,6 +78,12 @@ TEST_CASE("stage: a key tile says how many of all the block visits where a mask 
   CHECK(key_tile_text({3}, 3, 4, false) == "3 (4/4)");  // a product's block
 }
 
+TEST_CASE("stage: where a block begins with its last key tile, the falling number says which visit it is") {
+  CHECK(key_tile_text({3, 2, 1, 0}, 3, 4, false) == "3 (1 of 4, last tile first)");
+  CHECK(key_tile_text({3, 2, 1, 0}, 1, 4, true) == "1 (3 of 4, last tile first)");
+  CHECK(key_tile_text({9, 5, 2}, 5, 256, true) == "5 (2 of 3 visited, 256 in all, last tile first)");
+}
+
 TEST_CASE("stage: an operation glows while it runs, and nothing does between launches or after the end") {
   const auto simulation = run("standard", toy_gpu(), AttentionProblem{});
   const Trace& trace = *simulation->trace;
@@ -202,6 +208,43 @@ TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarg
   CHECK(h200.find("usable") == std::string::npos);
   CHECK(h200.find("read 4") != std::string::npos);
   CHECK(h200.find("r/w 4") != std::string::npos);
+}
+
+TEST_CASE("stage: the HBM box says whose moves its tiles show") {
+  PanelScreen screen({1400, 900});
+  const auto text_of = [&](const GpuSpec& gpu) {
+    const LaneAt at(run("flash2", gpu, {.seq_q = 512, .seq_kv = 512, .head_dim = 64}), 20);
+    return screen.text(view_of({&at.lane, 1}), draw_stage_panel);
+  };
+  CHECK(text_of(toy_gpu()).find("tiles: all SMs") != std::string::npos);
+  CHECK(text_of(h200_gpu()).find("tiles: SM 0 only") != std::string::npos);
+}
+
+TEST_CASE("stage: marks of one tensor that would lie on one another are one, where small tiles bring many") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.gpu.l2_capacity_bytes = 4096;
+  request.problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  request.tile = TileShape{4, 4};
+  const auto simulation = simulate(request);
+  REQUIRE(simulation);
+  PanelScreen screen(size);
+  const auto count = [](const std::string& text, std::string_view piece) {
+    std::size_t found = 0;
+    for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+      to = std::min(text.find_first_of("\t\n", from), text.size());
+      found += text.substr(from, to - from) == piece ? 1 : 0;
+    }
+    return found;
+  };
+  for (const std::int64_t step : {80, 120, 160}) {
+    CAPTURE(step);
+    const LaneAt at(*simulation, step);
+    REQUIRE(std::ranges::count_if(at.lane.state.flights,
+                                  [](const TileInFlight& flight) { return flight.tile.tensor == tensors::k; }) >= 16);
+    // Three cards, the bar of the L2, and one mark.
+    CHECK(count(screen.text(view_of({&at.lane, 1}), draw_stage_panel), "K") == 5);
+  }
 }
 
 TEST_CASE("stage: a card names the key tile of its block where the blocks of a launch divide the keys too") {

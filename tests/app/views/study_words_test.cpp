@@ -92,7 +92,7 @@ TEST_CASE("what if: the best row that the headline names is the shortest of all 
         std::string::npos);
 }
 
-TEST_CASE("measured label: the day is that of the bundle that has the case") {
+TEST_CASE("measured label: it says the clock of the case, and the day of its bundle") {
   Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
   View view;
   static_cast<SessionView&>(view) = opened.view();
@@ -102,11 +102,12 @@ TEST_CASE("measured label: the day is that of the bundle that has the case") {
     bundle->bundle.gpu = "h200";
     bundle->bundle.date = date;
     bundle->bundle.cases.resize(2);
+    for (MeasuredCase& each : bundle->bundle.cases) each.sm_clock_hz = 1.724e9;
     known.bundles.push_back(bundle);
   }
   view.measured.known = &known;
-  CHECK(measured_label(view, known.bundles[0]->bundle.cases[1]) == "measured, recorded 2026-11-26");
-  CHECK(measured_label(view, known.bundles[1]->bundle.cases[0]) == "measured, recorded 2026-11-23");
+  CHECK(measured_label(view, known.bundles[0]->bundle.cases[1]) == "measured at 1.72 GHz, recorded 2026-11-26");
+  CHECK(measured_label(view, known.bundles[1]->bundle.cases[0]) == "measured at 1.72 GHz, recorded 2026-11-23");
 }
 
 TEST_CASE("study colours: no two programs of a family have the same") {

@@ -582,6 +582,25 @@ TEST_CASE("window: digits do not change the view over a popover, and one click e
   CHECK(script->view().workspace->center == CenterView::stage);
 }
 
+TEST_CASE("window: Esc takes back a half-typed number, and the playhead stays at its step") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const std::int64_t step = script->view().lane().step_count - 1;
+  script->command(SeekStep{step});
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script->click(x, 22);
+  for (float y = 204; y < 340 && script->view().requested->request.problem.seq_q != 16; y += 8) {
+    script->click(924, y);
+    if (!ImGui::GetIO().WantTextInput) continue;
+    script->type("16");
+    if (script->view().requested->request.problem.seq_q != 16) script->press(ImGuiKey_Escape);
+  }
+  REQUIRE(script->view().lane().step_count < step);  // simulated while it was typed
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().requested->request.problem.seq_q == 64);
+  CHECK(script->view().lane().step == step);
+}
+
 TEST_CASE("window: a splitter can be dragged, and a double click resets it") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;

@@ -44,6 +44,21 @@ TEST_CASE("sweep: ranges double, add, and list") {
   CHECK(values_of("l2.capacity_bytes=0,1048576").front() == 0);
 }
 
+TEST_CASE("sweep: a run that was simulated has the value of every key that it was asked for with") {
+  for (const char* axis : {"seq=32", "seq_kv=48", "head_dim=32", "batch=2", "heads=3", "block_q=8", "block_kv=32", "stages=3",
+                           "shared_bytes=65536", "l2.capacity_bytes=8192"}) {
+    CAPTURE(axis);
+    const SweepRequest sweep = small_sweep(axis, toy_gpu());
+    const auto request = request_at(sweep, "flash2", sweep.axis.values.front());
+    REQUIRE(request);
+    const auto run = simulate(*request);
+    REQUIRE(run);
+    CHECK(sweep_value_of(**run, sweep.axis.key) == sweep.axis.values.front());
+  }
+  const auto run = simulate(*request_at(small_sweep("seq=32", toy_gpu()), "flash2", 32));
+  CHECK_FALSE(sweep_value_of(**run, "no such key"));
+}
+
 TEST_CASE("sweep: a range has at most 200 values") {
   CHECK(values_of("seq=1:200:+1").size() == 200);
   CHECK(refused_axis("seq=1:201:+1").find("over 200") != std::string::npos);
