@@ -44,7 +44,9 @@ TEST_CASE("outcome: two requests are the same only if everything is but the SM i
       [](SimulationRequest& r) { r.block_order = BlockOrder::longest; },
       [](SimulationRequest& r) { r.key_order = KeyOrder::descending; },
       [](SimulationRequest& r) { r.gpu.id = "another"; },
-      [](SimulationRequest& r) { r.gpu.sm_groups = {{3, 0}, {1, 0}}; },
+      [](SimulationRequest& r) {
+        r.gpu.sm_groups = {{3, 0}, {1, 0}};
+      },
       [](SimulationRequest& r) { r.masking.masks = {"q >= kv"}; },
   };
   for (std::size_t n = 0; n < std::size(changes); ++n) {

@@ -51,7 +51,8 @@ inline std::string output_of(const std::string& source) {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string program = folder + "/values";
   std::ofstream(program + ".cpp") << source;
-  const std::string compile = fmt::format("'{}' -w -O0 -std=c++20 -ffp-contract=off -I '" TILESCOPE_SOURCE_DIR "' '{}.cpp' -o '{}'", TILESCOPE_COMPILER, program, program);
+  const std::string compile = fmt::format("'{}' -w -O0 -std=c++20 -ffp-contract=off -I '" TILESCOPE_SOURCE_DIR "' '{}.cpp' -o '{}'",
+                                          TILESCOPE_COMPILER, program, program);
   const std::string run = fmt::format("'{}' > '{}.txt'", program, program);
   std::string printed;
   if (std::system(compile.c_str()) == 0 && std::system(run.c_str()) == 0) {

@@ -102,11 +102,12 @@ class PrintedStructs {
     for (std::size_t t = 0; t < source.tables.size(); ++t) functions_ += array_of(*source.tables[t], fmt::format("t{}", t));
     functions_ += "static FlexArguments arguments() {\n  FlexArguments a = {};\n";
     const double scale = 1 / std::sqrt(static_cast<double>(s.head_dim));
-    functions_ += fmt::format("  a.batch = {}, a.heads = {}, a.kv_heads = {}, a.seq_q = {}, a.seq_kv = {}, a.head_dim = {};\n", s.batch,
-                              s.heads, s.kv_heads, s.seq_q, s.seq_kv, s.head_dim);
+    functions_ += fmt::format("  a.batch = {}, a.heads = {}, a.kv_heads = {}, a.seq_q = {}, a.seq_kv = {}, a.head_dim = {};\n",
+                              s.batch, s.heads, s.kv_heads, s.seq_q, s.seq_kv, s.head_dim);
     functions_ += fmt::format("  a.scale = {:a}f;\n", static_cast<float>(scale));
     for (std::size_t t = 0; t < source.tables.size(); ++t) functions_ += fmt::format("  a.tables[{0}] = t{0};\n", t);
-    for (std::size_t i = 0; i < source.scalars.size(); ++i) functions_ += fmt::format("  a.scalars[{}] = {}u;\n", i, source.scalars[i]);
+    for (std::size_t i = 0; i < source.scalars.size(); ++i)
+      functions_ += fmt::format("  a.scalars[{}] = {}u;\n", i, source.scalars[i]);
     functions_ += "  return a;\n}\n}\n";
     calls_ += fmt::format("  {{ using namespace c{}; const FlexArguments a = arguments();\n", number);
     std::unique_ptr<ExpressionEvaluator<float>> mask_values, score_values;
@@ -127,7 +128,8 @@ class PrintedStructs {
         if (value.fault) continue;
         expected.visible = value.integer != 0;
       }
-      expected.where = fmt::format("score '{}' mask '{}' at b {}, h {}, q {}, kv {}, score {}", score, mask, at.b, at.h, at.q, at.kv, scaled);
+      expected.where =
+          fmt::format("score '{}' mask '{}' at b {}, h {}, q {}, kv {}, score {}", score, mask, at.b, at.h, at.q, at.kv, scaled);
       expected_.push_back(expected);
       calls_ += fmt::format("    print<FlexScore, FlexMask>(a, {}, {}, {}, {}, {:a}f);\n", at.b, at.h, at.q, at.kv, raw);
     }
@@ -135,8 +137,8 @@ class PrintedStructs {
   }
 
   std::string source() const {
-    return std::string(before_prelude) + std::string(cuda_prelude()) + std::string(before_structs) + functions_ + "int main() {\n" + calls_ +
-           "}\n";
+    return std::string(before_prelude) + std::string(cuda_prelude()) + std::string(before_structs) + functions_ + "int main() {\n" +
+           calls_ + "}\n";
   }
 
   void check(const std::string& printed) const {
@@ -198,7 +200,8 @@ TEST_CASE("kernel source: compiled for the CPU, the structs give what the evalua
   std::mt19937_64 random(12);
   PrintedStructs values;
   const RandomScope scope = scope_with_reals();
-  // Each way in which a score is written: factors of the raw product, one reciprocal for tanh and sigmoid, sums of rows and columns.
+  // Each way in which a score is written: factors of the raw product, one reciprocal for tanh and sigmoid, sums of rows and
+  // columns.
   const char* const scores[] = {
       "score",
       "2.5 * score",
