@@ -112,18 +112,21 @@ TEST_CASE("formula: products add to what was there, and a sign never follows ano
 TEST_CASE("formula: statistics of a row are those of its own row, with and without what came before") {
   const MatrixPtr s = matrix(2, 3, {1, 5, -2, -7, -8, -9}), old = matrix(2, 1, {9, -20});
   const auto largest = matrix(2, 1, {9, -7});
-  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_new, {tiles::m, tiles::s}, 2, 1), {{tiles::m, old}, {tiles::s, s}}, largest),
+  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_new, {tiles::m, tiles::s}, 2, 1), {{tiles::m, old}, {tiles::s, s}},
+                          largest),
              0) == "m′ = max(9, 5) = 9");
-  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_new, {tiles::m, tiles::s}, 2, 1), {{tiles::m, old}, {tiles::s, s}}, largest),
+  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_new, {tiles::m, tiles::s}, 2, 1), {{tiles::m, old}, {tiles::s, s}},
+                          largest),
              1) == "m′ = max(−20, −7) = −7");
   CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_tile, {Slot::none, tiles::s}, 2, 1), {{tiles::s, s}}, largest), 1) ==
         "m̃ = max S = −7");
   const MatrixPtr p = matrix(2, 3, {1, 2, 3, 0.5F, 0.25F, 0}), l = matrix(2, 1, {10, 4}), alpha = matrix(2, 1, {0.5F, 2});
   const MatrixPtr sums = matrix(2, 1, {16, 4.75F});
-  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l_tile, {Slot::none, tiles::p}, 2, 1), {{tiles::p, p}}, matrix(2, 1, {6, 0.75F})),
+  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l_tile, {Slot::none, tiles::p}, 2, 1), {{tiles::p, p}},
+                          matrix(2, 1, {6, 0.75F})),
              1) == "l̃ = Σ P = 0.75");
-  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l, {tiles::l, tiles::p}, 2, 1), {{tiles::l, l}, {tiles::p, p}}, sums), 0) ==
-        "l = 10 + 6 = 16");
+  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l, {tiles::l, tiles::p}, 2, 1), {{tiles::l, l}, {tiles::p, p}}, sums),
+             0) == "l = 10 + 6 = 16");
   const OneOperation rescaled(operation(OpKind::row_sum, tiles::l, {tiles::l, tiles::p, tiles::alpha}, 2, 1),
                               {{tiles::l, l}, {tiles::p, p}, {tiles::alpha, alpha}}, matrix(2, 1, {11, 8.75F}));
   CHECK(line(rescaled, 0) == "l = 0.5 · 10 + 6 = 11");
@@ -131,16 +134,19 @@ TEST_CASE("formula: statistics of a row are those of its own row, with and witho
   CHECK(line(OneOperation(operation(OpKind::log_sum_exp, tiles::lse, {tiles::m, tiles::l}, 2, 1), {{tiles::m, old}, {tiles::l, l}},
                           matrix(2, 1, {11.3F, -18.61F})),
              1) == "L = −20 + ln 4 = −18.61");
-  CHECK(line(OneOperation(operation(OpKind::merge, tiles::l_new, {tiles::alpha, tiles::l, tiles::beta, tiles::l_tile}, 2, 1),
-                          {{tiles::alpha, alpha}, {tiles::l, l}, {tiles::beta, matrix(2, 1, {1, 3})}, {tiles::l_tile, matrix(2, 1, {2, 5})}},
-                          matrix(2, 1, {7, 23})),
+  CHECK(line(OneOperation(
+                 operation(OpKind::merge, tiles::l_new, {tiles::alpha, tiles::l, tiles::beta, tiles::l_tile}, 2, 1),
+                 {{tiles::alpha, alpha}, {tiles::l, l}, {tiles::beta, matrix(2, 1, {1, 3})}, {tiles::l_tile, matrix(2, 1, {2, 5})}},
+                 matrix(2, 1, {7, 23})),
              0) == "l′ = 0.5 · 10 + 1 · 2 = 7");
 }
 
 TEST_CASE("formula: elements by elements, and rows by their number") {
   const MatrixPtr a = matrix(2, 2, {1, -2, 3, 4}), b = matrix(2, 2, {-5, 6, -7, -8}), column = matrix(2, 1, {0.5F, -2});
-  const auto of = [&](OpKind kind, Slot dst, std::vector<Slot> src, std::vector<std::pair<Slot, MatrixPtr>> held, std::vector<float> made,
-                      int row, int col) { return line(OneOperation(operation(kind, dst, std::move(src), 2, 2), std::move(held), matrix(2, 2, std::move(made))), row, col); };
+  const auto of = [&](OpKind kind, Slot dst, std::vector<Slot> src, std::vector<std::pair<Slot, MatrixPtr>> held,
+                      std::vector<float> made, int row, int col) {
+    return line(OneOperation(operation(kind, dst, std::move(src), 2, 2), std::move(held), matrix(2, 2, std::move(made))), row, col);
+  };
   CHECK(of(OpKind::exp, tiles::p, {tiles::s, tiles::m}, {{tiles::s, a}, {tiles::m, column}}, {1, 0.0821F, 148, 403}, 0, 1) ==
         "P[0,1] = e^(−2 − 0.5) = 0.0821");
   CHECK(of(OpKind::exp, tiles::p, {tiles::s, tiles::m}, {{tiles::s, a}, {tiles::m, column}}, {1, 0.0821F, 148, 403}, 1, 0) ==
