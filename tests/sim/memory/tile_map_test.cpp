@@ -57,15 +57,16 @@ TEST_CASE("tile map: a rectangle is the slices of its elements, and each sector 
     CAPTURE(round);
     const TileMap map = map_of(layout, tracked);
     const auto element = [&](std::int64_t plane, std::int64_t row, std::int64_t col) {
-      const TileRef one = {tensors::s, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(row), 1,
-                           static_cast<std::int32_t>(col), 1};
+      const TileRef one = {tensors::s, static_cast<std::int32_t>(plane), static_cast<std::int32_t>(row),
+                           1,          static_cast<std::int32_t>(col),   1};
       const std::set<Slice> found = slices_of(map, one);
       REQUIRE(found.size() == 1);
       return *found.begin();
     };
     for (int i = 0; i < 4; ++i) {
       TileRef tile = {tensors::s, static_cast<std::int32_t>(pick(0, layout.planes - 1)), 0, 0, 0, 0};
-      tile.row = static_cast<std::int32_t>(pick(0, layout.rows - 1)), tile.col = static_cast<std::int32_t>(pick(0, layout.cols - 1));
+      tile.row = static_cast<std::int32_t>(pick(0, layout.rows - 1)),
+      tile.col = static_cast<std::int32_t>(pick(0, layout.cols - 1));
       tile.rows = static_cast<std::int32_t>(pick(1, layout.rows - tile.row));
       tile.cols = static_cast<std::int32_t>(pick(1, layout.cols - tile.col));
       std::set<Slice> expected;
