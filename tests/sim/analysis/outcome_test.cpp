@@ -126,6 +126,7 @@ TEST_CASE("outcome: a run that is refused says why and on which tile, and one th
   CHECK(refused->refusal.text().find("512x512") != std::string::npos);
   CHECK(refused->tile == TileShape{512, 512});
   request = small_request();
+  request.algorithm = "flash2";
   request.problem.seq_q = request.problem.seq_kv = 8192;  // long enough to be asked before it ends
   const auto cancelled = simulate_outcome(request, [](double) { return false; });
   REQUIRE_FALSE(cancelled);
