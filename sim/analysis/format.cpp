@@ -135,9 +135,9 @@ std::string format_percent(double fraction) {
   if (!std::isfinite(fraction)) return std::isnan(fraction) ? "—" : format_value(fraction) + " %";
   const double percent = fraction * 100;
   const double magnitude = std::abs(percent);
-  if (magnitude >= 0.9995 || magnitude == 0) return grouped(trimmed(fmt::format("{:.1f}", percent))) + " %";
+  if (magnitude == 0) return "0 %";
   if (magnitude < 1e-6) return percent < 0 ? "−<0.000001 %" : "<0.000001 %";
-  const int decimals = 1 - static_cast<int>(std::floor(std::log10(magnitude)));
+  const int decimals = std::max(1, 1 - static_cast<int>(std::floor(std::log10(magnitude))));
   return grouped(trimmed(fmt::format("{:.{}f}", percent, decimals))) + " %";
 }
 

@@ -43,7 +43,8 @@ ReferenceRow AttentionReference::row_of_query(std::int64_t query, std::span<cons
       for (std::size_t j = first; j < last; ++j) row.scores[j] += factor * k[j];
     }
   }
-  for (double& score : row.scores) score *= problem_.scale();
+  const double scale = problem_.scale();
+  for (double& score : row.scores) score *= scale;
   finish(row, query, end, seen);
   return row;
 }

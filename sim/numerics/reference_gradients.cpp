@@ -19,7 +19,14 @@ ReferenceGradients reference_gradients(const AttentionProblem& p, const InputSou
   return reference_gradients(p, q.values, k.values, v.values, d_o.values, [&](std::int64_t query) { return forward.row(query); });
 }
 
-Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
+const ReferenceGradients& ReferenceGradientPlanes::of_head(std::int64_t head) {
+  auto found = kept_.find(head);
+  if (found == kept_.end()) found = kept_.emplace(head, reference_gradients(problem_, inputs_, head)).first;
+  return found->second;
+}
+
+Matrix ReferenceGradientPlanes::plane(std::int64_t plane, Tensor tensor) {
+  const AttentionProblem& p = problem_;
   const bool by_key = tensor->planes == Planes::key, by_all = tensor->planes == Planes::all;
   const std::int64_t group = p.heads / p.kv_heads;
   // dK and dV are sums over all query heads that read the key head, a table's gradient over all heads.
@@ -42,8 +49,7 @@ Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& in
   };
   std::vector<double> sum;
   for (std::int64_t head = first; head < first + (by_all ? p.query_planes() : by_key ? group : 1); ++head) {
-    const ReferenceGradients all = reference_gradients(p, inputs, head);
-    const std::vector<double>& part = of(all);
+    const std::vector<double>& part = of(of_head(head));
     if (sum.empty()) sum.assign(part.size(), 0);
     for (std::size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
   }
@@ -51,6 +57,10 @@ Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& in
   Matrix result(static_cast<int>(layout.rows), static_cast<int>(layout.cols));
   for (std::size_t i = 0; i < sum.size(); ++i) result.values[i] = static_cast<float>(sum[i]);
   return result;
+}
+
+Matrix reference_gradient_plane(const AttentionProblem& p, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
+  return ReferenceGradientPlanes(p, inputs).plane(plane, tensor);
 }
 
 }  // namespace tilescope

@@ -102,23 +102,38 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
   return record_block(std::move(machine), std::move(operations), image, history_budget_bytes, rest);
 }
 
-Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
-                         const Progress& progress) {
-  const AttentionProblem& problem = program.problem();
-  if (Status status = check(inputs, problem); !status) return status.error();
-  const TensorLayout layout = tensor_layout(problem, program.tile(), tensor);
-  if (plane < 0 || plane >= layout.planes)
-    return refuse("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1);
-  const TileRef whole = whole_plane(program, plane, tensor);
-  BlockMachine machine(program, inputs);
-  if (machine.is_input(tensor)) return *machine.input(whole);
+namespace {
 
+/// Returns a sentence if the inputs do not fit the problem, or the tensor has no such plane.
+Status check_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor) {
+  if (Status status = check(inputs, program.problem()); !status) return status;
+  const TensorLayout layout = tensor_layout(program.problem(), program.tile(), tensor);
+  if (plane >= 0 && plane < layout.planes) return Done{};
+  return refuse("there is no plane {} of {}: it has 0 to {}", plane, to_string(tensor), layout.planes - 1);
+}
+
+}  // namespace
+
+Result<FinishedRun> run_blocks_of_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
+                                        const Progress& progress) {
+  if (Status status = check_plane(program, inputs, plane, tensor); !status) return status.error();
   std::vector<std::vector<std::int64_t>> blocks;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
     blocks.push_back(blocks_on_plane(program, static_cast<int>(launch), tensor, plane));
-  HbmImage image;
-  if (Status status = run_in_order(program, machine, blocks, image, progress); !status) return status.error();
-  return *image.load(whole).values;
+  BlockMachine machine(program, inputs);
+  auto image = std::make_shared<HbmImage>();
+  if (Status status = run_in_order(program, machine, blocks, *image, progress); !status) return status.error();
+  return FinishedRun(program, std::move(image));
+}
+
+Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
+                         const Progress& progress) {
+  if (Status status = check_plane(program, inputs, plane, tensor); !status) return status.error();
+  BlockMachine machine(program, inputs);
+  if (machine.is_input(tensor)) return *machine.input(whole_plane(program, plane, tensor));
+  const Result<FinishedRun> run = run_blocks_of_plane(program, inputs, plane, tensor, progress);
+  if (!run) return run.error();
+  return run->plane(plane, tensor);
 }
 
 Result<FinishedRun> run_whole(const TileProgram& program, const InputSource& inputs, const Progress& progress) {

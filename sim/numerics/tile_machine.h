@@ -63,21 +63,26 @@ class BlockHistory {
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
                                                       std::int64_t block, const Progress& progress = {});
 
-/// Runs all blocks that work on one plane of a tensor and returns the plane, [rows, cols], as the program leaves it in HBM.
-Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
-                         const Progress& progress = {});
-
-/// What a program leaves in HBM once all of its blocks ran. The program must outlive it.
+/// What a program leaves in HBM once blocks of it ran. The program must outlive it.
 class FinishedRun {
  public:
   FinishedRun(const TileProgram& program, std::shared_ptr<const HbmImage> image) : program_(program), image_(std::move(image)) {}
-  /// Returns one plane of a tensor that the program writes, [rows, cols].
+  /// Returns one plane of a tensor that the blocks wrote, [rows, cols].
   Matrix plane(std::int64_t plane, Tensor tensor) const;
 
  private:
   const TileProgram& program_;
   std::shared_ptr<const HbmImage> image_;
 };
+
+/// Runs all blocks that work on one plane of a tensor and returns the plane, [rows, cols], as the program leaves it in HBM.
+Result<Matrix> run_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
+                         const Progress& progress = {});
+
+/// Runs the blocks of run_plane(), for whoever reads several tensors that they write.
+/// Errors  those of run_plane()
+Result<FinishedRun> run_blocks_of_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor,
+                                        const Progress& progress = {});
 
 /// Runs all blocks of a program, for whoever reads several tensors or planes of one run.
 /// Errors  those of run_plane()

@@ -85,6 +85,55 @@ TEST_CASE("format: time, short numbers and percentages") {
   CHECK(format_signed_percent(0) == "0 %");
 }
 
+TEST_CASE("format: a number that rounds up to the next power of ten has the digits and the unit of that power") {
+  CHECK(format_bytes(Bytes(9994)) == "9.99 kB");
+  CHECK(format_bytes(Bytes(99'940)) == "99.9 kB");
+  CHECK(format_bytes(Bytes(99'960)) == "100 kB");
+  CHECK(format_time(Nanoseconds(9.994)) == "9.99 ns");
+  CHECK(format_time(Nanoseconds(9.996)) == "10 ns");
+  CHECK(format_bandwidth(9.994e9) == "9.99 GB/s");
+  CHECK(format_bandwidth(9.996e9) == "10 GB/s");
+  CHECK(format_bandwidth(12.34e6) == "0.0123 GB/s");
+  CHECK(format_bandwidth(999.4e9) == "999 GB/s");
+  CHECK(format_cycles(Cycles(9.94)) == "9.9");
+  CHECK(format_cycles(Cycles(9.96)) == "10");
+  CHECK(format_cycles(Cycles(-9.94)) == "−9.9");
+  CHECK(format_times(1.994) == "1.99");
+  CHECK(format_times(1.996) == "2.0");
+  CHECK(format_times(9.94) == "9.9");
+  CHECK(format_percent(0.99996) == "100 %");
+  CHECK(format_percent(0.010049) == "1 %");
+  CHECK(format_percent(0.0099951) == "1 %");
+  CHECK(format_percent(0.00994) == "0.99 %");
+  CHECK(format_percent(-0.00095) == "−0.095 %");
+  CHECK(format_percent(2e-8) == "0.000002 %");
+  CHECK(format_percent(9e-9) == "<0.000001 %");
+  CHECK(format_percent(-9e-9) == "−<0.000001 %");
+  CHECK(format_value(99999.4) == "99999");
+  CHECK(format_value(99999.6) == "1e5");
+  CHECK(format_value(9999.6) == "10000");
+  CHECK(format_value(999.96) == "1000");
+  CHECK(format_value(0.00123) == "0.00123");
+  CHECK(format_value(0.00099) == "0.00099");
+  CHECK(format_value(-0.000012) == "−1.2e−5");
+}
+
+TEST_CASE("format: what is no number or infinite has a sign for it") {
+  const double nan = std::nan("");
+  CHECK(format_percent(nan) == "—");
+  CHECK(format_percent(-HUGE_VAL) == "−∞ %");
+  CHECK(format_signed_percent(HUGE_VAL) == "+∞ %");
+  CHECK(format_times(HUGE_VAL) == "∞");
+  CHECK(format_time(Nanoseconds(-HUGE_VAL)) == "−∞");
+  CHECK(format_short(HUGE_VAL, "FLOP") == "∞");
+  CHECK(format_cycles(Cycles(HUGE_VAL)) == "∞");
+  CHECK(format_cell(nan, 3) == "NaN");
+  CHECK(format_cell(nan, 2) == "?");
+  CHECK(format_cell(HUGE_VAL, 1) == "∞");
+  CHECK(format_cell(-HUGE_VAL, 2) == "-∞");
+  CHECK(format_cell(-HUGE_VAL, 1) == "∞");
+}
+
 TEST_CASE("format: a factor has two significant digits, three below two") {
   CHECK(format_times(1.006) == "1.01");
   CHECK(format_times(1.99) == "1.99");

@@ -185,6 +185,61 @@ TEST_CASE("memory: transfers land when the port, the L2 and HBM have served them
   }
 }
 
+TEST_CASE(
+    "memory: what an SM writes or adds crosses to the other side, what it reads comes to its own, and each way has its queue") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_partitions = 2;
+  gpu.sm_groups = {{2, 0}, {2, 1}};
+  gpu.l2_fabric_bytes_per_cycle = 0.5;
+  const AttentionProblem problem = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 16};
+  const std::vector<Tensor> used = {tensors::k, tensors::o, tensors::d_q_acc};
+  BlockOperations block;
+  add(block, load_k(0, 16));
+  add(block, store_o(0, 16));
+  Operation addition = store_o(0, 16);
+  addition.kind = OpKind::reduce_add;
+  addition.tile.tensor = tensors::d_q_acc;
+  addition.bytes = 1024;
+  add(block, addition);
+  ScheduleBuilder builder(gpu, problem);
+  builder.begin_launch({});
+  BlockSchedule schedule;
+  builder.build(block, schedule);
+  const OperationStream& stream = schedule.groups.front();
+  for (const std::size_t kind : {0U, 1U}) {  // a store, an addition
+    CAPTURE(kind);
+    const double crossing = (kind == 0 ? 512 : 1024) / 2 / 0.5;  // half of the bytes are at home in the other partition
+    for (const int first : {0, 2}) {                             // SMs of either side
+      CAPTURE(first);
+      Ledger ledger(1, 8, used);
+      Recorder recorder(4, 0, used, builder);
+      MemorySystem memory(gpu, memory_layouts(problem, {16, 16}, used), {used, false}, builder, ledger, recorder);
+      std::int32_t row = 0;
+      const auto sent = [&](int sm) {
+        ScheduledAccess access = stream.stores[kind];
+        access.row += row += 64;
+        return memory.store(sm, 0, access, {}).sent;
+      };
+      const int other = 2 - first;
+      CHECK(sent(first) == crossing);
+      CHECK(sent(other) == crossing);
+      CHECK(sent(first + 1) == 2 * crossing);
+      CHECK(sent(first) == 3 * crossing);
+      CHECK(sent(other + 1) == 2 * crossing);
+      const auto loaded = [&](int sm) {
+        ScheduledAccess access = stream.loads[0];
+        access.row += row += 64;
+        return memory.load(sm, 0, access, {}).end;
+      };
+      // Reads of this side come the way of the other side's writes, of which there were two; those of the other side wait for
+      // three.
+      const double read = 256 / 0.5;
+      CHECK(loaded(first) == 2 * crossing + read + gpu.l2_far_latency_cycles);
+      CHECK(loaded(other) == 3 * crossing + read + gpu.l2_far_latency_cycles);
+    }
+  }
+}
+
 TEST_CASE("memory: a load of the tile that was loaded last is a repetition of it, and takes the same time as without") {
   const GpuSpec gpu = memory_spec(0);
   const AttentionProblem problem = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 16};

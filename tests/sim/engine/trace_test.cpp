@@ -43,9 +43,11 @@ class Hash {
   template <class T>
   void add(const T& value) {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
-    unsigned char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
-    for (unsigned char byte : bytes) hash_ = (hash_ ^ byte) * 0x100000001b3U;
+    std::uint64_t bits = 0;
+    static_assert(sizeof(T) <= sizeof(bits));
+    std::memcpy(&bits, &value, sizeof(T));
+    hash_ = (hash_ ^ bits) * 0x9e3779b97f4a7c15U;
+    hash_ ^= hash_ >> 32;
   }
   void add(const TileRef& t) { add(t.tensor.index()), add(t.plane), add(t.row), add(t.rows), add(t.col), add(t.cols); }
   std::uint64_t value() const { return hash_; }
@@ -133,7 +135,7 @@ TEST_CASE("trace: a simulation seen from another SM that it kept is the same as 
   for (const std::string algorithm : {"flash2", "flash1", "standard"}) {
     CAPTURE(algorithm);
     request.algorithm = algorithm;
-    request.problem = traced_problem(32, 1024, 64);
+    request.problem = traced_problem(64, 512, 64);
     request.also_in_focus = {40, 7};
     const auto several = simulate(request);
     REQUIRE(several);

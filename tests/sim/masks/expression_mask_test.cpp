@@ -107,7 +107,12 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
   const ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
   std::vector<std::int32_t> numbers(64);
   for (int i = 0; i < 64; ++i) numbers[static_cast<std::size_t>(i)] = i * 37 % 64 - 20;
-  const TableList tables = {std::make_shared<const CapturedTable>(make_table("t", numbers))};
+  const auto shaped = [&](std::string name, std::vector<std::int64_t> shape) {
+    CapturedTable table = make_table(std::move(name), numbers);
+    table.shape = std::move(shape);
+    return std::make_shared<const CapturedTable>(std::move(table));
+  };
+  const TableList tables = {shaped("t", {64}), shaped("u", {8, 8}), shaped("w", {4, 4, 4})};
   struct Row {
     const char* text;
     TileRange queries, keys;
@@ -134,6 +139,10 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
       {"q % 8", from_zero, more},
       {"q % -8", from_zero, more},
       {"(q - 9) % 5", all, more},
+      {"q % kv", all, more},
+      {"q % -kv", all, more},
+      {"(q - 12) // (kv - 40)", some, more},
+      {"(8 * q + kv) // 4", some, more},
       {"abs(q - 12)", some, more},
       {"abs(q - 40)", some, more},
       {"abs(q + kv)", some, more},
@@ -143,6 +152,36 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
       {"max(q, kv)", some, more},
       {"min(q, kv)", all, all},
       {"max(q, kv)", all, all},
+      // A part that stays linear cancels against the same part.
+      {"(8 * q + 3) // 4 - 2 * q", some, more},
+      {"(8 * q + 4 * kv - 3) // 4 - 2 * q - kv", some, more},
+      {"(8 * q + 4 * kv) // -4 + 2 * q + kv", some, more},
+      {"q % 16 - q", some, more},
+      {"(q - 40) % 32 - q", some, more},
+      {"(q & 7) - q", some, more},
+      {"((q - 40) & 31) - q", some, more},
+      {"(q << 2) - 4 * q", some, more},
+      {"(q - kv << 3) + 8 * kv - 8 * q", some, more},
+      {"-(q - kv) + q - kv", some, more},
+      {"~q + q", some, more},
+      {"abs(q) - q", some, more},
+      {"abs(-q - 1) - q", some, more},
+      {"min(q, 40) - q", some, more},
+      {"max(3, q) - q", some, more},
+      {"(q > kv ? 3 : q) - q", some, more},
+      {"(q < kv ? q : 3) - q", some, more},
+      {"q * (h + 2) - 2 * q", some, more},
+      {"(h - 3) * kv + 3 * kv", some, more},
+      {"q + t[h + 1] - q", some, more},
+      {"(q + kv) - (kv + q)", some, more},
+      // At the ends of 32 bits.
+      {"(q - 12) * 536870912", some, more},
+      {"q << 28", {0, 8}, more},
+      {"q << 29", {0, 4}, more},
+      {"(q - 8) + 2147483640", some, more},
+      {"t[q] + 2147483604", all, more},
+      {"t[q] - 2147483628", all, more},
+      {"-(t[q] - 2147483604)", all, more},
       // Bits.
       {"q << 2", some, more},
       {"(q - 12) << 3", some, more},
@@ -155,11 +194,35 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
       {"16 | q", from_zero, more},
       {"q | kv", from_zero, from_zero},
       {"q ^ kv", from_zero, from_zero},
+      {"(h + 5) & 12", some, more},
+      {"(h + 5) | 12", some, more},
+      {"(h + 5) ^ 12", some, more},
+      {"(h - 3) | 12", some, more},
+      {"(q - 12) & 31", some, more},
+      {"31 & (q - 12)", some, more},
+      {"(q * kv) & 1023", some, more},
+      {"(q * kv - 500) & 1023", some, more},
+      {"q & kv", from_zero, from_zero},
+      {"q & kv", from_zero, {0, 8}},
+      {"q & kv", {0, 8}, from_zero},
+      {"(q - 12) & kv", some, {0, 8}},
+      {"q | kv", some, some},
+      {"(q * kv) << 20", some, more},
+      {"(q - 12) >> 31", some, more},
+      {"q >> (kv - 16)", some, more},
+      {"(q - 12) >> (kv - 16)", some, more},
       // Tables, choices and conversions.
       {"t[q]", some, more},
       {"t[q]", all, more},
       {"t[kv] + q", some, more},
       {"t[q // 2]", some, more},
+      {"u[q - 8, kv - 16]", some, more},
+      {"u[q // 4, kv - 16]", some, more},
+      {"u[q // 4, kv // 8 + 1]", some, more},
+      {"u[q - 8, kv // 4]", some, more},
+      {"w[q // 4 - 2, kv // 8, 1]", some, more},
+      {"w[q // 4, 3, kv // 4 - 4]", some, more},
+      {"w[1, q // 4, kv // 8]", some, more},
       {"q < kv ? 3 : t[q]", some, more},
       {"q > kv ? 3 : t[q]", some, more},
       {"q < 12 ? 3 : kv", some, more},
@@ -191,6 +254,11 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
       {"-inf + q", some, more},
       {"inf / q", some, more},
       {"q / inf", some, more},
+      // The number where another may be none.
+      {"min(abs(sqrt(q - 12.0)), 5.0)", some, more},
+      {"min(5.0, abs(sqrt(q - 12.0)))", some, more},
+      {"max(floor(abs(sqrt(q - 12.0))), -1.0)", some, more},
+      {"max(-1.0, floor(abs(sqrt(q - 12.0))))", some, more},
   };
   for (const Row& row : rows) {
     INFO(std::string(row.text));
@@ -226,6 +294,65 @@ TEST_CASE("analysis: it knows the least and the greatest value where each operan
       CHECK(found.can_fail);
       CHECK_FALSE(found.can_hold);
     }
+  }
+}
+
+TEST_CASE("analysis: a part that may be at fault counts only where the value may come from it") {
+  const ExprSizes sizes = {.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  const TableList tables = {std::make_shared<const CapturedTable>(make_table("t", {5, 6, 7, 8, 9, 10, 11, 12}))};
+  struct Row {
+    const char* text;
+    TileRange queries;
+    bool can_hold, can_fail, can_fault;
+  };
+  constexpr TileRange low{0, 8}, middle{8, 8}, high{16, 8}, across{4, 8};
+  const Row rows[] = {
+      {"t[q - 8] > 4", middle, true, false, false},
+      {"t[q - 8] > 12", middle, false, true, false},
+      {"t[q - 8] > 4", low, true, false, true},
+      {"t[q - 8] > 4", high, true, false, true},
+      {"q >= 8 && t[q - 8] > 4", low, false, true, false},
+      {"q >= 8 && t[q - 8] > 4", middle, true, false, false},
+      {"q >= 8 && t[q - 8] > 4", high, true, false, true},
+      {"q >= 8 && t[q - 8] > 4", across, true, true, true},
+      {"t[q - 8] > 4 && q >= 8", low, false, true, true},
+      {"q < 16 && q >= 8 && t[q - 8] > 4", high, false, true, false},
+      {"q < 8 || t[q - 8] > 4", low, true, false, false},
+      {"q < 8 || t[q - 8] > 12", middle, false, true, false},
+      {"q < 8 || t[q - 8] > 12", across, true, true, true},
+      {"!(q < 8) && t[q - 8] > 4", low, false, true, false},
+      {"!(t[q - 8] > 4)", middle, false, true, false},
+      {"!(t[q - 8] > 4)", low, false, true, true},
+      {"(q >= 8 ? t[q - 8] : 0) > 4", low, false, true, false},
+      {"(q >= 8 ? t[q - 8] : 0) > 4", middle, true, false, false},
+      {"(q < 8 ? 0 : t[q - 8]) > 4", low, false, true, false},
+      {"(q >= 8 ? t[q - 8] : 0) > 4", across, true, true, true},
+      {"(t[q - 8] > 4 ? 1 : 2) == 1", low, true, false, true},
+      {"-t[q - 8] < -4", low, true, false, true},
+      {"-t[q - 8] < -4", middle, true, false, false},
+      {"1.0 * t[q - 8] > 4.5", low, true, false, true},
+      {"int(0.5 * t[q - 8]) >= 2", low, true, false, true},
+      {"int(0.5 * t[q - 8]) >= 2", middle, true, false, false},
+      {"8 // (q - 12) >= -8", low, true, false, false},
+      {"8 // (q - 12) >= -8", high, true, false, false},
+      {"8 // (q - 12) >= -8", middle, true, true, true},
+      {"8 // (q - 8) >= 1", middle, true, true, true},
+      {"8 // (q - 15) <= -1", middle, true, true, true},
+      {"8 % (q - 8) >= 0", middle, true, true, true},
+      {"8 % (q - 15) <= 0", middle, true, true, true},
+      {"8 % (q - 7) >= 0", middle, true, false, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.text));
+    CAPTURE(row.queries.first);
+    const auto condition = parse_mask_expression(row.text, sizes, tables);
+    REQUIRE_MESSAGE(condition, (condition ? std::string() : condition.error().sentence.text()));
+    IntervalAnalysis analysis(*condition, ranges_of(condition->tables));
+    analysis.set_plane(1, 2);
+    const IntervalAnalysis::Verdict found = analysis(row.queries, {3, 5});
+    CHECK(found.can_hold == row.can_hold);
+    CHECK(found.can_fail == row.can_fail);
+    CHECK(found.can_fault == row.can_fault);
   }
 }
 

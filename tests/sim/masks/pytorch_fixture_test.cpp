@@ -2,8 +2,11 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -138,20 +141,42 @@ AttentionProblem problem_of(std::istringstream& in) {
   return problem;
 }
 
-/// dQ of a head by flex_backward.
-Matrix d_q_of(const AttentionProblem& problem, std::int64_t head) {
-  InputSource inputs;
-  inputs.q = input(0, head), inputs.k = input(1, head / 2), inputs.v = input(2, head / 2), inputs.d_o = input(3, head);
-  const auto program = (*find_program("flex_backward"))->make(problem, ProgramTile(32, 32), toy_gpu());
-  REQUIRE(program);
-  const auto made = run_plane(**program, inputs, head, tensors::d_q);
-  REQUIRE_MESSAGE(made, (made ? std::string() : made.error().sentence.text()));
-  return *made;
+/// Those of all heads, one below the other.
+std::shared_ptr<const Matrix> all_heads(std::int64_t which, std::int64_t heads) {
+  auto all = std::make_shared<Matrix>(0, 16);
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const auto one = input(which, head);
+    all->rows += one->rows;
+    all->values.insert(all->values.end(), one->values.begin(), one->values.end());
+  }
+  return all;
 }
 
-/// dK or dV of a key head by the float64 reference. The tile machine takes one matrix for all heads, and here each has its own.
-Matrix reference_of(const AttentionProblem& problem, std::int64_t kv_head, Tensor tensor) {
-  Matrix sum(static_cast<int>(small), 16);
+InputSource inputs_of_all_heads() {
+  InputSource inputs;
+  inputs.q = all_heads(0, small_heads), inputs.k = all_heads(1, small_kv_heads), inputs.v = all_heads(2, small_kv_heads);
+  inputs.d_o = all_heads(3, small_heads);
+  return inputs;
+}
+
+std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem) {
+  auto program = (*find_program(id))->make(problem, ProgramTile(32, 32), toy_gpu());
+  REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
+  return std::move(*program);
+}
+
+FinishedRun of(Result<FinishedRun> run) {
+  REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
+  return *run;
+}
+
+/// dK and dV of a key head by the float64 reference.
+std::pair<std::vector<double>, std::vector<double>> reference_of(const AttentionProblem& problem, std::int64_t kv_head) {
+  std::pair<std::vector<double>, std::vector<double>> sums;
+  const auto add = [](std::vector<double>& sum, const std::vector<double>& of) {
+    sum.resize(of.size());
+    for (std::size_t i = 0; i < of.size(); ++i) sum[i] += of[i];
+  };
   constexpr std::int64_t group = small_heads / small_kv_heads;
   const auto k = input(1, kv_head), v = input(2, kv_head);
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
@@ -161,10 +186,10 @@ Matrix reference_of(const AttentionProblem& problem, std::int64_t kv_head, Tenso
         reference_gradients(problem, q->values, k->values, v->values, d_o->values, [&](std::int64_t query) {
           return forward.row_of_query(query, std::span(q->values).subspan(static_cast<std::size_t>(query) * 16, 16), small);
         });
-    const std::vector<double>& of = tensor == tensors::d_k ? all.d_k : all.d_v;
-    for (std::size_t i = 0; i < of.size(); ++i) sum.values[i] += static_cast<float>(of[i]);
+    add(sums.first, all.d_k);
+    add(sums.second, all.d_v);
   }
-  return sum;
+  return sums;
 }
 
 }  // namespace
@@ -207,19 +232,19 @@ TEST_CASE("pytorch: the block lists of every preset equal those of create_block_
 }
 
 TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and 200 random expressions") {
-  AttentionProblem problem;
   int expressions = 0;
-  std::int64_t made_for = -1;
-  Matrix o, lse;
+  std::unique_ptr<TileProgram> flex;
+  std::map<std::int64_t, std::pair<Matrix, Matrix>> made;  // O and L by head
+  const InputSource inputs = inputs_of_all_heads();
   for (const std::string& line : fixture()) {
     std::istringstream in(line);
     std::string word;
     in >> word;
     if (word == "mask" || word == "#" || (expressions == 0 && word != "values")) continue;
     if (word == "values") {
-      problem = problem_of(in);
+      flex = program_of("flex", problem_of(in));
       ++expressions;
-      made_for = -1;
+      made.clear();
       continue;
     }
     if (under_sanitizers && expressions % 5 != 0) continue;
@@ -229,16 +254,11 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
     std::int64_t row = 0;
     std::string theirs, bar;
     in >> row >> theirs >> bar;
-    if (made_for != head) {
-      InputSource inputs;
-      inputs.q = input(0, head), inputs.k = input(1, head / 2), inputs.v = input(2, head / 2);
-      const auto program = (*find_program("flex"))->make(problem, ProgramTile(32, 32), toy_gpu());
-      REQUIRE(program);
-      const auto made_o = run_plane(**program, inputs, head, tensors::o), made_l = run_plane(**program, inputs, head, tensors::lse);
-      REQUIRE(made_o);
-      REQUIRE(made_l);
-      o = *made_o, lse = *made_l;
-      made_for = head;
+    const auto [at, is_new] = made.try_emplace(head);
+    auto& [o, lse] = at->second;
+    if (is_new) {
+      const FinishedRun run = of(run_blocks_of_plane(*flex, inputs, head, tensors::o));
+      o = run.plane(head, tensors::o), lse = run.plane(head, tensors::lse);
     }
     const double expected = std::stod(theirs), ours = lse.values[static_cast<std::size_t>(row)];
     if (std::isinf(expected))
@@ -254,20 +274,26 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
   CHECK(expressions == 206);
 }
 
-TEST_CASE(
-    "pytorch: dQ of flex_backward, dK and dV of the reference equal FlexAttention's, for score presets and 80 random expressions") {
+TEST_CASE("pytorch: gradients of flex_backward and of the reference equal FlexAttention's, for score presets and 80 expressions") {
+  struct OfKeyHead {
+    FinishedRun run;
+    std::pair<std::vector<double>, std::vector<double>> reference;
+  };
   AttentionProblem problem;
+  std::unique_ptr<TileProgram> flex;
+  std::map<std::int64_t, OfKeyHead> made;
   int expressions = 0;
-  std::map<std::pair<std::string, std::int64_t>, Matrix> made;  // by gradient and head
+  const InputSource inputs = inputs_of_all_heads();
   for (const std::string& line : fixture("pytorch_flex_gradients.txt")) {
     std::istringstream in(line);
     std::string word, bar;
     in >> word;
     if (word == "#") continue;
     if (word == "gradients") {
-      problem = problem_of(in);
-      ++expressions;
       made.clear();
+      problem = problem_of(in);
+      flex = program_of("flex_backward", problem);
+      ++expressions;
       continue;
     }
     if (under_sanitizers && expressions % 5 != 0) continue;
@@ -275,15 +301,20 @@ TEST_CASE(
     CAPTURE(line);
     std::int64_t head = 0, row = 0;
     in >> head >> row >> bar;
-    const Tensor tensor = word == "dQ" ? tensors::d_q : word == "dK" ? tensors::d_k : tensors::d_v;
-    if (!made.contains({word, head}))
-      made[{word, head}] = word == "dQ" ? d_q_of(problem, head) : reference_of(problem, head, tensor);
-    const Matrix& ours = made.at({word, head});
+    const std::int64_t kv_head = word == "dQ" ? head / 2 : head;
+    if (!made.contains(kv_head))
+      made.try_emplace(kv_head,
+                       OfKeyHead{of(run_blocks_of_plane(*flex, inputs, kv_head, tensors::d_k)), reference_of(problem, kv_head)});
+    const auto& [run, reference] = made.at(kv_head);
+    const Matrix ours = run.plane(head, word == "dQ" ? tensors::d_q : word == "dK" ? tensors::d_k : tensors::d_v);
+    const std::vector<double>& exact = word == "dK" ? reference.first : reference.second;
     for (std::int64_t c = 0; c < 16; ++c) {
       double number = 0;
       in >> number;
-      const double own = ours.values[static_cast<std::size_t>(row * 16 + c)];
-      CHECK(std::abs(own - number) <= 5e-5 * std::max(1.0, std::abs(number)));
+      const auto at = static_cast<std::size_t>(row * 16 + c);
+      const double bound = 5e-5 * std::max(1.0, std::abs(number));
+      CHECK(std::abs(static_cast<double>(ours.values[at]) - number) <= bound);
+      if (word != "dQ") CHECK(std::abs(exact[at] - number) <= bound);
     }
   }
   CHECK(expressions == 86);
@@ -291,20 +322,7 @@ TEST_CASE(
 
 TEST_CASE("pytorch: gradients of captured tables of flex_backward equal FlexAttention's") {
   AttentionProblem problem;
-  std::unique_ptr<TileProgram> program;
   Matrix ours;
-  InputSource inputs;
-  const auto all_heads = [](std::int64_t which, std::int64_t heads) {
-    auto all = std::make_shared<Matrix>(0, 16);
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const auto one = input(which, head);
-      all->rows += one->rows;
-      all->values.insert(all->values.end(), one->values.begin(), one->values.end());
-    }
-    return std::shared_ptr<const Matrix>(all);
-  };
-  inputs.q = all_heads(0, small_heads), inputs.k = all_heads(1, small_kv_heads), inputs.v = all_heads(2, small_kv_heads);
-  inputs.d_o = all_heads(3, small_heads);
   int cases = 0;
   double size = 1;
   for (const std::string& line : fixture("pytorch_table_gradients.txt")) {
@@ -337,10 +355,8 @@ TEST_CASE("pytorch: gradients of captured tables of flex_backward equal FlexAtte
                  .pass = Pass::backward};
       const Status settled = settle_masks(choice, problem);
       REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
-      program = std::move(*(*find_program("flex_backward"))->make(problem, ProgramTile(32, 32), toy_gpu()));
-      const auto run = run_whole(*program, inputs);
-      REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
-      ours = run->plane(0, program->outputs().back());
+      const std::unique_ptr<TileProgram> flex = program_of("flex_backward", problem);
+      ours = of(run_whole(*flex, inputs_of_all_heads())).plane(0, flex->outputs().back());
       size = 1;
       for (const float value : ours.values) size = std::max(size, std::abs(static_cast<double>(value)));
       ++cases;

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "sim/core/element.h"
 #include "sim/masks/mask_choice.h"
@@ -41,7 +43,8 @@ Matrix plain_product(const Operation& op, DataType type, const Matrix& a, const 
     for (int c = 0; c < op.cols; ++c) {
       volatile float sum = 0;  // one rounding a step, whatever the compiler would like to contract
       for (int k = 0; k < op.inner; ++k) {
-        volatile float term = round_to(type, a.at(r, k)) * round_to(type, op.transpose ? b.at(c, k) : b.at(k, c));
+        volatile float term =
+            round_to(type, op.transpose_left ? a.at(k, r) : a.at(r, k)) * round_to(type, op.transpose ? b.at(c, k) : b.at(k, c));
         sum = sum + term;
       }
       volatile float product = op.value * sum;
@@ -64,11 +67,13 @@ TEST_CASE("arithmetic: a product has the bits of plain loops, for every shape, t
     Operation op = operation(OpKind::matmul, 1 + static_cast<int>(random() % 19), 1 + static_cast<int>(random() % 21));
     op.inner = 1 + static_cast<int>(random() % 40);
     op.transpose = random() % 2 == 0;
+    op.transpose_left = random() % 2 == 0;
     op.accumulate = random() % 2 == 0;
     op.value = i % 3 == 0 ? 1.0F : 0.125F;
     op.src = {tiles::p, tiles::s};
     const DataType type = static_cast<DataType>(i % 3);
-    const Matrix a = filled(op.rows, op.inner), b = op.transpose ? filled(op.cols, op.inner) : filled(op.inner, op.cols);
+    const Matrix a = op.transpose_left ? filled(op.inner, op.rows) : filled(op.rows, op.inner);
+    const Matrix b = op.transpose ? filled(op.cols, op.inner) : filled(op.inner, op.cols);
     Matrix made = filled(op.rows, op.cols);
     const Matrix expected = plain_product(op, type, a, b, made);
     TileArithmetic(AttentionProblem{.dtype = type}).apply(op, {&a, &b}, made);
@@ -132,6 +137,115 @@ TEST_CASE("arithmetic: operands that are missing or do not match are named") {
   op.accumulate = true;
   CHECK(operand_fault(op, {&q, &k}, nullptr).find("S is updated but holds nothing") != std::string::npos);
   CHECK_FALSE(operand_fault(op, {&q, &k}, &wrong).empty());
+}
+
+TEST_CASE("arithmetic: each operand of another size than the operation needs is a fault, and so is each that is missing") {
+  struct Size {
+    int rows, cols;
+    bool any_cols = false;  // of a matrix whose rows are summed up, or looked through
+  };
+  struct Row {
+    OpKind kind;
+    std::vector<Size> src;
+    std::size_t needed;  // those behind are optional
+    bool updates, transpose = false, transpose_left = false, accumulate = false;
+  };
+  constexpr int rows = 5, cols = 7, inner = 3;
+  constexpr Size tile{rows, cols}, column{rows, 1}, wide{rows, 9, true};
+  const Row of_kind[] = {
+      {OpKind::matmul, {{rows, inner}, {inner, cols}}, 2, false},
+      {OpKind::matmul, {{rows, inner}, {cols, inner}}, 2, false, true},
+      {OpKind::matmul, {{inner, rows}, {inner, cols}}, 2, false, false, true},
+      {OpKind::matmul, {{inner, rows}, {cols, inner}}, 2, true, true, true, true},
+      {OpKind::exp, {tile, column}, 2, false},
+      {OpKind::exp_rows, {column, column}, 2, false},
+      {OpKind::log_sum_exp, {column, column}, 2, false},
+      {OpKind::row_max, {column, wide}, 2, false},
+      {OpKind::row_sum, {column, wide, column}, 2, false},
+      {OpKind::rescale, {column, column}, 1, true},
+      {OpKind::divide, {column}, 1, true},
+      {OpKind::subtract_rows, {column}, 1, true},
+      {OpKind::add, {tile}, 1, true},
+      {OpKind::multiply, {tile}, 1, true},
+      {OpKind::slope, {tile}, 1, false},
+      {OpKind::factor, {tile}, 1, false},
+      {OpKind::copy, {tile}, 1, false},
+      {OpKind::merge, {column, column, column, column}, 4, false},
+      {OpKind::store, {tile}, 1, false},
+      {OpKind::reduce_add, {tile}, 1, false},
+      {OpKind::mask, {}, 0, true},
+  };
+  for (const Row& row : of_kind) {
+    CAPTURE(to_string(row.kind));
+    CAPTURE(row.transpose);
+    CAPTURE(row.transpose_left);
+    Operation op = operation(row.kind, rows, cols);
+    op.inner = inner;
+    op.transpose = row.transpose, op.transpose_left = row.transpose_left, op.accumulate = row.accumulate;
+    op.dst = tiles::o;
+    op.tile = {tensors::o, 0, 0, rows, 0, cols};
+    std::vector<Matrix> sources;
+    for (const Size& size : row.src) sources.emplace_back(size.rows, size.cols);
+    const Slot names[] = {tiles::q, tiles::k, tiles::v, tiles::p};
+    for (std::size_t i = 0; i < row.src.size(); ++i) op.src[i] = names[i];
+    const auto fault = [&](const Matrix* dst) {
+      Operands src{};
+      for (std::size_t i = 0; i < sources.size(); ++i) src[i] = op.src[i] == Slot::none ? nullptr : &sources[i];
+      return operand_fault(op, src, dst);
+    };
+    const Matrix fits(rows, cols), fewer(rows - 1, cols), wider(rows, cols + 1);
+    CHECK(updates_destination(op) == row.updates);
+    CHECK(fault(&fits).empty());
+    CHECK(fault(nullptr).empty() == !row.updates);
+    CHECK(fault(&fewer).empty() == !row.updates);
+    CHECK(fault(&wider).empty() == !row.updates);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      CAPTURE(i);
+      for (const int by : {-1, 1}) {
+        sources[i] = Matrix(row.src[i].rows + by, row.src[i].cols);
+        CHECK_FALSE(fault(&fits).empty());
+        if (row.src[i].cols + by == 0) continue;
+        sources[i] = Matrix(row.src[i].rows, row.src[i].cols + by);
+        CHECK(fault(&fits).empty() == row.src[i].any_cols);
+      }
+      sources[i] = Matrix(row.src[i].rows, row.src[i].cols);
+      const Slot name = std::exchange(op.src[i], Slot::none);
+      const bool may_miss = i >= row.needed || (i == 0 && (row.kind == OpKind::row_max || row.kind == OpKind::row_sum));
+      CHECK(fault(&fits).empty() == may_miss);
+      op.src[i] = name;
+    }
+  }
+}
+
+TEST_CASE("arithmetic: what is no number passes the maximum by, and stays none in its own place") {
+  const float nan = std::nanf("");
+  const Matrix s = matrix(3, 3, {1, nan, 3, nan, none, none, 4, 5, nan}), old = matrix(3, 1, {2, none, 9});
+  const Matrix largest = applied(operation(OpKind::row_max, 3, 1), {&old, &s}, Matrix(3, 1));
+  CHECK(largest == matrix(3, 1, {2, none, 9}));
+  const Matrix p = applied(operation(OpKind::exp, 3, 3), {&s, &largest}, Matrix(3, 3));
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 3; ++c) {
+      const float score = s.at(r, c);
+      if (score != score)
+        CHECK(p.at(r, c) != p.at(r, c));
+      else
+        CHECK(p.at(r, c) == (score == none ? 0 : doctest::Approx(std::exp(score - largest.at(r, 0)))));
+    }
+}
+
+TEST_CASE("arithmetic: filling, subtracting rows, products of elements and sums of parts") {
+  const Matrix s = matrix(2, 3, {1, 2, 3, 4, 5, 6}), d = matrix(2, 1, {1, -2});
+  Operation fill = operation(OpKind::fill, 2, 3);
+  fill.value = 1.5F;
+  CHECK(applied(fill, {}, s) == Matrix(2, 3, 1.5F));
+  CHECK(applied(operation(OpKind::subtract_rows, 2, 3), {&d}, s) == matrix(2, 3, {0, 1, 2, 6, 7, 8}));
+  CHECK(applied(operation(OpKind::multiply, 2, 3), {&s}, s) == matrix(2, 3, {1, 4, 9, 16, 25, 36}));
+  Operation parts = operation(OpKind::add_parts, 1, 9);
+  const Matrix three = matrix(1, 3, {1, 2, 3});
+  parts.inner = 1, parts.value = 2;  // from element 1 on, every second
+  CHECK(applied(parts, {&three}, Matrix(1, 9, 10)) == matrix(1, 9, {10, 11, 10, 12, 10, 13, 10, 10, 10}));
+  parts.inner = 8, parts.value = -4;
+  CHECK(applied(parts, {&three}, Matrix(1, 9, 10)) == matrix(1, 9, {13, 10, 10, 10, 12, 10, 10, 10, 11}));
 }
 
 TEST_CASE("arithmetic: a score change and its derivative see the element's own query and key, and hidden elements do not count") {

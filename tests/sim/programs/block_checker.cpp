@@ -36,13 +36,17 @@ bool reads_dst(const Operation& op) {
 }  // namespace
 
 std::int64_t count_sectors(const TensorLayout& layout, const TileRef& tile) {
-  std::set<std::int64_t> sectors;
+  std::int64_t sectors = 0, latest = -1;  // addresses rise from element to element
   for (std::int64_t r = 0; r < tile.rows; ++r)
     for (std::int64_t c = 0; c < tile.cols; ++c) {
       const std::int64_t element = (tile.plane * layout.rows + tile.row + r) * (layout.cols + layout.pad) + tile.col + c;
-      for (std::int64_t b = 0; b < layout.element_bytes; ++b) sectors.insert((element * layout.element_bytes + b) / sector_size);
+      for (std::int64_t b = 0; b < layout.element_bytes; ++b) {
+        const std::int64_t sector = (element * layout.element_bytes + b) / sector_size;
+        sectors += sector != latest;
+        latest = sector;
+      }
     }
-  return static_cast<std::int64_t>(sectors.size());
+  return sectors;
 }
 
 std::int64_t BlockChecker::count_sectors_of_pages(const TileRef& tile) const {

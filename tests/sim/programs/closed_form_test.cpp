@@ -1,10 +1,16 @@
 // Closed forms against figures worked out by hand: the papers' access counts, and real sizes that no test could walk.
 #include "sim/programs/closed_form.h"
 
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
+#include "sim/masks/mask.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
 
@@ -132,6 +138,99 @@ TEST_CASE("closed form: there is none where tiles, or rows that are loaded one b
   CHECK_FALSE(none("standard", 65, 16));  // S and P have rows of whole sectors whatever Nk is
   CHECK_FALSE(none("flash2", 65, 16));
   CHECK_FALSE(none("softmax_safe", 64, 20));
+}
+
+/// A random problem with no mask, the causal one or an expression.
+AttentionProblem visited_problem(std::mt19937_64& random) {
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  AttentionProblem p = {.batch = pick(1, 3), .heads = pick(1, 4), .seq_q = pick(1, 40), .seq_kv = pick(1, 60), .head_dim = 16};
+  p.kv_heads = p.heads;
+  p.dtype = static_cast<DataType>(pick(0, 2));
+  const char* const masks[] = {"",
+                               "causal",
+                               "q >= kv && q - kv < 9",
+                               "q // 8 == kv // 16",
+                               "(q + kv) % 11 == 0",
+                               "kv >= 7 && kv < 12 && q != 5",
+                               "q >= 20 && kv < 30"};
+  const std::string mask = masks[pick(0, std::ssize(masks) - 1)];
+  p.causal = mask == "causal";
+  if (!mask.empty() && !p.causal) REQUIRE(settle_masks({.masks = {mask}}, p));
+  return p;
+}
+
+TEST_CASE("closed form: sums over the visited tiles are those of the definition, element by element") {
+  std::mt19937_64 random(43);
+  for (int round = 0; round < 400; ++round) {
+    const AttentionProblem p = visited_problem(random);
+    const TileShape tile = {1 + static_cast<std::int64_t>(random() % 20), 1 + static_cast<std::int64_t>(random() % 24)};
+    CAPTURE(round);
+    const auto is_visible = [&](std::int64_t q, std::int64_t kv) {
+      return p.causal ? kv <= q + p.seq_kv - p.seq_q : !p.mask || p.mask->visible(0, q, kv);
+    };
+    const auto sees = [&](std::int64_t q, std::int64_t q_end, std::int64_t kv, std::int64_t kv_end) {
+      for (std::int64_t row = q; row < q_end; ++row)
+        for (std::int64_t key = kv; key < kv_end; ++key)
+          if (is_visible(row, key)) return true;
+      return false;
+    };
+    const std::int64_t bytes = element_bytes(p.dtype);
+    const std::int64_t first_tile = static_cast<std::int64_t>(random() % 3), first_key = first_tile * tile.block_kv;
+    const std::int64_t end_key = std::min(p.seq_kv, first_key + tile.block_kv * (1 + static_cast<std::int64_t>(random() % 3)));
+    VisitSums sums;
+    std::int64_t of_keys = 0, once = 0, once_if_any = 0, every_pair = 0;
+    const std::int64_t at_once = static_cast<std::int64_t>(random() % 3) * 5;  // 0: all
+    std::set<std::int64_t> seen;
+    for (std::int64_t q = 0; q < p.seq_q; q += tile.block_q) {
+      const std::int64_t q_end = std::min(q + tile.block_q, p.seq_q), rows = q_end - q;
+      std::int64_t visited = 0;
+      for (std::int64_t kv = 0; kv < p.seq_kv; kv += tile.block_kv) {
+        const std::int64_t kv_end = std::min(kv + tile.block_kv, p.seq_kv);
+        if (!sees(q, q_end, kv, kv_end)) continue;
+        ++visited;
+        for (std::int64_t key = kv; key < kv_end; ++key) seen.insert(key);
+        sums.keys += kv_end - kv;
+        sums.rows_keys += rows * (kv_end - kv);
+        std::set<std::int64_t> sectors;
+        for (std::int64_t byte = kv * bytes; byte < kv_end * bytes; ++byte) sectors.insert(byte / sector_size);
+        sums.matrix_bytes += rows * std::ssize(sectors) * sector_size;
+        if (kv >= first_key && kv < end_key) of_keys += rows;
+      }
+      sums.tiles += visited > 0;
+      sums.rows += visited > 0 ? rows : 0;
+      sums.pairs += visited;
+      sums.rows_pairs += rows * visited;
+      for (std::int64_t plane = 0; plane < p.query_planes(); ++plane) {
+        std::int64_t touched = 0;
+        for (std::int64_t from = q; from<q_end; from += at_once> 0 ? at_once : rows) {
+          std::set<std::int64_t> sectors;
+          for (std::int64_t row = from; row < std::min(q_end, from + (at_once > 0 ? at_once : rows)); ++row)
+            sectors.insert((plane * p.seq_q + row) * 4 / sector_size);
+          touched += std::ssize(sectors) * sector_size;
+        }
+        once += touched;
+        once_if_any += visited > 0 ? touched : 0;
+        every_pair += visited * touched;
+      }
+    }
+    // A causal mask is cut where the last query sees every key.
+    sums.seen_keys = std::ssize(seen);
+    const VisitSums made = visit_sums(p, tile);
+    CHECK(made.tiles == sums.tiles);
+    CHECK(made.rows == sums.rows);
+    CHECK(made.pairs == sums.pairs);
+    CHECK(made.keys == sums.keys);
+    CHECK(made.seen_keys == sums.seen_keys);
+    CHECK(made.rows_pairs == sums.rows_pairs);
+    CHECK(made.rows_keys == sums.rows_keys);
+    CHECK(made.matrix_bytes == sums.matrix_bytes);
+    if (first_key < p.seq_kv) CHECK(rows_pairs_of_keys(p, tile, first_key, end_key) == of_keys);
+    CHECK(statistic_bytes(p, tile, Visits::once, at_once) == once);
+    CHECK(statistic_bytes(p, tile, Visits::once_if_any, at_once) == once_if_any);
+    CHECK(statistic_bytes(p, tile, Visits::every_pair, at_once) == every_pair);
+  }
 }
 
 }  // namespace

@@ -69,6 +69,46 @@ TEST_CASE("hopper: a rung keeps what the rungs before it have, and most add one 
   CHECK(before->draws());
 }
 
+TEST_CASE("hopper: a listing has each line once, and those of what its rung has") {
+  int listings = 0;
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    const auto info = find_program(rung.id);
+    if (!info) continue;  // only flash3 launches it
+    ++listings;
+    std::map<std::string_view, int> times;
+    for (const ListingLine& line : (*info)->listing) ++times[line.text];
+    const auto has = [&](std::string_view text) { return times.contains(text); };
+    // The producer goes through the key tiles, and so do the groups; without one, the block's loads are a loop of their own too.
+    const std::string_view loop = rung.lists ? "for each listed tile j" : "for each key tile j, from the last";
+    for (const auto& [text, number] : times) CHECK_MESSAGE(number == (text == loop ? 2 : 1), text);
+    CHECK(has(loop));
+    CHECK(has("producer: one warp") == (rung.producer && rung.lists));
+    CHECK(has("producer: one thread of one warp") == (rung.producer && !rung.lists));
+    CHECK(has("loads: one thread of the block") == !rung.producer);
+    CHECK(has("draw the next ticket") == rung.draws());
+    CHECK(has("wait for my turn") == rung.ping_pong);
+    CHECK(has("pass the turn on") == rung.ping_pong);
+    CHECK(has("load the two lists") == rung.lists);
+    CHECK(has("S = f(S, b, h, q, kv)") == rung.lists);
+    CHECK(has("wait for the other group") == !rung.producer);
+    CHECK(has("wait empty[K]; load Kⱼ → full[K]") == rung.producer);
+    CHECK(has("issue O = O + P V of the tile before") == rung.overlap);
+    CHECK(has("issue O = O + P Vⱼ") == !rung.overlap);
+    const auto place = [&](std::string_view text) {
+      for (std::size_t n = 0; n < (*info)->listing.size(); ++n)
+        if ((*info)->listing[n].text == text) return n;
+      return (*info)->listing.size();
+    };
+    // Where groups take turns, the exponentials come behind the wait for O.
+    if (rung.overlap) CHECK((place("wait O → empty[V] of the tile before") < place("P = exp(S − m′)")) == rung.ping_pong);
+    for (const ListingLine& line : (*info)->listing)
+      if (line.text == "consumer groups: 64 query rows each")
+        CHECK(line.formula == (rung.producer ? "setmaxnreg.inc" : "threadIdx.x / 128"));
+  }
+  CHECK(listings == 8);
+}
+
 TEST_CASE("hopper: a GPU without wgmma refuses every rung and names what has it") {
   for (const std::string_view id : ids()) {
     if (!find_program(id)) continue;  // only flash3 launches it

@@ -235,23 +235,25 @@ TEST_CASE("table gradients: the tile machine agrees with float64, in every type,
         const auto program = program_for(with_tables(base, one, mask, tables), {16, 8});
         const auto run = run_whole(*program, {});
         REQUIRE_MESSAGE(run, (run ? std::string() : run.error().sentence.text()));
+        ReferenceGradientPlanes reference(program->problem(), {});
         for (const Tensor tensor : table_tensors(*program))
-          CHECK(relative_error(run->plane(0, tensor), reference_plane(*program, {}, 0, tensor)) <= bound);
+          CHECK(relative_error(run->plane(0, tensor), reference.plane(0, tensor)) <= bound);
         if (!one.has_pair) {
           const auto ordered = program_for(with_tables(base, one, mask, tables, true), {16, 8});
           const auto ordered_run = run_whole(*ordered, {});
           REQUIRE_MESSAGE(ordered_run, (ordered_run ? std::string() : ordered_run.error().sentence.text()));
           for (const Tensor tensor : table_tensors(*ordered))
-            CHECK(relative_error(ordered_run->plane(0, tensor), reference_plane(*ordered, {}, 0, tensor)) <= bound);
+            CHECK(relative_error(ordered_run->plane(0, tensor), reference.plane(0, tensor)) <= bound);
         }
         Case plain = one;
         plain.gradients.clear();
         const AttentionProblem without = with_tables(base, plain, mask, tables);
         const auto other = program_for(without, {16, 8});
-        const auto other_run = run_whole(*other, {});
-        REQUIRE(other_run);
-        CHECK(run->plane(5, tensors::d_q) == other_run->plane(5, tensors::d_q));
-        CHECK(run->plane(1, tensors::d_k) == other_run->plane(1, tensors::d_k));
+        for (const Tensor tensor : {tensors::d_q, tensors::d_k, tensors::d_v}) {
+          const auto alone = run_plane(*other, {}, 1, tensor);
+          REQUIRE(alone);
+          CHECK(run->plane(1, tensor) == *alone);
+        }
       }
 }
 
