@@ -16,16 +16,23 @@ def case_texts(text):
     return [start + case for case in (separator + text[begin:text.rindex("\n ]\n}")]).split(separator + start)[1:]]
 
 
+def pages_of(text=""):
+    """Returns size and order of the pages that a line ends with, such as pages=16,contiguous."""
+    size, _, order = text.removeprefix("pages=").partition(",")
+    return (int(size or 0), order or "shuffled")
+
+
 def key_of_line(line):
-    kernel, batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, mask, group = line.split()
+    kernel, batch, heads, kv_heads, seq_q, seq_kv, dim, dtype, mask, group, *pages = line.split()
     return (kernel, *map(int, (batch, heads, kv_heads, seq_q, seq_kv, dim)), dtype, "causal" in mask.split("+"),
-            tuple(part for part in mask.split("+") if part not in ("causal", "full")), group)
+            tuple(part for part in mask.split("+") if part not in ("causal", "full")), group, pages_of(*pages))
 
 
 def key_of_case(case):
     p = case["problem"]
     sizes = [p[name] for name in ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")]
-    return (case["kernel"], *sizes, p["dtype"], p["causal"], tuple(case.get("presets", [])), case["list"])
+    return (case["kernel"], *sizes, p["dtype"], p["causal"], tuple(case.get("presets", [])), case["list"],
+            (case.get("page_size", 0), case.get("page_order", "shuffled")))
 
 
 suite, out, *parts = sys.argv[1:]
