@@ -40,6 +40,7 @@ void Pinned::forget_comparison() {
 }
 
 void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation) {
+  beside_ = {};  // runs move
   PinnedRun run = from_state(std::move(state), std::move(simulation));
   const auto same = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& each) {
     return each.link == run.link || each.simulation == run.simulation ||
@@ -58,6 +59,7 @@ void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation
 
 void Pinned::unpin(int place) {
   if (place < 0 || place > static_cast<int>(runs_.size())) return;
+  beside_ = {};
   if (place == 0)
     runs_.clear();
   else
@@ -79,6 +81,7 @@ void Pinned::take(const std::vector<std::string>& links, ComparedRuns compared) 
     const auto known = std::find_if(runs_.begin(), runs_.end(), [&](const PinnedRun& run) { return run.link == link; });
     taken.push_back(known != runs_.end() ? *known : from_text(link));
   }
+  beside_ = {};
   runs_ = std::move(taken);
   compared_ = usual_comparison(runs_.size());
   compare(compared);

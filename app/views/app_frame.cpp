@@ -117,7 +117,7 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)
     shares.bottom += recorded_lanes * scale / height;
   constexpr float pinned_row = 20;
-  if (beside_run(view) != nullptr && !view.workspace->by_sm && !view.playback.race) shares.bottom += pinned_row * scale / height;
+  if (beside_run(view) != nullptr && !view.playback.race) shares.bottom += pinned_row * scale / height;
   return shares;
 }
 

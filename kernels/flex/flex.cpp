@@ -166,9 +166,8 @@ class Upload {
   void add(const std::vector<Word>& words, Address& address) {
     static_assert(sizeof(Word) == 4);
     const std::size_t at = words_.size();
-    const auto* const first = reinterpret_cast<const std::uint32_t*>(words.data());
-    words_.insert(words_.end(), first, first + words.size());
     words_.resize(at + std::max<std::size_t>((words.size() + words_apart - 1) / words_apart, 1) * words_apart);
+    if (!words.empty()) std::memcpy(words_.data() + at, words.data(), words.size() * sizeof(Word));
     addresses_.push_back([at, &address](const std::uint32_t* start) { address = reinterpret_cast<Address>(start + at); });
   }
   Status send(DeviceMemory& memory) const {

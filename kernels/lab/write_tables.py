@@ -125,16 +125,17 @@ def suite(bundle):
 
     rows = []
     kernels = list(dict.fromkeys(c["kernel"] for c in bundle["cases"]))
+    names = sorted({c["list"] for c in bundle["cases"]})
     for kernel in kernels:
         cases = [c for c in bundle["cases"] if c["kernel"] == kernel]
-        lists = [sum(c["list"] == name for c in cases) for name in ("build", "judge")]
+        lists = [sum(c["list"] == name for c in cases) for name in names]
         read = [c for c in cases if c["counters"]]
         sizes = [c["problem"]["seq_kv"] for c in cases]
         times = sorted(spread(c["time_cold_ns"]) for c in cases)
         hbm = sorted(spread(c["counters"]["hbm_read_bytes"]) for c in read)
         rows.append([kernel, len(cases), *lists, f"{min(sizes)} to {max(sizes)}", f"{100 * times[len(times) // 2]:.1f} %",
                      f"{100 * hbm[len(hbm) // 2]:.1f} %" if hbm else "–"])
-    head = ["kernel", "cases", "build", "judge", "N", "time spread", "HBM read spread"]
+    head = ["kernel", "cases", *names, "N", "time spread", "HBM read spread"]
     note = f"\n\n{bundle['device']}, {bundle['date'][:10]}, driver for CUDA {bundle['driver']}. Spread: half of maximum minus minimum over repeats, median over cases."
     return table(head, rows) + note
 

@@ -15,6 +15,7 @@
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
@@ -249,13 +250,14 @@ float least_map_height(const Theme& theme, const FitMap& map) {
   return axes_above(theme) + axes_below(theme) + static_cast<float>(map.block_q.size()) * (theme.mono->FontSize + 8 * theme.scale);
 }
 
-/// Whether a tile of a map is that of the pinned run beside the one on screen.
+/// Returns true if a tile of a map is that of the pinned run beside the one on screen.
 bool is_pinned(const View& view, const FitMaps& maps, const FitMap& map, const FitCell& cell) {
   const BesideRun* const beside = beside_run(view);
   if (beside == nullptr) return false;
   const Simulation& run = *beside->simulation;
   const ProgramTile& tile = run.program->tile();
-  return run.request.algorithm == map.request.algorithm &&
+  return run.request.algorithm == map.request.algorithm && same_numbers(run.request.gpu, map.request.gpu) &&
+         run.request.problem.head_dim == map.request.problem.head_dim &&
          maps.find(run.request.problem.dtype, ring_buffers(*run.program)) == &map && cell.tile.block_q == tile.block_q &&
          cell.tile.block_kv == tile.block_kv;
 }

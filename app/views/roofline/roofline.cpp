@@ -9,6 +9,7 @@
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 namespace {
@@ -251,9 +252,17 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
+/// Returns true if the roofs on screen bound the run too.
+bool under_these_roofs(const View& view, const BesideRun& beside) {
+  const SimulationRequest& other = beside.simulation->request;
+  const SimulationRequest& shown = view.lane().simulation->request;
+  return same_numbers(other.gpu, shown.gpu) && other.problem.dtype == shown.problem.dtype;
+}
+
 std::vector<Place> places_of(const View& view, const RooflineStudy& study) {
   std::vector<Place> places;
-  if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
+  if (const BesideRun* const beside = beside_run(view);
+      beside != nullptr && beside->kernel != nullptr && under_these_roofs(view, *beside))
     for (const RooflinePoint& point : beside->kernel->whole)
       places.push_back({beside->kernel.get(), &point, place_of(point), true, beside_label(*beside)});
 

@@ -430,23 +430,27 @@ std::vector<Statistic> statistics_of(const Theme& theme, const SoftmaxFigures& f
   return lines;
 }
 
-/// Explains what α rescales; empty while unknown.
-std::string rescale_words(const SoftmaxFigures& figures) {
+/// Explains what α rescales, in at most `room` pixels; empty while unknown.
+std::string rescale_words(const Theme& theme, const SoftmaxFigures& figures, float room) {
   const SoftmaxRow& row = figures.row;
   if (!row.alpha || !row.m_old || !row.m_new) return {};
   if (!std::isfinite(*row.m_old)) return tr("First tile: nothing to rescale");
   if (*row.m_new <= *row.m_old) return tr("No new maximum: α = 1, nothing to rescale");
-  return formula_text(say(figures.parts.output ? tr("New maximum: multiply l and O by {}") : tr("New maximum: multiply l by {}"),
-                          number_text(row.alpha)));
+  const std::string factor = number_text(row.alpha);
+  return first_that_fits(
+      theme.ui_small, room,
+      {formula_text(
+           say(figures.parts.output ? tr("New maximum: multiply l and O by {}") : tr("New maximum: multiply l by {}"), factor)),
+       say(tr("New maximum: × {}"), factor)});
 }
 
-/// Returns the α sentence during a tile, then the error of O against float64 or why there is none.
-void draw_footer(const View& view, const SoftmaxFigures& figures) {
+/// Draws the α sentence during a tile, then the error of O against float64 or why there is none, in at most `room` pixels.
+void draw_footer(const View& view, const SoftmaxFigures& figures, float room) {
   const Theme& theme = *view.theme;
   if (!view.lane().operations) return text_item(theme.ui_small, theme.text_faint, tr("Step forward to see values."));
   if (!view.lane().history) return text_item(theme.ui_small, theme.text_faint, tr("Computing the values…"));
   if (!figures.known) return text_item(theme.ui_small, theme.text_faint, tr("Nothing computed yet."));
-  const std::string rescale = rescale_words(figures);
+  const std::string rescale = rescale_words(theme, figures, room);
   if (!rescale.empty() && (!figures.row.output_error || !figures.parts.output)) {
     text_item(theme.ui_small, theme.text, rescale);
     item_tooltip(theme, tr("Why rescale?"),
@@ -460,7 +464,7 @@ void draw_footer(const View& view, const SoftmaxFigures& figures) {
   if (error && *error == 0)
     text = tr("O against float64: equal");
   else if (error)
-    text = first_that_fits(theme.ui_small, ImGui::GetContentRegionAvail().x,
+    text = first_that_fits(theme.ui_small, room,
                            {say(tr("O against float64, not rounded: relative error {}"), format_value(*error)),
                             say(tr("O against float64, not rounded: {}"), format_value(*error))});
   else if (figures.checked)
@@ -508,7 +512,9 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   }
   const ImVec2 foot = ImGui::GetCursorScreenPos();
   const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
-  draw_footer(view, figures);
+  const std::string word = kernel_rows > 0 ? std::string() : kernel_word(view);
+  const float taken = word.empty() ? 0 : text_width(theme.ui_small, word) + 10 * theme.scale;
+  draw_footer(view, figures, foot_line.width() - taken);
   kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();

@@ -137,11 +137,15 @@ float kernel_rows_height(const View& view, float spare) {
                                              : 0;
 }
 
+std::string kernel_word(const View& view) {
+  if (view.measured.compared == nullptr || view.measured.compared->steps.empty() || view.playback.race) return {};
+  return say(tr("kernel {}"), difference_text(largest_difference(view.measured.compared->steps[compared_step(view)])));
+}
+
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
-  if (view.measured.compared == nullptr || view.measured.compared->steps.empty() || view.playback.race) return;
+  const std::string word = kernel_word(view);
+  if (word.empty()) return;
   const Theme& theme = *view.theme;
-  const std::string word =
-      say(tr("kernel {}"), difference_text(largest_difference(view.measured.compared->steps[compared_step(view)])));
   const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
   const ShownBeside shown = shown_beside(view);
   if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});

@@ -12,7 +12,9 @@ float kernel_rows_height(const View& view, float spare);
 /// Draws the recorded row at the cursor, `height` high.
 void draw_kernel_rows(const View& view, Commands& commands, float height);
 
-/// Draws one word at the right of `line`, with everything in its tooltip, if there is no room for the row.
+/// Returns what the kernel's numbers differ by, in one word; empty without a recording.
+std::string kernel_word(const View& view);
+/// Draws that word at the right of `line`, with everything in its tooltip, if there is no room for the row.
 void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
 
 /// Returns true if the window shows the recorded row with the kernel's inputs.

@@ -40,18 +40,35 @@ std::string name_of(const KnownBandwidth& known) {
   return say(known.live ? tr("live {}") : tr("recorded {}"), day_of(known.record.date));
 }
 
-/// Draws the legend at the right end of `row`.
-void draw_legend(ImDrawList* list, const View& view, const Rect& row) {
+/// Returns where in the strip of launch names `width` is free, as far right as possible; else the row of the curves.
+Rect legend_place(const View& view, const TimeWindow& window, const TimelineLayout& layout, const Rect& row, float width) {
+  const Theme& theme = *view.theme;
+  const Simulation& simulation = *view.lanes.front().simulation;
+  const auto launches = simulation.trace->launches();
+  float end = layout.plot.max.x;
+  if (layout.launch_strip > 0)
+    for (std::size_t i = std::min(launches.size(), simulation.launches.size()); i-- > 0;) {
+      const auto start = static_cast<float>(window.x_of(launches[i].start, layout.plot.min.x, layout.plot.width()));
+      const float begin = std::max(start, layout.plot.min.x) + 12 * theme.scale +
+                          text_width(theme.ui_small, fmt::format("{} {}", i + 1, simulation.launches[i].name));
+      if (end - begin >= width) return {{begin, layout.plot.min.y}, {end, layout.plot.min.y + layout.launch_strip}};
+      end = std::min(end, start);
+    }
+  return row;
+}
+
+/// Draws the legend above the curves, next to launch names, or else at the right end of their `row`.
+void draw_legend(ImDrawList* list, const View& view, const TimeWindow& window, const TimelineLayout& layout, const Rect& curves) {
   const Theme& theme = *view.theme;
   const float scale = theme.scale, sample = 14 * scale, gap = 5 * scale, thickness = std::max(1.0F, 1.5F * scale);
-  if (row.height() < theme.ui_small->FontSize * 0.8F) return;
   const struct {
     std::string text;
     ImU32 color;
   } entries[] = {{tr("simulated"), theme.accent}, {name_of(*view.measured.bandwidth), theme.highlight}};
   float width = 0;
   for (const auto& entry : entries) width += sample + gap + text_width(theme.ui_small, entry.text) + 3 * gap;
-  if (width > row.width() * 0.6F) return;
+  const Rect row = legend_place(view, window, layout, curves, width);
+  if (row.height() < theme.ui_small->FontSize * 0.8F || width > layout.plot.width() * 0.6F) return;
   float x = row.max.x - width;
   list->AddRectFilled({x - gap, row.min.y}, row.max, with_alpha(theme.inset, 0.6F));
   for (const auto& entry : entries) {
@@ -111,9 +128,7 @@ void draw_measured_bandwidth(ImDrawList* list, const View& view, const TimeWindo
     line.push_back({x, row->rect.max.y - pad - static_cast<float>(std::clamp(rate / top, 0.0, 1.0)) * height});
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), theme.highlight, ImDrawFlags_None, 1.4F * theme.scale);
-  // Above the curves, next to launch names; else over them.
-  const Rect strip = {layout.plot.min, {layout.plot.max.x, layout.plot.min.y + layout.launch_strip}};
-  draw_legend(list, view, layout.launch_strip > 0 ? strip : row->rect);
+  draw_legend(list, view, window, layout, row->rect);
 }
 
 std::string measured_bandwidth_text(const View& view, const TimeWindow& window, const TimelineLayout& layout, float x) {

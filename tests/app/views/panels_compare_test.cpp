@@ -147,6 +147,14 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
     CAPTURE(static_cast<int>(center));
     CHECK(has(text_of(center, draw), "Against pinned 1 (FlashAttention-2"));
   }
+  // The roofs and the tiles that fit are those of the GPU on screen: a run of another has no place there.
+  opened.after(SetGpu{"h200"});
+  for (const auto& [center, draw] : {marked[0], marked[2]}) {
+    CAPTURE(static_cast<int>(center));
+    const std::string text = text_of(center, draw);
+    CHECK_FALSE(has(text, "Pinned 1"));
+    CHECK(has(text, "Against pinned 1 (FlashAttention-2"));
+  }
   opened.after(UnpinRun{});
   CHECK_FALSE(has(text_of(CenterView::roofline, draw_roofline_panel), "inned 1"));
 }
