@@ -106,6 +106,19 @@ GpuSpec memory_spec(int kind) {
   return gpu;
 }
 
+/// Returns a load, a store and an addition of 16 rows.
+BlockOperations load_store_and_addition() {
+  BlockOperations block;
+  add(block, load_k(0, 16));
+  add(block, store_o(0, 16));
+  Operation addition = store_o(0, 16);
+  addition.kind = OpKind::reduce_add;
+  addition.tile.tensor = tensors::d_q_acc;
+  addition.bytes = 1024;
+  add(block, addition);
+  return block;
+}
+
 }  // namespace
 
 TEST_CASE("memory: transfers land when the port, the L2 and HBM have served them in order, plus the latency of the farthest") {
@@ -115,15 +128,7 @@ TEST_CASE("memory: transfers land when the port, the L2 and HBM have served them
     std::mt19937 random(static_cast<unsigned>(round));
     const AttentionProblem problem = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 16};
     const std::vector<Tensor> used = {tensors::k, tensors::o, tensors::d_q_acc};
-    // The classes of a load, a store and an addition of 16 rows.
-    BlockOperations block;
-    add(block, load_k(0, 16));
-    add(block, store_o(0, 16));
-    Operation addition = store_o(0, 16);
-    addition.kind = OpKind::reduce_add;
-    addition.tile.tensor = tensors::d_q_acc;
-    addition.bytes = 1024;
-    add(block, addition);
+    const BlockOperations block = load_store_and_addition();
     ScheduleBuilder builder(gpu, problem);
     builder.begin_launch({});
     BlockSchedule schedule;
@@ -193,14 +198,7 @@ TEST_CASE(
   gpu.l2_fabric_bytes_per_cycle = 0.5;
   const AttentionProblem problem = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 16};
   const std::vector<Tensor> used = {tensors::k, tensors::o, tensors::d_q_acc};
-  BlockOperations block;
-  add(block, load_k(0, 16));
-  add(block, store_o(0, 16));
-  Operation addition = store_o(0, 16);
-  addition.kind = OpKind::reduce_add;
-  addition.tile.tensor = tensors::d_q_acc;
-  addition.bytes = 1024;
-  add(block, addition);
+  const BlockOperations block = load_store_and_addition();
   ScheduleBuilder builder(gpu, problem);
   builder.begin_launch({});
   BlockSchedule schedule;
