@@ -515,7 +515,7 @@ void draw_softmax_panel(const View& view, Commands& commands) {
   const std::string word = kernel_rows > 0 ? std::string() : kernel_word(view);
   const float taken = word.empty() ? 0 : text_width(theme.ui_small, word) + 10 * theme.scale;
   draw_footer(view, figures, foot_line.width() - taken);
-  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line);
+  kernel_rows > 0 ? draw_kernel_rows(view, commands, kernel_rows) : draw_kernel_word(view, commands, foot_line, word);
   light_tensor(view, commands, under_mouse);
   ImGui::PopStyleVar();
 }

@@ -142,8 +142,7 @@ std::string kernel_word(const View& view) {
   return say(tr("kernel {}"), difference_text(largest_difference(view.measured.compared->steps[compared_step(view)])));
 }
 
-void draw_kernel_word(const View& view, Commands& commands, const Rect& line) {
-  const std::string word = kernel_word(view);
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line, const std::string& word) {
   if (word.empty()) return;
   const Theme& theme = *view.theme;
   const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;

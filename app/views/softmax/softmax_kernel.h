@@ -14,8 +14,8 @@ void draw_kernel_rows(const View& view, Commands& commands, float height);
 
 /// Returns what the kernel's numbers differ by, in one word; empty without a recording.
 std::string kernel_word(const View& view);
-/// Draws that word at the right of `line`, with everything in its tooltip, if there is no room for the row.
-void draw_kernel_word(const View& view, Commands& commands, const Rect& line);
+/// Draws that word, unless it is empty, at the right of `line`, with everything in its tooltip, if there is no room for the row.
+void draw_kernel_word(const View& view, Commands& commands, const Rect& line, const std::string& word);
 
 /// Returns true if the window shows the recorded row with the kernel's inputs.
 struct ShownBeside {
