@@ -15,6 +15,7 @@
 
 #include "kernels/common/warp_tiles.cuh"
 #include "kernels/flex/flex_arguments.h"
+#include "kernels/flex/sines.cuh"
 
 namespace tilescope::device {
 
@@ -100,13 +101,6 @@ __device__ __forceinline__ void expr_reciprocals_exp2(float (&x)[4]) {
 }
 __device__ __forceinline__ float expr_tanh(float x) {
   return 1.f - 2.f * expr_reciprocal_exp2(x * (2.f * log2_e));
-}
-// Functions of their own: their code for large arguments, inlined for each score, would take NVRTC minutes.
-__device__ __noinline__ float expr_sin(float x) {
-  return sinf(x);
-}
-__device__ __noinline__ float expr_cos(float x) {
-  return cosf(x);
 }
 __device__ __forceinline__ float expr_sigmoid(float x) {
   return expr_reciprocal_exp2(-x * log2_e);

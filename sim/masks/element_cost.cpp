@@ -2,6 +2,8 @@
 #include "sim/masks/element_cost.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace tilescope {
@@ -40,27 +42,50 @@ std::vector<bool> linear_nodes(const Expression& expression) {
   return linear;
 }
 
+/// Returns for each node whether it is the score times or by constants, which the kernels make one factor of the raw product.
+std::vector<bool> multiples_of_score(const Expression& expression) {
+  std::vector<bool> multiples;
+  for (const ExprNode& node : expression.nodes) {
+    const auto is = [&](std::size_t operand) { return bool{multiples[static_cast<std::size_t>(node.args[operand])]}; };
+    const auto is_constant = [&](std::size_t operand) { return operand_of(expression, node, operand).dependence == 0; };
+    multiples.push_back((node.op == ExprOp::name && node.name == ExprName::score) ||
+                        (node.op == ExprOp::multiply && ((is(0) && is_constant(1)) || (is(1) && is_constant(0)))) ||
+                        (node.op == ExprOp::divide && is(0) && is_constant(1)));
+  }
+  return multiples;
+}
+
+bool is_constant_times_tanh(const Expression& expression, const ExprNode& node) {
+  if (node.op != ExprOp::multiply) return false;
+  const ExprNode &a = operand_of(expression, node, 0), &b = operand_of(expression, node, 1);
+  return (a.op == ExprOp::tanh && b.dependence == 0) || (b.op == ExprOp::tanh && a.dependence == 0);
+}
+
+/// Returns the cost of a call for one, two or four sines with small arguments: the sines, their comparison with the bound and
+/// what surrounds a branch and a call.
+ElementCost cost_of_sines(std::size_t count) {
+  const double computed = count > 2 ? 4 : static_cast<double>(count);
+  return {15 * computed + 5, 6 * computed + 4, 0.25 * computed};
+}
+
 /// Returns the cost of a node by itself. Its operands may be constants of the kernel.
 ElementCost cost_of(const Expression& expression, const ExprNode& node, bool linear) {
-  if (linear) return {};
+  if (linear || is_constant_times_tanh(expression, node)) return {};
   switch (node.op) {
     case ExprOp::exp:
-      return {5.62, 1.44, 1.00};
+      return {5.63, 1.42, 1.00};
     case ExprOp::exp2:
       return {1.78, 1.73, 1.00};
     case ExprOp::log:
-      return {14.62, 11.42, 0};
+      return {14.63, 11.41, 0};
     case ExprOp::tanh:
-      return {5.87, 1.41, 1.25};  // four scores share a reciprocal
+      return {5.88, 1.39, 1.25};  // four scores share a reciprocal
     case ExprOp::sigmoid:
-      return {3.87, 1.41, 1.25};
+      return {3.88, 1.39, 1.25};
     case ExprOp::sqrt:
-      return {4.33, 4.79, 1.01};
+      return {4.31, 4.80, 1.01};
     case ExprOp::divide:
-      return divides_by_constant(expression, node) ? ElementCost{1, 0, 0} : ElementCost{4.91, 4.84, 1.01};
-    case ExprOp::sin:
-    case ExprOp::cos:
-      return {16, 8, 0};  // estimate: they are functions of their own
+      return divides_by_constant(expression, node) ? ElementCost{1, 0, 0} : ElementCost{4.92, 4.86, 1.02};
     case ExprOp::floor_divide:
     case ExprOp::modulo:
       if (!is_of_block(operand_of(expression, node, 1))) return {12, 10, 2};  // estimate: a division of ints
@@ -81,15 +106,32 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
 /// Sums the marked nodes.
 ElementCost cost_of_nodes(const Expression& expression, const std::vector<bool>& counted) {
   ElementCost sum;
-  const std::vector<bool> linear = linear_nodes(expression);
-  for (std::size_t n = 0; n < expression.nodes.size(); ++n) {
-    const ExprNode& node = expression.nodes[n];
-    if (!counted[n] || !is_of_element(node)) continue;
-    const ElementCost one = cost_of(expression, node, linear[n]);
+  const std::vector<bool> linear = linear_nodes(expression), multiples = multiples_of_score(expression);
+  std::vector<bool> is_free(expression.nodes.size(), false);  // part of another node's instructions
+  for (const ExprNode& node : expression.nodes)
+    if (node.op == ExprOp::tanh || node.op == ExprOp::sigmoid)
+      for (std::int32_t n = node.args[0]; multiples[static_cast<std::size_t>(n)];) {
+        const ExprNode& part = expression.nodes[static_cast<std::size_t>(n)];
+        if (part.op == ExprOp::name) break;
+        is_free[static_cast<std::size_t>(n)] = true;
+        n = part.args[multiples[static_cast<std::size_t>(part.args[0])] ? 0 : 1];
+      }
+  const auto add = [&](const ElementCost& one) {
     sum.fp32 += one.fp32;
     sum.alu += one.alu;
     sum.special += one.special;
+  };
+  for (const std::vector<std::int32_t>& group : sines_together(expression)) {
+    bool is_counted = false;
+    for (const std::int32_t n : group) {
+      is_counted = is_counted || counted[static_cast<std::size_t>(n)];
+      is_free[static_cast<std::size_t>(n)] = true;
+    }
+    if (is_counted) add(cost_of_sines(group.size()));
   }
+  for (std::size_t n = 0; n < expression.nodes.size(); ++n)
+    if (const ExprNode& node = expression.nodes[n]; counted[n] && !is_free[n] && is_of_element(node))
+      add(cost_of(expression, node, linear[n]));
   return sum;
 }
 
@@ -104,8 +146,32 @@ bool divides_by_constant(const Expression& expression, const ExprNode& node) {
   return node.op == ExprOp::divide && is_of_block(operand_of(expression, node, 1));
 }
 
-ElementCost element_cost(const Expression& expression) {
-  return cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true));
+std::vector<std::vector<std::int32_t>> sines_together(const Expression& expression) {
+  constexpr std::size_t most_together = 4;
+  std::map<std::pair<ExprOp, int>, std::vector<std::int32_t>> of_depth;  // depth: most of them from a leaf to the node
+  std::vector<int> depths;
+  for (const ExprNode& node : expression.nodes) {
+    const bool is_sine = (node.op == ExprOp::sin || node.op == ExprOp::cos) && is_of_element(node);
+    int inner = 0;
+    for (std::size_t a = 0; a < node.operands; ++a) inner = std::max(inner, depths[static_cast<std::size_t>(node.args[a])]);
+    depths.push_back(inner + (is_sine ? 1 : 0));
+    if (is_sine) of_depth[{node.op, depths.back()}].push_back(static_cast<std::int32_t>(depths.size()) - 1);
+  }
+  std::vector<std::vector<std::int32_t>> groups;
+  for (const auto& [operation, nodes] : of_depth)
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (n % most_together == 0) groups.emplace_back();
+      groups.back().push_back(nodes[n]);
+    }
+  return groups;
+}
+
+ElementCost element_cost(const Expression& expression, bool is_forward) {
+  ElementCost cost = cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true));
+  const ExprNode& root = expression.nodes.back();
+  // The scale of the softmax has the factor: one multiply-add less. A negative factor, which it cannot have, counts so too.
+  if (is_forward && (root.op == ExprOp::tanh || is_constant_times_tanh(expression, root))) cost.fp32 -= 1.97;
+  return cost;
 }
 
 std::vector<bool> nodes_beyond(const Expression& slope, const Expression& expression) {

@@ -1,6 +1,7 @@
 // What an expression costs the flex kernels for each score, in instructions by pipe.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/masks/expression.h"
@@ -19,11 +20,16 @@ bool is_of_element(const ExprNode& node);
 /// Returns whether a node divides floats by what is the same for the whole block: the kernels then multiply.
 bool divides_by_constant(const Expression& expression, const ExprNode& node);
 
+/// Returns the sines and cosines of an element in groups that the kernels compute together: up to four of one operation, none of
+/// which needs another.
+std::vector<std::vector<std::int32_t>> sines_together(const Expression& expression);
+
 /// Sums the parts of an expression that the kernels compute for each element: those that change with the query and the key, or with
-/// the score. The rest is computed once a block, a row or a key (sim/masks/kernel_source.h).
-/// Source  functions: kernels/lab/measured/h100-flex-functions-2026-11-25.txt, counted in the machine code; other operations: one
+/// the score. The rest is computed once a block, a row or a key (sim/masks/kernel_source.h). `is_forward`: the softmax takes the
+/// factor of a tanh that is the whole change.
+/// Source  functions: kernels/lab/measured/h100-flex-functions-2026-11-27.txt, counted in the machine code; other operations: one
 ///         instruction each, and none for an int that is linear in q and kv, which is a constant of the register
-ElementCost element_cost(const Expression& expression);
+ElementCost element_cost(const Expression& expression, bool is_forward = false);
 
 /// Returns for each node of `slope`, the derivative of `expression`, whether its value needs the node and `expression` does not
 /// have it.

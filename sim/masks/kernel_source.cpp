@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "sim/masks/cuda_source.h"
+#include "sim/masks/element_cost.h"
 #include "sim/masks/evaluate.h"
 
 namespace tilescope {
@@ -175,6 +176,7 @@ class Writer {
   std::string field(Scope scope, Node n);
   std::string linear_field(const Linear& sum, bool as_real, std::string& of_column);
   std::string compute(Scope scope, Node n);
+  std::string sine_of_several(Node n);
   std::string element_of(Scope scope, Node n);
   std::string comparison(Node n, const Linear& difference);
   std::optional<std::string> folded(Node n);
@@ -210,8 +212,9 @@ class Writer {
   // The one tanh or sigmoid of a score, as 1 / (1 + 2^exponent): the kernel takes the reciprocals of four scores at once.
   std::string exponent_;
   std::vector<KernelSourceLine> before_exponent_;
-  bool scales_raw_ = false;  // whether that exponent is the raw score times a constant
-  std::string factor_;       // where the value is a constant minus this times that reciprocal
+  bool scales_raw_ = false;               // whether that exponent is the raw score times a constant
+  std::string factor_;                    // where the value is a constant minus this times that reciprocal
+  std::vector<std::vector<Node>> sines_;  // see sines_together()
   Place places_[6];
 };
 
@@ -492,6 +495,7 @@ std::string Writer::compute(Scope scope, Node n) {
   if (own.op == ExprOp::element) return element_of(scope, n);
   if (scope == Scope::value) {
     if (auto text = folded(n)) return *text;
+    if (std::string text = sine_of_several(n); !text.empty()) return text;
     if (compares_two(own.op) && own.compares == ValueType::integer) {
       Linear difference;
       if (add_parts(own.args[0], 1, difference) && add_parts(own.args[1], -1, difference) && difference.bound < safe_int)
@@ -524,6 +528,26 @@ std::string Writer::compute(Scope scope, Node n) {
   return cuda_operation(own, is_mask_, args[0], args[1], args[2]);
 }
 
+/// Returns a member of the float2 or float4 that has the sine or cosine, which the first use declares; empty where it stands alone.
+std::string Writer::sine_of_several(Node n) {
+  const auto group = std::find_if(sines_.begin(), sines_.end(), [&](const std::vector<Node>& nodes) {
+    return nodes.size() > 1 && std::find(nodes.begin(), nodes.end(), n) != nodes.end();
+  });
+  if (group == sines_.end()) return {};
+  const std::string name = fmt::format("s{}", group->front());
+  if (at(Scope::value).declared.insert(-1 - group->front()).second) {
+    const std::size_t width = group->size() == 2 ? 2 : 4;
+    std::string arguments;
+    for (std::size_t i = 0; i < width; ++i)
+      arguments +=
+          fmt::format("{}{}", i == 0 ? "" : ", ", i < group->size() ? use(Scope::value, node((*group)[i]).args[0]) : "0.0f");
+    const std::string_view function = node(n).op == ExprOp::sin ? "expr_sines" : "expr_cosines";
+    std::string line = fmt::format("    const float{} {} = {}({});", width, name, function, arguments);
+    at(Scope::value).lines.push_back({std::move(line), node(n).column});
+  }
+  return fmt::format("{}.{}", name, "xyzw"[std::find(group->begin(), group->end(), n) - group->begin()]);
+}
+
 std::string Writer::use(Scope scope, Node n) {
   const ExprNode& own = node(n);
   if (level(n) == KernelLevel::constant) return constant(n);
@@ -554,6 +578,7 @@ std::string Writer::use(Scope scope, Node n) {
 }
 
 std::vector<KernelSourceLine> Writer::write() {
+  if (!is_mask_) sines_ = sines_together(e_);
   const std::string result = use(Scope::value, e_.root());
   // What is kept is found while the element is written; keeping it can need further uniforms.
   std::vector<KernelSourceLine> stores[3];

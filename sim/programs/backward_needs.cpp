@@ -179,7 +179,7 @@ KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTi
   of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
   KernelNeeds needs = both_kinds_needs("flex_backward", of_build, tile, gpu);
   needs.shared_bytes += count_bytes;
-  set_element_costs(needs, problem);
+  set_element_costs(needs, problem, false);
   return needs;
 }
 

@@ -130,7 +130,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const auto both = static_cast<double>(fixed + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed + needs.stages * stage_bytes;
-  if (rung.lists) set_element_costs(needs, problem);
+  if (rung.lists) set_element_costs(needs, problem, true);
   return needs;
 }
 

@@ -188,9 +188,9 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   return needs;
 }
 
-void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem) {
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, bool is_forward) {
   if (problem.score_change) {
-    needs.score_cost = element_cost(problem.score_change->expression());
+    needs.score_cost = element_cost(problem.score_change->expression(), is_forward);
     if (const Expression* const slope = problem.score_change->slope())
       needs.slope_cost = slope_cost(*slope, problem.score_change->expression());
   }
@@ -208,7 +208,7 @@ KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile,
   const TileShape own = flash2_kernel_tile(problem);
   if (TileShape(tile) == own) needs.registers_per_thread = kernel_profile("flex").build("attention", of_build).registers;
   needs.shared_bytes += count_bytes;
-  set_element_costs(needs, problem);
+  set_element_costs(needs, problem, true);
   return needs;
 }
 

@@ -23,8 +23,8 @@ KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
-/// Sets what the problem's score change and mask expression cost an element.
-void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem);
+/// Sets what the problem's score change and mask expression cost an element. `is_forward`: see element_cost().
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, bool is_forward);
 /// Needs of flex's launch: flash2's, as its own profile has them.
 KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a softmax whose rows pass through registers: softmax_safe or softmax_online.

@@ -93,9 +93,14 @@ std::string draw_expressions(std::mt19937_64& engine, AttentionProblem& p) {
   constexpr const char* masks[] = {
       "q >= kv && q - kv < 70 + 30 * h", "(q - kv) % 3 == 0",   "q // 90 == kv // 90", "kv > q + 20 * b",
       "q % 5 != 2 && q >= kv",           "((q ^ kv) & 64) == 0"};
-  constexpr const char* scores[] = {"score + exp2(-8.0 * (h + 1) / H) * (kv - q)", "2 * tanh(score / 2)",
-                                    "score * sigmoid(score) + 0.125 * (q % 7 - kv % 5)", "where(kv % 7 == 3, -inf, 0.5 * score)",
-                                    "where(q >= kv, score * score / 4, score)"};
+  constexpr const char* scores[] = {
+      "score + exp2(-8.0 * (h + 1) / H) * (kv - q)",
+      "2 * tanh(score / 2)",
+      "score * sigmoid(score) + 0.125 * (q % 7 - kv % 5)",
+      "where(kv % 7 == 3, -inf, 0.5 * score)",
+      "where(q >= kv, score * score / 4, score)",
+      "score * cos(0.3 * (q - kv))",
+      "score + cos(0.02 * (q - kv)) + cos(0.7 * (q - kv)) + cos(5.0 * score) + sin(1000000.0 * (q % 3 - kv % 3))"};
   std::string text;
   if (engine() % 4 != 0) {
     const std::string mask = masks[engine() % std::size(masks)];

@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -12,10 +13,10 @@
 namespace tilescope {
 namespace {
 
-ElementCost cost_of_score(const std::string& text) {
+ElementCost cost_of_score(const std::string& text, bool is_forward = false) {
   const auto expression = parse_score_expression(text, {1, 2, 2, 256, 256, 64});
   REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
-  return element_cost(*expression);
+  return element_cost(*expression, is_forward);
 }
 ElementCost cost_of_mask(const std::string& text) {
   const auto expression = parse_mask_expression(text, {1, 2, 2, 256, 256, 64});
@@ -26,7 +27,7 @@ ElementCost cost_of_mask(const std::string& text) {
 }  // namespace
 
 TEST_CASE("element cost: functions cost what the machine code has, as counted") {
-  std::ifstream file(TILESCOPE_SOURCE_DIR "/kernels/lab/measured/h100-flex-functions-2026-11-25.txt");
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/kernels/lab/measured/h100-flex-functions-2026-11-27.txt");
   REQUIRE(file.good());
   std::map<std::string, ElementCost> counted;
   for (std::string line; std::getline(file, line);) {
@@ -43,7 +44,43 @@ TEST_CASE("element cost: functions cost what the machine code has, as counted") 
     CHECK(std::abs(cost.alu - counted[name].alu) < 0.006);
     CHECK(std::abs(cost.special - counted[name].special) < 0.006);
   }
+  for (const char* score : {"tanh(score)", "20 * tanh(score / 20)", "tanh(0.5 * score * 3.0) * 2.0"}) {
+    CAPTURE(score);
+    const ElementCost cost = cost_of_score(score, true);
+    CHECK(cost.fp32 == doctest::Approx(counted["softcap"].fp32));
+    CHECK(std::abs(cost.all() - (counted["softcap"].fp32 + counted["softcap"].alu + counted["softcap"].special)) < 0.04);
+    CHECK(cost_of_score(score) == cost_of_score("tanh(score)"));  // the backward pass needs the value itself
+  }
+  CHECK(cost_of_score("20 * tanh((score + q) / 20)", true).fp32 == doctest::Approx(counted["softcap"].fp32 + 2));
   CHECK(cost_of_score("1.0 / score") == ElementCost{counted["divide"].fp32, counted["divide"].alu, counted["divide"].special});
+}
+
+TEST_CASE("element cost: sines are computed up to four at a time") {
+  const auto sines = [](int count) {
+    std::string text = "score";
+    for (int i = 0; i < count; ++i) text += " + cos(" + std::to_string(i + 1) + ".0 * score)";
+    // Beside the cosines: a product each, and a sum each.
+    const ElementCost cost = cost_of_score(text);
+    return ElementCost{cost.fp32 - 2 * count, cost.alu, cost.special};
+  };
+  const ElementCost one = sines(1), two = sines(2), four = sines(4);
+  CHECK(two.all() < 2 * one.all());
+  CHECK(four.all() < 2 * two.all());
+  CHECK(sines(3) == four);
+  CHECK(sines(8).all() == doctest::Approx(2 * four.all()));
+  CHECK(sines(9).all() == doctest::Approx(2 * four.all() + one.all()));
+  // The function as counted, a part of each group's call, and the comparison with the bound.
+  CHECK(four.fp32 > 55 + 4);
+  CHECK(four.alu > 21 + 3.06);
+  CHECK(four.all() < 100);
+  const auto sizes_of = [](const char* text) {
+    std::vector<std::size_t> sizes;
+    for (const auto& group : sines_together(*parse_score_expression(text, {1, 2, 2, 256, 256, 64}))) sizes.push_back(group.size());
+    return sizes;
+  };
+  CHECK(sizes_of("score + sin(score) + sin(2.0 * score) + cos(score)") == std::vector<std::size_t>{2, 1});
+  CHECK(sizes_of("score + sin(sin(sin(score)))") == std::vector<std::size_t>{1, 1, 1});  // each needs the one before
+  CHECK(sizes_of("score + sin(1.0 * q) + sin(2.0 * q) + sin(3.0 * kv)").empty());        // once a row or a key
 }
 
 TEST_CASE("element cost: what changes with the query or the key alone costs an element nothing") {

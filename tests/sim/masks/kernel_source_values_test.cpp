@@ -39,8 +39,10 @@ static int expr_modulo_by(int a, unsigned magic, int shift, int divisor) { retur
 static float expr_reciprocal_exp2(float x) { return (float)(1 / (1 + exp2((double)x))); }
 static float expr_tanh(float x) { return tanhf(x); }
 static float expr_sigmoid(float x) { return (float)(1 / (1 + exp(-(double)x))); }
-static float expr_sin(float x) { return sinf(x); }
-static float expr_cos(float x) { return cosf(x); }
+#define __noinline__
+struct float2 { float x, y; };
+struct float4 { float x, y, z, w; };
+#include "kernels/flex/sines.cuh"
 constexpr int stride = 3;  // of the words of a row, and of a column
 template <class Struct, bool has_reciprocal = Struct::has_reciprocal>
 static float reciprocal_of(const FlexPlace& x, const typename Struct::Row& row, const typename Struct::Column& column, float raw) {
@@ -240,6 +242,9 @@ TEST_CASE("kernel source: compiled for the CPU, the structs give what the evalua
       "score + sqrt(q * kv + 1.0)",
       "score + log(kv + 1.0) * log(q + 1.0)",
       "score + exp(-0.125 * q) * sin(1.0 * kv) + cos(0.5 * q)",
+      "score + cos(0.01 * (q - kv)) + cos(0.7 * (q - kv)) + cos(2500.0 * (kv - q)) + cos(3000.5 * (q - kv)) + cos(1.0 * q * kv)",
+      "score + sin(score + kv) + sin(sin(1.0 * (q - kv)) + cos(score) * sin(3.0 * score))",
+      "score + sin(1048576.0 * (q * kv % 7)) + cos(q > kv ? 1048576.0 * kv : 0.5 * q)",
       "score + (q * 1000003 + kv * 29) % 13",
       "score + 1.0 * (q * 20000000 - kv)",
       "score + slope[h] * (q * 1000000 - kv)",
