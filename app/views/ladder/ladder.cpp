@@ -7,6 +7,7 @@
 //   └────────────────┴───────────────────────────────────────┘   without a chosen rung the bars have all the room
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -100,6 +101,23 @@ std::string sizes_text(const AttentionProblem& p) {
   return fmt::format("B {} H {} N {} d {} {}", p.batch, heads, length, p.head_dim, to_string(p.dtype));
 }
 
+/// Says why no rung gains here: the problem has fewer queries than a rung's tile, or fewer blocks than the GPU has SMs. Empty where
+/// neither is so.
+std::string too_small(const LadderStudy& study, const std::vector<Row>& rows) {
+  std::int64_t rows_of_tile = 0;
+  bool idle = false;
+  for (const Row& row : rows) {
+    if (row.rung->over.empty() || !row.rung->outcome || !row.rung->outcome->done()) continue;
+    rows_of_tile = std::max<std::int64_t>(rows_of_tile, row.rung->outcome->tile.block_q);
+    const SmUse& sms = row.rung->outcome->sms;
+    idle = idle || (sms.many_idle() && sms.never_used());
+  }
+  if (rows_of_tile > study.of.problem.seq_q)
+    return say(tr("The problem is too small: tiles of the rungs have up to {} queries, and it has {}"), rows_of_tile,
+               study.of.problem.seq_q);
+  return idle ? tr("The problem is too small: its blocks are too few for the SMs") : std::string();
+}
+
 std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
   if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
   const Row& first = rows.front();
@@ -117,7 +135,11 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
     return say(tr("{}. Fastest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated),
                format_clock(best->rung->clock_hz));
   }
-  if (best == rows.begin()) return say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
+  if (best == rows.begin()) {
+    const std::string none = say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
+    const std::string why = too_small(study, rows);
+    return why.empty() ? none : none + ". " + why;
+  }
   return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
              rate_figure(best->simulated, unit) + " " + unit.name, format_times(best->simulated / first.simulated),
              algorithm_title(first.rung->algorithm));
@@ -168,6 +190,24 @@ std::string few_blocks(const std::vector<Row>& rows) {
   return say(tr("Few blocks: {} to {} of {} SMs have one, by rung."), least, most, all);
 }
 
+/// A button that loads the largest case that was measured, for a GPU without one.
+void draw_measured_case(const View& view, Commands& commands) {
+  for (const char* gpu : {"h100", "h200"}) {
+    GpuSpec spec;
+    spec.id = gpu;
+    const std::vector<AttentionProblem> shapes = measured_shapes(view, spec);
+    if (shapes.empty()) continue;
+    const auto scores = [](const AttentionProblem& p) { return p.query_planes() * p.seq_q * p.seq_kv * p.head_dim; };
+    const auto unmasked = [](const AttentionProblem& p) { return !p.causal && p.mask == nullptr; };
+    const AttentionProblem& most =
+        *std::ranges::max_element(shapes, {}, [&](const AttentionProblem& p) { return std::pair(unmasked(p), scores(p)); });
+    if (!ImGui::SmallButton(say(tr("Load a measured case: {}, {}"), gpu, problem_text(most)).c_str())) return;
+    commands.push(SetGpu{gpu});
+    commands.push(SetProblem{most, "problem"});
+    return;
+  }
+}
+
 /// Where the rungs cannot run, the way to a GPU that has them; elsewhere the shapes that were measured.
 void draw_choices(const View& view, Commands& commands, const LadderStudy& study) {
   const Theme& theme = *view.theme;
@@ -187,7 +227,7 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
     return;
   }
   const std::vector<AttentionProblem> shapes = measured_shapes(view, study.of.gpu);
-  if (shapes.empty()) return;
+  if (shapes.empty()) return draw_measured_case(view, commands);
   text_item(theme.ui, theme.text_dim, tr("Measured shapes"));
   ImGui::SameLine();
   float widest = 0;
