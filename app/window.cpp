@@ -481,6 +481,8 @@ void remember(const Shell& shell, bool size = true) {
   settings.text_scale = shell.user_scale;
   const LessonView lesson = shell.session->view().lesson;
   settings.lessons_done.assign(lesson.done->begin(), lesson.done->end());
+  settings.lessons_right.clear();
+  for (const auto& [id, score] : *lesson.scores) settings.lessons_right[id] = {score.right, score.questions};
   settings.lessons_offered = settings.lessons_offered || (shell.offers_lessons && !lesson.offered);
   if (size && !shell.full_screen) {
     float x = 1, y = 1;
@@ -548,6 +550,7 @@ Session::Start start_of(const WindowOptions& options, const Settings& settings) 
   }
   start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.lessons_done = {settings.lessons_done.begin(), settings.lessons_done.end()};
+  for (const auto& [id, score] : settings.lessons_right) start.lesson_scores[id] = {score.right, score.questions};
   start.offer_lessons = options.lesson.empty() && options.deck == nullptr && !settings.lessons_offered && first_start();
   start.wake = [] { glfwPostEmptyEvent(); };
   start.program = this_program();

@@ -264,10 +264,8 @@ struct TurnLessonPage {
 };
 struct AnswerLesson {
   std::shared_ptr<const LessonAnswer> answer;
-};  // the question of the page; then the run plays
-struct CloseLesson {
-  bool returns = false;  // to what was open before the lesson
-};
+};                         // the question of the page; then the run plays
+struct CloseLesson {};     // what was open before the lesson comes back
 struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;

@@ -66,8 +66,8 @@ Result<Exactness> compare_outputs(const Simulation& first, const Simulation& sec
   double largest = 0;
   for (const float value : exact.reference.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
   exact.rounding = spacing_at(first.request.problem.dtype, largest);
-  exact.first_hbm_bytes = static_cast<double>(hbm_bytes_after_flush(first));
-  exact.second_hbm_bytes = static_cast<double>(hbm_bytes_after_flush(second));
+  exact.first_hbm_bytes = static_cast<double>(hbm_bytes(first));
+  exact.second_hbm_bytes = static_cast<double>(hbm_bytes(second));
   return exact;
 }
 

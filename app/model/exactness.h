@@ -11,7 +11,7 @@ struct Exactness {
   double first_error = 0, second_error = 0;          // largest |O - reference|
   double between = 0;                                // largest |first - second|
   double rounding = 0;                               // distance of neighbouring values of the type at the largest |reference|
-  double first_hbm_bytes = 0, second_hbm_bytes = 0;  // both ways, with the final write-back
+  double first_hbm_bytes = 0, second_hbm_bytes = 0;  // both ways, by the end of the run
 
   /// Both results are as close to float64 as a few roundings allow.
   bool same_answer() const;

@@ -42,7 +42,12 @@ const LaunchResult& longest(const Simulation& run) {
                            [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });
 }
 
-/// As the headline of the Roofline view has it: all operations, over the bytes that move while launches run.
+/// As the Roofline view counts them: products, exponentials, maxima, sums and scalings.
+double operations_of(const Simulation& run) {
+  const auto points = whole_kernel_points(run, roofline_points(run));
+  return points.empty() ? 0 : points.front().operations();
+}
+
 double intensity_of(const Simulation& run) {
   for (const RooflinePoint& point : whole_kernel_points(run, roofline_points(run)))
     if (point.level == "HBM") return point.operations() / point.bytes;
@@ -59,6 +64,7 @@ const auto count = [](auto value) { return static_cast<double>(value); };
 
 constexpr std::array figures = {
     Figure{"hbm", Part::tensor},
+    Figure{"dirty", Part::tensor},
     Figure{"hbm_read", Part::tensor},
     Figure{"hbm_write", Part::tensor},
     Figure{"l2_to_sm", Part::tensor},
@@ -84,6 +90,7 @@ constexpr std::array figures = {
     Figure{"Nk", Part::none, [](const Simulation& run) { return count(run.request.problem.seq_kv); }},
     Figure{"d", Part::none, [](const Simulation& run) { return count(run.request.problem.head_dim); }},
     Figure{"element_bytes", Part::none, [](const Simulation& run) { return count(element_bytes(run.request.problem.dtype)); }},
+    Figure{"operations", Part::none, &operations_of},
     Figure{"intensity", Part::none, &intensity_of},
     Figure{"ridge", Part::none, &ridge_of},
     Figure{"steps"},
@@ -213,10 +220,11 @@ Result<Name> split(std::string_view text, std::span<const std::string> others) {
 }
 
 Result<double> traffic_value(const Simulation& run, const Name& name) {
-  std::optional<Link> one_link;  // none: "hbm", both ways with the final write-back
+  std::optional<Link> one_link;  // none: "hbm", both ways, or "dirty", what is written after the run
+  const bool dirty = name.figure->name == "dirty";
   for (const Link link : all_links)
     if (to_string(link) == name.figure->name) one_link = link;
-  if (name.part.empty()) return one_link ? bytes_on(run, *one_link) : count(hbm_bytes_after_flush(run));
+  if (name.part.empty()) return one_link ? bytes_on(run, *one_link) : count(dirty ? dirty_bytes_at_end(run) : hbm_bytes(run));
   const auto tensors = run.program->tensors();
   const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](Tensor t) { return to_string(t) == name.part; });
   if (tensor == tensors.end()) {
@@ -225,7 +233,8 @@ Result<double> traffic_value(const Simulation& run, const Name& name) {
     for (const Tensor t : tensors) names.push_back(to_string(t));
     return refuse("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names));
   }
-  return count(one_link ? run.ledger.total(*tensor, *one_link).value : hbm_bytes_after_flush(run, *tensor));
+  if (one_link) return count(run.ledger.total(*tensor, *one_link).value);
+  return count(dirty ? dirty_bytes_at_end(run, *tensor) : hbm_bytes(run, *tensor));
 }
 
 /// Cycles that the operations of the SM in focus waited for one cause.

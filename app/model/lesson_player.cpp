@@ -48,14 +48,20 @@ bool moves_playhead(const Command& command) {
          (playing != nullptr && playing->on);
 }
 
-LessonPlayer::LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done, bool offered,
-                           GpuLoader load_gpu)
-    : from_(sources), list_(std::move(list)), done_(std::move(done)), offered_(offered), load_gpu_(load_gpu) {}
+LessonPlayer::LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done,
+                           std::map<std::string, LessonScore> scores, bool offered, GpuLoader load_gpu)
+    : from_(sources),
+      list_(std::move(list)),
+      done_(std::move(done)),
+      scores_(std::move(scores)),
+      offered_(offered),
+      load_gpu_(load_gpu) {}
 
 LessonView LessonPlayer::view() const {
   LessonView view;
   view.list = list_ != nullptr && !list_->lessons.empty() ? list_.get() : nullptr;
   view.done = &done_;
+  view.scores = &scores_;
   view.offered = offered_ && view.list != nullptr;
   if (lesson_ == nullptr) return view;
   view.lesson = lesson_.get();
@@ -67,6 +73,8 @@ LessonView LessonPlayer::view() const {
   view.task = task_ ? &*task_ : nullptr;
   if (const auto reached = reached_.find(page_); reached != reached_.end()) view.reached = &reached->second;
   view.locked = locked();
+  view.asks_later = asks_later();
+  view.covers = covers();
   view.revealing = revealing();
   for (std::size_t i = 0; i < lesson_->pages.size(); ++i) {
     const LessonPage& page = lesson_->pages[i];
@@ -163,6 +171,20 @@ bool LessonPlayer::locked() const {
   return lesson_ != nullptr && lesson_->pages[page_].ask && !answers_.contains(page_);
 }
 
+bool LessonPlayer::asks_later() const {
+  for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i)
+    if (lesson_->pages[i].ask && !answers_.contains(i)) return true;
+  return false;
+}
+
+/// A page that does not play its run leaves it to the next question.
+bool LessonPlayer::covers() const {
+  if (locked()) return true;
+  const auto& reveal = lesson_->pages[page_].reveal;
+  return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
+         from_.playback.cycle() < from_.playback.end_cycle();
+}
+
 void LessonPlayer::answer(const LessonAnswer& answer) {
   if (!locked() || !is_complete(*lesson_->pages[page_].ask, answer)) return;
   answers_.emplace(page_, answer);
@@ -175,6 +197,14 @@ void LessonPlayer::mark_right() {
   const auto given = answers_.find(page_);
   if (given == answers_.end() || figures_ == nullptr || !given->second.given) return;
   if (is_right(*lesson_->pages[page_].ask, given->second, *figures_)) right_.insert(page_);
+  count_score();
+}
+
+void LessonPlayer::count_score() {
+  LessonScore& score = scores_[lesson_->id];
+  score.questions =
+      static_cast<int>(std::ranges::count_if(lesson_->pages, [](const LessonPage& page) { return page.ask.has_value(); }));
+  score.right = std::min(score.questions, std::max(score.right, static_cast<int>(right_.size())));
 }
 
 void LessonPlayer::begin_reveal() {

@@ -36,8 +36,8 @@ class LessonPlayer {
     const Workspace& workspace;
     const Measured& measured;
   };
-  LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done, bool offered,
-               GpuLoader load_gpu);
+  LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done,
+               std::map<std::string, LessonScore> scores, bool offered, GpuLoader load_gpu);
 
   LessonView view() const;
   /// Whether the session must go on ticking.
@@ -74,16 +74,20 @@ class LessonPlayer {
   std::shared_ptr<const WindowState> state_of_page() const;
   void show_page(std::size_t page);
   bool locked() const;
+  bool asks_later() const;
+  bool covers() const;
   bool is_free(std::string_view key) const;
   void begin_reveal();
   void ask_figures();
   void ask_task();
   void mark_done();
   void mark_right();
+  void count_score();
 
   Sources from_;
   std::shared_ptr<const LessonList> list_;
   std::set<std::string> done_;
+  std::map<std::string, LessonScore> scores_;  // by id
   bool offered_ = false;
   GpuLoader load_gpu_;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,10 +20,17 @@ struct PageFigures;   // app/model/lesson_runs.h
 struct TaskFigures;   // app/model/lesson_runs.h
 
 /// What the panels read, until the session's next tick() or apply().
+/// Of a lesson's questions, as many as were answered rightly in the best attempt.
+struct LessonScore {
+  int right = 0, questions = 0;
+  bool operator==(const LessonScore&) const = default;
+};
+
 struct LessonView {
   const LessonList* list = nullptr;             // null: the program has no lessons here
   const std::set<std::string>* done = nullptr;  // lessons that were gone through
-  bool offered = false;                         // the first start offers the first lesson
+  const std::map<std::string, LessonScore>* scores = nullptr;
+  bool offered = false;  // the first start offers the first lesson
 
   const Lesson* lesson = nullptr;  // null: none is open
   std::size_t page = 0;
@@ -33,6 +41,8 @@ struct LessonView {
   const TaskFigures* task = nullptr;     // of the simulation on screen; null while it is worked out, and without a task
   const TaskFigures* reached = nullptr;  // when the goal was last reached; null: not yet
   bool locked = false;                   // the run is held until the question is answered
+  bool asks_later = false;               // a later page has a question that is not answered
+  bool covers = false;                   // what is ahead of the playhead stays covered: it answers this question or a later one
   bool revealing = false;                // the run plays to where the reveal stops
 
   // Over all pages, so far.
@@ -43,7 +53,7 @@ struct LessonView {
     bool answered = false;  // not rightly; false: passed over, or its answer was shown
   };
   std::vector<Missed> missed;  // questions without a right answer
-  bool returns = false;        // CloseLesson{true} has somewhere to return to
+  bool returns = false;        // CloseLesson has somewhere to return to
 };
 
 /// Returns the option that a click on a tensor chooses; -1 where the page does not ask to point, or not at this one.

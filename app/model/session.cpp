@@ -63,7 +63,7 @@ Session::State::State(Start start)
       glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
       export_job(std::move(start.program)),
       lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
-              start.offer_lessons, start.load_gpu),
+              std::move(start.lesson_scores), start.offer_lessons, start.load_gpu),
       studies(worker, background_threads(start.threads)) {
   requested.request = std::move(start.request);
   requested.gpu_base = requested.request.gpu;

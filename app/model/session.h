@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -59,7 +60,8 @@ class Session {
     Calibrator calibrator;                     // of this machine's GPU; empty: nothing measures it
     std::string own_gpus;                      // the folder that keeps what it measures; empty: none
     std::set<std::string> lessons_done;        // ids
-    bool offer_lessons = false;                // until one is opened, or the offer is declined
+    std::map<std::string, LessonScore> lesson_scores;
+    bool offer_lessons = false;  // until one is opened, or the offer is declined
     /// Without threads every piece of work is done inside tick(); tests and `render` use it so.
     bool threads = true;
     /// Called from the worker's thread when a result is there; may be empty.

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "app/model/session_state.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -27,10 +28,15 @@ void Session::State::operator()(const AnswerLesson& command) {
   if (command.answer != nullptr) lessons.answer(*command.answer);
 }
 
-void Session::State::operator()(const CloseLesson& command) {
+void Session::State::operator()(const CloseLesson&) {
+  if (lessons.view().lesson == nullptr) return;
   lessons.close();
   const auto before = std::exchange(before_lesson, nullptr);
-  if (!command.returns || before == nullptr) return;
+  // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.
+  if (before == nullptr) {
+    if (!same_numbers(requested.request.gpu, requested.gpu_base)) (*this)(ResetSpecValue{});
+    return;
+  }
   auto state = std::make_shared<WindowState>(*before);
   keep_room(*state, workspace);
   show_scene(std::move(state));

@@ -157,6 +157,9 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
     case CenterView::ladder:
       ask_ladder(asked, known);
       break;
+    case CenterView::mask:
+      ask_dense(shown);
+      break;
     default:  // the other views show one run
       break;
   }
@@ -334,6 +337,40 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
                  });
 }
 
+std::optional<SimulationRequest> dense_request(const Simulation& masked) {
+  SimulationRequest request = masked.request;
+  if (!request.problem.causal && request.problem.mask == nullptr) return std::nullopt;
+  request.tile = masked.program->tile();
+  request.problem.causal = false;
+  request.problem.mask = nullptr;
+  request.masking = {};  // the change of scores is made already, and stays in the problem
+  request.keeps_intervals = false;
+  return request;
+}
+
+/// As the next limit: when nothing else is to be done.
+void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown) {
+  const bool changed = dense_of_ != shown;
+  if (changed) {
+    dense_of_ = shown;
+    dense_.reset();
+    dense_given_up_ = !dense_request(*shown);
+  }
+  if (dense_ || dense_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::dense_run, WorkKind::simulation,
+                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                   const auto made = simulate(*dense_request(*shown), progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const DenseRun> dense;
+                   if (made) dense = std::make_shared<const DenseRun>(DenseRun{shown, *made});
+                   return [this, shown, dense] {
+                     if (dense_of_ != shown) return;
+                     dense_ = dense;
+                     dense_given_up_ = dense == nullptr;
+                   };
+                 });
+}
+
 void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                             const InputSource& inputs) {
   const auto pair = std::make_pair(first, second);
@@ -393,7 +430,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
 
 void Studies::stop() {
   stopped_ = true;
-  limit_given_up_ = exactness_given_up_ = true;
+  limit_given_up_ = exactness_given_up_ = dense_given_up_ = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -428,6 +465,7 @@ StudyView Studies::view() const {
   if (ladder_) view.ladder = ladder_->read();
   view.limit = limit_;
   view.exactness = exactness_;
+  view.dense = dense_;
   view.sweep_choice = choice_;
   view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;

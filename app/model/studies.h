@@ -63,6 +63,13 @@ struct LadderStudy {
   }
 };
 
+/// A run and the same without its mask.
+struct DenseRun {
+  std::shared_ptr<const Simulation> masked, dense;
+};
+/// The request of the same run without its mask; nullopt where it has none. Its change of scores stays.
+std::optional<SimulationRequest> dense_request(const Simulation& masked);
+
 /// What is plotted: both directions of HBM, both of the SMs' links to the L2, or time.
 enum class SweepQuantity : std::uint8_t { hbm, sm_link, time };
 
@@ -85,6 +92,7 @@ struct StudyView {
   std::shared_ptr<const FitMaps> fit;
   std::shared_ptr<const LadderStudy> ladder;
   std::shared_ptr<const NextLimit> limit;      // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
@@ -154,6 +162,7 @@ class Studies {
   void ask_ladder(SimulationRequest asked, const Measurements& known);
   void ask_sweep(const SimulationRequest& asked);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
+  void ask_dense(const std::shared_ptr<const Simulation>& shown);
 
   Worker& worker_;
   int threads_;
@@ -166,6 +175,9 @@ class Studies {
   std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
   std::shared_ptr<const NextLimit> limit_;
   bool limit_given_up_ = false;
+  std::shared_ptr<const Simulation> dense_of_;  // whose run without a mask is asked for
+  std::shared_ptr<const DenseRun> dense_;
+  bool dense_given_up_ = false;
   std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> exactness_of_;
   InputSource exactness_inputs_;
   std::shared_ptr<const Exactness> exactness_;

@@ -56,6 +56,16 @@ Settings parse_settings(std::string_view toml_text) {
         out.lessons_done.push_back(*text);
     std::sort(out.lessons_done.begin(), out.lessons_done.end());
   }
+  if (const toml::table* right = table["lessons"]["right"].as_table()) {
+    constexpr std::size_t most = 100, longest = 80;
+    for (const auto& [id, score] : *right) {
+      const toml::array* const pair = score.as_array();
+      if (pair == nullptr || pair->size() != 2 || id.str().size() > longest || out.lessons_right.size() >= most) continue;
+      const auto count = [&](std::size_t i) { return (*pair)[i].value<std::int64_t>().value_or(-1); };
+      if (count(0) < 0 || count(1) < count(0) || count(1) > 1000) continue;
+      out.lessons_right[std::string(id.str())] = {static_cast<int>(count(0)), static_cast<int>(count(1))};
+    }
+  }
   return out;
 }
 
@@ -77,6 +87,9 @@ std::string format_settings(const Settings& s) {
   toml::table lessons;
   lessons.insert("offered", s.lessons_offered);
   lessons.insert("done", std::move(done));
+  toml::table right;
+  for (const auto& [id, score] : s.lessons_right) right.insert(id, toml::array{score.right, score.questions});
+  lessons.insert("right", std::move(right));
   toml::table all;
   all.insert("lessons", std::move(lessons));
   all.insert("layout", std::move(layout));

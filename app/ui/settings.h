@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,12 @@ struct Settings {
   int width = 1600, height = 900;         // of the window, in points
   float text_scale = 1;                   // times the display's own
   std::vector<std::string> lessons_done;  // ids, sorted
-  bool lessons_offered = false;           // the first lesson was opened or declined
+  struct Right {
+    int right = 0, questions = 0;
+    bool operator==(const Right&) const = default;
+  };
+  std::map<std::string, Right> lessons_right;  // by id, of the best attempt
+  bool lessons_offered = false;                // the first lesson was opened or declined
   bool operator==(const Settings&) const = default;
 };
 

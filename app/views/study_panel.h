@@ -48,6 +48,10 @@ std::string bound_text(Bound bound, const SmUse& sms);
 std::string idle_text(Bound bound, const SmUse& sms);
 /// Says how busy a resource is, and of what time where many SMs idle: "78 % busy", "busy 94 % of the SM time with a block".
 std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms);
+/// Says what HBM bytes leave out: "2.30 kB more are written back after the run."; empty where the L2 ends clean.
+std::string written_after_text(double dirty_bytes);
+/// The same of two runs side by side.
+std::string written_after_text(double first, double second);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
 /// Returns "Without this limit: 20× faster, then limited by the FP32 units".

@@ -22,18 +22,20 @@ Outcome outcome_of(const Simulation& simulation) {
   return out;
 }
 
-std::int64_t hbm_bytes_after_flush(const Simulation& simulation) {
-  return simulation.ledger.total(Link::hbm_read).value + simulation.hbm_write_after_flush.value;
+std::int64_t hbm_bytes(const Simulation& simulation) {
+  return simulation.ledger.total(Link::hbm_read).value + simulation.ledger.total(Link::hbm_write).value;
 }
 
-std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor) {
-  const Ledger& ledger = simulation.ledger;
-  return ledger.total(tensor, Link::hbm_read).value + ledger.total(tensor, Link::hbm_write).value +
-         simulation.trace->bins().l2.back().dirty[tensor.index()];
+std::int64_t hbm_bytes(const Simulation& simulation, Tensor tensor) {
+  return simulation.ledger.total(tensor, Link::hbm_read).value + simulation.ledger.total(tensor, Link::hbm_write).value;
 }
 
 std::int64_t dirty_bytes_at_end(const Simulation& simulation) {
   return simulation.hbm_write_after_flush.value - simulation.ledger.total(Link::hbm_write).value;
+}
+
+std::int64_t dirty_bytes_at_end(const Simulation& simulation, Tensor tensor) {
+  return simulation.trace->bins().l2.back().dirty[tensor.index()];
 }
 
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {

@@ -23,21 +23,24 @@ struct Outcome {
 
   bool done() const { return refusal.empty(); }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }
-  /// Return both directions together. hbm() includes what a flush writes back, so that the end of the run does not matter.
-  double hbm() const { return on(Link::hbm_read) + hbm_write_after_flush_bytes; }
+  /// Return both directions together, as the counters have them when the run ends.
+  double hbm() const { return on(Link::hbm_read) + on(Link::hbm_write); }
+  /// Returns the bytes still dirty in the L2 when the run ends. They cross to HBM later and are no part of hbm().
+  double dirty() const { return hbm_write_after_flush_bytes - on(Link::hbm_write); }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
   bool operator==(const Outcome&) const = default;
 };
 
 Outcome outcome_of(const Simulation& simulation);
 
-/// Return the HBM bytes of a whole run, of all tensors or of one: read, written, and still dirty in the L2 at the end. Dirty bytes
-/// are written later, so a run that leaves them there has not saved them.
-std::int64_t hbm_bytes_after_flush(const Simulation& simulation);
-std::int64_t hbm_bytes_after_flush(const Simulation& simulation, Tensor tensor);
+/// Return the HBM bytes of a run, of all tensors or of one, both directions together, as the counters have them when it ends.
+std::int64_t hbm_bytes(const Simulation& simulation);
+std::int64_t hbm_bytes(const Simulation& simulation, Tensor tensor);
 
-/// Returns the part of hbm_bytes_after_flush() that is still dirty in the L2 when the run ends.
+/// Return the bytes still dirty in the L2 when the run ends. They cross to HBM later and are no part of hbm_bytes(), but a run that
+/// leaves them there has not saved them: whoever shows hbm_bytes() says them too.
 std::int64_t dirty_bytes_at_end(const Simulation& simulation);
+std::int64_t dirty_bytes_at_end(const Simulation& simulation, Tensor tensor);
 
 /// Simulates a request and keeps its figures. A request that simulate() refuses gives an outcome with its refusal.
 /// Errors  cancelled

@@ -59,7 +59,9 @@ void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch,
   std::stable_sort(point.tensors.begin(), point.tensors.end(),
                    [](const TensorShare& a, const TensorShare& b) { return a.bytes > b.bytes; });
   if (level.links[0] != Link::hbm_read) return;
+  const double entered = point.bytes;
   point.bytes = simulation.launches[static_cast<std::size_t>(launch)].hbm_bytes;
+  point.queued_bytes = point.bytes - entered;
   for (Tensor tensor : simulation.program->tensors()) {
     const bool own = ledger_bytes(simulation, launch, tensor, Link::sm_to_l2) > 0;
     if (!own) point.earlier_bytes += ledger_bytes(simulation, launch, tensor, Link::hbm_write);
@@ -189,12 +191,11 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
     point.flops = flops;
     point.exps = exps;
     point.scalar_flops = scalar;
-    for (const RooflinePoint& launch : launches)
-      if (launch.level == level.name) point.bytes += launch.bytes;
+    // From the ledger: HBM also writes between two launches, and no launch has those bytes.
+    for (const Link link : level.links) point.bytes += static_cast<double>(simulation.ledger.total(link).value);
     if (ceiling == nullptr || point.bytes <= 0) continue;
-    double busy_seconds = 0;
-    if (level.links[0] == Link::hbm_read)
-      for (const LaunchResult& launch : simulation.launches) busy_seconds += launch.hbm_busy_cycles / gpu.sm_clock_hz;
+    const bool hbm = level.links[0] == Link::hbm_read;
+    const double busy_seconds = hbm ? simulation.utilisation[static_cast<std::size_t>(Bound::hbm)] * seconds : 0;
     place(point, seconds, busy_seconds, *ceiling, product_ceiling(roofline, simulation));
     points.push_back(std::move(point));
   }

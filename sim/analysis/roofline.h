@@ -54,7 +54,8 @@ struct RooflinePoint {
   double busy() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
   double earlier_bytes = 0;          // HBM: bytes written back for earlier launches
   double later_bytes = 0;            // HBM: bytes of this launch that are written back during later ones; not in `bytes`
-  std::vector<TensorShare> tensors;  // from the ledger, most bytes first
+  double queued_bytes = 0;           // HBM: write-backs queued when it starts, less those queued when it ends
+  std::vector<TensorShare> tensors;  // from the ledger, most bytes first; with queued_bytes they are `bytes`
 };
 
 /// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.

@@ -268,7 +268,7 @@ struct Draw {
   StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
   OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
   TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
-  CloseLesson operator()(Kind<CloseLesson>) const { return {true}; }
+  CloseLesson operator()(Kind<CloseLesson>) const { return {}; }
   AnswerLesson operator()(Kind<AnswerLesson>) const {
     LessonAnswer answer;
     answer.given = coin();

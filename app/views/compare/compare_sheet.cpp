@@ -262,7 +262,6 @@ CompareRow bound_row(const RunComparison& comparison) {
 }
 
 double bytes_over(const Simulation& run, Link up, Link down) {
-  if (up == Link::hbm_read) return static_cast<double>(hbm_bytes_after_flush(run));
   return static_cast<double>(run.ledger.total(up).value + run.ledger.total(down).value);
 }
 
@@ -328,7 +327,7 @@ std::string run_name(const SimulationRequest& request) {
 }
 
 std::string run_difference_text(const Simulation& first, const Simulation& second) {
-  return say(tr("{}. HBM bytes with the final write-back: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
+  return say(tr("{}. HBM bytes: {}. L2↔SM bytes: {}"), time_text(second.time, first.time),
              change_text(bytes_over(second, Link::hbm_read, Link::hbm_write), bytes_over(first, Link::hbm_read, Link::hbm_write)),
              change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
 }

@@ -302,7 +302,7 @@ void draw_way_out(const View& view, Commands& commands, LessonKeys& keys, PanelS
   ImGui::SetCursorScreenPos({right - close_wide - (after != nullptr ? wide + theme.gap : 0), top});
   const bool close = pill(theme, tr("Close"), after == nullptr, tr("Close the lesson"), close_wide);
   keys.item(item_rect());
-  if (close || keys.entered()) commands.push(CloseLesson{true});
+  if (close || keys.entered()) commands.push(CloseLesson{});
   if (after == nullptr) return;
   ImGui::SetCursorScreenPos({right - wide, top});
   const bool next = pill(theme, tr("Next lesson"), true, after->text(view.workspace->language).title.c_str(), wide);
@@ -321,7 +321,7 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   const bool clicked = hit_area("close", close);
   if (tab_stop(theme, close, 4 * theme.scale) || clicked) commands.push(CloseLesson{});
   const bool hovered = ImGui::IsItemHovered();
-  item_tooltip(theme, tr("Close the lesson"));
+  item_tooltip(theme, tr("Close the lesson"), lesson.returns ? tr("Brings back what was open before the lesson.") : "");
   draw_icon(ImGui::GetWindowDrawList(), Icon::close, close.center(), std::round(9 * theme.scale),
             hovered ? theme.text : theme.text_faint);
   ImGui::Dummy({width, button});

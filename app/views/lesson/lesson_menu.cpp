@@ -42,7 +42,15 @@ void draw_lesson_menu(const View& view, Commands& commands) {
               Align::right);
     draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, text(info).title);
     draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
-    const bool done = lesson.done->contains(info.id);
+    const auto score = lesson.scores->find(info.id);
+    const bool begun = score != lesson.scores->end(), missed = begun && score->second.right < score->second.questions;
+    if (missed && (score->second.right > 0 || lesson.done->contains(info.id))) {
+      draw_text(list, theme.ui_small, {row.min, row.max}, theme.text_dim,
+                fmt::format("{}/{}", score->second.right, score->second.questions), Align::right);
+      item_tooltip(theme, say(tr("Right answers: {} of {}"), score->second.right, score->second.questions), text(info).goal);
+      continue;
+    }
+    const bool done = !missed && lesson.done->contains(info.id);
     if (done) check_mark(list, {row.max.x - mark, row.center().y}, mark, theme.good, true);
     done ? item_tooltip(theme, tr("Done"), text(info).goal) : item_tooltip(theme, text(info).goal);
   }

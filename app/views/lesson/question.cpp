@@ -2,6 +2,7 @@
 #include "app/views/lesson/question.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <imgui_stdlib.h>
 
 #include "app/model/lesson.h"
+#include "app/model/lesson_expression.h"
 #include "app/ui/say.h"
 #include "app/views/keys.h"
 #include "app/views/lesson/figure_words.h"
@@ -207,6 +209,15 @@ std::string verdict(double own, double real, bool right, FigureUnit unit) {
   return own > real ? say(tr("{} too high."), format_percent(error)) : say(tr("{} too low."), format_percent(error));
 }
 
+/// Whether an expression needs no run: it reads the GPU's numbers and the sizes of the problem.
+bool is_computed(const std::string& expression) {
+  constexpr std::array sizes = {"B", "H", "N", "Nk", "d", "element_bytes", "block_q", "block_kv"};
+  const auto names = names_in(expression);
+  return names && std::ranges::all_of(*names, [&](const std::string& name) {
+           return name.starts_with("gpu.") || std::ranges::find(sizes, name) != sizes.end();
+         });
+}
+
 void draw_typed(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
@@ -217,7 +228,8 @@ void draw_typed(const View& view) {
   if (answer.given)
     draw_bar_row(theme, tr("Your answer"), figure_words(answer.number, ask.unit), std::fabs(answer.number) / most, theme.accent);
   if (figures == nullptr) return;
-  draw_bar_row(theme, tr("Simulated"), figure_words(real, ask.unit), std::fabs(real) / most, theme.good);
+  draw_bar_row(theme, is_computed(ask.answer.text) ? tr("Computed") : tr("Simulated"), figure_words(real, ask.unit),
+               std::fabs(real) / most, theme.good);
   if (!answer.given) return;
   const bool right = is_right(ask, answer, *figures);
   text_item(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right, ask.unit));

@@ -24,6 +24,7 @@
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
 #include "app/views/panels.h"
+#include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/core/units.h"
@@ -203,6 +204,11 @@ void draw_figures(const View& view) {
                                 "least once."),
                              format_exact_bytes(Bytes(reads->bytes)), format_exact_bytes(Bytes(reads->dense_at_least)))
                        : std::string(tr("The simulation on screen is of another problem or mask.")));
+  const DenseRun* const run = view.studies->dense.get();
+  if (run == nullptr || !reads || view.lesson.locked) return;
+  const Nanoseconds now = run->masked->time, dense = run->dense->time;
+  row(tr("Time"), say(tr("{}, dense {}"), format_time(now), format_time(dense)));
+  wrapped_text(theme.ui_small, theme.text_dim, mask_reason(*run->masked, *run->dense));
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 
@@ -38,8 +39,11 @@ double bytes_now(const Lane& lane, Link a, Link b) {
 }
 
 double bytes_total(const Lane& lane, Link a, Link b) {
-  if (a == Link::hbm_read) return static_cast<double>(hbm_bytes_after_flush(*lane.simulation));
   return static_cast<double>(lane.simulation->ledger.total(a).value + lane.simulation->ledger.total(b).value);
+}
+
+double dirty_at_end(const Lane& lane) {
+  return static_cast<double>(dirty_bytes_at_end(*lane.simulation));
 }
 
 double end_of(const Lane& lane) {
@@ -113,8 +117,9 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
             Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
+  if (up != down) add_line(body, tr("Hatched: written. Plain: read."));
   if (up == Link::hbm_read)
-    add_line(body, tr("Outlined, and behind the plus sign: dirty in the L2, to be written to HBM later. The mark includes it."));
+    add_line(body, tr("Outlined, and behind the plus sign: dirty in the L2, to be written to HBM later. The mark is without it."));
   item_tooltip(theme, say(tr("{}, so far {}"), counter.name, sum), body);
 }
 
@@ -311,7 +316,8 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
     if (ImGui::IsItemHovered()) {
       std::string body = race_by_tensor(*left.simulation, *right.simulation, up, down);
-      if (i == 0) add_line(body, tr("With the final write-back of what is still dirty in the L2."));
+      const std::string later = i == 0 ? written_after_text(dirty_at_end(left), dirty_at_end(right)) : std::string();
+      if (!later.empty()) add_line(body, later);
       item_tooltip(theme, i == 0 ? tr("HBM, both ways") : tr("L2↔SM, both ways"), body);
     }
   }
@@ -321,7 +327,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
 
 bool holds_race_result(const View& view) {
   if (view.lesson.locked) return true;
-  if (!view.workspace->present || view.lecture->answered) return false;
+  if (!view.lesson.asks_later && (!view.workspace->present || view.lecture->answered)) return false;
   return !finished(view, view.lanes.front()) || !finished(view, view.lanes.back());
 }
 
@@ -342,7 +348,8 @@ void draw_race_panel(const View& view, Commands& commands) {
   const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {
-      std::max(bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write)),
+      std::max(bytes_total(left, Link::hbm_read, Link::hbm_write) + dirty_at_end(left),
+               bytes_total(right, Link::hbm_read, Link::hbm_write) + dirty_at_end(right)),
       std::max(bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2)),
       std::max(end_of(left), end_of(right))};
   draw_column(view, commands, layout.columns[0], left, 0, scales);

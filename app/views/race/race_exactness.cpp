@@ -10,7 +10,9 @@
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
 #include "app/views/stage/cell_picture.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -93,7 +95,9 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
   hit_area("same answer", line);
   std::string whole = sentences.front();
-  add_line(whole, tr("HBM bytes include the final write-back of what is still dirty in the L2."));
+  const auto dirty = [](const Lane& lane) { return static_cast<double>(dirty_bytes_at_end(*lane.simulation)); };
+  const std::string later = written_after_text(dirty(view.lanes.front()), dirty(view.lanes.back()));
+  if (!later.empty()) add_line(whole, later);
   item_tooltip(theme, sentences.back(), whole);
   for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;
@@ -117,6 +121,11 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
     const Rect title = {{x.begin, line.max.y}, {x.end - metrics.gap, line.max.y + metrics.small_line}};
     draw_text(list, theme.ui_small, title, theme.text_dim,
               first_that_fits(theme.ui_small, title.width(), {pictures[i].title, pictures[i].shorter}));
+    if (pictures[i].minus != nullptr) {
+      hit_area("difference", title);
+      item_tooltip(theme, pictures[i].title,
+                   tr("The largest difference between O of the two runs. Their roundings differ, not the result."));
+    }
     const Rect cells = {{title.min.x, title.max.y + 1 * scale}, {title.max.x, rect.max.y - 5 * scale}};
     if (cells.height() < 4 || cells.width() < 4) continue;
     draw_picture(list, theme, cells, pictures[i], i < 2 ? largest : exact.between);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/views/study_panel.h"
@@ -29,12 +31,10 @@ Tensor counterpart(const Simulation& run, Tensor tensor) {
 std::int64_t both_ways(const Simulation& run, Tensor tensor, Link up, Link down) {
   const Tensor own = counterpart(run, tensor);
   if (!own) return 0;
-  if (up == Link::hbm_read) return hbm_bytes_after_flush(run, own);
   return run.ledger.total(own, up).value + run.ledger.total(own, down).value;
 }
 
 std::int64_t in_all(const Simulation& run, Link up, Link down) {
-  if (up == Link::hbm_read) return hbm_bytes_after_flush(run);
   return run.ledger.total(up).value + run.ledger.total(down).value;
 }
 
@@ -54,10 +54,8 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
   reason.bound = slow.bound;
   if (slow.bound != Bound::latency) reason.busy = slow.utilisation[static_cast<std::size_t>(slow.bound)];
   reason.hbm_busy = slow.utilisation[static_cast<std::size_t>(Bound::hbm)];
-  const auto until_the_end = [](const Simulation& run) {
-    return static_cast<double>(run.ledger.total(Link::hbm_read).value + run.ledger.total(Link::hbm_write).value);
-  };
-  reason.same_hbm = slow.request.gpu.has_l2() && std::abs(until_the_end(slow) - until_the_end(fast)) <= alike * until_the_end(slow);
+  const auto moved = [](const Simulation& run) { return static_cast<double>(hbm_bytes(run)); };
+  reason.same_hbm = slow.request.gpu.has_l2() && std::abs(moved(slow) - moved(fast)) <= alike * moved(slow);
   if (slow.bound != Bound::hbm && slow.bound != Bound::l2) return reason;
 
   const Link up = slow.bound == Bound::hbm ? Link::hbm_read : Link::l2_to_sm;
@@ -111,8 +109,7 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
     const std::string text = without_bytes(reason, slow, fast);
     if (!reason.same_hbm) return {text};
     // A small problem: the L2 evicts nothing, and what one run saves is what it need not write back.
-    const bool owes =
-        std::abs(in_all(first, Link::hbm_read, Link::hbm_write) - in_all(second, Link::hbm_read, Link::hbm_write)) > 0;
+    const bool owes = dirty_bytes_at_end(first) != dirty_bytes_at_end(second);
     return {text + " " +
                 (owes ? tr("Nothing is evicted from the L2: the HBM bytes saved are written back at the end.")
                       : tr("The L2 holds everything: HBM traffic is identical.")),
@@ -126,10 +123,35 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
   const std::string share = whole_percent(reason.share);
   const std::string bytes_of_both =
-      reason.faster == 0
-          ? say(tr("Its {} traffic is {} {}. {} moves none of it."), link, share, names, translated(fast.info->title))
-          : say(tr("{} traffic of {}: {} against {}."), link, names, bytes(reason.slower), bytes(reason.faster));
+      reason.faster == 0 ? say(tr("{} traffic of {}: {} {}. {} moves none of it."), link, translated(slow.info->title), share,
+                               names, translated(fast.info->title))
+                         : say(tr("{} traffic of {}: {} against {}."), link, names, bytes(reason.slower), bytes(reason.faster));
   return {cause + " " + bytes_of_both, bytes_of_both, cause};
+}
+
+std::string mask_reason(const Simulation& masked, const Simulation& dense) {
+  const auto bound = [](const Simulation& run) {
+    if (run.bound == Bound::latency) return bound_text(run.bound, run.sms);
+    const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
+    return fmt::format("{} ({})", bound_text(run.bound, run.sms), busy_text(run.bound, whole_percent(busy), run.sms));
+  };
+  std::string text = say(tr("Bottleneck: {}; dense: {}."), bound(masked), bound(dense));
+  const RaceReason reason = race_reason(masked, dense);
+  if (reason.tensors.empty()) return text;
+  std::string names(to_string(reason.tensors.front()));
+  if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
+  const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
+  text += " " + (reason.first_is_slower
+                     ? say(tr("{} traffic of {}: {}, dense {}."), link, names, bytes(reason.slower), bytes(reason.faster))
+                     : say(tr("{} traffic of {}: {}, dense {}."), link, names, bytes(reason.faster), bytes(reason.slower)));
+  // What the L2 evicts during one run and keeps to the end of the other costs the first its time.
+  const std::int64_t early = dirty_bytes_at_end(dense) - dirty_bytes_at_end(masked);
+  if (reason.first_is_slower && reason.bound == Bound::hbm && early > 0)
+    text += " " +
+            say(tr("With the mask, blocks end one after the other, and the L2 evicts {} of results while the rest still read. The "
+                   "dense run keeps them, and writes them after its end."),
+                bytes(early));
+  return text;
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {

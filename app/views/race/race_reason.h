@@ -28,7 +28,10 @@ RaceReason race_reason(const Simulation& first, const Simulation& second);
 /// Returns the reason as sentences, longest first; empty if there is none.
 std::vector<std::string> race_sentences(const Simulation& first, const Simulation& second);
 
-/// Returns one line per tensor on `up` plus `down`: "S: 2.05 kB, 0 B". HBM includes the write-back of what is dirty at the end.
+/// Says what bounds a run and the same run without its mask, and what the slower of them moves more of.
+std::string mask_reason(const Simulation& masked, const Simulation& dense);
+
+/// Returns one line per tensor on `up` plus `down` by the end of the runs: "S: 2.05 kB, 0 B".
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down);
 
 }  // namespace tilescope

@@ -83,8 +83,9 @@ const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::s
   return found == points.end() ? nullptr : &*found;
 }
 
-/// Lists a launch's bytes at a level: "S 597 MB, P 505 MB and 17.6 MB more".
+/// Lists a launch's bytes at a level, all of them: "S 597 MB, P 505 MB and 17.6 MB more".
 std::string carried(const RooflinePoint& point) {
+  const auto bytes = [](double count) { return format_bytes(Bytes(static_cast<std::int64_t>(std::round(count)))); };
   std::string text;
   double rest = 0;
   int named = 0;
@@ -93,11 +94,15 @@ std::string carried(const RooflinePoint& point) {
       rest += share.bytes;
       continue;
     }
-    text += fmt::format("{}{} {}", named == 0 ? "" : ", ", to_string(share.tensor),
-                        format_bytes(Bytes(static_cast<std::int64_t>(share.bytes))));
+    text += fmt::format("{}{} {}", named == 0 ? "" : ", ", to_string(share.tensor), bytes(share.bytes));
     ++named;
   }
-  if (rest > 0) text += say(tr(" and {} more"), format_bytes(Bytes(static_cast<std::int64_t>(rest))));
+  if (rest > 0) text += say(tr(" and {} more"), bytes(rest));
+  constexpr double least = 0.005;  // of the bytes: less does not show in their digits
+  if (point.queued_bytes > least * point.bytes)
+    text += say(tr(", and {} written back for the launch before"), bytes(point.queued_bytes));
+  else if (-point.queued_bytes > least * point.bytes)
+    text += say(tr(", of which {} are still to be written at its end"), bytes(-point.queued_bytes));
   return text;
 }
 
@@ -117,9 +122,12 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                              ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({} reached)")
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({} reached)")
                                  : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({} reached)");
-  // The launch's products and bytes.
-  const std::string why = point->flops > 0 ? say(tr(". {} of products for {}"), format_short(point->flops, "FLOP"), carried(*point))
-                                           : say(tr(". No products: it moves {}"), carried(*point));
+  // The two numbers that are divided.
+  const std::string operations = format_short(point->operations(), "op"),
+                    bytes = format_bytes(Bytes(static_cast<std::int64_t>(std::round(point->bytes))));
+  const std::string why = point->flops > 0 ? say(tr(". {} ({} of products) over {}: {}"), operations,
+                                                 format_short(point->flops, "FLOP"), bytes, carried(*point))
+                                           : say(tr(". {} (no products) over {}: {}"), operations, bytes, carried(*point));
   const double tensor = shown.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double useful = product_share(shown);
   const bool said = kernel.chosen && launches_of(kernel).size() == 1 && nearest.of == point->products && tensor > useful;
@@ -177,6 +185,26 @@ std::string finding(const RooflineStudy& study) {
   if (!outcome.sms.many_idle()) return text;
   // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
   return text + ". " + say(tr("Bottleneck: {}"), bound_text(outcome.bound, outcome.sms)) + idle_text(outcome.bound, outcome.sms);
+}
+
+/// Says what the headline divides, and the bytes that HBM still gets after the run.
+std::string divided(const RooflineStudy& study) {
+  const RooflineKernel *chosen = nullptr, *other = nullptr;
+  for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
+  if (chosen == nullptr || chosen->whole.empty() || far_below(study) > 0) return {};
+  const std::string& level = chosen->whole.front().level;
+  const auto of = [](const RooflineKernel& kernel, const RooflinePoint& point) {
+    return say(tr("{}: {} over {}"), algorithm_title(kernel.algorithm), format_short(point.operations(), "op"),
+               format_bytes(Bytes(static_cast<std::int64_t>(std::round(point.bytes)))));
+  };
+  std::string text = of(*chosen, chosen->whole.front());
+  const RooflinePoint* const beside = other != nullptr ? whole_at(*other, level) : nullptr;
+  if (beside != nullptr) text += ". " + of(*other, *beside);
+  text += '.';
+  const std::string later = level != "HBM"      ? std::string()
+                            : beside != nullptr ? written_after_text(chosen->outcome.dirty(), other->outcome.dirty())
+                                                : written_after_text(chosen->outcome.dirty());
+  return later.empty() ? text : text + " " + later;
 }
 
 Marker marker_of(std::string_view level) {
@@ -364,9 +392,11 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
   if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), some(p.earlier_bytes)));
   if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), some(p.later_bytes)));
-  const Outcome& run = nearest->kernel->outcome;
-  if (const double left = run.hbm_write_after_flush_bytes - run.on(Link::hbm_write); nearest->whole && p.level == "HBM" && left > 0)
-    add_line(body, say(tr("{} more are still in the L2 when the run ends"), some(left)));
+  const RooflineKernel& kernel = *nearest->kernel;
+  const std::string later = p.level == "HBM" && (nearest->whole || launches_of(kernel).size() == 1)
+                                ? written_after_text(kernel.outcome.dirty())
+                                : std::string();
+  if (!later.empty()) add_line(body, later);
   add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
   show_tooltip(*view.theme,
                fmt::format("{}{} {}", nearest->name.empty() ? std::string() : nearest->name + ", ",
@@ -403,8 +433,10 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   }
   const Theme& theme = *view.theme;
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
+  std::string detail = held ? std::string() : divided(study);
+  if (!detail.empty()) detail += ' ';
   study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study),
-             say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
+             detail + say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels)

@@ -207,8 +207,7 @@ void draw_links(StageContext& context) {
 
   const Ledger& ledger = context.simulation().ledger;
   const auto sum = [&](Link a, Link b) { return static_cast<double>(ledger.total(a).value + ledger.total(b).value); };
-  const double full =
-      std::max(sum(Link::l2_to_sm, Link::sm_to_l2), static_cast<double>(hbm_bytes_after_flush(context.simulation())));
+  const double full = std::max(sum(Link::l2_to_sm, Link::sm_to_l2), sum(Link::hbm_read, Link::hbm_write));
   draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), layout.has_l2 ? "L2" : "HBM",
             Link::l2_to_sm, Link::sm_to_l2, full);
   if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), "HBM", Link::hbm_read, Link::hbm_write, full);

@@ -109,6 +109,7 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   const double value = result.request.axis.values[hover.value];
   const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
   std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
+  if (const std::string later = written_after_text(point.dirty()); !later.empty()) add_line(body, later);
   if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
     add_line(body, say(tr("{} in the paper's count, {}"), bytes(theory->bytes), theory->order));
   add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));

@@ -83,12 +83,9 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
       if (in && back) out.push_back({{value, *in + *back}, 0, 0, measured});
     };
     switch (quantity) {
-      case SweepQuantity::hbm: {
-        const auto written = counter(*measured, "hbm_write_bytes");
-        add(counter(*measured, "hbm_read_bytes"),
-            written ? std::optional(std::max(*written, measured->hbm_write_after_flush_bytes.median)) : std::nullopt);
+      case SweepQuantity::hbm:
+        add(counter(*measured, "hbm_read_bytes"), counter(*measured, "hbm_write_bytes"));
         break;
-      }
       case SweepQuantity::sm_link:
         add(counter(*measured, "l2_to_sm_bytes"), counter(*measured, "sm_to_l2_bytes"));
         break;

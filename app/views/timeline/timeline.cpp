@@ -262,7 +262,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   ImGui::InvisibleButton("plot", {layout.plot.width(), layout.area.max.y - layout.plot.min.y},
                          ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
   const double playhead = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
-  const bool hidden = view.lesson.locked || (view.playback.race && holds_race_result(view));
+  const bool hidden = view.lesson.covers || (view.playback.race && holds_race_result(view));
   const bool in_future = hidden && ImGui::GetIO().MousePos.x > playhead;
   const bool hovered = ImGui::IsItemHovered() && !ImGui::IsItemActive() && !in_future;
   const bool choosing = handle_range(state, layout, commands);

@@ -200,7 +200,7 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   }
   // It answers many a question, and says who wins a race that a class still watches.
   const bool watched = view.playback.race && view.workspace->present && view.playback.cycle < lane.simulation->cycles.value;
-  if (!view.lesson.locked && !watched) draw_whole_run(row, rect, view, right);
+  if (!view.lesson.locked && !view.lesson.asks_later && !watched) draw_whole_run(row, rect, view, right);
 }
 
 /// Progress and a cancel button; returns its left edge.

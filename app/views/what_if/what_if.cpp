@@ -55,6 +55,16 @@ std::string limit_title(const NextLimit& limit) {
 }
 
 /// The row that saves most time, and the one that costs most.
+/// The settings on screen against the unchanged GPU. `limit` may be null.
+std::string changed_finding(const WhatIfTable& table, const Simulation& now, const NextLimit* limit) {
+  const Nanoseconds before(table.base->time_ns);
+  std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
+                         format_time(now.time), table.real.gpu.id, format_time(before),
+                         format_signed_percent(now.time.value / before.value - 1), bottleneck_text(now.bound, now.sms, limit)) +
+                     idle_text(now.bound, now.sms);
+  return limit != nullptr ? text + ". " + next_limit_text(*limit) : text;
+}
+
 std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   struct Row {
@@ -162,8 +172,10 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
     list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
   if (hovered) {
     std::string tip = line.tip;
-    if (line.outcome != nullptr && line.outcome->done())
+    if (line.outcome != nullptr && line.outcome->done()) {
       add_line(tip, say(tr("HBM {}, L2↔SM {}"), bytes_text(line.outcome->hbm()), bytes_text(line.outcome->sm_link())));
+      if (const std::string later = written_after_text(line.outcome->dirty()); !later.empty()) add_line(tip, later);
+    }
     show_tooltip(theme, line.title, tip);
   }
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
@@ -235,7 +247,15 @@ void draw_slider(const View& view, Commands& commands) {
   const double high = real > 0 ? std::min(chosen->maximum, real * 64) : std::min(chosen->maximum, 1e6);
   ImGui::SameLine();
   const float figure = text_width(theme.mono, "000.00 GB/s");
-  ImGui::SetNextItemWidth(std::max(80.0F * theme.scale, ImGui::GetContentRegionAvail().x - figure - 150 * theme.scale));
+  const float room = ImGui::GetContentRegionAvail().x - figure - 150 * theme.scale, least = 80 * theme.scale;
+  const std::string first = spec_value_text(*chosen, low), last = spec_value_text(*chosen, high);
+  const float ends = text_width(theme.mono_small, first) + text_width(theme.mono_small, last) + 2 * ImGui::GetStyle().ItemSpacing.x;
+  const bool shows_ends = room - ends >= least;
+  if (shows_ends) {
+    text_item(theme.mono_small, theme.text_faint, first);
+    ImGui::SameLine();
+  }
+  ImGui::SetNextItemWidth(std::max(least, shows_ends ? room - ends : room));
   const ImGuiSliderFlags flags =
       low > 0 ? ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_NoRoundToFormat : ImGuiSliderFlags_NoRoundToFormat;
   ImGui::PushFont(theme.mono_small);
@@ -250,6 +270,10 @@ void draw_slider(const View& view, Commands& commands) {
   if (value != before) commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
   ImGui::PopFont();
   note_limits(theme, limits, value, item_and_button(theme.gap + figure, tr("Reset")));
+  if (shows_ends) {
+    ImGui::SameLine();
+    text_item(theme.mono_small, theme.text_faint, last);
+  }
   ImGui::SameLine();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   draw_text(ImGui::GetWindowDrawList(), theme.mono, {at, {at.x + figure, at.y + ImGui::GetFrameHeight()}}, theme.text,
@@ -272,13 +296,18 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const WhatIfTable& table = *view.studies->what_if;
   const bool changed = view.requested != nullptr && !(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base) &&
                                                       view.lane().simulation->request.block_order == BlockOrder::launch);
-  const NextLimit* limit =
-      !changed && view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  const NextLimit* const limit_now =
+      view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
+  const NextLimit* limit = changed ? nullptr : limit_now;
   const double noise = table.noise();
   std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
   if (noise > 0)
     detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
-  study_head(view, finding(table, limit), detail);
+  if (const double dirty = table.base && table.base->done() ? table.base->dirty() : 0; dirty > 0)
+    detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
+                                  bytes_text(dirty), table.real.gpu.id));
+  const bool compares = changed && table.base && table.base->done();
+  study_head(view, compares ? changed_finding(table, *view.lane().simulation, limit_now) : finding(table, limit), detail);
   draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);

@@ -38,6 +38,7 @@ Settings unusual() {
   settings.language = "ko";
   settings.by_sm = true;
   settings.lessons_done = {"01-why-memory", "05-six-trips"};
+  settings.lessons_right = {{"01-why-memory", {2, 7}}};
   settings.lessons_offered = true;
   settings.width = 1280;
   settings.height = 720;

@@ -85,7 +85,7 @@ TEST_CASE("outcome: masks of two choices are the same only if the choices are, a
   CHECK_FALSE(same_request(one, other));
 }
 
-TEST_CASE("outcome: what HBM has to move is what it read and wrote and what the L2 still holds, of each tensor and of all") {
+TEST_CASE("outcome: HBM bytes are those read and written by the end of the run, and what is dirty then is counted apart") {
   SimulationRequest request = small_request();
   for (const double capacity : {1024.0 * 1024, 16.0 * 1024}) {
     request.gpu.l2_capacity_bytes = capacity;
@@ -93,15 +93,21 @@ TEST_CASE("outcome: what HBM has to move is what it read and wrote and what the 
     REQUIRE(run);
     const Simulation& simulation = **run;
     const auto total = [&](Link link) { return simulation.ledger.total(link).value; };
-    std::int64_t of_tensors = 0;
-    for (const Tensor tensor : simulation.program->tensors()) of_tensors += hbm_bytes_after_flush(simulation, tensor);
-    CHECK(of_tensors == hbm_bytes_after_flush(simulation));
+    std::int64_t of_tensors = 0, dirty_of_tensors = 0;
+    for (const Tensor tensor : simulation.program->tensors()) {
+      of_tensors += hbm_bytes(simulation, tensor);
+      dirty_of_tensors += dirty_bytes_at_end(simulation, tensor);
+    }
+    CHECK(of_tensors == hbm_bytes(simulation));
     const std::int64_t dirty = dirty_bytes_at_end(simulation);
     CHECK(dirty > 0);
-    CHECK(hbm_bytes_after_flush(simulation) == total(Link::hbm_read) + total(Link::hbm_write) + dirty);
+    CHECK(dirty_of_tensors == dirty);
+    CHECK(hbm_bytes(simulation) == total(Link::hbm_read) + total(Link::hbm_write));
+    CHECK(hbm_bytes(simulation) + dirty == total(Link::hbm_read) + simulation.hbm_write_after_flush.value);
     const Outcome outcome = outcome_of(simulation);
     CHECK(outcome.done());
-    CHECK(outcome.hbm() == static_cast<double>(hbm_bytes_after_flush(simulation)));
+    CHECK(outcome.hbm() == static_cast<double>(hbm_bytes(simulation)));
+    CHECK(outcome.dirty() == static_cast<double>(dirty));
     CHECK(outcome.sm_link() == static_cast<double>(total(Link::l2_to_sm) + total(Link::sm_to_l2)));
     CHECK(outcome.time_ns == simulation.time.value);
     CHECK(outcome.cycles == simulation.cycles.value);

@@ -1,8 +1,10 @@
 // Rooflines: ceilings from a spec's numbers, points from a ledger filled by hand.
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 
+#include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/attention_schema.h"
@@ -231,4 +233,31 @@ TEST_CASE("roofline: products reach no more of the tensor cores than the time th
   const auto alone = simulate(request);
   REQUIRE(alone);
   CHECK(product_share(**alone) == doctest::Approx((*alone)->utilisation[static_cast<std::size_t>(Bound::tensor)]).epsilon(0.01));
+}
+
+TEST_CASE("roofline: the bytes of a point are those of its tensors and of the queue, and those of all launches are the run's") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.gpu.l2_capacity_bytes = 4096;
+  request.gpu.hbm_bytes_per_second = 4e9;
+  request.problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  for (const char* algorithm : {"standard", "flash2"}) {
+    CAPTURE(algorithm);
+    request.algorithm = algorithm;
+    const auto simulation = simulate(request);
+    REQUIRE(simulation);
+    const auto launches = roofline_points(**simulation);
+    double most_queued = 0;
+    for (const RooflinePoint& point : launches) {
+      double listed = point.queued_bytes;
+      for (const TensorShare& share : point.tensors) listed += share.bytes;
+      CHECK(listed == doctest::Approx(point.bytes));
+      most_queued = std::max(most_queued, std::abs(point.queued_bytes));
+      if (point.level != "HBM") CHECK(point.queued_bytes == 0);
+    }
+    CHECK((most_queued > 0) == (std::string_view(algorithm) == "standard"));
+    const auto whole = whole_kernel_points(**simulation, launches);
+    REQUIRE(whole.front().level == "HBM");
+    CHECK(whole.front().bytes == doctest::Approx(static_cast<double>(hbm_bytes(**simulation))));
+  }
 }
