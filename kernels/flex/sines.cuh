@@ -13,7 +13,8 @@ __device__ __forceinline__ float sine_near(float x) {
   const unsigned quarter = __float_as_uint(sum) + quarters;
   const float r = fmaf(multiple, 4.37113883e-8f, fmaf(multiple, -1.57079637f, x)), square = r * r;
   const float sine = fmaf(square * r, fmaf(square, fmaf(square, -1.9515296e-4f, 8.3321609e-3f), -1.6666655e-1f), r);
-  const float cosine = fmaf(square, fmaf(square, fmaf(square, fmaf(square, 2.4433157e-5f, -1.3887316e-3f), 4.1666646e-2f), -0.5f), 1.f);
+  const float cosine =
+      fmaf(square, fmaf(square, fmaf(square, fmaf(square, 2.4433157e-5f, -1.3887316e-3f), 4.1666646e-2f), -0.5f), 1.f);
   return __uint_as_float(__float_as_uint(quarter & 1 ? cosine : sine) ^ (quarter & 2) << 30);
 }
 
@@ -30,8 +31,8 @@ __device__ __forceinline__ float sine_of(float x) {
   return fabsf(x) > most_near ? sine_far<quarters>(x) : sine_near<quarters>(x);
 }
 
-// Functions of their own: a branch for each score in the kernel's loop would keep the compiler from mixing scores. Several at a time,
-// since a warp waits for what a call returns.
+// Functions of their own: a branch for each score in the kernel's loop would keep the compiler from mixing scores. Several at a
+// time, since a warp waits for what a call returns.
 template <int quarters>
 __device__ __noinline__ float one_sine(float x) {
   return sine_of<quarters>(x);

@@ -621,6 +621,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     left -= go_on_with_events(left);
     if (left > 0) continue;
     left = events_between_looks;
+    if (next_event() == never) break;
     if (next_event() > give_up_after_) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
