@@ -282,7 +282,7 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
   if (!valid(from) || !valid(to) || text.empty()) return std::nullopt;
   const auto part = cut(at(from), at(to), inside_);
   if (!part) return std::nullopt;
-  const auto [a, b] = *part;
+  const ImVec2 a = part->first, b = part->second;
   ImFont* const font = theme_.ui_small;
   const float around = 4 * theme_.scale;
   const ImVec2 half = {text_width(font, text) / 2 + around, font->FontSize / 2};

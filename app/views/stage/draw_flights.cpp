@@ -98,8 +98,8 @@ void spread_at_link(const StageContext& context, std::vector<Token>& tokens) {
     if (!token.waits() || token.center.x != port.center().x || token.center.y != port.max.y) continue;
     const float each = token.size + context.px(3);
     const int rows = std::max(1, static_cast<int>(port.height() / each));
-    token.center = {port.min.x - (static_cast<float>(count / rows) + 0.5F) * each,
-                    port.max.y - (static_cast<float>(count % rows) + 0.5F) * each};
+    const int column = count / rows, row = count % rows;
+    token.center = {port.min.x - (static_cast<float>(column) + 0.5F) * each, port.max.y - (static_cast<float>(row) + 0.5F) * each};
     ++count;
   }
 }

@@ -172,8 +172,8 @@ TEST_CASE("stage: with two L2 partitions the picture says how many bytes are cop
   problem.head_dim = 64;
   const auto [toy, toy_state] = text_of(toy_gpu(), {});
   const auto [h200, state] = text_of(h200_gpu(), problem);
-  CAPTURE(toy);
-  CAPTURE(h200);
+  INFO(toy);
+  INFO(h200);
   std::int64_t copies = 0, resident = 0;
   for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2_copies[t], resident += state.l2_resident[t];
   CHECK(copies > 0);
@@ -200,8 +200,8 @@ TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarg
   small_l2.l2_capacity_bytes = 4096;
   const std::string small = text_of(small_l2), toy = text_of(toy_gpu()), h200 = text_of(h200_gpu());
   CAPTURE(small);
-  CAPTURE(toy);
-  CAPTURE(h200);
+  INFO(toy);
+  INFO(h200);
   CHECK(small.find("enlarged") == std::string::npos);
   CHECK(toy.find("× enlarged") != std::string::npos);
   CHECK(toy.find("GB/s usable") != std::string::npos);

@@ -262,8 +262,7 @@ TEST_CASE("window: a question to the class lies below the picture, presented and
   if (script == nullptr) return;
   for (const bool present : {false, true})
     for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
-      CAPTURE(present);
-      CAPTURE(height);
+      INFO(present, " ", height);
       script->resize(width, height);
       script->command(SetPresent{present});
       script->command(AskClass{true});

@@ -196,9 +196,9 @@ TEST_CASE("recorder: operations counted as groups are in the bin that they lie i
   for (std::size_t bin = 1; bin < data.bins.traffic.size(); ++bin) {
     TrafficTable expected{};
     all += times[bin];
-    for (const auto& [op_class, count] : {std::pair{1U, 2}, std::pair{2U, 5}})
-      for_each_flow(builder.op_class(op_class), [&](Tensor tensor, Link link, std::int64_t bytes) {
-        expected[tensor.index()][static_cast<std::size_t>(link)] += times[bin] * count * bytes;
+    for (const auto& counted : {std::pair{1U, 2}, std::pair{2U, 5}})
+      for_each_flow(builder.op_class(counted.first), [&](Tensor tensor, Link link, std::int64_t bytes) {
+        expected[tensor.index()][static_cast<std::size_t>(link)] += times[bin] * counted.second * bytes;
       });
     CHECK(data.bins.traffic[bin] == expected);
   }

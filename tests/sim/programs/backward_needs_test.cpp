@@ -59,8 +59,7 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
                                      {"flash2_backward_two_pass", "row dots"},
                                      {"flash3_backward", "row dots"},
                                      {"flash3_backward", "convert dQ"}}) {
-      CAPTURE(id);
-      CAPTURE(launch);
+      INFO(id, ", ", launch);
       KernelNeeds rows = compiled_needs(id, launch, p);
       rows.threads = 128;
       rows.registers_per_thread = std::max(24, rows.registers_per_thread);
