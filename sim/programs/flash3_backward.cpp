@@ -222,7 +222,8 @@ class Flash3Backward final : public TileProgram {
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
     if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                   launches_[row_dot_launch].needs, rows.count);
       b.fill(Line::zero, tiles::d_q_acc, 0.0F);
       b.store(Line::store_zero, tiles::d_q_acc);
     } else {

@@ -254,6 +254,37 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
   CHECK(found > 100);
 }
 
+TEST_CASE(
+    "overhead: a block of a row launch goes through its rows step after step, with a round trip to the L2 and shuffles in each") {
+  int found = 0;
+  for (const std::int64_t head_dim : {64, 128}) {
+    AttentionProblem p = problem_with(64 + 33, 128);
+    p.head_dim = head_dim;
+    p.pass = Pass::backward;
+    // A step has 128 threads with 16 bytes each: 16 or 8 rows in 16 bits, 8 or 4 in fp32.
+    const auto steps = [&](const Operation& op, int bytes) {
+      const int rows = op.rows, rows_a_step = 128 * 16 / (static_cast<int>(head_dim) * bytes);
+      return (rows + rows_a_step - 1) / rows_a_step;
+    };
+    const int shuffles = head_dim == 64 ? 3 : 4;
+    for (const std::string_view id :
+         {"flash2_backward", "flash2_backward_deterministic", "flash2_backward_two_pass", "flash3_backward", "flex_backward"}) {
+      CAPTURE(id);
+      const auto program = program_of(id, p, {64, 128}, h200_gpu());
+      found += check_launch(*program, "row dots", [&](const Operation& op, const At&) -> Overhead {
+        if (op.kind != OpKind::row_sum) return {};
+        return {.trips = shuffles * steps(op, 2), .round_trips = steps(op, 2) - 1};
+      });
+      if (id == "flash3_backward") continue;  // its sums lie in the order of the accumulators, and its loop is unrolled
+      found += check_launch(*program, "convert dQ", [&](const Operation& op, const At&) -> Overhead {
+        if (op.kind != OpKind::copy || op.dst != tiles::d_q) return {};
+        return {.trips = steps(op, 4), .round_trips = steps(op, 4) - 1};
+      });
+    }
+  }
+  CHECK(found > 50);
+}
+
 TEST_CASE("overhead: the groups of flash3_backward share whole tiles so that no wgmma multiplies a padded row or column") {
   for (const std::int64_t head_dim : {64, 128}) {
     AttentionProblem p = problem_with(256, 256);
