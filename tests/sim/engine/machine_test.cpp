@@ -249,12 +249,17 @@ class SmRules {
     take_pipes(item.timing, now);
     place.compute_end = std::max(now + duration, serve(operations_free_, now, item.timing.smem_cycles));
     if (adds && waits()) {
-      // The warps go on once what is on its way fits the queue; each sub-partition's oldest warp is through first.
-      added_ = std::max(added_, now) + cycles;
-      const double beyond = (added_ - now) * gpu_.sm_reduce_bytes_per_cycle - gpu_.sm_reduce_queue_bytes;
+      // The warps go on once what is on its way fits the queue; each sub-partition's oldest warp is through first. It begins while
+      // the others are still busy with a product.
       const double warps = std::max(1.0, needs_.threads / 32.0 / gpu_.sm_sub_partitions);
-      if (beyond > 0) place.compute_end = std::max(place.compute_end, now + beyond / gpu_.sm_reduce_bytes_per_cycle / warps);
+      const bool multiplied = place.next > 0 && place.compute[place.next - 1].timing.product;
+      const double others = multiplied ? place.compute[place.next - 1].timing.work[0] / warps * (warps - 1) : 0;
+      const double begin = std::max(added_, now - others);
+      added_ = begin + cycles;
+      const double beyond = item.bytes / warps - (now - begin) * gpu_.sm_reduce_bytes_per_cycle - gpu_.sm_reduce_queue_bytes;
+      if (beyond > 0) place.compute_end = std::max(place.compute_end, now + beyond / gpu_.sm_reduce_bytes_per_cycle);
       ++(beyond > 0 ? waited_for_room : found_room);
+      added_meanwhile += begin < now ? 1 : 0;
     }
     place.ended[static_cast<std::size_t>(item.at)] = place.compute_end;
     ++place.next;
@@ -296,7 +301,7 @@ class SmRules {
   double leaves_ = 0, added_ = 0;  // when all that is stored has left the SM, and all additions
 
  public:
-  int waited_for_room = 0, found_room = 0;
+  int waited_for_room = 0, found_room = 0, added_meanwhile = 0;
 };
 
 }  // namespace
@@ -304,7 +309,7 @@ class SmRules {
 TEST_CASE("machine: blocks of random operations take as long on an SM as its rules say, whether they are recorded or not") {
   static const ListingLine listing[] = {{}, {}, {}, {}};
   static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
-  int waited = 0, found = 0;
+  int waited = 0, found = 0, meanwhile = 0;
   for (int round = 0; round < rounds(36); ++round) {
     CAPTURE(round);
     std::mt19937 random(static_cast<unsigned>(round));
@@ -337,6 +342,7 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
     const std::vector<BlockStay> expected = rules.run(blocks, static_cast<std::size_t>(*request.blocks_per_sm));
     waited += rules.waited_for_room;
     found += rules.found_room;
+    meanwhile += rules.added_meanwhile;
     for (const bool is_recorded : {true, false}) {
       CAPTURE(is_recorded);
       request.keeps_intervals = is_recorded;
@@ -357,6 +363,7 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
   }
   CHECK(waited > 5);
   CHECK(found > 5);
+  CHECK(meanwhile > 0);
 }
 
 TEST_CASE("machine: progress is told now and then, not at every event") {
