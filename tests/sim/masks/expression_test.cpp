@@ -173,6 +173,88 @@ TEST_CASE("expression: only the operand that counts can be at fault") {
   CHECK(divides.fault(element) == "column 3: division by zero at b 1, h 2, q 3, kv 10");
 }
 
+TEST_CASE("expression: an operation has a fault wherever an operand of it does, and none that it does not choose") {
+  // X is an index beyond its table from key 4 on, and an int before.
+  const std::string at_fault = "doc[kv + 44]";
+  const auto with = [&](std::string form) {
+    for (std::size_t at = form.find('X'); at != std::string::npos; at = form.find('X')) form.replace(at, 1, at_fault);
+    return form;
+  };
+  const auto has_fault = [](const Expression& expression, std::int64_t key) {
+    const ExprElement element{1, 2, 3, key};
+    ExpressionEvaluator<float> narrow(expression);
+    ExpressionEvaluator<double> wide(expression);
+    const bool fault = narrow(element, 0.5F).fault;
+    CHECK(wide(element, 0.5).fault == fault);
+    CHECK(narrow.fault(element).empty() == !fault);
+    if (fault) CHECK(narrow.fault(element).text().find("index of doc is") != std::string::npos);
+    return fault;
+  };
+  for (const char* form : {"-X",
+                           "~X",
+                           "abs(X)",
+                           "X + 1",
+                           "1 + X",
+                           "X - 1",
+                           "1 - X",
+                           "X * 2",
+                           "2 * X",
+                           "X // 2",
+                           "5 // (X + 9)",
+                           "X % 2",
+                           "5 % (X + 9)",
+                           "min(X, 1)",
+                           "min(1, X)",
+                           "max(X, 1)",
+                           "max(1, X)",
+                           "X << 1",
+                           "1 << X",
+                           "X >> 1",
+                           "1 >> X",
+                           "X & 1",
+                           "1 & X",
+                           "X | 1",
+                           "1 | X",
+                           "X ^ 1",
+                           "1 ^ X",
+                           "int(X * 0.5)",
+                           "doc[X]",
+                           "(X > 0 ? 1 : 2)",
+                           "(q > 0 ? X : 2)",
+                           "(q < 0 ? 2 : X)",
+                           "X * 0.5",
+                           "0.5 * X",
+                           "X + score",
+                           "score - X",
+                           "score / (X + 0.5)",
+                           "X / 4.0",
+                           "sqrt(X + 0.5)",
+                           "exp(X)",
+                           "tanh(X)",
+                           "sigmoid(X)",
+                           "floor(X * 0.5)",
+                           "-(X * 0.5)",
+                           "abs(X * 0.5)",
+                           "min(X * 0.5, score)",
+                           "max(score, X * 0.5)",
+                           "pair[0, X]",
+                           "pair[X % 2, 1]"}) {
+    CAPTURE(std::string(form));
+    const Expression expression = score_of(with(fmt::format("score + ({})", form)));
+    CHECK(has_fault(expression, 10));
+    CHECK_FALSE(has_fault(expression, 1));
+  }
+  for (const char* form : {"X == 1", "1 != X", "X < 1", "1 <= X", "X > 1", "1 >= X", "X * 0.5 == score", "score < X", "!(X > 0)",
+                           "X > 0 && q > 0", "q > 0 && X > 0", "X > 0 || q < 0", "q < 0 || X > 0", "any(i in 0..3: X > i)"}) {
+    CAPTURE(std::string(form));
+    const Expression expression = score_of(with(fmt::format("({}) ? score : 1.0", form)));
+    CHECK(has_fault(expression, 10));
+    CHECK_FALSE(has_fault(expression, 1));
+  }
+  for (const char* form : {"(q > 0 ? 2 : X)", "(q < 0 ? X : 2)", "(q < 0 && X > 0 ? 1 : 2)", "(q > 0 || X > 0 ? 1 : 2)"})
+    CHECK_FALSE_MESSAGE(has_fault(score_of(with(fmt::format("score + ({})", form))), 10), form);
+}
+
 TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("q - kw") == "column 5: unknown name 'kw': did you mean kv?");
   CHECK(mistake("q - kv", true) == "column 1: a mask is a condition, and this is an int: compare it, as in q >= kv");

@@ -154,6 +154,7 @@ TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distan
   const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
   CHECK(source.uniforms == 1);
   CHECK(has(source.text(), "(float)(1 * column.place)"));
+  CHECK_FALSE(has(source.text(), "    int d"));  // nor is it an int first
   // The slope times the distance from the row's first key is a number of the row.
   CHECK(has(source.text(), "row.m"));
   CHECK(has(source_of("", "score + (kv - q) * 0.125").text(), "row.m"));
