@@ -342,15 +342,15 @@ TEST_CASE("expression: a text may be as long, and nested as deep, as the limit s
   CHECK(parse_score_expression(blanks(16384), small_sizes, {}));
   CHECK(mistake(blanks(16385)) == "the expression has 16385 characters: at most 16384");
   // The whole expression is a level, and so is each bracket or sign.
-  for (const auto& [open, close] : {std::pair("(", ")"), {"-", ""}, {"abs(", ")"}}) {
+  for (const auto& brackets : {std::pair("(", ")"), {"-", ""}, {"abs(", ")"}}) {
     const auto nested = [&](int levels) {
       std::string text;
-      for (int i = 1; i < levels; ++i) text += open;
+      for (int i = 1; i < levels; ++i) text += brackets.first;
       text += "score";
-      for (int i = 1; i < levels; ++i) text += close;
+      for (int i = 1; i < levels; ++i) text += brackets.second;
       return text;
     };
-    CAPTURE(std::string(open));
+    CAPTURE(std::string(brackets.first));
     CHECK(parse_score_expression(nested(200), small_sizes, {}));
     CHECK(mistake(nested(201)).find("nested more than 200 deep") != std::string::npos);
   }
@@ -375,7 +375,9 @@ TEST_CASE("expression: a table of any type holds what 32 bits hold, and no more"
     return text;
   };
   const auto refusal = [](const Result<CapturedTable>& table) { return table ? std::string() : table.error().sentence.text(); };
-  for (const auto& [type, size] : {std::pair("|i1", 1), {"<i2", 2}, {"<i4", 4}, {"<i8", 8}, {"|u1", 1}, {"<u2", 2}, {"<u4", 4}}) {
+  for (const auto& each : {std::pair("|i1", 1), {"<i2", 2}, {"<i4", 4}, {"<i8", 8}, {"|u1", 1}, {"<u2", 2}, {"<u4", 4}}) {
+    const char* const type = each.first;
+    const int size = each.second;
     CAPTURE(std::string(type));
     const bool has_sign = type[1] == 'i';
     const int bits = std::min(8 * size, 32);

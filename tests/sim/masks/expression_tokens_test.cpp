@@ -122,13 +122,9 @@ TEST_CASE("tokens: any row of names, numbers and symbols is cut into exactly the
 }
 
 TEST_CASE("tokens: a column is read from the front of a sentence, and only before a colon") {
-  for (const auto& [sentence, column] : std::vector<std::pair<const char*, std::size_t>>{{"column 1: x", 1},
-                                                                                         {"column 907:", 907},
-                                                                                         {"column 12", 0},
-                                                                                         {"column 12 : x", 0},
-                                                                                         {"a column 3: x", 0},
-                                                                                         {"column : x", 0}})
-    CHECK_MESSAGE(column_of(sentence) == column, sentence);
+  CHECK(column_of("column 1: x") == 1);
+  CHECK(column_of("column 907:") == 907);
+  for (const char* none : {"column 12", "column 12 : x", "a column 3: x", "column : x"}) CHECK_MESSAGE(column_of(none) == 0, none);
 }
 
 TEST_CASE("tokens: only a let of one number is a number with a name, wherever it stands") {
