@@ -138,8 +138,7 @@ inline Result<std::shared_ptr<const Simulation>> run_fake(const GpuSpec& gpu, st
   request.gpu = gpu;
   request.problem.seq_q = request.problem.seq_kv = 4096;
   request.blocks_per_sm = blocks_per_sm;
-  return run_program(request, info, std::make_shared<FakeProgram>(request.problem, TileShape{}, std::move(blocks), std::move(emit)),
-                     progress);
+  return run_program(request, info, std::make_shared<FakeProgram>(request.problem, TileShape{}, blocks, std::move(emit)), progress);
 }
 
 }  // namespace tilescope
