@@ -79,7 +79,7 @@ int count_lines(std::string_view text) {
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
   if (fields.path.empty()) fields.path = view.lecture->path();
-  const float buttons = std::round(150 * theme.scale);
+  const float buttons = std::round((fields.warned ? 212 : 150) * theme.scale);  // "Open anyway" is longer
   ImGui::SetNextItemWidth(std::max(80 * theme.scale, ImGui::GetContentRegionAvail().x - buttons));
   ImGui::InputTextWithHint("##deck path", tr("Path of a deck, such as lecture.toml"), &fields.path);
   ImGui::SameLine();

@@ -489,10 +489,9 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   ImGui::BeginChild("beside the map", {top.x + room.x - left, room.y});
   draw_choices(shown, state);
   if (!state.shows_cuda) {
-    const float line = std::round(22 * large.scale);
     for (const MaskLegendEntry& entry : state.legend) {
       draw_legend(large, {&entry, 1}, ImGui::GetCursorScreenPos());
-      ImGui::Dummy({0, line});
+      ImGui::Dummy({0, large.ui->FontSize});
     }
   }
   const MaskChoice& choice = view.requested->request.masking;
