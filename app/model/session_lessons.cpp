@@ -29,6 +29,7 @@ void Session::State::operator()(const AnswerLesson& command) {
 
 void Session::State::operator()(const CloseLesson& command) {
   lessons.close();
+  lecture_since = -1;  // the lesson's time is over
   const auto before = std::exchange(before_lesson, nullptr);
   if (!command.returns || before == nullptr) return;
   auto state = std::make_shared<WindowState>(*before);

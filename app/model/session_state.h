@@ -62,7 +62,7 @@ struct Session::State {
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
   double ticked_at = 0;            // by `clock`
-  double lecture_since = -1;       // when the first page was turned
+  double lecture_since = -1;       // when the presenter's timer began; below 0: it has not
   std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
@@ -124,6 +124,7 @@ struct Session::State {
   void operator()(const SaveDeck& command);
   void operator()(const ShowScenes& command);
   void operator()(const ShowPresenter& command);
+  void operator()(const RestartTimer& command);
   void operator()(const BookmarkState& command);
   void operator()(const GoToScene& command);
   void operator()(const TurnPage& command);

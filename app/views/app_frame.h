@@ -101,6 +101,8 @@ class AppFrame {
   void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
+  /// Presented, a mouse that rests marks nothing: before it first moves, and two seconds after it last did.
+  void rest_mouse(double seconds);
   /// Opens a panel's menu on a right click; copies texts.
   void draw_panel_menu(const View& view, Commands& commands);
   /// The offer, the list of scenes, the question, the pointer, the black screen.
@@ -129,6 +131,9 @@ class AppFrame {
   std::string menu_panel_;                // whose menu is open
   std::string menu_text_, menu_tooltip_;  // what the mouse was on when it opened
   bool tooltips_rest_ = false;
+  bool presented_ = false, mouse_rests_ = false;
+  double mouse_still_ = 0;               // seconds since it moved
+  ImVec2 mouse_ = {-FLT_MAX, -FLT_MAX};  // where it is, also while it rests
 };
 
 }  // namespace tilescope

@@ -70,8 +70,11 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
   const std::int64_t shown = plane_of(context.problem(), flight.tile.tensor->planes, context.cache.history->plane());
   auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
   if (!path) return;
-  if (waits && at == WaitsAt::hbm && flight.hbm_bytes == 0 && context.layout().has_l2)
+  if (waits && at == WaitsAt::hbm && flight.hbm_bytes == 0 && context.layout().has_l2) {
     path->points.insert(path->points.begin(), tile_in_hbm(context.layout(), flight, layout, shown));
+    ++path->port;
+    ++path->jump;
+  }
   if (waits && at == WaitsAt::link) path->points.front() = path->points[1];
   if (waits && at == WaitsAt::l2) {
     ImVec2& front = path->points.front();
@@ -83,8 +86,7 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
   token.flight = &flight;
   token.ring = ring;
   token.left = (1 - ease(static_cast<float>(flight.progress))) * path->length();
-  const ImVec2 port = path->points[path->points.size() - 2], end = path->points.back();
-  token.tail = flight.to_sm ? std::hypot(end.x - port.x, end.y - port.y) : 0;
+  token.tail = flight.to_sm ? path->length_from(path->port) : 0;
   token.path = std::move(*path);
   token.size = context.px(flight.sm == context.lane.focus_sm && !context.alone ? 16 : 13);
   tokens.push_back(std::move(token));
