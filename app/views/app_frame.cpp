@@ -260,10 +260,14 @@ void AppFrame::rest_tooltips() {
 
 void AppFrame::carry_out(Commands& commands) {
   changed_ = false;
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) press_ = ++gestures_;
   const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
-  session_.set_gesture(pressing ? presses_ : 0);
-  for (const Command& command : typing_.pass(commands.take())) {
+  const bool was_typing = typing_.typing();
+  const std::vector<Command> passed = typing_.pass(commands.take());
+  if (!was_typing && typing_.typing()) typed_ = ++gestures_;
+  // What ends the typing, Enter, Esc or a click elsewhere, belongs to it.
+  session_.set_gesture(was_typing || typing_.typing() ? typed_ : pressing ? press_ : 0);
+  for (const Command& command : passed) {
     session_.apply(command);
     changed_ = true;
   }
