@@ -28,7 +28,7 @@ double tensor_bytes(const Lane& lane, Tensor tensor, Link link) {
 
 /// Bytes of a tensor that are dirty in the L2, as far as they have arrived there. They cross to HBM later.
 double owed_bytes(const Lane& lane, Tensor tensor) {
-  const auto dirty = static_cast<double>(lane.state.l2_dirty[tensor.index()]);
+  const auto dirty = static_cast<double>(lane.state.l2.dirty[tensor.index()]);
   return lane.state.traffic_exact ? std::min(dirty, tensor_bytes(lane, tensor, Link::sm_to_l2)) : dirty;
 }
 

@@ -175,7 +175,7 @@ TEST_CASE("stage: with two L2 partitions the picture says how many bytes are cop
   CAPTURE(toy);
   CAPTURE(h200);
   std::int64_t copies = 0, resident = 0;
-  for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2_copies[t], resident += state.l2_resident[t];
+  for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2.copies[t], resident += state.l2.resident[t];
   CHECK(copies > 0);
   CHECK(copies <= resident / 2);
   CHECK(toy.find("copies") == std::string::npos);
