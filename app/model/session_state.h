@@ -32,9 +32,10 @@ struct Session::State {
   TextLoader load_text = nullptr;
   TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
-  /// A step that the run on screen does not have, and the one shown in its place: a number may be half typed, or taken back by Esc.
+  /// A step that the run on screen does not have, and the one shown in its place. Only the gesture that took it away brings it
+  /// back: a number may be half typed, or taken back by Esc.
   struct MissedStep {
-    std::int64_t wanted = 0, shown = 0;
+    std::int64_t wanted = 0, shown = 0, gesture = 0;
   };
   std::optional<MissedStep> missed_step;
   bool opened = false;                       // the first simulation is there
@@ -91,11 +92,12 @@ struct Session::State {
     GpuSpec gpu_base;
     std::string control;
     int number = 0;
+    std::int64_t gesture = 0;
   };
   void submit(Asked asked, std::vector<std::shared_ptr<const Simulation>> known);
   void take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals);
   void refused(const Error& error, const std::string& control);
-  void take_simulations(const std::vector<Arrival>& arrivals);
+  void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture
   void say_misfit();
   std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();

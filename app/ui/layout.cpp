@@ -9,7 +9,7 @@ namespace tilescope {
 namespace {
 
 /// Minimum sizes in points at scale 1; all shrink equally in a smaller window.
-constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+constexpr float least_left = 236, least_right = 290, least_stage = 470, least_upper = 380, least_box = 120;
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
 constexpr float least_lesson = 300, most_lesson = 460, lesson_share = 0.27F, most_lesson_share = 0.36F;

@@ -116,8 +116,12 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   shares.bottom = std::max(shares.bottom, (view.playback.race ? race_lanes * scale : wanted) / height);
   if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)
     shares.bottom += recorded_lanes * scale / height;
-  constexpr float pinned_row = 20;
-  if (beside_run(view) != nullptr && !view.playback.race) shares.bottom += pinned_row * scale / height;
+  if (beside_run(view) == nullptr || view.playback.race) return shares;
+  // Its units, too, where the panels above keep their room.
+  constexpr float pinned_row = 20, pinned_units = 35;
+  const float bottom = std::max(shares.bottom * height + pinned_row * scale, least_bottom * scale);
+  const float units = view.workspace->by_sm ? 0 : std::clamp(height - upper * scale - bottom, 0.0F, pinned_units * scale);
+  shares.bottom = (bottom + units) / height;
   return shares;
 }
 
@@ -299,10 +303,14 @@ void AppFrame::rest_tooltips() {
 
 void AppFrame::carry_out(Commands& commands) {
   changed_ = false;
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) press_ = ++gestures_;
   const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
-  session_.set_gesture(pressing ? presses_ : 0);
-  for (const Command& command : typing_.pass(commands.take())) {
+  const bool was_typing = typing_.typing();
+  const std::vector<Command> passed = typing_.pass(commands.take());
+  if (!was_typing && typing_.typing()) typed_ = ++gestures_;
+  // What ends the typing, Enter, Esc or a click elsewhere, belongs to it.
+  session_.set_gesture(was_typing || typing_.typing() ? typed_ : pressing ? press_ : 0);
+  for (const Command& command : passed) {
     session_.apply(command);
     changed_ = true;
   }

@@ -126,7 +126,8 @@ class AppFrame {
   HeldTyping typing_;
   double settling_ = 0;  // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
-  std::int64_t presses_ = 0;              // of the mouse, so far
+  std::int64_t gestures_ = 0;             // so far: presses of the mouse, and typings of a number
+  std::int64_t press_ = 0, typed_ = 0;    // the latest of each
   std::string copy_panel_;                // whose text goes to the clipboard with the next frame; empty: none
   std::string menu_panel_;                // whose menu is open
   std::string menu_text_, menu_tooltip_;  // what the mouse was on when it opened

@@ -32,8 +32,8 @@ InL2 in_l2(const StageContext& context, Tensor tensor) {
   const auto& traffic = context.lane.state.traffic[tensor.index()];
   const auto came =
       static_cast<double>(traffic[static_cast<std::size_t>(Link::hbm_read)] + traffic[static_cast<std::size_t>(Link::sm_to_l2)]);
-  const InL2 booked = {static_cast<double>(context.lane.state.l2_resident[at(tensor)]),
-                       static_cast<double>(context.lane.state.l2_copies[at(tensor)])};
+  const InL2 booked = {static_cast<double>(context.lane.state.l2.resident[at(tensor)]),
+                       static_cast<double>(context.lane.state.l2.copies[at(tensor)])};
   const double once = booked.resident - booked.copies;
   if (!context.lane.state.traffic_exact || came >= once) return booked;
   const double part = came / once;
@@ -60,7 +60,7 @@ BarScale bar_scale(const StageContext& context) {
         static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
     const InL2 held = in_l2(context, tensor.tensor);
     scale.parts.push_back({tensor.tensor, footprint, bytes, held.resident, held.copies,
-                           static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
+                           static_cast<double>(context.lane.state.l2.dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
   constexpr double sliver = 0.05;
@@ -117,7 +117,7 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
                                "\n"
                          : std::string()) +
                     fill_in(tr("{} dirty (hatched): written back when evicted"),
-                            {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
+                            {format_exact_bytes(Bytes(context.lane.state.l2.dirty[at(part.tensor)]))}),
                 part.tensor);
   }
 }

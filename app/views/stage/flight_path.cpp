@@ -15,7 +15,7 @@ float distance(ImVec2 a, ImVec2 b) {
   return std::hypot(b.x - a.x, b.y - a.y);
 }
 
-ImVec2 tile_place(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
+ImVec2 tile_position(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
   const int row = cell_of(static_cast<int>(tile.row / tensor.tile_rows), box.grid_rows, box.shown_rows);
   const int col = cell_of(static_cast<int>(tile.col / tensor.tile_cols), box.grid_cols, box.shown_cols);
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
@@ -104,7 +104,7 @@ WaitsAt waits_at(const TileInFlight& load, std::span<const TileInFlight> flights
 
 ImVec2 tile_in_hbm(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor, std::int64_t shown_plane) {
   const TensorBox& box = *layout.find(flight.tile.tensor);
-  return flight.tile.plane == shown_plane ? tile_place(box, tensor, flight.tile) : box.label.center();
+  return flight.tile.plane == shown_plane ? tile_position(box, tensor, flight.tile) : box.label.center();
 }
 
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,

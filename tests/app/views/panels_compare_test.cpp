@@ -147,6 +147,8 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
     INFO("view ", static_cast<int>(center));
     CHECK(has(text_of(center, draw), "Against pinned 1 (FlashAttention-2"));
   }
+  CHECK(has(text_of(CenterView::banks, draw_banks_panel), "bank"));
+  CHECK_FALSE(has(text_of(CenterView::banks, draw_banks_panel), "inned 1"));  // a warp's access is that of no run
   // The roofs and the tiles that fit are those of the GPU on screen: a run of another has no place there.
   opened.after(SetGpu{"h200"});
   for (const auto& [center, draw] : {marked[0], marked[2]}) {
@@ -155,6 +157,8 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
     CHECK_FALSE(has(text, "Pinned 1"));
     CHECK(has(text, "Against pinned 1 (FlashAttention-2"));
   }
+  opened.after(SetRace{true});
+  CHECK(has(text_of(CenterView::stage, draw_race_panel), "FlashAttention-2 against pinned 1"));
   opened.after(UnpinRun{});
   CHECK_FALSE(has(text_of(CenterView::roofline, draw_roofline_panel), "inned 1"));
 }

@@ -287,10 +287,7 @@ TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2
         return last->l2;
       };
       if (is_exact) {
-        const CacheContents l2 = held(cycle, false);
-        CHECK(state.l2_resident == l2.resident);
-        CHECK(state.l2_copies == l2.copies);
-        CHECK(state.l2_dirty == l2.dirty);
+        CHECK(state.l2 == held(cycle, false));
         continue;
       }
       const CacheContents before = bin > 0 ? held(bin * width, false) : CacheContents{}, after = held((bin + 1) * width, false);
@@ -299,9 +296,9 @@ TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2
         return static_cast<double>(a[t]) + into * static_cast<double>(b[t] - a[t]);
       };
       for (std::size_t t = 0; t < most_tensors; ++t) {
-        CHECK(std::abs(static_cast<double>(state.l2_resident[t]) - between(before.resident, after.resident, t)) <= 0.5 + 1e-6);
-        CHECK(std::abs(static_cast<double>(state.l2_copies[t]) - between(before.copies, after.copies, t)) <= 0.5 + 1e-6);
-        CHECK(std::abs(static_cast<double>(state.l2_dirty[t]) - between(before.dirty, after.dirty, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.resident[t]) - between(before.resident, after.resident, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.copies[t]) - between(before.copies, after.copies, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.dirty[t]) - between(before.dirty, after.dirty, t)) <= 0.5 + 1e-6);
       }
     }
   }
