@@ -138,7 +138,7 @@ Error unreadable(std::string_view origin) {
 }
 
 /// Returns the index of a point of the file, or nullopt.
-std::optional<std::size_t> place_of(const SweepResult& result, std::string_view algorithm, double value) {
+std::optional<std::size_t> index_of(const SweepResult& result, std::string_view algorithm, double value) {
   const auto& algorithms = result.request.algorithms;
   const auto& values = result.request.axis.values;
   const auto a = std::find(algorithms.begin(), algorithms.end(), algorithm);
@@ -149,7 +149,7 @@ std::optional<std::size_t> place_of(const SweepResult& result, std::string_view 
 
 /// Reads a point from its JSON fields: {"algorithm", "value", figures, "bound_by", "refusal"}.
 Status take_point(const Json& point, std::string_view origin, SweepResult& result) {
-  const auto place = place_of(result, point.at("algorithm").get<std::string>(), point.at("value").get<double>());
+  const auto place = index_of(result, point.at("algorithm").get<std::string>(), point.at("value").get<double>());
   if (!place) return other_sweep(origin);
   Outcome outcome;
   for (const SweptFigure& figure : swept_figures) {

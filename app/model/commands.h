@@ -213,6 +213,7 @@ struct ShowScenes {
 struct ShowPresenter {
   bool on = true;
 };                        // the presenter's own window
+struct RestartTimer {};   // of the presenter: it counts from zero
 struct BookmarkState {};  // the state as a scene behind the one that is shown
 struct GoToScene {
   int scene = 0;
@@ -283,9 +284,10 @@ using Command =
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                  SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
                  CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
-                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene,
-                 DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun,
-                 UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation, Calibrate, Measure, ShowProbe>;
+                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene,
+                 MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson,
+                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation, Calibrate,
+                 Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -63,7 +63,7 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
 }
 
 /// The row that shows most: the one whose sum and output this block scales nearest to a half. nullopt where nothing is scaled.
-std::optional<int> telling_row(const Schema& schema, const BlockHistory& history, int op) {
+std::optional<int> most_rescaled_row(const Schema& schema, const BlockHistory& history, int op) {
   const Slot factor = schema.tile(Meaning::row_max, TilePart::factor);
   if (factor == Slot::none) return std::nullopt;
   const std::shared_ptr<const Matrix> alpha = history.value(factor, op);
@@ -341,7 +341,7 @@ void Derived::ask(Workspace& workspace) {
   const Lane& lane = shown_.back().lane;
   if (lane.history != nullptr && !workspace.row_chosen) {
     workspace.row_chosen = true;
-    workspace.row = telling_row(lane.simulation->program->schema(), *lane.history, lane.rest.op).value_or(workspace.row);
+    workspace.row = most_rescaled_row(lane.simulation->program->schema(), *lane.history, lane.rest.op).value_or(workspace.row);
   }
   if (lane.history != nullptr && !lane.history->keeps_everything()) ask_for_next_values();
   const std::optional<BlockKey> after = next_block();

@@ -30,7 +30,7 @@ class Lecture {
   bool presenter = false;  // the presenter's window is wanted
   std::array<int, most_choices> counts{};
   std::string clock;   // the time of day as text; empty: unknown
-  double seconds = 0;  // since the first page was turned
+  double seconds = 0;  // on the presenter's timer
 
   void take(Deck deck, std::string path);
   void saved(std::string path);

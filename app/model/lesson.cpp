@@ -29,7 +29,7 @@ constexpr std::int64_t newest_version = 1;
 constexpr std::size_t most_options = 12, most_points = 16, most_pages = 99;
 
 template <std::size_t count>
-std::optional<std::size_t> question_place(const std::array<std::string_view, count>& names, std::string_view name) {
+std::optional<std::size_t> question_index(const std::array<std::string_view, count>& names, std::string_view name) {
   const auto at = std::find(names.begin(), names.end(), name);
   return at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
 }
@@ -178,17 +178,17 @@ class Block {
     for (const toml::node& each : *list) {
       for (const auto& [name, value] : *each.as_table())
         if (std::find(keys.begin(), keys.end(), name.str()) == keys.end())
-          fail(place_of(each), fmt::format("unknown key '{}' in {}: {}", printable(name.str()), key, name_hint(name.str(), keys)));
+          fail(line_of(each), fmt::format("unknown key '{}' in {}: {}", printable(name.str()), key, name_hint(name.str(), keys)));
       out.push_back(each.as_table());
     }
     return out;
   }
   /// The line of a node, counted from the block's first.
-  static int place_of(const toml::node& node) { return std::max(1, static_cast<int>(node.source().begin.line)); }
+  static int line_of(const toml::node& node) { return std::max(1, static_cast<int>(node.source().begin.line)); }
   std::string text_in(const toml::table& row, std::string_view key) {
     const auto value = row[key].value<std::string>();
     if (!row[key].is_string() || !value || value->empty())
-      fail(place_of(row), fmt::format("{} must be a text: write {} = \"…\"", key, key));
+      fail(line_of(row), fmt::format("{} must be a text: write {} = \"…\"", key, key));
     return value.value_or("");
   }
 
@@ -357,7 +357,7 @@ class LessonReader {
     ask.line = block.line();
     const std::string kind = block.text("kind");
     if (block.error()) return;
-    const auto known = question_place(question_names, kind);
+    const auto known = question_index(question_names, kind);
     if (!known)
       return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
     ask.kind = static_cast<QuestionKind>(*known);
@@ -433,7 +433,7 @@ class LessonReader {
     if (ask.kind == QuestionKind::number) keys = of_number;
     if (ask.kind == QuestionKind::draw) keys = of_drawing;
     for (const toml::table* row : block.tables("wrong", most_options, keys)) {
-      const int place = Block::place_of(*row);
+      const int place = Block::line_of(*row);
       LessonWrong wrong;
       wrong.line = block.line() + place - 1;
       if (row->contains("choice")) {

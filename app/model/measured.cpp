@@ -186,7 +186,8 @@ void Measured::take_validated() {
   }
   if (finished.empty()) return;
   for (auto& [of, index, result] : finished) {
-    const auto held = std::ranges::find_if(validations_, [&](const ValidationState& each) { return each.bundle.get() == of; });
+    const auto held =
+        std::ranges::find_if(validations_, [bundle = of](const ValidationState& each) { return each.bundle.get() == bundle; });
     if (!held->results[index]) ++held->done;
     held->results[index] = std::move(result);
   }

@@ -70,7 +70,7 @@ Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
   return bundle;
 }
 
-Result<KnownMisses> misses_beside(const fs::path& bundle) {
+Result<KnownMisses> known_misses_of(const fs::path& bundle) {
   const fs::path path = bundle.parent_path() / (bundle.stem().native() + "-known-misses.toml");
   std::error_code code;
   if (!fs::exists(path, code)) return KnownMisses{};
@@ -84,7 +84,7 @@ Result<KnownMisses> misses_beside(const fs::path& bundle) {
 Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
   Result<MeasurementBundle> bundle = parse(path, text);
   if (!bundle) return bundle.error();
-  Result<KnownMisses> misses = misses_beside(path);
+  Result<KnownMisses> misses = known_misses_of(path);
   if (!misses) return misses.error();
   return KnownBundle{std::move(*bundle), path.native(), false, std::move(*misses)};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/model/arrival.h"
 #include "app/model/opening.h"
 #include "app/model/slots.h"
 #include "app/model/window_state.h"
@@ -131,13 +132,16 @@ void Pinned::choose_beside(const Simulation& present) {
   want(run);
   beside_.place = place;
   if (beside_.simulation == run.simulation) return;
-  beside_ = {place, run.simulation, nullptr};
+  beside_ = {place, run.simulation, nullptr, nullptr};
   if (run.simulation == nullptr) return;
   worker_.submit(Queue::quick, slots::beside_run, WorkKind::unnamed,
-                 [this, simulation = run.simulation](const Progress&) -> Worker::Deliver {
-                   auto made = std::make_shared<const RooflineKernel>(roofline_kernel(*simulation, false));
-                   return [this, simulation, made = std::move(made)] {
-                     if (beside_.simulation == simulation) beside_.kernel = made;
+                 [this, simulation = run.simulation, sm = run.state->focus_sm](const Progress&) -> Worker::Deliver {
+                   auto kernel = std::make_shared<const RooflineKernel>(roofline_kernel(*simulation, false));
+                   auto timeline = lay_out_timeline_of(timeline_key(simulation, sm));
+                   return [this, simulation, kernel = std::move(kernel), timeline = std::move(timeline)] {
+                     if (beside_.simulation != simulation) return;
+                     beside_.kernel = kernel;
+                     beside_.timeline = timeline;
                    };
                  });
 }

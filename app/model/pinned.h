@@ -16,7 +16,8 @@
 
 namespace tilescope {
 
-struct WindowState;  // app/model/window_state.h
+struct WindowState;   // app/model/window_state.h
+struct TimelineData;  // app/model/timeline_data.h
 
 struct PinnedRun {
   std::string link;  // of the state, without pinned runs of its own
@@ -31,6 +32,7 @@ struct BesideRun {
   int place = 0;  // from 1
   std::shared_ptr<const Simulation> simulation;
   std::shared_ptr<const RooflineKernel> kernel;  // its points under the roofline; null while they are worked out
+  std::shared_ptr<const TimelineData> timeline;  // of the SM that was in focus; null while it is laid out
 };
 
 /// What the panels read of it, until the session's next tick() or apply().

@@ -33,9 +33,9 @@ bool is_any(const Command& command) {
 bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
                  AskVisit, RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
-                 BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson,
-                 TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters,
-                 StartExport, StopExport>(command);
+                 RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer,
+                 OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns,
+                 ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.
@@ -99,6 +99,7 @@ void Session::State::simulate_again(std::string control, std::vector<std::shared
 
 void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known) {
   wanted.number = ++requests;
+  wanted.gesture = gesture;
   std::vector<std::int64_t> steps;  // that may be shown first
   if (!playback.empty()) steps.push_back(playback.chosen().step);
   if (!opened && first_step) steps.push_back(*first_step);
@@ -145,7 +146,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
   if (requests == cancelled) requested.back_to_good();
   workspace.settle();
-  take_simulations(arrivals);
+  take_simulations(arrivals, asked.gesture);
   if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }
 
@@ -156,12 +157,13 @@ void Session::State::refused(const Error& error, const std::string& control) {
   if (control == "race") requested.race = requested.good_race;  // a switch, unlike a number, shows what is
 }
 
-void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
+void Session::State::take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by) {
   const bool was_race = playback.race();
   const std::int64_t shown_step = playback.empty() ? 0 : playback.chosen().step;
   const bool was_last = !playback.empty() && shown_step == playback.last_step();
-  // Unless the playhead was moved since, it goes back to the step that a shorter run did not have.
-  const std::int64_t old_step = missed_step && missed_step->shown == shown_step ? missed_step->wanted : shown_step;
+  // Unless the playhead was moved since, it goes back to the step that a shorter run of the same gesture did not have.
+  const bool is_missed = missed_step && asked_by != 0 && missed_step->gesture == asked_by && missed_step->shown == shown_step;
+  const std::int64_t old_step = is_missed ? missed_step->wanted : shown_step;
   const double old_cycle = playback.goal();
   std::vector<Runner> runners;
   for (const Arrival& arrival : arrivals)
@@ -182,7 +184,7 @@ void Session::State::take_simulations(const std::vector<Arrival>& arrivals) {
   keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
              : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
   missed_step.reset();
-  if (same_program && !keep_clock && old_step > last) missed_step = {old_step, playback.chosen().step};
+  if (same_program && !keep_clock && old_step > last) missed_step = {old_step, playback.chosen().step, asked_by};
 
   if (workspace.range && workspace.range->from >= playback.end_cycle()) workspace.range.reset();
   say_misfit();

@@ -81,7 +81,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   void apply(const Command& command);
-  /// Names the gesture that causes what is applied from now on: what one drag of the mouse changes is undone at once. 0: none.
+  /// Names the gesture that causes what is applied from now on: what one drag of the mouse or
+  /// the typing of one number changes is undone at once. 0: none.
   void set_gesture(std::int64_t gesture);
   /// Takes finished work in and moves the playhead by `seconds` of wall time. Never blocks when there are threads.
   void tick(double seconds);

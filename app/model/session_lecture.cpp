@@ -17,7 +17,9 @@ void Session::State::open_scene(int index, bool from_behind) {
 
 void Session::State::tick_lecture() {
   if (time_of_day) lecture.clock = time_of_day();
-  if (clock && lecture_since >= 0) lecture.seconds = clock() - lecture_since;
+  if (!clock) return;
+  if (workspace.present && lecture_since < 0) lecture_since = clock();
+  lecture.seconds = lecture_since >= 0 ? clock() - lecture_since : 0;
 }
 
 void Session::State::operator()(const SetBlank& command) {
@@ -50,6 +52,11 @@ void Session::State::operator()(const ShowScenes& command) {
 
 void Session::State::operator()(const ShowPresenter& command) {
   lecture.presenter = command.on;
+}
+
+void Session::State::operator()(const RestartTimer&) {
+  lecture_since = clock ? clock() : 0;
+  lecture.seconds = 0;
 }
 
 void Session::State::operator()(const BookmarkState&) {

@@ -31,6 +31,7 @@ void Session::State::operator()(const AnswerLesson& command) {
 void Session::State::operator()(const CloseLesson&) {
   if (lessons.view().lesson == nullptr) return;
   lessons.close();
+  lecture_since = -1;  // the lesson's time is over
   const auto before = std::exchange(before_lesson, nullptr);
   // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.
   if (before == nullptr) {

@@ -32,9 +32,10 @@ struct Session::State {
   TextLoader load_text = nullptr;
   TableLoader load_table = nullptr;
   std::optional<std::int64_t> first_step;
-  /// A step that the run on screen does not have, and the one shown in its place: a number may be half typed, or taken back by Esc.
+  /// A step that the run on screen does not have, and the one shown in its place. Only the gesture that took it away brings it
+  /// back: a number may be half typed, or taken back by Esc.
   struct MissedStep {
-    std::int64_t wanted = 0, shown = 0;
+    std::int64_t wanted = 0, shown = 0, gesture = 0;
   };
   std::optional<MissedStep> missed_step;
   bool opened = false;                       // the first simulation is there
@@ -62,7 +63,7 @@ struct Session::State {
   std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
   Lecture lecture;
   double ticked_at = 0;            // by `clock`
-  double lecture_since = -1;       // when the first page was turned
+  double lecture_since = -1;       // when the presenter's timer began; below 0: it has not
   std::string counters_to_import;  // a file that waits for the first simulation
   Retired retired;
   Worker worker;
@@ -91,11 +92,12 @@ struct Session::State {
     GpuSpec gpu_base;
     std::string control;
     int number = 0;
+    std::int64_t gesture = 0;
   };
   void submit(Asked asked, std::vector<std::shared_ptr<const Simulation>> known);
   void take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals);
   void refused(const Error& error, const std::string& control);
-  void take_simulations(const std::vector<Arrival>& arrivals);
+  void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture
   void say_misfit();
   std::optional<Sentence> import_counters_of(const std::string& path);
   void show_step();
@@ -124,6 +126,7 @@ struct Session::State {
   void operator()(const SaveDeck& command);
   void operator()(const ShowScenes& command);
   void operator()(const ShowPresenter& command);
+  void operator()(const RestartTimer& command);
   void operator()(const BookmarkState& command);
   void operator()(const GoToScene& command);
   void operator()(const TurnPage& command);

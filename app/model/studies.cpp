@@ -242,9 +242,19 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   asked.problem.pass = Pass::forward;
   asked.tile.reset();
   asked.key_order = KeyOrder::ascending;
-  const auto clock_of = [&](std::string_view algorithm) {
+  const auto measured_clock = [&](std::string_view algorithm) {
     const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
-    return measured != nullptr && measured->sm_clock_hz > 0 ? measured->sm_clock_hz : asked.gpu.sm_clock_hz;
+    return measured != nullptr ? measured->sm_clock_hz : 0;
+  };
+  // The GPU's own clock would favour rungs that were not measured: a loaded GPU runs slower.
+  std::vector<double> clocks;
+  for (const LadderStep& step : ladder())
+    if (const double clock = measured_clock(step.id); clock > 0 && step.id != "flash3") clocks.push_back(clock);
+  std::ranges::sort(clocks);
+  const double usual_clock = clocks.empty() ? asked.gpu.sm_clock_hz : clocks[clocks.size() / 2];
+  const auto clock_of = [&](std::string_view algorithm) {
+    const double measured = measured_clock(algorithm);
+    return measured > 0 ? measured : usual_clock;
   };
   const auto make = [&] {
     LadderStudy study{asked, {}};

@@ -46,8 +46,8 @@ struct RooflineStudy {
 
 /// One program of the ladder to Hopper on the problem that is shown.
 struct LadderRung {
-  std::string algorithm, over;     // over: the program that it adds an idea to; empty: none
-  double clock_hz = 0;             // at which it is simulated: the one that it was measured at, or else that of the GPU
+  std::string algorithm, over;  // over: the program that it adds an idea to; empty: none
+  double clock_hz = 0;          // at which it is simulated: that of its measurement, else the median of the others', else the GPU's
   std::optional<Outcome> outcome;  // none: not simulated yet
 };
 

@@ -9,7 +9,7 @@ namespace tilescope {
 namespace {
 
 /// Minimum sizes in points at scale 1; all shrink equally in a smaller window.
-constexpr float least_left = 236, least_right = 290, least_bottom = 196, least_stage = 470, least_upper = 380, least_box = 120;
+constexpr float least_left = 236, least_right = 290, least_stage = 470, least_upper = 380, least_box = 120;
 constexpr float least_three = 1150;  // least width for three columns
 constexpr float least_side = 260, side_tabs_height = 26;
 constexpr float least_lesson = 300, most_lesson = 460, lesson_share = 0.27F, most_lesson_share = 0.36F;
@@ -69,8 +69,8 @@ void join_columns(Layout& layout, float scale) {
 /// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
 /// is there where the window is high.
 Layout present_layout(float width, float height, float scale) {
-  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 620;
-  constexpr float least_row = 330, row_share = 0.3F, softmax_height = 400, least_listing = 200;
+  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 720;
+  constexpr float least_row = 300, row_share = 0.27F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));
   Layout out;

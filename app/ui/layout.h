@@ -23,6 +23,9 @@
 
 namespace tilescope {
 
+/// The least height of timeline and transport where the window has the room, in points.
+inline constexpr float least_bottom = 196;
+
 enum class Splitter { left, right, bottom, softmax };
 inline constexpr std::array<Splitter, 4> all_splitters = {Splitter::left, Splitter::right, Splitter::bottom, Splitter::softmax};
 

@@ -282,7 +282,7 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
   if (!valid(from) || !valid(to) || text.empty()) return std::nullopt;
   const auto part = cut(at(from), at(to), inside_);
   if (!part) return std::nullopt;
-  const auto [a, b] = *part;
+  const ImVec2 a = part->first, b = part->second;
   ImFont* const font = theme_.ui_small;
   const float around = 4 * theme_.scale;
   const ImVec2 half = {text_width(font, text) / 2 + around, font->FontSize / 2};
@@ -296,16 +296,24 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
   };
   std::vector<Rect> others;
   std::copy_if(lines_.begin(), lines_.end(), std::back_inserter(others), [&](const Rect& t) { return !is_own(t); });
-  const float step = 4 * theme_.scale;
-  for (const bool off_others : {true, false}) {  // where lines are close, it lies over another one rather than away from its own
+  // On its own line and off all others; else beside its own, off all lines; else over another one rather than away from its own.
+  constexpr float least_slope = 0.1F;
+  enum class Where { on, below, above, over };
+  const float step = 4 * theme_.scale, apart = 2 * theme_.scale;
+  for (const Where where : {Where::on, Where::below, Where::above, Where::over}) {
+    const bool beside = where == Where::below || where == Where::above;
+    if (beside && std::abs(along.y) < least_slope) continue;  // beside a flat line is on the next one
     for (float at_length = 0; at_length <= length; at_length += step) {
-      const ImVec2 c = {a.x + along.x * at_length, a.y + along.y * at_length};
+      ImVec2 c = {a.x + along.x * at_length, a.y + along.y * at_length};
+      if (where == Where::below) c = {c.x + half.x, c.y + half.y + apart};
+      if (where == Where::above) c = {c.x - half.x, c.y - half.y - apart};
       const Rect rect = {{c.x - half.x, c.y - half.y}, {c.x + half.x, c.y + half.y}};
       if (rect.min.x < inside_.min.x || rect.max.x > inside_.max.x || rect.max.y > inside_.max.y) continue;
       if (rect.min.y < inside_.min.y - half.y) continue;
       const auto meets = [&](const Rect& t) { return rect.overlaps(t); };
-      if (std::ranges::any_of(taken_, meets) || (off_others && std::ranges::any_of(others, meets))) continue;
-      list_->AddRectFilled(rect.min, rect.max, theme_.panel);
+      if (std::ranges::any_of(taken_, meets)) continue;
+      if (where != Where::over && std::ranges::any_of(beside ? lines_ : others, meets)) continue;
+      if (!beside) list_->AddRectFilled(rect.min, rect.max, theme_.panel);
       draw_text_at(list_, font, {rect.min.x + around, rect.min.y}, color, text);
       taken_.push_back(rect);
       return rect;

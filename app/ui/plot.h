@@ -73,7 +73,8 @@ class Plot {
   /// leader line. Omitted if there is no room.
   void label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
   /// Draws a label on the straight line from `from` to `to`, which it interrupts: near `from`, or at the first place after it that
-  /// is free. Draw the line with curve() first. Returns the label's place; nullopt, and no label, if there is none.
+  /// is free. On a slope among others it lies below its line instead. Draw the line with curve() first. Returns the label's place;
+  /// nullopt, and no label, if there is none.
   std::optional<Rect> label_on_line(PlotPoint from, PlotPoint to, std::string_view text, ImU32 color);
   /// Labels the last visible point of a curve.
   void end_label(std::span<const PlotPoint> points, std::string_view text, ImU32 color);

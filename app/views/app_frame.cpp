@@ -116,8 +116,12 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   shares.bottom = std::max(shares.bottom, (view.playback.race ? race_lanes * scale : wanted) / height);
   if (view.measured.probe != nullptr && !view.workspace->by_sm && !view.playback.race)
     shares.bottom += recorded_lanes * scale / height;
-  constexpr float pinned_row = 20;
-  if (beside_run(view) != nullptr && !view.playback.race) shares.bottom += pinned_row * scale / height;
+  if (beside_run(view) == nullptr || view.playback.race) return shares;
+  // Its units, too, where the panels above keep their room.
+  constexpr float pinned_row = 20, pinned_units = 35;
+  const float bottom = std::max(shares.bottom * height + pinned_row * scale, least_bottom * scale);
+  const float units = view.workspace->by_sm ? 0 : std::clamp(height - upper * scale - bottom, 0.0F, pinned_units * scale);
+  shares.bottom = (bottom + units) / height;
   return shares;
 }
 
@@ -232,6 +236,7 @@ void AppFrame::build(int width, int height, double seconds) {
   set_vector_style(vector_);
   ImGui_ImplOpenGL3_NewFrame();
   quads_->new_frame();
+  rest_mouse(seconds);
   ImGui::NewFrame();
 
   const View view{session_.view(), &theme_};
@@ -243,6 +248,44 @@ void AppFrame::build(int width, int height, double seconds) {
   ImGui::Render();
   settling_ = std::max(0.0, settling_ - std::max(seconds, 1e-3));
   carry_out(commands);
+}
+
+void AppFrame::rest_mouse(double seconds) {
+  constexpr double seconds_until_rest = 2;
+  ImGuiIO& io = ImGui::GetIO();
+  auto& events = context_->InputEventsQueue;
+  const bool pointer = ImGui::IsKeyDown(ImGuiKey_L);
+  bool used = ImGui::IsAnyMouseDown() || pointer;
+  if (!mouse_rests_) mouse_ = io.MousePos;
+  ImVec2 last = mouse_;
+  for (int i = 0; i < events.Size; ++i) {
+    const ImGuiInputEvent& event = events[i];
+    used = used || event.Type == ImGuiInputEventType_MouseButton || event.Type == ImGuiInputEventType_MouseWheel;
+    if (event.Type != ImGuiInputEventType_MousePos) continue;
+    used = used || event.MousePos.PosX != last.x || event.MousePos.PosY != last.y;
+    last = {event.MousePos.PosX, event.MousePos.PosY};
+  }
+  const bool present = session_.view().workspace->present && !options_.follows;
+  const bool rested = mouse_rests_;
+  if (!present)
+    mouse_rests_ = false;
+  else if (used)
+    mouse_rests_ = false;
+  else if (!presented_)
+    mouse_rests_ = true;
+  else
+    mouse_rests_ = mouse_rests_ || mouse_still_ >= seconds_until_rest;
+  mouse_still_ = used || !present ? 0 : mouse_still_ + seconds;
+  presented_ = present;
+  if (mouse_rests_) {
+    // A window in focus is told again and again where the mouse is.
+    events.erase(std::remove_if(events.begin(), events.end(),
+                                [](const ImGuiInputEvent& event) { return event.Type == ImGuiInputEventType_MousePos; }),
+                 events.end());
+    io.MousePos = {-FLT_MAX, -FLT_MAX};
+  } else if (rested) {
+    io.MousePos = mouse_;
+  }
 }
 
 void AppFrame::rest_tooltips() {
@@ -260,10 +303,14 @@ void AppFrame::rest_tooltips() {
 
 void AppFrame::carry_out(Commands& commands) {
   changed_ = false;
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) ++presses_;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) press_ = ++gestures_;
   const bool pressing = ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
-  session_.set_gesture(pressing ? presses_ : 0);
-  for (const Command& command : typing_.pass(commands.take())) {
+  const bool was_typing = typing_.typing();
+  const std::vector<Command> passed = typing_.pass(commands.take());
+  if (!was_typing && typing_.typing()) typed_ = ++gestures_;
+  // What ends the typing, Enter, Esc or a click elsewhere, belongs to it.
+  session_.set_gesture(was_typing || typing_.typing() ? typed_ : pressing ? press_ : 0);
+  for (const Command& command : passed) {
     session_.apply(command);
     changed_ = true;
   }
@@ -271,7 +318,9 @@ void AppFrame::carry_out(Commands& commands) {
 
 bool AppFrame::wants_frame() const {
   // ImGui spreads simultaneous key events over several frames, so that press and release are both seen.
-  return changed_ || settling_ > 0 || context_->InputEventsQueue.Size > 0 || typing_.waiting() || session_.animating();
+  const bool mouse_will_rest = presented_ && !mouse_rests_ && ImGui::IsMousePosValid(&context_->IO.MousePos);
+  return changed_ || settling_ > 0 || mouse_will_rest || context_->InputEventsQueue.Size > 0 || typing_.waiting() ||
+         session_.animating();
 }
 
 bool AppFrame::typing() const {
@@ -566,7 +615,7 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
 }
 
 std::string_view AppFrame::panel_under_mouse(const View& view) const {
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const ImVec2 mouse = mouse_rests_ ? mouse_ : ImGui::GetIO().MousePos;
   if (!has_whole_window(view) && layout_.timeline.contains(mouse)) return "timeline";
   for (const Place& place : places_of(view))
     if (place.frame.contains(mouse)) return place.panel;

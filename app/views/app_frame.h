@@ -101,6 +101,8 @@ class AppFrame {
   void draw_offer(const View& view, Commands& commands) const;
   /// Hides tooltips after a key press until the mouse moves, because they cover what changes.
   void rest_tooltips();
+  /// Presented, a mouse that rests marks nothing: before it first moves, and two seconds after it last did.
+  void rest_mouse(double seconds);
   /// Opens a panel's menu on a right click; copies texts.
   void draw_panel_menu(const View& view, Commands& commands);
   /// The offer, the list of scenes, the question, the pointer, the black screen.
@@ -124,11 +126,15 @@ class AppFrame {
   HeldTyping typing_;
   double settling_ = 0;  // seconds of frames still wanted after input: tooltips wait, sizes settle
   float text_scale_change_ = 1;
-  std::int64_t presses_ = 0;              // of the mouse, so far
+  std::int64_t gestures_ = 0;             // so far: presses of the mouse, and typings of a number
+  std::int64_t press_ = 0, typed_ = 0;    // the latest of each
   std::string copy_panel_;                // whose text goes to the clipboard with the next frame; empty: none
   std::string menu_panel_;                // whose menu is open
   std::string menu_text_, menu_tooltip_;  // what the mouse was on when it opened
   bool tooltips_rest_ = false;
+  bool presented_ = false, mouse_rests_ = false;
+  double mouse_still_ = 0;               // seconds since it moved
+  ImVec2 mouse_ = {-FLT_MAX, -FLT_MAX};  // where it is, also while it rests
 };
 
 }  // namespace tilescope

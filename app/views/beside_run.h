@@ -14,6 +14,7 @@ const BesideRun* beside_run(const View& view);
 std::string beside_label(const BesideRun& beside);
 /// Returns what the run on screen is against it: "Against pinned 1 (FlashAttention-1, …): 1.4× faster: 2.25 µs instead of …".
 std::string beside_text(const View& view, const BesideRun& beside);
+float beside_line_height(const Theme& theme);
 /// Draws that as a line below the head of a view; nothing without a pinned run.
 void draw_beside_line(const View& view);
 

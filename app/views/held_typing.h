@@ -13,6 +13,8 @@ class HeldTyping {
   /// Takes the commands of a frame and returns those to carry out now. What a number field asks for while it is typed into waits
   /// for Enter, for the field to be left, or for typing_pause without a key. Esc drops it.
   std::vector<Command> pass(std::vector<Command> commands);
+  /// True if a number field was typed into in the frame of the last pass().
+  bool typing() const { return typing_; }
   /// True while time has to pass.
   bool waiting() const { return waiting_; }
 

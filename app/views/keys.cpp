@@ -164,8 +164,10 @@ void handle_sharing(const View& view, Commands& commands) {
 
 void begin_presenting(const View& view, Commands& commands) {
   const bool begins = !view.workspace->present && view.lesson.lesson == nullptr && view.lecture->count() > 0;
+  const bool goes_on = held(ImGuiMod_Shift);
   commands.push(SetPresent{true});
-  if (begins && !held(ImGuiMod_Shift)) commands.push(GoToScene{0});
+  if (!goes_on) commands.push(RestartTimer{});
+  if (begins && !goes_on) commands.push(GoToScene{0});
 }
 
 void copy_link(const View& view, Commands& commands) {
@@ -259,7 +261,12 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});
   if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
   if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
-  if (pressed(ImGuiKey_P)) commands.push(ShowPresenter{!view.lecture->presenter});
+  if (pressed(ImGuiKey_P)) {
+    if (held(ImGuiMod_Shift))
+      commands.push(RestartTimer{});
+    else
+      commands.push(ShowPresenter{!view.lecture->presenter});
+  }
   if (pressed(ImGuiKey_K)) commands.push(PinRun{});
   if (pressed(ImGuiKey_W, true)) go_to_stall(view, held(ImGuiMod_Shift) ? -1 : 1, commands);
   if (typed('<') || typed('>')) focus_next_sm(view, typed('<') ? -1 : 1, commands);
@@ -300,7 +307,7 @@ std::span<const KeyHelp> key_help() {
       {"B .", "Black screen; any key brings the picture back"},
       {"L", "While presenting: hold for a pointer (or the middle mouse button)"},
       {"Q", "Question to the class"},
-      {"P", "Presenter's window"},
+      {"P, ⇧ P", "Presenter's window; its timer from zero (or a click on it, or F5)"},
       {"D", "List of scenes"},
       {"Ctrl D", "Keep this state as a scene"},
       {"", "Window"},

@@ -46,7 +46,6 @@ class FormulaWriter {
       case OpKind::slope:
         return fmt::format("{} = f′({}) = {}", entry(o.dst), format_value(element(o.src[0])), format_value(result()));
       case OpKind::factor:
-        return fmt::format("{} = {}", entry(o.dst), format_value(result()));
       case OpKind::gather:
       case OpKind::add_parts:
         return fmt::format("{} = {}", entry(o.dst), format_value(result()));

@@ -419,7 +419,7 @@ void Machine::store(int sm, Resident& block, double time) {
     if (timing.smem_cycles > 0) read = serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles);
     read = std::max({block.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
   } else {
-    read = block.compute_end = std::max({block.compute_end, take_all(owner, timing, time), add_until(owner, block, op, time)});
+    read = block.compute_end = std::max({block.compute_end, take_all(owner, timing, time), add_until(owner, block, at, time)});
   }
   if (op.signals()) *block.next_signal++ = read;
   if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], read);
@@ -621,6 +621,7 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
     left -= go_on_with_events(left);
     if (left > 0) continue;
     left = events_between_looks;
+    if (next_event() == never) break;
     if (next_event() > give_up_after_) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();

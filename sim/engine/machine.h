@@ -223,15 +223,19 @@ class Machine {
   void end_issue(int sm);
   void record_product(int sm, const Resident& block, const QueuedProduct& product);
   void store(int sm, Resident& block, double time);
-  /// Returns when the warps of a block go on after an addition that starts at `time`: once the SM's queue has room for the rest. Of
-  /// the warps of a sub-partition the oldest issues its part first, and the block goes on with it.
-  double add_until(Sm& sm, const Resident& block, ScheduledOp op, double time) const {
-    const OpClass& c = builder_.op_class(op.number());
+  /// Returns when the warps of a block go on after its operation `at`, an addition that starts at `time`: once the SM's queue has
+  /// room for the rest. Of the warps of a sub-partition the oldest issues its part first, and the block goes on with it. It was
+  /// also the first to end the product before, so it adds while the others still multiply.
+  double add_until(Sm& sm, const Resident& block, std::uint32_t at, double time) const {
+    const OpClass& c = builder_.op_class(block.ops[at].number());
     if (!c.timing.adds) return time;
-    sm.added = std::max(sm.added, time) + c.busy_cycles;
-    const double queued = sm.added - time - gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
-    const double warps = warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)];
-    return time + std::max(0.0, queued) / std::max(1.0, warps);
+    const double warps = std::max(1.0, warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)]);
+    const OpTiming* const before = at > 0 ? builder_.timings() + block.ops[at - 1].number() : nullptr;
+    const double multiplied = before != nullptr && before->product ? before->work[static_cast<std::size_t>(Server::tensor)] : 0;
+    const double begin = std::max(sm.added, time - multiplied * (1 - 1 / warps));
+    sm.added = begin + c.busy_cycles;
+    const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
+    return std::max(time, begin + c.busy_cycles / warps - queue);
   }
   void finish(int sm, Resident& block, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.

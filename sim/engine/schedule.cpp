@@ -166,8 +166,9 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
 /// Returns the latency from the last instruction of an operation to the first that can use its result.
 double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
-  double cycles = op.barriers * gpu_.sm_barrier_cycles + op.round_trips * farthest;
-  if (instructions_wait()) cycles += (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+  double cycles = op.barriers * gpu_.sm_barrier_cycles;
+  if (instructions_wait())
+    cycles += op.round_trips * farthest + (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {

@@ -119,7 +119,7 @@ struct TraceState {
   std::vector<SlotState> slots;       // of the step's SM
   TrafficTable traffic{};  // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
-  std::array<std::int64_t, most_tensors> l2_resident{}, l2_copies{}, l2_dirty{};  // copies and dirty bytes are resident too
+  CacheContents l2;
   bool operator==(const TraceState&) const;
 };
 

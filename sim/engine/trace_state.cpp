@@ -20,12 +20,6 @@ double crossing(double cycle, double end, double streams) {
   return streams > 0 ? std::clamp(1 - (end - cycle) / streams, 0.0, 1.0) : 0;
 }
 
-void hold(TraceState& state, const CacheContents& contents) {
-  state.l2_resident = contents.resident;
-  state.l2_copies = contents.copies;
-  state.l2_dirty = contents.dirty;
-}
-
 bool same(const TileInFlight& a, const TileInFlight& b) {
   return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot &&
          a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
@@ -56,8 +50,7 @@ bool TraceState::operator==(const TraceState& other) const {
   return step == other.step && cycle == other.cycle && launch == other.launch && run == other.run && op == other.op &&
          interval.has_value() == other.interval.has_value() && (!interval || same(*interval, *other.interval)) &&
          same(sms, other.sms) && same(flights, other.flights) && same(slots, other.slots) && traffic == other.traffic &&
-         traffic_exact == other.traffic_exact && l2_resident == other.l2_resident && l2_copies == other.l2_copies &&
-         l2_dirty == other.l2_dirty;
+         traffic_exact == other.traffic_exact && l2 == other.l2;
 }
 
 TraceState RecordedTrace::machine_at(const SmIndex* index, double cycle) const {
@@ -175,7 +168,7 @@ void RecordedTrace::add_traffic(TraceState& state) const {
   if (state.cycle >= data_.end_cycle) {
     state.traffic = data_.total;
     state.traffic_exact = true;
-    hold(state, data_.bins.l2.back());
+    state.l2 = data_.bins.l2.back();
     return;
   }
   add_traffic_from_bins(state);
@@ -203,9 +196,8 @@ void RecordedTrace::add_traffic_from_events(TraceState& state) const {
   const auto l2_count = static_cast<std::size_t>(l2_until - data_.l2.begin());
   if (l2_count == 0) return;
   std::size_t i = (l2_count - 1) / events_a_sum;
-  CacheContents contents = l2_sums_[i];
-  for (i *= events_a_sum; i < l2_count; ++i) data_.l2[i].change(contents);
-  hold(state, contents);
+  state.l2 = l2_sums_[i];
+  for (i *= events_a_sum; i < l2_count; ++i) data_.l2[i].change(state.l2);
 }
 
 void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
@@ -219,9 +211,9 @@ void RecordedTrace::add_traffic_from_bins(TraceState& state) const {
   const CacheContents &now = bins.l2[bin], before = bin > 0 ? bins.l2[bin - 1] : CacheContents{};
   for (std::size_t t = 0; t < most_tensors; ++t) {
     for (std::size_t l = 0; l < link_count; ++l) state.traffic[t][l] += between(0, bins.traffic[bin][t][l]);
-    state.l2_resident[t] = between(before.resident[t], now.resident[t]);
-    state.l2_copies[t] = between(before.copies[t], now.copies[t]);
-    state.l2_dirty[t] = between(before.dirty[t], now.dirty[t]);
+    state.l2.resident[t] = between(before.resident[t], now.resident[t]);
+    state.l2.copies[t] = between(before.copies[t], now.copies[t]);
+    state.l2.dirty[t] = between(before.dirty[t], now.dirty[t]);
   }
 }
 

@@ -46,6 +46,7 @@ struct CacheContents {
   TensorBytes resident{};  // copies included
   TensorBytes copies{};    // of them, in the partition that is not their home
   TensorBytes dirty{};     // of them, not written back yet
+  bool operator==(const CacheContents&) const = default;
 };
 
 class TileCache {

@@ -23,7 +23,7 @@ struct TileGeometry {
   std::uint32_t sectors_each = 0;  // of every slice but the last; `uneven` if slices differ
   std::uint32_t sectors_last = 0;
   std::uint8_t last_slice = 0;
-  std::uint8_t parity = 0;  // the half that gets the odd sector of slice 0
+  std::uint8_t parity = 0;  // the half that does not get the odd sector of slice 0; the halves alternate by slice
   std::uint8_t tensor = 0;  // index
 };
 

@@ -5,6 +5,7 @@
 
 #include "sim/core/tensor.h"
 #include "sim/core/units.h"
+#include "sim/masks/expression_mask.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
@@ -180,6 +181,10 @@ KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTi
   KernelNeeds needs = both_kinds_needs("flex_backward", of_build, tile, gpu);
   needs.shared_bytes += count_bytes;
   set_element_costs(needs, problem, false);
+  // A tile that is not wholly visible also looks whether each query and key exists: 5/4 comparisons, a selection and a quarter of
+  // an addition a score, counted in the SASS. Without a mask it does only this.
+  constexpr double exists = 2.5;
+  needs.mask_cost.alu = (expression_of_mask(problem) ? needs.mask_cost.alu : 0) + exists;
   return needs;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -108,16 +109,28 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
   return form;
 }
 
-/// Emits D = rowsum(dO ∘ O) for the rows of a block.
+inline constexpr std::int64_t lane_bytes = 16;
+/// Returns what a block of a row launch waits for beside its first load. Each thread takes 16 bytes, passes them through `shuffles`
+/// dependent shuffles, and only then asks for the next: the loops are compiled that way.
+inline Overhead row_steps(std::int64_t rows, std::int64_t row_bytes, const KernelNeeds& needs, int shuffles) {
+  const auto steps = static_cast<int>(ceil_div(rows * row_bytes, lane_bytes * needs.threads));
+  return {.trips = steps * shuffles, .round_trips = std::max(0, steps - 1)};
+}
+
+/// Emits D = rowsum(dO ∘ O) for the `rows` rows of a block.
 struct RowDotLines {
   LineId load_o, load_d_o, dot, store;
 };
-inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines) {
+inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines, const AttentionProblem& problem, const KernelNeeds& needs,
+                         std::int64_t rows) {
   b.load(lines.load_o, tiles::o);
   b.load(lines.load_d_o, tiles::d_o);
   b.copy(lines.dot, tiles::d_o_o, tiles::d_o);
   b.multiply(lines.dot, tiles::d_o_o, tiles::o);
   b.row_sum(lines.dot, tiles::row_dot, Slot::none, tiles::d_o_o, Slot::none);
+  const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  const auto lanes = static_cast<std::uint64_t>(ceil_div(row_bytes, lane_bytes));  // of a row, which add in a tree
+  b.overhead(row_steps(rows, row_bytes, needs, static_cast<int>(std::bit_width(lanes - 1))));
   b.store(lines.store, tiles::row_dot);
 }
 

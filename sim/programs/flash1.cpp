@@ -158,11 +158,11 @@ class Flash1 final : public TileProgram {
   /// Emits one tile pair; its loads of O, l and m wait for the store `written`. Returns its last store.
   std::int32_t emit_pair(BlockBuilder& b, bool masked, std::int32_t written) const {
     // With 128 columns the compiled kernel requests l after O has arrived, and m after l; with 64 it requests all three at once.
-    const bool in_turn = problem_.head_dim > 64;
+    const bool one_by_one = problem_.head_dim > 64;
     b.load(Line::load_q, tiles::q, written);
     const std::int32_t o = b.load(Line::load_o, tiles::o, written);
-    const std::int32_t l = b.load(Line::load_o, tiles::l, in_turn ? o : written);
-    const std::int32_t m = b.load(Line::load_o, tiles::m, in_turn ? l : written);
+    const std::int32_t l = b.load(Line::load_o, tiles::l, one_by_one ? o : written);
+    const std::int32_t m = b.load(Line::load_o, tiles::m, one_by_one ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     b.wait_for(m);
     b.overhead(overhead_.scores);

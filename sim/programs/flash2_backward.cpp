@@ -130,12 +130,14 @@ class Flash2Backward final : public TileProgram {
                    0);
     b.queries(i, rows);
     if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                   launches_[row_dot_launch].needs, rows.count);
       b.fill(Line::zero, tiles::d_q_acc, 0.0F);
       b.store(Line::store_zero, tiles::d_q_acc);
     } else {
       b.load(Line::load_sum, tiles::d_q_acc);
       b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+      b.overhead(row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), launches_[convert_launch].needs, 1));
       b.store(Line::store_d_q, tiles::d_q);
     }
   }

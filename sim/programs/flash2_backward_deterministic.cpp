@@ -154,7 +154,8 @@ class Deterministic final : public TileProgram {
                    0);
     b.queries(i, rows);
     if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                   launches_[row_dot_launch].needs, rows.count);
       for (std::size_t copy = 0; copy < copies(); ++copy) {
         b.fill(Line::zero, parts[copy], 0.0F);
         b.store(Line::store_zero, parts[copy]);
@@ -164,6 +165,7 @@ class Deterministic final : public TileProgram {
       b.copy(Line::add_sum, tiles::d_q_acc, parts[0]);
       for (std::size_t copy = 1; copy < copies(); ++copy) b.add(Line::add_sum, tiles::d_q_acc, parts[copy]);
       b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+      b.overhead(row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), launches_[convert_launch].needs, 1));
       b.store(Line::store_d_q, tiles::d_q);
     }
   }

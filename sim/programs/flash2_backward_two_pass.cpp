@@ -138,7 +138,8 @@ class TwoPass final : public TileProgram {
       const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
-      return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                          launches_[row_dot_launch].needs, grid.queries(i).count);
     }
     const GradientWork work = gradient_work(plan_.grid, block);
     if (work.axis == Axis::key)

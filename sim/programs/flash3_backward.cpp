@@ -180,6 +180,19 @@ Schema declared() {
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
+
+/// Returns what a block that converts `rows` rows of dQ waits for beside its first load. A warp takes strips of 16 rows, 32 columns
+/// at a time, and transposes them with two dependent shuffles. The rows of a strip that is not whole go two columns a lane at a
+/// time.
+Overhead strip_steps(std::int64_t rows, std::int64_t head_dim) {
+  constexpr std::int64_t strip = 16, warps = 4, columns = 32;
+  const std::int64_t strips = rows / strip, groups = ceil_div(head_dim, columns);
+  const std::int64_t whole = ceil_div(strips, warps) * groups;
+  const std::int64_t cut =
+      strips / warps * groups + ceil_div(rows % strip * head_dim, 2 * columns);  // of the warp with the cut strip
+  const std::int64_t steps = std::max(whole, rows % strip > 0 ? cut : 0);
+  return {.trips = static_cast<int>(2 * whole), .round_trips = static_cast<int>(std::max<std::int64_t>(0, steps - 1))};
+}
 constexpr std::size_t producer = 0;
 
 class Flash3Backward final : public TileProgram {
@@ -222,12 +235,14 @@ class Flash3Backward final : public TileProgram {
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
     if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                   launches_[row_dot_launch].needs, rows.count);
       b.fill(Line::zero, tiles::d_q_acc, 0.0F);
       b.store(Line::store_zero, tiles::d_q_acc);
     } else {
       b.load(Line::load_sum, tiles::d_q_acc);
       b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+      b.overhead(strip_steps(rows.count, problem_.head_dim));
       b.store(Line::store_d_q, tiles::d_q);
     }
   }

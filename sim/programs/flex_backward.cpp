@@ -361,7 +361,8 @@ class FlexBackward final : public TileProgram {
       const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot});
+      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
+                   launches_[row_dot_launch].needs, grid.queries(i).count);
       return emit_zeros(b, block);
     }
     const GradientWork work = gradient_work(grid, block);

@@ -20,7 +20,7 @@ constexpr std::uint8_t first_factor = 41, product_index = 49, first_gathered = 5
 
 /// Keeps one declaration for each key. A declaration never moves.
 template <class Spec, class Key>
-const Spec& kept(const Key& key, std::string name, Spec spec) {
+const Spec& kept(const Key& key, const std::string& name, Spec spec) {
   struct Entry {
     std::string name;
     Spec spec;
@@ -37,7 +37,7 @@ const Spec& kept(const Key& key, std::string name, Spec spec) {
   return found->second.spec;
 }
 
-Slot tile(std::size_t index, Tensor tensor, std::string name, TilePart part, bool ring = false) {
+Slot tile(std::size_t index, Tensor tensor, const std::string& name, TilePart part, bool ring = false) {
   const TileSpec spec{.name = {}, .tensor = tensor, .index = static_cast<std::uint8_t>(index), .part = part, .ring = ring};
   return kept(std::tuple(index, tensor, name), name, spec);
 }

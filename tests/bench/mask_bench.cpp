@@ -41,7 +41,7 @@ void block_lists(benchmark::State& state, const std::string& text, std::int64_t 
   const auto mask = ExpressionMask::make(std::move(*expression));
   if (!mask) return state.SkipWithError(mask.error().sentence.text().c_str());
   BlockMask lists;
-  for (auto _ : state) lists = block_mask_of(**mask, problem, {128, 128});
+  while (state.KeepRunning()) lists = block_mask_of(**mask, problem, {128, 128});
   state.counters["partial"] = static_cast<double>(lists.partial_blocks);
   state.counters["full"] = static_cast<double>(lists.full_blocks);
   state.counters["evaluated"] = static_cast<double>(lists.by_evaluation);
@@ -51,7 +51,7 @@ void block_lists(benchmark::State& state, const std::string& text, std::int64_t 
 void make_mask(benchmark::State& state, const std::string& text, std::int64_t n) {
   const AttentionProblem problem = problem_of(n);
   const TableList tables = documents(n);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     auto expression = parse_mask_expression(text, sizes_of(problem), tables);
     benchmark::DoNotOptimize(ExpressionMask::make(std::move(*expression)));
   }

@@ -35,7 +35,7 @@ SimulationRequest request_of(const char* algorithm, const GpuSpec& gpu, const At
 void simulate_it(benchmark::State& state, const char* algorithm, const GpuSpec& gpu, const AttentionProblem& problem) {
   const SimulationRequest request = request_of(algorithm, gpu, problem);
   std::int64_t blocks = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const auto result = simulate(request);
     if (!result) return state.SkipWithError(result.error().sentence.text().c_str());
     blocks = static_cast<std::int64_t>((*result)->trace->runs().size());
@@ -50,7 +50,7 @@ void seek(benchmark::State& state, const char* algorithm, const GpuSpec& gpu, co
   const int sm = trace.focused_sms()[0];
   std::mt19937_64 random(1);
   const auto steps = static_cast<std::uint64_t>(trace.step_count(sm)) + 1;
-  for (auto _ : state) benchmark::DoNotOptimize(trace.state_at(sm, static_cast<std::int64_t>(random() % steps)));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(trace.state_at(sm, static_cast<std::int64_t>(random() % steps)));
   state.counters["steps"] = static_cast<double>(steps);
 }
 
@@ -61,7 +61,7 @@ void l2_access(benchmark::State& state) {
   TileCache cache(map, Bytes(60 << 20), 2);
   std::int64_t read = 0;
   std::int32_t tile = 0, lane = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     read += cache.read({tensors::k, lane & 1, tile * 128, 128, 0, 128}, lane >> 1 & 1).hbm_read_bytes;
     if (++lane == 264) lane = 0, tile = (tile + 1) % 128;
   }

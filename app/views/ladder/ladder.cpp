@@ -25,16 +25,19 @@
 namespace tilescope {
 namespace {
 
-/// What a row shows of a rung. Both rates are at the clock of the measurement; without one, at that of the GPU.
+/// What a row shows of a rung. Rungs compare by FLOP per cycle: each was measured at a clock of its own.
 struct Row {
   const LadderRung* rung = nullptr;
-  double simulated = 0, measured = 0;      // FLOP/s; 0: unknown
+  double simulated = 0, measured = 0;      // FLOP per cycle; 0: unknown
   double before = 0, measured_before = 0;  // cycles of the rung that it builds on; 0: unknown
   const MeasuredCase* found = nullptr;
+
+  double simulated_rate() const { return simulated * rung->clock_hz; }  // FLOP/s
+  double measured_rate() const { return found != nullptr ? measured * found->sm_clock_hz : 0; }
 };
 
-double rate(double flops, double cycles, double clock_hz) {
-  return cycles > 0 ? flops / cycles * clock_hz : 0;
+double per_cycle(double flops, double cycles) {
+  return cycles > 0 ? flops / cycles : 0;
 }
 
 /// The products that the result needs: the same for all rungs, whatever a rung computes of masked scores.
@@ -66,10 +69,10 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
     Row row;
     row.rung = &rung;
     if (rung.outcome && rung.outcome->done()) {
-      row.simulated = rate(flops, rung.outcome->cycles, rung.clock_hz);
+      row.simulated = per_cycle(flops, rung.outcome->cycles);
       if (view.measured.known != nullptr)
         row.found = measured_rung(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
-      if (row.found != nullptr) row.measured = rate(flops, row.found->cycles.median, row.found->sm_clock_hz);
+      if (row.found != nullptr) row.measured = per_cycle(flops, row.found->cycles.median);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
     if (over != rows.end() && over->simulated > 0) row.before = over->rung->outcome->cycles;
@@ -79,8 +82,9 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
   return rows;
 }
 
+/// FLOP per cycle of all SMs.
 double peak(const GpuSpec& gpu) {
-  return gpu.product_flops_per_cycle(ProductInstruction::wgmma) * gpu.sm_count * gpu.sm_clock_hz;
+  return gpu.product_flops_per_cycle(ProductInstruction::wgmma) * gpu.sm_count;
 }
 
 /// The unit of rates of which the fastest is `most`: a toy has no TFLOP/s.
@@ -129,11 +133,11 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
   if (measured->measured > 0) {
     const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
-    const std::string lead = say(tr("Fastest measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
-                                 rate_of(measured->measured), format_clock(measured->found->sm_clock_hz));
-    if (best->rung == measured->rung) return say(tr("{}. Fastest simulated at its clock, too: {}"), lead, rate_of(best->simulated));
-    return say(tr("{}. Fastest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm), rate_of(best->simulated),
-               format_clock(best->rung->clock_hz));
+    const std::string lead = say(tr("Fewest cycles measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
+                                 rate_of(measured->measured_rate()), format_clock(measured->found->sm_clock_hz));
+    if (best->rung == measured->rung) return say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()));
+    return say(tr("{}. Fewest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm),
+               rate_of(best->simulated_rate()), format_clock(best->rung->clock_hz));
   }
   if (best == rows.begin()) {
     const std::string none = say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
@@ -141,7 +145,7 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
     return why.empty() ? none : none + ". " + why;
   }
   return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
-             rate_figure(best->simulated, unit) + " " + unit.name, format_times(best->simulated / first.simulated),
+             rate_figure(best->simulated_rate(), unit) + " " + unit.name, format_times(best->simulated / first.simulated),
              algorithm_title(first.rung->algorithm));
 }
 
@@ -291,11 +295,10 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, c
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
   const bool measured = c.measured < c.clock;
-  const std::string clock = format_clock(gpu.sm_clock_hz), peak_at = say(tr("up to the wgmma peak at {}"), clock),
-                    at = measured ? say(tr("{}, each at its clock"), unit.name) : say(tr("{} at {}"), unit.name, clock);
+  const std::string at =
+      measured ? say(tr("{}, each at its clock"), unit.name) : say(tr("{} at {}"), unit.name, format_clock(gpu.sm_clock_hz));
   heading(c.bar, c.rate,
-          first_that_fits(theme.ui_small, c.rate - c.bar,
-                          {fmt::format("{}, {}", at, measured ? peak_at : std::string(tr("up to the wgmma peak"))), at, unit.name})
+          first_that_fits(theme.ui_small, c.rate - c.bar, {fmt::format("{}, {}", at, tr("up to the wgmma peak")), at, unit.name})
               .c_str(),
           Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
@@ -305,7 +308,7 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, c
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
 }
 
-/// The simulated rate as a bar, the measured one as a slimmer bar below it.
+/// What is simulated as a bar, what was measured as a slimmer bar below it: FLOP per cycle, so the longest has the fewest cycles.
 void draw_bars(ImDrawList* list, const Theme& theme, const Rect& rect, const Row& row, double most) {
   const auto at = [&](double value) { return rect.min.x + rect.width() * static_cast<float>(std::clamp(value / most, 0.0, 1.0)); };
   const float split = rect.min.y + rect.height() * (row.measured > 0 ? 0.62F : 1.0F), round = 3 * theme.scale;
@@ -379,8 +382,8 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
   const auto figure = [&](float left, float right, ImU32 color, const std::string& text) {
     draw_text(list, theme.mono_small, {{left, places.figures.min.y}, {right, places.figures.max.y}}, color, text, Align::right);
   };
-  figure(c.rate, c.measured, theme.text, rate_figure(row.simulated, unit));
-  if (row.found != nullptr) figure(c.measured, c.clock, theme.text, rate_figure(row.measured, unit));
+  figure(c.rate, c.measured, theme.text, rate_figure(row.simulated_rate(), unit));
+  if (row.found != nullptr) figure(c.measured, c.clock, theme.text, rate_figure(row.measured_rate(), unit));
   if (c.clock < c.gain) figure(c.clock, c.gain, theme.text_dim, format_clock(row.rung->clock_hz));
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
@@ -476,18 +479,24 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   view.theme = &theme;
   const LadderStudy& study = *view.studies->ladder;
   const std::vector<Row> rows = rows_of(view, study);
-  double fastest = 0;
-  for (const Row& row : rows) fastest = std::max({fastest, row.simulated, row.measured});
-  const double most = std::max(peak(study.of.gpu), fastest);
-  const RateUnit unit = unit_of(fastest > 0 ? fastest : most);
+  double most = peak(study.of.gpu), fastest = 0;
+  for (const Row& row : rows) {
+    most = std::max({most, row.simulated, row.measured});
+    fastest = std::max({fastest, row.simulated_rate(), row.measured_rate()});
+  }
+  const RateUnit unit = unit_of(fastest > 0 ? fastest : most * study.of.gpu.sm_clock_hz);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
   std::string detail = say(
       tr("{}. Each rung adds one idea to its base, an earlier rung; its cycles are compared with those of the base. Click a rung "
          "to read its code."),
       problem_text(study.of.problem));
-  if (measured)
+  if (measured) {
+    detail.append(" ").append(tr("Rungs rank by cycles, since each has its own clock: the longest bar has the fewest."));
     detail.append(" ").append(
         say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
+    if (std::ranges::any_of(rows, [](const Row& row) { return row.found == nullptr; }))
+      detail.append(" ").append(tr("Rungs without one: at the median of these clocks."));
+  }
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
   draw_beside_line(view);

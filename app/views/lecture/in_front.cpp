@@ -15,20 +15,45 @@ namespace tilescope {
 
 namespace {
 
-/// A choice: its number, its text, how many raised a hand, and their share as a bar.
-void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all, bool appearing) {
+/// Parts of a choice's width: its text, the raised hands, their share in percent; the bar takes the rest.
+struct ChoiceWidths {
+  float text = 0, field = 0, percent = 0, gap = 0, least_bar = 0;
+  float without_bar() const { return text + field + percent + 3 * gap; }
+};
+
+std::string choice_text(const ClassQuestion& question, std::size_t i, bool right) {
+  return fmt::format("{}{}", question.choices[i], right ? "  ✓" : "");
+}
+
+ChoiceWidths choice_widths(const Theme& theme, const ClassQuestion& question, std::size_t count) {
+  ChoiceWidths widths;
+  for (std::size_t i = 0; i < count; ++i)  // with the mark, so that nothing moves when it comes
+    widths.text = std::max(widths.text, text_width(theme.heading, choice_text(question, i, question.answer > 0)));
+  widths.field = std::round(64 * theme.scale);
+  widths.percent = text_width(theme.mono, "100 %");
+  widths.gap = std::round(8 * theme.scale);
+  widths.least_bar = std::round(64 * theme.scale);
+  return widths;
+}
+
+/// A choice: its text, how many raised a hand, and their share as a bar.
+void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all, bool appearing,
+                 const ChoiceWidths& widths, float between) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const bool right = lecture.answered && question.answer == static_cast<int>(i) + 1;
   const int count = lecture.counts[i];
   ImGui::PushID(static_cast<int>(i));
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
+  const float left = ImGui::GetCursorScreenPos().x, width = ImGui::GetContentRegionAvail().x - between;
+  const auto go_to = [&](float x) {
+    ImGui::SameLine();
+    ImGui::SetCursorScreenPos({left + x, ImGui::GetCursorScreenPos().y});
+  };
   ImGui::AlignTextToFramePadding();
-  text_item(theme.heading, right ? theme.good : theme.text, fmt::format("{}{}", question.choices[i], right ? "  ✓" : ""));
-  ImGui::TableNextColumn();
+  text_item(theme.heading, right ? theme.good : theme.text, choice_text(question, i, right));
+  go_to(widths.text + widths.gap);
   int typed = count;
-  ImGui::SetNextItemWidth(std::round(64 * theme.scale));
+  ImGui::SetNextItemWidth(widths.field);
   const bool first = i == 0;
   auto& waiting = panel_state<std::string>("digits of a class");
   if (first && appearing) waiting.clear();
@@ -37,17 +62,36 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   if (ImGui::InputInt("##count", &typed, 0)) commands.push(CountAnswer{static_cast<int>(i), typed});
   if (first) give_digits("##count", waiting, true);
   item_tooltip(theme, tr("Raised hands"));
-  ImGui::TableNextColumn();
+  go_to(widths.text + widths.field + 2 * widths.gap);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = std::round(240 * theme.scale), height = ImGui::GetFrameHeight();
+  const float bar = std::max(widths.least_bar, width - widths.without_bar()), height = ImGui::GetFrameHeight();
   const double share = all > 0 ? static_cast<double>(count) / all : 0;
-  draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.2F}, {at.x + width, at.y + height * 0.8F}}, share,
+  draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.2F}, {at.x + bar, at.y + height * 0.8F}}, share,
            right ? theme.good : theme.accent);
-  ImGui::Dummy({width, height});
-  ImGui::TableNextColumn();
+  ImGui::Dummy({bar, height});
+  go_to(widths.text + widths.field + 3 * widths.gap + bar);
   ImGui::AlignTextToFramePadding();
   text_item(theme.mono, theme.text_dim, fmt::format("{:3.0f} %", 100 * share));
   ImGui::PopID();
+}
+
+/// Draws the choices side by side, in as few rows as their texts allow: the picture above needs the height.
+void draw_choices(const View& view, Commands& commands, const ClassQuestion& question, bool appearing) {
+  const Theme& theme = *view.theme;
+  const std::size_t count = std::min(question.choices.size(), most_choices);
+  int all = 0;
+  for (std::size_t i = 0; i < count; ++i) all += view.lecture->counts[i];
+  const ChoiceWidths widths = choice_widths(theme, question, count);
+  const float between = 2 * theme.gap,
+              each = widths.without_bar() + widths.least_bar + between + 2 * ImGui::GetStyle().CellPadding.x;
+  const auto most = static_cast<std::size_t>(std::max(1.0F, (ImGui::GetContentRegionAvail().x + between) / each));
+  const std::size_t rows = (count + most - 1) / most, columns = (count + rows - 1) / rows;
+  if (!ImGui::BeginTable("choices", static_cast<int>(columns), ImGuiTableFlags_SizingStretchSame)) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    ImGui::TableNextColumn();
+    draw_choice(view, commands, question, i, all, appearing, widths, columns > 1 ? between : 0);
+  }
+  ImGui::EndTable();
 }
 
 /// The buttons below a question, or beside it where its line has room.
@@ -95,13 +139,7 @@ void draw_question(const View& view, Commands& commands) {
     text_item(theme.display, theme.text, text);
     draw_question_buttons(view, commands, question, text_width(theme.display, text));
     const bool appearing = ImGui::IsWindowAppearing();
-    int all = 0;
-    for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i) all += lecture.counts[i];
-    if (ImGui::BeginTable("choices", 4, ImGuiTableFlags_SizingFixedFit)) {
-      for (std::size_t i = 0; i < question.choices.size() && i < most_choices; ++i)
-        draw_choice(view, commands, question, i, all, appearing);
-      ImGui::EndTable();
-    }
+    draw_choices(view, commands, question, appearing);
   }
   panel_state<QuestionRoom>("question").height = ImGui::GetWindowHeight() + theme.gap;
   ImGui::End();

@@ -83,9 +83,39 @@ void draw_lesson_notes(const View& view) {
     text_item(theme.heading, theme.text_dim, tr("This is the last page."));
 }
 
+/// The timer, which a click starts from zero, and the time of day, each below what it is.
+void draw_clocks(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const Lecture& lecture = *view.lecture;
+  const float label = std::ceil(theme.ui_small->FontSize + 3 * theme.scale), line = theme.display->FontSize * 1.4F;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const Rect labels = {at, {at.x + width, at.y + label}}, times = {{at.x, labels.max.y}, {at.x + width, labels.max.y + line}};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string since = duration_text(lecture.seconds);
+  draw_text(list, theme.ui_small, labels, theme.text_dim, tr("Since the start"));
+  draw_text(list, theme.display, times, theme.text, since);
+  if (!lecture.clock.empty()) {
+    draw_text(list, theme.ui_small, labels, theme.text_dim, tr("Time of day"), Align::right);
+    draw_text(list, theme.display, times, theme.text_dim, lecture.clock, Align::right);
+  }
+  const float timer = std::max(text_width(theme.display, since), text_width(theme.ui_small, tr("Since the start")));
+  if (hit_area("timer", {at, {at.x + timer, times.max.y}})) commands.push(RestartTimer{});
+  item_tooltip(theme, tr("Click: from zero (⇧ P in the window of the class)"));
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, label + line});
+}
+
+/// The title of the next scene, and the first line of its notes.
+void draw_next(const Theme& theme, const Scene& next) {
+  wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), scene_name(next)));
+  const std::string first = next.notes.substr(0, next.notes.find('\n'));
+  if (!first.empty()) wrapped_text(theme.ui, theme.text_dim, first);
+}
+
 }  // namespace
 
-void draw_presenter_panel(const View& view, Commands&) {
+void draw_presenter_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const Scene* scene = lecture.shown();
@@ -94,14 +124,8 @@ void draw_presenter_panel(const View& view, Commands&) {
                 in_lesson          ? say(tr("page {} of {}"), view.lesson.page + 1, view.lesson.lesson->pages.size())
                 : scene != nullptr ? say(tr("scene {} of {}"), lecture.scene() + 1, lecture.count())
                                    : std::string());
-  const float line = theme.display->FontSize * 1.4F;
-  const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.display, {at, {at.x + width, at.y + line}}, theme.text, duration_text(lecture.seconds));
-  if (!lecture.clock.empty())
-    draw_text(list, theme.display, {at, {at.x + width, at.y + line}}, theme.text_dim, lecture.clock, Align::right);
-  ImGui::Dummy({width, line});
+  draw_clocks(view, commands);
   divider(theme);
   if (in_lesson) return draw_lesson_notes(view);
   if (scene == nullptr) {
@@ -124,7 +148,7 @@ void draw_presenter_panel(const View& view, Commands&) {
   }
   divider(theme);
   if (const Scene* next = lecture.next())
-    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), scene_name(*next)));
+    draw_next(theme, *next);
   else
     text_item(theme.heading, theme.text_dim, tr("This is the last scene."));
 }

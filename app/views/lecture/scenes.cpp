@@ -28,7 +28,8 @@ struct SceneFields {
   std::string title, notes, steps, question, choices;
   int answer = 0;
   bool fresh = true;
-  std::string path;  // of the deck
+  std::string path;     // of the deck
+  bool warned = false;  // that opening a deck drops scenes that no file has
 
   void fill(int scene, const Scene& from) {
     index = scene;
@@ -78,13 +79,21 @@ int count_lines(std::string_view text) {
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
   if (fields.path.empty()) fields.path = view.lecture->path();
-  const float buttons = std::round(150 * theme.scale);
+  const float buttons = std::round((fields.warned ? 212 : 150) * theme.scale);  // "Open anyway" is longer
   ImGui::SetNextItemWidth(std::max(80 * theme.scale, ImGui::GetContentRegionAvail().x - buttons));
   ImGui::InputTextWithHint("##deck path", tr("Path of a deck, such as lecture.toml"), &fields.path);
   ImGui::SameLine();
-  if (pill(theme, tr("Open"), false, tr("Read this deck"))) commands.push(OpenDeck{fields.path});
+  fields.warned = fields.warned && view.lecture->changed();
+  if (pill(theme, fields.warned ? tr("Open anyway") : tr("Open"), false,
+           fields.warned ? tr("Drops the scenes that are not saved") : tr("Read this deck"))) {
+    const bool asks = view.lecture->changed() && !fields.warned;
+    fields.warned = asks;
+    if (!asks) commands.push(OpenDeck{fields.path});
+  }
   ImGui::SameLine();
   if (pill(theme, tr("Save"), view.lecture->changed(), tr("Write the deck to this file"))) commands.push(SaveDeck{fields.path});
+  if (fields.warned)
+    wrapped_text(theme.ui_small, theme.bad, tr("The scenes in the list are not saved. Save them, or open anyway."));
   control_message(view, "deck");
 }
 
@@ -157,7 +166,12 @@ std::string scene_name(const Scene& scene) {
   const WindowState& state = scene.state;
   const Result<const ProgramInfo*> info = find_program(state.algorithm, state.problem.pass);
   std::string name = state.race ? std::string(tr("Race")) + " · " : std::string();
-  name += fmt::format("{} · {} · N {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu, state.problem.seq_q);
+  name += fmt::format("{} · {}{} · N {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu,
+                      state.spec_values.empty() ? "" : "*", state.problem.seq_q);
+  if (!state.masks.empty() || !state.presets.empty())
+    name += std::string(" · ") + tr("masked");
+  else if (state.problem.causal)
+    name += std::string(" · ") + tr("causal");
   for (const CenterViewInfo& view : center_views())
     if (view.view == state.center && view.view != CenterView::stage) return name + " · " + tr(view.title);
   if (const auto* step = std::get_if<WindowState::Step>(&state.position)) name += fmt::format(" · {} {}", tr("Step"), step->number);

@@ -461,6 +461,55 @@ void draw_block_size(const View& view, Commands& commands) {
   study_message(view, "mask_block");
 }
 
+/// The height over the width of a plane, as it is drawn.
+double aspect_of(const AttentionProblem& p) {
+  return static_cast<double>(p.seq_q) / static_cast<double>(p.seq_kv);
+}
+
+/// The largest canvas at `corner` in `room`.
+Rect canvas_in(const AttentionProblem& p, ImVec2 corner, ImVec2 room) {
+  const double aspect = aspect_of(p);
+  const float width = std::min(room.x, static_cast<float>(static_cast<double>(room.y) / std::min(1.0, aspect)));
+  const float height = std::min(room.y, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
+  return {{std::round(corner.x), std::round(corner.y)},
+          {std::round(corner.x + width), std::round(corner.y + std::max(24.0F, height))}};
+}
+
+/// Presented: the map in all of the height, beside it what it is and what it saves. Nobody types a mask before a class.
+void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
+  const Theme large = without_small_text(*view.theme);
+  const View shown{view, &large};
+  const AttentionProblem& problem = view.mask.picture->problem;
+  const float axis = large.ui->FontSize + 2 * large.scale, margin = axis_margin(large);
+  const float most_width = (state.shows_cuda ? 0.66F : 0.72F) * room.x;
+  const Rect canvas = canvas_in(problem, {top.x + margin, top.y + axis}, {most_width - margin, std::max(24.0F, room.y - axis)});
+  float right = canvas.max.x;
+  if (state.shows_cuda) {
+    right = top.x + most_width;
+    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, {top, {right, top.y + room.y}});
+  } else {
+    draw_canvas(shown, commands, state, canvas);
+  }
+  const float left = right + 2 * large.gap;
+  ImGui::SetCursorScreenPos({left, top.y});
+  ImGui::BeginChild("beside the map", {top.x + room.x - left, room.y});
+  draw_choices(shown, state);
+  if (!state.shows_cuda) {
+    for (const MaskLegendEntry& entry : state.legend) {
+      draw_legend(large, {&entry, 1}, ImGui::GetCursorScreenPos());
+      ImGui::Dummy({0, large.ui->FontSize});
+    }
+  }
+  const MaskChoice& choice = view.requested->request.masking;
+  for (const auto* texts : {&choice.presets, &choice.masks})
+    for (const std::string& text : *texts) wrapped_text(large.mono, large.text, text);
+  if (!choice.score.empty()) wrapped_text(large.mono, large.text, choice.score);
+  divider(large);
+  draw_figures(shown);
+  draw_loads(shown, state);
+  ImGui::EndChild();
+}
+
 }  // namespace
 
 void draw_mask_panel(const View& view, Commands& commands) {
@@ -474,20 +523,17 @@ void draw_mask_panel(const View& view, Commands& commands) {
   study_head(view, finding(mask), detail(view));
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
+  if (view.workspace->present && view.lesson.lesson == nullptr) return draw_presented(view, commands, state, top, room);
   const bool beside = room.x >= 480 * theme.scale;
   const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;
   const float left = beside ? room.x - editor - 2 * theme.gap : room.x;
-  state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
   draw_choices(view, state);
   const float line = std::round(22 * theme.scale), axis = state.shows_cuda ? 0 : theme.ui_small->FontSize + 2 * theme.scale;
   const float margin = state.shows_cuda ? 0 : axis_margin(theme);
   const ImVec2 below = {top.x + margin, ImGui::GetCursorScreenPos().y + line + axis};
   const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
-  const double aspect = static_cast<double>(mask.picture->problem.seq_q) / static_cast<double>(mask.picture->problem.seq_kv);
-  const float width = std::min(left - margin, static_cast<float>(static_cast<double>(high) / std::min(1.0, aspect)));
-  const float height = std::min(high, static_cast<float>(static_cast<double>(width) * std::max(0.25, aspect)));
-  const Rect canvas = {{std::round(below.x), std::round(below.y)},
-                       {std::round(below.x + width), std::round(below.y + std::max(24.0F, height))}};
+  const Rect canvas = canvas_in(mask.picture->problem, below, {left - margin, high});
   if (state.shows_cuda) {
     draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda,
                    {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});

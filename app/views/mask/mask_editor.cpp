@@ -124,7 +124,7 @@ std::vector<std::string> own_names(std::string_view text) {
 }
 
 /// Where a byte of a text lies on the screen, for text without wrapping.
-ImVec2 place_of(const ImFont* font, std::string_view text, std::size_t at, ImVec2 origin) {
+ImVec2 position_of(const ImFont* font, std::string_view text, std::size_t at, ImVec2 origin) {
   const std::string_view before = text.substr(0, at);
   const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   const auto line = static_cast<float>(std::count(before.begin(), before.end(), '\n'));
@@ -149,7 +149,7 @@ void draw_tokens(const Theme& theme, const Rect& field, std::string_view text, c
   const std::vector<std::string> own = own_names(text);
   list->PushClipRect(field.min, field.max, true);
   for (const Token& token : readable_tokens(text)) {
-    const ImVec2 at = place_of(font, text, token.column - 1, origin);
+    const ImVec2 at = position_of(font, text, token.column - 1, origin);
     draw_text_at(list, theme.mono_small, at, token_color(theme, token, tables, own), token.text);
     if (fault_column == token.column)
       list->AddRectFilled({at.x, at.y + font->FontSize - theme.scale},
@@ -157,7 +157,7 @@ void draw_tokens(const Theme& theme, const Rect& field, std::string_view text, c
                           theme.bad);
   }
   if (fault_column > text.size()) {
-    const ImVec2 at = place_of(font, text, text.size(), origin);
+    const ImVec2 at = position_of(font, text, text.size(), origin);
     list->AddRectFilled({at.x, at.y + font->FontSize - theme.scale}, {at.x + 6 * theme.scale, at.y + font->FontSize + theme.scale},
                         theme.bad);
   }

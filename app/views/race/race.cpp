@@ -7,6 +7,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
+#include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
 #include "app/views/race/race_exactness.h"
@@ -28,7 +29,7 @@ double tensor_bytes(const Lane& lane, Tensor tensor, Link link) {
 
 /// Bytes of a tensor that are dirty in the L2, as far as they have arrived there. They cross to HBM later.
 double owed_bytes(const Lane& lane, Tensor tensor) {
-  const auto dirty = static_cast<double>(lane.state.l2_dirty[tensor.index()]);
+  const auto dirty = static_cast<double>(lane.state.l2.dirty[tensor.index()]);
   return lane.state.traffic_exact ? std::min(dirty, tensor_bytes(lane, tensor, Link::sm_to_l2)) : dirty;
 }
 
@@ -333,7 +334,7 @@ bool holds_race_result(const View& view) {
 
 void draw_race_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,
               tr("Simulating both…"), Align::center);
@@ -341,6 +342,12 @@ void draw_race_panel(const View& view, Commands& commands) {
     return;
   }
   const StageMetrics metrics = stage_metrics(theme);
+  const float less = room.y - beside_line_height(theme) - ImGui::GetStyle().ItemSpacing.y;
+  // With the line a class could tell who wins; and the runs do not scroll for it.
+  if (!holds_race_result(view) && race_size({room.x, less}, metrics).y <= less) {
+    draw_beside_line(view);
+    origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  }
   const ImVec2 size = race_size(room, metrics);
   // Its sentence tells the result; while a class waits for that, the stages have the room.
   const bool with_exactness =

@@ -17,7 +17,7 @@ namespace tilescope {
 namespace {
 
 /// Tensors are named until they explain this much of the difference.
-constexpr double telling_share = 0.75;
+constexpr double sufficient_share = 0.75;
 /// Totals closer than this count as equal.
 constexpr double alike = 0.005;
 
@@ -69,7 +69,7 @@ RaceReason race_reason(const Simulation& first, const Simulation& second) {
   std::stable_sort(savings.begin(), savings.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::int64_t told = 0;
   for (const auto& [saved, tensor] : savings) {
-    if (reason.tensors.size() == 2 || static_cast<double>(told) >= telling_share * static_cast<double>(difference)) break;
+    if (reason.tensors.size() == 2 || static_cast<double>(told) >= sufficient_share * static_cast<double>(difference)) break;
     told += saved;
     reason.tensors.push_back(tensor);
     reason.slower += both_ways(slow, tensor, up, down);

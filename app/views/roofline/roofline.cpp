@@ -15,7 +15,7 @@ namespace tilescope {
 namespace {
 
 /// Returns the drawn point. It counts all operations, so that a softmax without products appears.
-struct Place {
+struct DrawnPoint {
   const RooflineKernel* kernel = nullptr;
   const RooflinePoint* point = nullptr;
   PlotPoint at;
@@ -27,7 +27,7 @@ double seconds_of(const RooflinePoint& point) {
   return point.bytes_per_second > 0 ? point.bytes / point.bytes_per_second : 0;
 }
 
-PlotPoint place_of(const RooflinePoint& point) {
+PlotPoint plot_point(const RooflinePoint& point) {
   const double seconds = seconds_of(point);
   return {point.operations() / point.bytes, seconds > 0 ? point.operations() / seconds : 0};
 }
@@ -112,7 +112,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                            const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const Share nearest = nearest_ceiling(study, kernel.launches, launch);
-  const PlotPoint at = place_of(*point);
+  const PlotPoint at = plot_point(*point);
   const RooflineCeiling* level = ceiling_of(study.roof, point->level);
   const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < point->ridge;
   const std::string ridge = level != nullptr ? format_value(std::round(point->ridge)) : std::string();
@@ -165,7 +165,7 @@ const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view lev
 }
 
 std::string per_byte(const RooflinePoint& point) {
-  return format_value(std::round(place_of(point).x * 10) / 10);
+  return format_value(std::round(plot_point(point).x * 10) / 10);
 }
 
 /// Compares the chosen algorithm with the other at one level, or states that latency decides.
@@ -287,39 +287,39 @@ bool under_these_roofs(const View& view, const BesideRun& beside) {
   return same_numbers(other.gpu, shown.gpu) && other.problem.dtype == shown.problem.dtype;
 }
 
-std::vector<Place> places_of(const View& view, const RooflineStudy& study) {
-  std::vector<Place> places;
+std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& study) {
+  std::vector<DrawnPoint> places;
   if (const BesideRun* const beside = beside_run(view);
       beside != nullptr && beside->kernel != nullptr && under_these_roofs(view, *beside))
     for (const RooflinePoint& point : beside->kernel->whole)
-      places.push_back({beside->kernel.get(), &point, place_of(point), true, beside_label(*beside)});
+      places.push_back({beside->kernel.get(), &point, plot_point(point), true, beside_label(*beside)});
 
   for (const RooflineKernel& kernel : study.kernels) {
-    for (const RooflinePoint& point : kernel.launches) places.push_back({&kernel, &point, place_of(point), false});
+    for (const RooflinePoint& point : kernel.launches) places.push_back({&kernel, &point, plot_point(point), false});
     if (launches_of(kernel).size() < 2) continue;
-    for (const RooflinePoint& point : kernel.whole) places.push_back({&kernel, &point, place_of(point), true});
+    for (const RooflinePoint& point : kernel.whole) places.push_back({&kernel, &point, plot_point(point), true});
   }
   return places;
 }
 
-void draw_places(Plot& plot, const View& view, std::span<const Place> places) {
+void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> places) {
   const Theme& theme = *view.theme;
   // A line connects the levels of one launch.
   for (std::size_t i = 1; i < places.size(); ++i) {
-    const Place &a = places[i - 1], &b = places[i];
+    const DrawnPoint &a = places[i - 1], &b = places[i];
     if (a.kernel != b.kernel || a.point->launch != b.point->launch || a.whole != b.whole) continue;
     const std::vector<PlotPoint> line = {a.at, b.at};
     plot.curve(line, with_alpha(algorithm_color(theme, a.kernel->algorithm), 0.45F), std::max(1.0F, theme.scale),
                Plot::Line::dotted);
   }
-  for (const Place& place : places) {
+  for (const DrawnPoint& place : places) {
     const bool main = place.point->level == "HBM";
     const float radius = (place.whole ? 7.0F : main ? 5.5F : 3.6F) * theme.scale;
     const ImU32 color = place.name.empty() ? algorithm_color(theme, place.kernel->algorithm) : theme.highlight;
     plot.marker(place.whole && main ? Marker::ring : marker_of(place.point->level), place.at, color, radius);
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const Place& place = places[i];
+    const DrawnPoint& place = places[i];
     const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
                              places[i - 1].whole != place.whole;
     if (!first_level) continue;
@@ -367,12 +367,12 @@ void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
-void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::span<const Place> places) {
+void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::span<const DrawnPoint> places) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !plot.inside().contains(mouse)) return;
-  const Place* nearest = nullptr;
+  const DrawnPoint* nearest = nullptr;
   float least = 14 * view.theme->scale;
-  for (const Place& place : places) {
+  for (const DrawnPoint& place : places) {
     const ImVec2 at = plot.at(place.at);
     const float distance = std::hypot(at.x - mouse.x, at.y - mouse.y);
     if (distance < least) least = distance, nearest = &place;
@@ -404,9 +404,9 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
                body);
 }
 
-PlotAxis axis_for(const RooflineStudy& study, std::span<const Place> places, bool x) {
+PlotAxis axis_for(const RooflineStudy& study, std::span<const DrawnPoint> places, bool x) {
   std::vector<double> values;
-  for (const Place& place : places) values.push_back(x ? place.at.x : place.at.y);
+  for (const DrawnPoint& place : places) values.push_back(x ? place.at.x : place.at.y);
   const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
   if (x) {
     for (const RooflineCeiling& ceiling : study.roof.ceilings)
@@ -448,12 +448,12 @@ void draw_roofline_panel(const View& view, Commands& commands) {
     text += theme.ui_small->CalcTextSizeA(theme.ui_small->FontSize, FLT_MAX, room.x, sentence.c_str()).y + 3 * theme.scale;
   const float height = std::max(room.y - text, room.y * 0.55F);
 
-  const std::vector<Place> places = places_of(view, study);
+  const std::vector<DrawnPoint> places = drawn_points(view, study);
   Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true),
             axis_for(study, places, false));
   draw_roof(plot, view, study);
   draw_key(plot, view, study);
-  draw_places(plot, view, places);
+  draw_points(plot, view, places);
   draw_measured(plot, view, study);
   label_roof(plot, view, study);
   if (!held) hover(plot, view, study, places);

@@ -26,8 +26,14 @@ std::string number_text(const std::optional<float>& value) {
   return std::signbit(*value) && size > 0 ? std::string(minus_sign).append(text) : text;
 }
 
+/// True of a softmax without an output beside it, as standard attention has: its kernel walks a row of S tile by tile.
+bool is_softmax_of_a_row(const Simulation& simulation, const SoftmaxParts& parts) {
+  return simulation.info->family == "attention" && parts.scale && !parts.output;
+}
+
 /// Names what the row belongs to: the launch where a program has several, else the family.
 std::string row_title(const Simulation& simulation, const SoftmaxParts& parts) {
+  if (is_softmax_of_a_row(simulation, parts)) return tr("Softmax, in parts");
   if (simulation.info->family == "attention" && parts.scale) return tr("Online softmax");
   if (simulation.info->family == "attention")
     return parts.maximum || parts.sum            ? tr("Softmax of one row")
@@ -45,6 +51,12 @@ void heading(const View& view, Commands& commands, const SoftmaxParts& parts, in
   ImDrawList* list = ImGui::GetWindowDrawList();
   draw_text(list, theme.heading, {at, {at.x + width - picker - 44 * theme.scale, at.y + height}}, theme.text,
             row_title(*view.lane().simulation, parts));
+  if (is_softmax_of_a_row(*view.lane().simulation, parts)) {
+    hit_area("title", {at, {at.x + width - picker - 44 * theme.scale, at.y + height}});
+    item_tooltip(theme, tr("Softmax, in parts"),
+                 tr("This kernel reads its row of S tile by tile. m, α and l are those of the online softmax, within one row "
+                    "block. S and P still cross HBM."));
+  }
   const float left = at.x + width - picker;
   draw_text(list, theme.ui_small, {{left - 60 * theme.scale, at.y}, {left - 6 * theme.scale, at.y + height}}, theme.text_faint,
             tr("Row"), Align::right);

@@ -82,8 +82,13 @@ struct PictureMaker {
     const Rect cell = cell_rect(box, 0, 0);
     const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
     if (!each_value) return;
-    const auto room = [&](float digit) { return static_cast<int>((cell.width() - 3.5F * theme.scale) / std::max(digit, 1.0F)); };
-    if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
+    const auto room = [&](float digit, float around = 3) {
+      return static_cast<int>((cell.width() - around * theme.scale) / std::max(digit, 1.0F));
+    };
+    if (room(metrics.large_digit, 2) >= 4 && cell.height() >= metrics.large_line) {
+      digits = 4;
+      font = &Theme::mono;
+    } else if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
       digits = 4;
       font = &Theme::mono_small;
     } else if (room(metrics.tiny_digit) >= 3 && cell.height() >= metrics.tiny_line) {

@@ -12,12 +12,18 @@ namespace tilescope {
 
 namespace {
 
-/// One drawn token: a tile, or several of one tensor that move together.
+template <class T>
+void add_new(std::vector<T>& list, const T& value) {
+  if (std::ranges::find(list, value) == list.end()) list.push_back(value);
+}
+
+/// One drawn token: a flight, or several of one tensor that move together.
 struct Token {
-  const TileInFlight* flight = nullptr;
-  int count = 1;
-  int requests = 1;  // of the tile, by as many SMs
-  bool of_one_sm = true;
+  const TileInFlight* flight = nullptr;  // the one that is drawn
+  int flights = 0;                       // that it stands for
+  std::vector<TileRef> tiles;            // of them, each once
+  std::vector<std::int32_t> sms;
+  std::int64_t bytes = 0, hbm_bytes = 0;
   int ring = -1;  // its destination buffer; -1 for another block's
   FlightPath path;
   float left = 0;  // remaining distance
@@ -26,6 +32,17 @@ struct Token {
   float size = 0;
   /// None of its bytes has crossed: latency, or others come first.
   bool waits() const { return flight->progress <= 0; }
+  void add(const TileInFlight& other) {
+    ++flights;
+    bytes += other.bytes, hbm_bytes += other.hbm_bytes;
+    add_new(tiles, other.tile), add_new(sms, other.sm);
+  }
+  void add(const Token& other) {
+    flights += other.flights;
+    bytes += other.bytes, hbm_bytes += other.hbm_bytes;
+    for (const TileRef& tile : other.tiles) add_new(tiles, tile);
+    for (const std::int32_t sm : other.sms) add_new(sms, sm);
+  }
 };
 
 /// Returns a flight's destination buffer in the shown block, or -1.
@@ -57,21 +74,21 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
     return;  // it waits for bytes that are drawn on their way
   for (Token& token : tokens) {
     const TileInFlight& other = *token.flight;
-    if (waits && at == WaitsAt::hbm && token.waits() && other.to_sm && other.tile == flight.tile) {
-      token.requests += other.sm == flight.sm ? 0 : 1;  // one tile, drawn once
-      if (flight.hbm_bytes > other.hbm_bytes) token.flight = &flight;
-      return;
-    }
-    if (!together(token, flight, ring)) continue;
-    ++token.count;
+    const bool same_request = waits && at == WaitsAt::hbm && token.waits() && other.to_sm && other.tile == flight.tile;
+    if (!same_request && !together(token, flight, ring)) continue;
+    token.add(flight);
+    if (same_request && flight.hbm_bytes > other.hbm_bytes) token.flight = &flight;
     return;
   }
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
   const std::int64_t shown = plane_of(context.problem(), flight.tile.tensor->planes, context.cache.history->plane());
   auto path = flight_path(context.layout(), flight, layout, context.lane.focus_sm, std::max(ring, 0), shown);
   if (!path) return;
-  if (waits && at == WaitsAt::hbm && flight.hbm_bytes == 0 && context.layout().has_l2)
+  if (waits && at == WaitsAt::hbm && flight.hbm_bytes == 0 && context.layout().has_l2) {
     path->points.insert(path->points.begin(), tile_in_hbm(context.layout(), flight, layout, shown));
+    ++path->port;
+    ++path->jump;
+  }
   if (waits && at == WaitsAt::link) path->points.front() = path->points[1];
   if (waits && at == WaitsAt::l2) {
     ImVec2& front = path->points.front();
@@ -81,10 +98,10 @@ void add_flight(const StageContext& context, const TileInFlight& flight, std::ve
   }
   Token token;
   token.flight = &flight;
+  token.add(flight);
   token.ring = ring;
   token.left = (1 - ease(static_cast<float>(flight.progress))) * path->length();
-  const ImVec2 port = path->points[path->points.size() - 2], end = path->points.back();
-  token.tail = flight.to_sm ? std::hypot(end.x - port.x, end.y - port.y) : 0;
+  token.tail = flight.to_sm ? path->length_from(path->port) : 0;
   token.path = std::move(*path);
   token.size = context.px(flight.sm == context.lane.focus_sm && !context.alone ? 16 : 13);
   tokens.push_back(std::move(token));
@@ -98,8 +115,8 @@ void spread_at_link(const StageContext& context, std::vector<Token>& tokens) {
     if (!token.waits() || token.center.x != port.center().x || token.center.y != port.max.y) continue;
     const float each = token.size + context.px(3);
     const int rows = std::max(1, static_cast<int>(port.height() / each));
-    token.center = {port.min.x - (static_cast<float>(count / rows) + 0.5F) * each,
-                    port.max.y - (static_cast<float>(count % rows) + 0.5F) * each};
+    const int column = count / rows, row = count % rows;
+    token.center = {port.min.x - (static_cast<float>(column) + 0.5F) * each, port.max.y - (static_cast<float>(row) + 0.5F) * each};
     ++count;
   }
 }
@@ -129,8 +146,7 @@ std::vector<Token> thinned(const StageContext& context, std::vector<Token> token
       kept.push_back(std::move(token));
       continue;
     }
-    other->count += token.count;
-    other->of_one_sm = other->of_one_sm && token.of_one_sm && other->flight->sm == token.flight->sm;
+    other->add(token);
   }
   return kept;
 }
@@ -163,10 +179,11 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
   const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
   if (context.alone || !on_port || token.waits() || token.flight->sm != context.lane.focus_sm) return;
   const TensorLayout tensor = tensor_layout(context.problem(), context.simulation().program->tile(), token.flight->tile.tensor);
-  std::string text = token.count > 1
-                         ? fill_in("{} × {}", {std::to_string(token.count), std::string(to_string(token.flight->tile.tensor))})
-                         : tile_name(tensor, token.flight->tile);
-  text.append("  ").append(format_bytes(Bytes(token.count * token.flight->bytes)));
+  std::string text =
+      token.tiles.size() > 1
+          ? fill_in("{} × {}", {std::to_string(token.tiles.size()), std::string(to_string(token.flight->tile.tensor))})
+          : tile_name(tensor, token.flight->tile);
+  text.append("  ").append(format_bytes(Bytes(token.bytes)));
   const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
   const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
   for (const Rect& other : taken) {
@@ -176,25 +193,40 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
   draw_text(context.list, context.theme.ui_small, rect, context.theme.text_color(token.flight->tile.tensor), text);
 }
 
+/// Says how many loads, or stores and additions, a token stands for: "3 loads of 3 SMs, 1,536 B in all".
+std::string flights_text(const Token& token) {
+  const std::string count = std::to_string(token.flights), sms = std::to_string(token.sms.size()),
+                    bytes = format_exact_bytes(Bytes(token.bytes));
+  if (token.flights == 1) return bytes;
+  if (token.flight->to_sm)
+    return token.sms.size() > 1 ? fill_in(tr("{} loads of {} SMs, {} in all"), {count, sms, bytes})
+                                : fill_in(tr("{} loads, {} in all"), {count, bytes});
+  return token.sms.size() > 1 ? fill_in(tr("{} transfers of {} SMs, {} in all"), {count, sms, bytes})
+                              : fill_in(tr("{} transfers, {} in all"), {count, bytes});
+}
+
+const char* token_title(const Token& token) {
+  const bool several = token.sms.size() > 1;
+  if (token.flight->to_sm && token.waits()) return several ? tr("{} requested by several SMs") : tr("{} requested for SM {}");
+  if (token.flight->to_sm) return several ? tr("{} in flight for several SMs") : tr("{} in flight to SM {}");
+  if (token.waits()) return several ? tr("{} waiting to leave several SMs") : tr("{} waiting to leave SM {}");
+  return several ? tr("{} in flight from several SMs") : tr("{} in flight from SM {}");
+}
+
 void tip_token(StageContext& context, const Token& token) {
   const TileInFlight& flight = *token.flight;
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
   const std::string name =
-      token.count > 1 ? fill_in(tr("{} tiles of {}"), {std::to_string(token.count), std::string(to_string(flight.tile.tensor))})
-                      : tile_name(layout, flight.tile);
-  std::string body = format_exact_bytes(Bytes(flight.bytes)) + "\n";
+      token.tiles.size() > 1
+          ? fill_in(tr("{} tiles of {}"), {std::to_string(token.tiles.size()), std::string(to_string(flight.tile.tensor))})
+          : tile_name(layout, flight.tile);
+  std::string body = flights_text(token) + "\n";
   if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
-  if (token.requests > 1) body += fill_in(tr("Requested by {} SMs"), {std::to_string(token.requests)}) + "\n";
-  body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(flight.hbm_bytes))})
+  body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(token.hbm_bytes))})
                        : std::string(tr("Stays in the L2 until evicted"));
-  if (!token.of_one_sm)
-    return context.tip(fill_in(token.waits() ? tr("{} requested by several SMs") : tr("{} in flight for several SMs"), {name}),
-                       std::move(body), flight.tile.tensor);
-  context.tip(fill_in(token.waits()  ? tr("{} requested for SM {}")
-                      : flight.to_sm ? tr("{} in flight to SM {}")
-                                     : tr("{} in flight from SM {}"),
-                      {name, std::to_string(flight.sm)}),
-              std::move(body), flight.tile.tensor);
+  const char* const title = token_title(token);
+  context.tip(token.sms.size() > 1 ? fill_in(title, {name}) : fill_in(title, {name, std::to_string(flight.sm)}), std::move(body),
+              flight.tile.tensor);
 }
 
 }  // namespace
@@ -205,7 +237,7 @@ void draw_flights(StageContext& context) {
   for (const Token& token : tokens) {
     const Rect rect = rect_of(token);
     const ImU32 color = theme.color(token.flight->tile.tensor);
-    if (token.count > 1 || token.requests > 1) {  // a second edge: several tiles, or several requests
+    if (token.flights > 1) {  // a second edge
       const float shift = context.px(2.5F);
       context.quads.add({.min = {rect.min.x + shift, rect.min.y - shift},
                          .max = {rect.max.x + shift, rect.max.y - shift},

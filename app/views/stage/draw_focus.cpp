@@ -379,10 +379,6 @@ void draw_occupancy(StageContext& context) {
   if (layout.occupancy.width() <= 0) return;
   std::string label = fill_in(tr("Shared memory: {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
   if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks"), {std::to_string(resident)}));
-  // Arrows pass behind the text.
-  const float width = std::min(text_width(theme.ui_small, label), layout.shared_label.width()), around = context.px(3);
-  context.list->AddRectFilled({layout.shared_label.min.x - around, layout.shared_label.min.y},
-                              {layout.shared_label.min.x + width + around, layout.shared_label.max.y}, theme.inset);
   draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
   Rect bar = layout.occupancy;
   bar.min.y = std::round(bar.center().y - context.px(3));

@@ -109,12 +109,16 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   const char* about = context.lane.state.traffic_exact ? "" : "≈ ";
   if (up > 0) lines.push_back(std::string("\u2191 ") + about + format_bytes(Bytes(up)));
   if (down > 0) lines.push_back(std::string("\u2193 ") + about + format_bytes(Bytes(down)));
-  const float line = context.metrics.small_line;
-  float y = std::round(box.lane_note.center().y - line * static_cast<float>(lines.size()) / 2);
+  // Between the boxes of the L2 and of HBM, and on neither: both directions in one line where two are too high.
+  const float high = box.lane.height(), small = context.metrics.small_line, tiny = context.metrics.tiny_line;
+  if (lines.size() > 1 && 2 * tiny > high) lines = {std::string("\u2191\u2193 ") + about + format_bytes(Bytes(up + down))};
+  const float count = static_cast<float>(lines.size()), line = count * small <= high ? small : tiny;
+  float y = std::round(box.lane.center().y - line * count / 2);
   context.flush();
   for (const std::string& text : lines) {
-    ImFont* font = text_width(theme.mono_small, text) <= box.lane_note.width() ? theme.mono_small : theme.mono_tiny;
-    if (text_width(font, text) <= box.lane_note.width()) {
+    const bool fits = line == small && text_width(theme.mono_small, text) <= box.lane_note.width();
+    ImFont* font = fits ? theme.mono_small : theme.mono_tiny;
+    if (count * line <= high && text_width(font, text) <= box.lane_note.width()) {
       draw_text(context.list, font, {{box.lane_note.min.x, y}, {box.lane_note.max.x, y + line}}, theme.text_color(box.tensor),
                 text);
     }

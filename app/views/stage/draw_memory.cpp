@@ -32,8 +32,8 @@ InL2 in_l2(const StageContext& context, Tensor tensor) {
   const auto& traffic = context.lane.state.traffic[tensor.index()];
   const auto came =
       static_cast<double>(traffic[static_cast<std::size_t>(Link::hbm_read)] + traffic[static_cast<std::size_t>(Link::sm_to_l2)]);
-  const InL2 booked = {static_cast<double>(context.lane.state.l2_resident[at(tensor)]),
-                       static_cast<double>(context.lane.state.l2_copies[at(tensor)])};
+  const InL2 booked = {static_cast<double>(context.lane.state.l2.resident[at(tensor)]),
+                       static_cast<double>(context.lane.state.l2.copies[at(tensor)])};
   const double once = booked.resident - booked.copies;
   if (!context.lane.state.traffic_exact || came >= once) return booked;
   const double part = came / once;
@@ -60,7 +60,7 @@ BarScale bar_scale(const StageContext& context) {
         static_cast<double>(tensor.layout.bytes().value) * std::max(context.simulation().request.gpu.l2_partitions, 1.0);
     const InL2 held = in_l2(context, tensor.tensor);
     scale.parts.push_back({tensor.tensor, footprint, bytes, held.resident, held.copies,
-                           static_cast<double>(context.lane.state.l2_dirty[at(tensor.tensor)])});
+                           static_cast<double>(context.lane.state.l2.dirty[at(tensor.tensor)])});
     footprint += bytes;
   }
   constexpr double sliver = 0.05;
@@ -117,7 +117,7 @@ void draw_part(StageContext& context, const Rect& bar, const BarScale& scale, co
                                "\n"
                          : std::string()) +
                     fill_in(tr("{} dirty (hatched): written back when evicted"),
-                            {format_exact_bytes(Bytes(context.lane.state.l2_dirty[at(part.tensor)]))}),
+                            {format_exact_bytes(Bytes(context.lane.state.l2.dirty[at(part.tensor)]))}),
                 part.tensor);
   }
 }
@@ -213,8 +213,10 @@ std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, co
   return found;
 }
 
-/// Returns, per drawn row of K's or V's box, whether the mask hides all of it from the block on screen: that never loads it.
-std::vector<bool> skipped_rows(const StageContext& context, const TensorBox& box, const TensorLayout& layout) {
+/// Returns, per drawn row of K's or V's box, whether the mask hides all of it from those whose moves the box shows: all SMs, or the
+/// block on screen. They never load it.
+std::vector<bool> skipped_rows(const StageContext& context, const TensorBox& box, const TensorLayout& layout,
+                               const BoxHistory& cells) {
   std::vector<bool> skipped(static_cast<std::size_t>(box.shown_rows), false);
   const BlockOperations* block = context.lane.operations;
   if (!context.problem().has_mask() || block == nullptr || block->domain.axis != Axis::query || box.tensor->rows != Axis::key ||
@@ -222,6 +224,14 @@ std::vector<bool> skipped_rows(const StageContext& context, const TensorBox& box
     return skipped;
   bool any = false;
   std::vector<bool> loaded(skipped.size(), false);
+  if (context.cache.history->of_all_sms()) {
+    for (int row = 0; row < box.shown_rows; ++row) {
+      loaded[static_cast<std::size_t>(row)] = cells.cell(row, 0).reads() > 0;
+      any = any || loaded[static_cast<std::size_t>(row)];
+    }
+    for (std::size_t row = 0; any && row < loaded.size(); ++row) skipped[row] = !loaded[row];
+    return skipped;
+  }
   for (const Operation& op : block->operations) {
     if (op.kind != OpKind::load || op.tile.tensor != box.tensor) continue;
     any = true;
@@ -264,7 +274,9 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
         {std::to_string(reads), std::to_string(all_reads)}));
   if (reads > 0 && context.layout().has_l2)
     body.append("\n").append(tr("SMs load from the L2; the link above counts what HBM sent."));
-  if (skipped) body.append("\n").append(tr("This thread block skips it: the mask hides all of it"));
+  if (skipped)
+    body.append("\n").append(by_all ? tr("No thread block loads it: the mask hides all of it")
+                                    : tr("This thread block skips it: the mask hides all of it"));
   if (held && writes > 0)
     body.append("\n").append(fill_in(by_all ? tr("Stored {} times so far by all SMs") : tr("Stored {} times so far by this SM"),
                                      {std::to_string(writes)}));
@@ -394,7 +406,7 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   if (box.here) {
     const std::vector<const TileInFlight*> flights = flights_by_cell(context, box, tensor.layout);
     const double crossed = crossed_part(context, box.tensor);
-    const std::vector<bool> skipped = skipped_rows(context, box, tensor.layout);
+    const std::vector<bool> skipped = skipped_rows(context, box, tensor.layout, cells);
     for (int row = 0; row < box.shown_rows; ++row) {
       for (int col = 0; col < box.shown_cols; ++col) {
         const auto index = static_cast<std::size_t>(row * box.shown_cols + col);

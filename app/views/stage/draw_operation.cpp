@@ -31,6 +31,12 @@ void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
   const ImU32 color = with_alpha(context.theme.color(tensor_of(to.slot)), 0.95F);
   const float dip = context.px(15), head = context.px(5), thickness = context.px(2);
   ImVec2 start, end, first, second;
+  // Straight up or down through the line above the buffers, whose words stay readable so.
+  const float above = context.layout().shared_label.min.y;
+  const auto riser = [&](ImVec2& buffer) {
+    context.list->AddLine(buffer, {buffer.x, above}, color, thickness);
+    buffer.y = above;
+  };
   if (from.shared == to.shared && from.box.min.y != to.box.min.y) {  // strips below each other
     const bool down = from.box.min.y < to.box.min.y;
     start = {from.cells.min.x + context.px(12), down ? from.box.max.y : from.box.min.y};
@@ -44,6 +50,7 @@ void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
   }
   if (from.shared && !to.shared) {
     start = {from.box.center().x, from.box.min.y};
+    riser(start);
     end = below(to);
     first = {start.x, start.y - dip};
     second = {end.x, end.y + dip};

@@ -8,11 +8,14 @@ namespace tilescope {
 
 namespace {
 
+/// Part of a tensor's width that is right of the marks on their way up.
+constexpr float beside_name = 0.09F;
+
 float distance(ImVec2 a, ImVec2 b) {
   return std::hypot(b.x - a.x, b.y - a.y);
 }
 
-ImVec2 tile_place(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
+ImVec2 tile_position(const TensorBox& box, const TensorLayout& tensor, const TileRef& tile) {
   const int row = cell_of(static_cast<int>(tile.row / tensor.tile_rows), box.grid_rows, box.shown_rows);
   const int col = cell_of(static_cast<int>(tile.col / tensor.tile_cols), box.grid_cols, box.shown_cols);
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
@@ -46,7 +49,13 @@ bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& f
     const Rect& port = flight.to_sm ? layout.port_up : layout.port_down;
     path.points.push_back({port.center().x, port.max.y});
     path.points.push_back({port.center().x, port.min.y});
+    path.port = path.points.size() - 1;
     const SlotBox* slot = layout.find(flight.slot, ring);
+    if (slot != nullptr && slot->shared) {  // below the buffers, so that it crosses none but its own
+      const float below = (slot->box.max.y + layout.focus.max.y) / 2;
+      path.points.push_back({port.center().x, below});
+      path.points.push_back({slot->cells.center().x, below});
+    }
     path.points.push_back(slot ? slot->cells.center() : ImVec2{port.center().x, layout.focus.max.y - 20});
     return true;
   }
@@ -55,15 +64,16 @@ bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& f
   const float x = card->port.center().x, y = card->port.min.y + card->port.width() / 2;
   path.points.push_back({x, card->port.max.y});
   path.points.push_back({x, y});
+  path.port = path.points.size() - 1;
   path.points.push_back({card->box.max.x - 6, y});
   return true;
 }
 
 }  // namespace
 
-float FlightPath::length() const {
+float FlightPath::length_from(std::size_t point) const {
   float sum = 0;
-  for (std::size_t i = 1; i < points.size(); ++i)
+  for (std::size_t i = point + 1; i < points.size(); ++i)
     if (i != jump) sum += distance(points[i - 1], points[i]);
   return sum;
 }
@@ -94,7 +104,7 @@ WaitsAt waits_at(const TileInFlight& load, std::span<const TileInFlight> flights
 
 ImVec2 tile_in_hbm(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor, std::int64_t shown_plane) {
   const TensorBox& box = *layout.find(flight.tile.tensor);
-  return flight.tile.plane == shown_plane ? tile_place(box, tensor, flight.tile) : box.label.center();
+  return flight.tile.plane == shown_plane ? tile_position(box, tensor, flight.tile) : box.label.center();
 }
 
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,
@@ -105,14 +115,21 @@ std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFli
   const ImVec2 home = tile_in_hbm(layout, flight, tensor, shown_plane);
   const bool from_hbm = !layout.has_l2 || (flight.to_sm && flight.hbm_bytes > 0);
   const ImVec2 in_l2 = layout.has_l2 ? place_in_l2(layout, *box, flight.sm, focus_sm) : home;
-  if (from_hbm) path.points.push_back(home);
+  if (from_hbm) {  // up at the right edge, beside the name
+    const float right = std::max(home.x, box->box.max.x - box->box.width() * beside_name);
+    path.points.push_back(home);
+    path.points.push_back({right, home.y});
+    path.points.push_back({right, layout.hbm.min.y});
+  }
   if (from_hbm && layout.has_l2) path.points.push_back({box->lane.center().x, layout.hbm.min.y});
   if (layout.has_l2) path.points.push_back(in_l2);
+  const std::size_t lane_end = path.points.size();
   if (!add_port(path, layout, flight, focus_sm, ring)) return std::nullopt;
   // Inside the L2 there is nothing to see of it.
-  if (layout.has_l2) path.jump = from_hbm ? 3 : 1;
+  if (layout.has_l2) path.jump = lane_end;
   if (!flight.to_sm) {
     std::reverse(path.points.begin(), path.points.end());
+    path.port = path.points.size() - 1 - path.port;
     if (path.jump > 0) path.jump = path.points.size() - path.jump;
   }
   return path;

@@ -12,8 +12,11 @@ namespace tilescope {
 
 struct FlightPath {
   std::vector<ImVec2> points;
+  std::size_t port = 0;  // the point at the SM's end of its link
   std::size_t jump = 0;  // the point before which a tile is not drawn: it changes from its tensor's lane to the SM's port; 0: none
-  float length() const;
+  float length() const { return length_from(0); }
+  /// Returns the length of what comes after a point.
+  float length_from(std::size_t point) const;
   /// Returns the point at `distance` from the start, clamped to the ends.
   ImVec2 at(float distance) const;
 };

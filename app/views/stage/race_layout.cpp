@@ -12,6 +12,8 @@ namespace {
 
 /// Minimum sizes in points, with and without pictures of the stage.
 constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
+/// Height of a stage whose tensors have four rows in HBM, and whose links have two lines of bytes.
+constexpr float stage_with_two_lines = 250;
 
 /// Places buffers and matrices in one band, each below its name; columns of one value a row are narrow, and left out in Race.
 void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics,
@@ -62,7 +64,9 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
   // If room is short it is divided, so that the SM keeps a band for its slots.
   const bool low = height < 200 * scale;
-  const float hbm = low ? 0.29F * height : std::clamp(0.3F * height, 60 * scale, 130 * scale);
+  // Four rows of tiles below their names.
+  const float hbm =
+      low ? std::clamp(56 * scale, 0.29F * height, 0.31F * height) : std::clamp(0.3F * height, 60 * scale, 130 * scale);
   const float usual_l2 = low ? 0.16F * height : std::clamp(0.13F * height, 30 * scale, 46 * scale);
   const float l2 = layout.has_l2 ? usual_l2 : 0;
   const float gap = low ? 0.06F * height : std::clamp(0.1F * height, 18 * scale, 44 * scale);
@@ -106,6 +110,7 @@ ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
 
 RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
+  const float strip = 14 * scale, least_counter = 18 * scale;
   const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
   RaceLayout layout;
   // Figures, their words, and the reason.
@@ -113,7 +118,11 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
   const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
   // Where the stages need the room, what shows that the answers are the same stands beside the figures.
-  const bool roomy = area.height() >= 525 * scale, beside = with_exactness && whole && !roomy;
+  const float pictures = metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;
+  const float counter_of_whole = std::clamp(0.045F * area.height(), least_counter, 32 * scale);
+  const float around_stage = 2 * pad + metrics.line + strip + gap + 3 * counter_of_whole;
+  const float left_for_stage = area.height() - verdict_height - 2 * gap - metrics.small_line - pictures - around_stage;
+  const bool roomy = left_for_stage >= stage_with_two_lines * scale, beside = with_exactness && whole && !roomy;
   if (beside) {
     layout.verdict.max.x = std::round(area.min.x + 0.58F * area.width());
     layout.exactness = {{layout.verdict.max.x + gap, area.min.y}, {area.max.x, layout.verdict.max.y}};
@@ -124,7 +133,6 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
   float top = layout.verdict.max.y + (whole ? gap : 0.5F * gap);
   const float bottom = area.max.y;
   if (with_exactness && whole && roomy) {
-    const float pictures = metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;
     layout.exactness = {{area.min.x, top}, {area.max.x, std::round(top + metrics.small_line + pictures)}};
     top = layout.exactness.max.y + gap;
   }
@@ -138,14 +146,12 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
     column.finish = {{column.title.max.x + gap, y}, {right, y + metrics.line}};
     y = std::round(y + metrics.line + (whole ? 0.4F * pad : 0));
     float under = bottom - (whole ? 0.6F : 0.2F) * pad;
-    const float strip = 14 * scale, least_counter = 18 * scale;
     if (whole || under - y >= strip + 3 * least_counter) {
       column.strip = {{left, y}, {right, std::round(y + strip)}};
       y = column.strip.max.y;
     }
     const int counters = whole || under - y >= 3 * metrics.small_line ? 3 : 2;
-    const float counter_height = whole ? std::clamp(0.045F * area.height(), least_counter, 32 * scale)
-                                       : std::min((under - y) / static_cast<float>(counters), 32 * scale);
+    const float counter_height = whole ? counter_of_whole : std::min((under - y) / static_cast<float>(counters), 32 * scale);
     for (int c = counters - 1; c >= 0; --c) {
       column.counters[static_cast<std::size_t>(c)] = {{left, std::round(under - counter_height)}, {right, std::round(under)}};
       under -= counter_height;

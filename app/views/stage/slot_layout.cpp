@@ -42,7 +42,7 @@ float weight_of(const SlotShape& shape) {
 void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale;
   const Rect& area = layout.registers;
-  const float gap = (area.width() < 400 * scale ? 6 : 9) * scale;
+  const float gap = (area.width() < 400 * scale || metrics.presented ? 6 : 9) * scale;
   int most_rows = 1, columns = 0;
   float weights = 0;
   for (const SlotShape& shape : registers) {
@@ -54,8 +54,12 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   }
   const float gaps = gap * static_cast<float>(registers.size() - 1);
   const float number = 4 * metrics.tiny_digit + 6 * scale;  // a cell with four characters
+  const float large = 4 * metrics.large_digit + 2.5F * scale, small = 4 * metrics.digit + 3.2F * scale,
+              large_column = metrics.presented ? 4 * metrics.digit + 4 * scale : number;
+  // Presented, the matrices come first; in much room the columns have four digits as well.
+  const float for_columns = !metrics.presented ? 0.36F : area.width() >= 580 * scale ? 0.31F : 0.29F;
   const float column_width =
-      columns == 0 ? 0 : std::clamp((0.36F * area.width() - gaps) / static_cast<float>(columns), 12 * scale, number);
+      columns == 0 ? 0 : std::clamp((for_columns * area.width() - gaps) / static_cast<float>(columns), 12 * scale, large_column);
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
   // Each matrix first gets room for numbers of four or three characters, if possible, else only scores and probabilities do;
   // weights divide the rest.
@@ -64,7 +68,7 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const auto cells_of = [](const SlotShape& shape, float key, float other) {
     return is_column(shape) ? 0 : static_cast<float>(shape.cols) * (shape.slot.tensor()->cols == Axis::key ? key : other);
   };
-  for (const auto& [key, other] : {std::pair{number, number}, {three, three}, {three, heat}}) {
+  for (const auto& [key, other] : {std::pair{large, large}, {small, small}, {number, number}, {three, three}, {three, heat}}) {
     float needs = 0;
     for (const SlotShape& shape : registers) needs += cells_of(shape, key, other);
     if (needs > for_matrices) continue;

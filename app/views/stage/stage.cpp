@@ -10,7 +10,7 @@ namespace tilescope {
 
 namespace {
 
-/// Minimum sizes in points: of the whole stage, and of the focused SM, L2 and HBM alone (as in Race).
+/// Sizes in points that need no squeezing: of the whole stage, and of the focused SM, L2 and HBM alone (as in Race).
 constexpr ImVec2 whole = {520, 392}, least_alone = {300, 124};
 
 }  // namespace
@@ -27,6 +27,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
   }
   StageContext context{view, view.lane(), theme, commands, stage_metrics(theme), panel_state<StageCache>("stage")};
   context.alone = !is_whole(size, whole, theme.scale);
+  context.metrics.presented = view.workspace->present;
   context.list = ImGui::GetWindowDrawList();
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered();

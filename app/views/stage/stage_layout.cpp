@@ -19,11 +19,12 @@ struct Bands {
   float sm = 0, gap = 0, l2 = 0, hbm = 0;
 };
 
-Bands bands_of(float height, bool has_l2, float scale) {
+Bands bands_of(float height, bool has_l2, const StageMetrics& metrics) {
+  const float scale = metrics.scale;
   Bands bands;
-  bands.hbm = std::clamp(0.205F * height, 72 * scale, 210 * scale);
+  bands.hbm = std::clamp((metrics.presented ? 0.18F : 0.205F) * height, 72 * scale, 210 * scale);
   bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
-  bands.gap = std::clamp(0.078F * height, 26 * scale, 72 * scale);
+  bands.gap = std::clamp((metrics.presented ? 0.062F : 0.078F) * height, 26 * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
 }
@@ -93,16 +94,16 @@ void place_focus(StageLayout& layout, const GpuSpec& gpu, float link_bottom, con
 
 }  // namespace
 
-ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale) {
-  constexpr float scrolled = 0.9F;  // of it are enough to show it whole
-  const float share = scrolled * scale;
-  const ImVec2 needed = room.x >= share * whole.x && room.y >= share * whole.y ? whole : least;
-  return {std::max(room.x, needed.x * scale), std::max(room.y, needed.y * scale)};
+bool is_whole(ImVec2 size, ImVec2 whole, float scale) {
+  constexpr float least_part = 0.9F;  // of it everything still fits, closer together
+  constexpr float rounding = 0.5F;    // of a pixel, where the size is the difference of two corners
+  const float share = least_part * scale;
+  return size.x >= share * whole.x - rounding && size.y >= share * whole.y - rounding;
 }
 
-bool is_whole(ImVec2 size, ImVec2 whole, float scale) {
-  constexpr float rounding = 0.5F;  // of a pixel, where the size is the difference of two corners
-  return size.x >= whole.x * scale - rounding && size.y >= whole.y * scale - rounding;
+ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale) {
+  if (is_whole(room, whole, scale)) return room;
+  return {std::max(room.x, least.x * scale), std::max(room.y, least.y * scale)};
 }
 
 StageMetrics stage_metrics(const Theme& theme) {
@@ -113,6 +114,8 @@ StageMetrics stage_metrics(const Theme& theme) {
   metrics.digit = text_width(theme.mono_small, "0");
   metrics.tiny_digit = text_width(theme.mono_tiny, "0");
   metrics.tiny_line = std::ceil(theme.mono_tiny->FontSize);
+  metrics.large_digit = text_width(theme.mono, "0");
+  metrics.large_line = std::ceil(theme.mono->FontSize + 2 * theme.scale);
   metrics.gap = theme.gap;
   metrics.padding = theme.padding;
   return metrics;
@@ -146,7 +149,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   StageLayout layout;
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
-  const Bands bands = bands_of(area.height(), layout.has_l2, metrics.scale);
+  const Bands bands = bands_of(area.height(), layout.has_l2, metrics);
   const float x = area.min.x, width = area.width();
   const float label_width = std::clamp(0.14F * width, 104 * metrics.scale, 168 * metrics.scale);
 
@@ -168,7 +171,8 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   const bool cards =
       sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
   const float others_width = sm_count == 1 ? 0
-                             : cards       ? std::clamp(0.29F * width, 150 * metrics.scale, 330 * metrics.scale)
+                             : cards       ? std::clamp((metrics.presented ? 0.18F : 0.29F) * width,
+                                                        (metrics.presented ? 140 : 150) * metrics.scale, 330 * metrics.scale)
                                            : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
   layout.focus = rect_of(x, area.min.y, width - others_width - (others_width > 0 ? metrics.gap : 0), bands.sm);
   place_focus(layout, gpu, link_bottom, metrics);

@@ -28,13 +28,15 @@ struct StageMetrics {
   float line = 16;                          // height of a line of ui text
   float small_line = 14;                    // of small text
   float digit = 7;                          // width of a character of the small mono font
-  float tiny_digit = 5.5F, tiny_line = 10;  // of the font for numbers in cells
+  float tiny_digit = 5.5F, tiny_line = 10;  // of the smallest font for numbers in cells
+  float large_digit = 8, large_line = 15;   // of the largest one
   float gap = 8, padding = 10;
+  bool presented = false;  // the matrices of the SM in focus get what the other SMs and the links can spare
 };
 StageMetrics stage_metrics(const Theme& theme);
 
-/// Returns the size of a picture in `room`, in pixels. If slightly less than `whole` points fit, it scrolls. If much less fits, it
-/// is simplified, which needs `least`.
+/// Returns the size of a picture in `room`, in pixels: all of it. If much less than `whole` points fit, the picture is simplified,
+/// which needs `least`; in less than that it scrolls.
 ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale);
 /// Returns true if a picture of this size shows everything.
 bool is_whole(ImVec2 size, ImVec2 whole, float scale);

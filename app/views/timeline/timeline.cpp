@@ -28,7 +28,7 @@ float gutter_width(const View& view, float panel) {
   float names = 104 * theme.scale;
   if (view.playback.race && !view.workspace->by_sm)
     for (const Lane& lane : view.lanes)
-      names = std::max(names, 0.8F * text_width(theme.ui_small, translated(lane.simulation->info->title)) + 44 * theme.scale);
+      names = std::max(names, text_width(theme.ui_small, translated(lane.simulation->info->title)) + 104 * theme.scale);
   const float words = text_width(theme.ui_small, tr("Units")) + text_width(theme.ui_small, "SM") +
                       4 * switch_padding * theme.scale +
                       std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time"))) + 16 * theme.scale;

@@ -41,7 +41,7 @@ std::string name_of(const KnownBandwidth& known) {
 }
 
 /// Returns where in the strip of launch names `width` is free, as far right as possible; else the row of the curves.
-Rect legend_place(const View& view, const TimeWindow& window, const TimelineLayout& layout, const Rect& row, float width) {
+Rect legend_rect(const View& view, const TimeWindow& window, const TimelineLayout& layout, const Rect& row, float width) {
   const Theme& theme = *view.theme;
   const Simulation& simulation = *view.lanes.front().simulation;
   const auto launches = simulation.trace->launches();
@@ -67,7 +67,7 @@ void draw_legend(ImDrawList* list, const View& view, const TimeWindow& window, c
   } entries[] = {{tr("simulated"), theme.accent}, {name_of(*view.measured.bandwidth), theme.highlight}};
   float width = 0;
   for (const auto& entry : entries) width += sample + gap + text_width(theme.ui_small, entry.text) + 3 * gap;
-  const Rect row = legend_place(view, window, layout, curves, width);
+  const Rect row = legend_rect(view, window, layout, curves, width);
   if (row.height() < theme.ui_small->FontSize * 0.8F || width > layout.plot.width() * 0.6F) return;
   float x = row.max.x - width;
   list->AddRectFilled({x - gap, row.min.y}, row.max, with_alpha(theme.inset, 0.6F));

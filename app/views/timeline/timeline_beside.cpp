@@ -1,12 +1,16 @@
-// Draws the launches of the pinned run beside the one on screen.
+// Draws the launches and the units of the pinned run beside the one on screen.
 #include "app/views/timeline/timeline_beside.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
 #include "app/views/study_panel.h"
+#include "app/views/timeline/timeline_hover.h"
+#include "app/views/timeline/timeline_state.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -31,12 +35,71 @@ std::string total_text(const Simulation& run) {
 /// The axis reaches at most so many times the run on screen, whose rows must stay readable; a longer pinned run goes on beyond it.
 constexpr double most_of_screen = 2;
 
+float bar_height(const Theme& theme) {
+  return std::round(theme.ui_small->FontSize + 8 * theme.scale);
+}
+
+/// The units of the pinned run as they were last drawn.
+struct UnitRows {
+  PictureKey key;
+  TimelinePicture picture;
+};
+
+/// Rows of equal height in `plot`, one a lane.
+TimelineLayout lay_out_units(const Theme& theme, const TimelineData& data, const Rect& plot) {
+  TimelineLayout layout;
+  layout.area = layout.plot = plot;
+  layout.scale = theme.scale;
+  layout.lane_height = plot.height() / static_cast<float>(data.lanes.size());
+  for (std::size_t unit = 0; unit < data.lanes.size(); ++unit) {
+    const float top = plot.min.y + layout.lane_height * static_cast<float>(unit);
+    layout.rows.push_back(
+        {TimelineRow::Kind::unit, 0, unit, {{plot.min.x, std::round(top)}, {plot.max.x, std::round(top + layout.lane_height)}}});
+  }
+  return layout;
+}
+
+void draw_units(ImDrawList* list, const View& view, const BesideRun& beside, const TimeWindow& on_screen, const Rect& gutter,
+                const Rect& plot) {
+  const Theme& theme = *view.theme;
+  const TimelineData& data = *beside.timeline;
+  const double scale = cycles_on_screen(view, beside);
+  const TimeWindow window = {on_screen.begin / scale, on_screen.end / scale, on_screen.whole / scale};
+  const TimelineLayout layout = lay_out_units(theme, data, plot);
+  auto& state = panel_state<UnitRows>("pinned units");
+  PictureKey key;
+  key.data = {&data};
+  key.begin = window.begin, key.end = window.end;
+  key.min = plot.min, key.max = plot.max;
+  key.theme = theme.kind, key.scale = theme.scale;
+  key.lit = view.workspace->hovered_tensor;
+  if (!state.picture.quads || !key.same_as(state.key)) {
+    const std::array timelines = {beside.timeline};
+    const std::array simulations = {beside.simulation};
+    state.picture = make_timeline_picture(theme, layout, window, timelines, simulations, key.lit);
+    state.key = std::move(key);
+  }
+  draw_quads(list, std::shared_ptr<const QuadBatch>(state.picture.quads));
+  list->AddRectFilled(plot.min, plot.max, with_alpha(theme.panel, 0.4F));  // behind the run on screen
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsWindowHovered()) return;
+  for (const TimelineRow& row : layout.rows) {
+    const Rect name = {{gutter.min.x, row.rect.min.y}, {gutter.max.x, row.rect.max.y}};
+    const HoverText text = row.rect.contains(mouse) ? lane_hover(*beside.simulation, data, layout, row, window, mouse)
+                           : name.contains(mouse)   ? row_meaning(row, &data)
+                                                    : HoverText{};
+    if (!text.title.empty()) show_tooltip(theme, fmt::format("{} · {}", beside_label(beside), text.title), text.body);
+  }
+}
+
 }  // namespace
 
 float beside_row_height(const View& view, float panel_height) {
   const float scale = view.theme->scale;
-  if (shown_run(view) == nullptr || panel_height < 80 * scale) return 0;
-  return std::round(view.theme->ui_small->FontSize + 8 * scale);
+  constexpr float least_panel = 80, least_with_units = 150, units = 35;
+  if (shown_run(view) == nullptr || panel_height < least_panel * scale) return 0;
+  const bool has_units = !view.workspace->by_sm && panel_height >= least_with_units * scale;
+  return bar_height(*view.theme) + (has_units ? std::round(units * scale) : 0);
 }
 
 double beside_end(const View& view) {
@@ -46,10 +109,14 @@ double beside_end(const View& view) {
                   most_of_screen * view.lane().simulation->cycles.value);
 }
 
-void draw_beside_row(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& gutter, const Rect& plot) {
+void draw_beside_row(ImDrawList* list, const View& view, const TimeWindow& window, const Rect& all_gutter, const Rect& all_plot) {
   const BesideRun* const beside = shown_run(view);
   if (beside == nullptr) return;
   const Theme& theme = *view.theme;
+  const float below = std::min(all_plot.min.y + bar_height(theme) - 4 * theme.scale, all_plot.max.y);
+  const Rect gutter = {all_gutter.min, {all_gutter.max.x, below}}, plot = {all_plot.min, {all_plot.max.x, below}};
+  if (const float top = below + 2 * theme.scale; all_plot.max.y - top > 8 * theme.scale && beside->timeline != nullptr)
+    draw_units(list, view, *beside, window, {{all_gutter.min.x, top}, all_gutter.max}, {{all_plot.min.x, top}, all_plot.max});
   const Simulation& run = *beside->simulation;
   const double scale = cycles_on_screen(view, *beside);
   draw_text(list, theme.ui_small, gutter, theme.highlight, beside_label(*beside));

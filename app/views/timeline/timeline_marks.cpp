@@ -69,20 +69,58 @@ bool is_curve(const TimelineRow& row) {
   return row.kind == TimelineRow::Kind::hbm || row.kind == TimelineRow::Kind::l2;
 }
 
+namespace {
+
+/// The names of low lanes stand in two columns in turn, so that each has the height of two lanes.
+struct NameColumns {
+  float size = 0;   // of the font; 0: unreadable
+  float inner = 0;  // by how much the left column ends before the right one; 0: there is one column
+  float taken = 0;  // by the right column and the first name of the left one
+};
+
+NameColumns name_columns(const View& view, const TimelineState& state, const TimelineLayout& layout) {
+  const ImFont* font = view.theme->ui_small;
+  NameColumns columns{lane_name_size(font, layout.lane_height)};
+  if (!view.playback.race || columns.size >= font->FontSize) return columns;
+  columns.size = lane_name_size(font, 2 * layout.lane_height);
+  std::size_t of_group = 0, group = 0;
+  for (const TimelineRow& row : layout.rows) {
+    if (!is_curve(row) && row.kind != TimelineRow::Kind::unit) continue;
+    of_group = row.group == group ? of_group : 0;
+    group = row.group;
+    const float width = text_width(font, row_name(row, state)) + 8 * view.theme->scale;
+    if (of_group % 2 == 0) columns.inner = std::max(columns.inner, width);
+    if (of_group == 1) columns.taken = std::max(columns.taken, width);
+    ++of_group;
+  }
+  columns.taken += columns.inner;
+  return columns;
+}
+
+}  // namespace
+
 void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
+  const NameColumns columns = name_columns(view, state, layout);
+  std::size_t of_group = 0;  // the place of a row among the named ones of its group
+  std::size_t group = 0;
   for (const TimelineRow& row : layout.rows) {
     if (!is_curve(row) && row.kind != TimelineRow::Kind::unit) continue;  // named by draw_sm_labels()
     const bool first_of_group = &row == layout.rows.data() || (&row - 1)->group != row.group;
     const Rect label = {{layout.area.min.x, row.rect.min.y}, {row.rect.min.x - 8 * theme.scale, row.rect.max.y}};
     const Simulation& simulation = *view.lanes[row.group].simulation;
-    const float size = lane_name_size(theme.ui_small, layout.lane_height);
+    const float size = columns.size;
+    of_group = row.group == group ? of_group : 0;
+    group = row.group;
+    Rect name = label;
+    if (of_group++ % 2 == 1) name.max.x -= columns.inner;
     float named_from = label.max.x;
     if (size > 0) {
-      draw_name(list, theme.ui_small, size, label, theme.text_dim, row_name(row, state),
+      draw_name(list, theme.ui_small, size, name, theme.text_dim, row_name(row, state),
                 view.playback.race ? Align::right : Align::left);
       named_from -= text_width(theme.ui_small, row_name(row, state)) * size / theme.ui_small->FontSize + 6 * theme.scale;
     }
+    named_from = std::min(named_from, label.max.x - columns.taken);
     if (view.playback.race && first_of_group && !view.workspace->by_sm) {
       // Where the rows scroll, the name stays in sight.
       const float hidden = std::max(0.0F, layout.plot.min.y - label.min.y), last = last_of_group(layout, row.group) - label.max.y;

@@ -241,7 +241,9 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
     const Rect heading{{gutter.min.x, plot.min.y}, {plot.max.x, first}};
     std::string text = where_from(view.measured.probe->live, probe.device, probe.date);
     for (const std::string& more : {probe_cost(probe.probed_ns, probe.plain_ns), against_plain(*view.lane().simulation, probe)})
-      if (!more.empty() && text_width(theme.ui_small, text + ". " + more) <= heading.width()) text += ". " + more;
+      if (std::string longer = fmt::format("{}. {}", text, more);
+          !more.empty() && text_width(theme.ui_small, longer) <= heading.width())
+        text = std::move(longer);
     draw_text(list, theme.ui_small, heading, theme.text_dim, text);
     for (std::size_t role = 0; role < probe.roles.size(); ++role) {
       const float top = first + height * static_cast<float>(role);

@@ -7,6 +7,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/views/beside_run.h"
 #include "app/views/panels.h"
 #include "app/views/validate/validate_panel.h"
 #include "sim/analysis/format.h"
@@ -194,6 +195,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
     panel_heading(theme, found,
                   view.measured.validation->complete() ? std::string() : provenance_of(*view.measured.validation->bundle));
   if (!view.measured.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, say(view.measured.validation->problem));
+  draw_beside_line(view);
   ImGui::Dummy({1, 4 * theme.scale});
   draw_switches(view, commands, state);
   ImGui::Dummy({1, 8 * theme.scale});

@@ -31,7 +31,7 @@ TEST_CASE("history: undo goes back through the states, redo forward, and a chang
   CHECK(history.redo()->problem.seq_q == 32);
   history.note(with_seq(32), {now += 10, 0});  // it is there now
   CHECK(history.can_redo());
-  history.note(with_seq(48), {now += 10, 0});
+  history.note(with_seq(48), {now + 10, 0});
   CHECK_FALSE(history.can_redo());
   CHECK(history.undo()->problem.seq_q == 32);
 }

@@ -59,6 +59,43 @@ TEST_CASE("session: pages walk through the steps of a scene and turn, forward an
   CHECK(opened.view().playback.step == 6);
 }
 
+TEST_CASE("session: the presenter's timer begins with the presentation, and from zero when it is told to or a lesson has ended") {
+  double now = 100;
+  Session::Start start = start_with(deck_of({"block_q=16&block_kv=16&step=3", "seq=96&block_q=16&block_kv=16&step=7"}));
+  start.clock = [&now] { return now; };
+  Opened opened(std::move(start));
+  now = 160;
+  opened.after(GoToScene{1});
+  const double since_first_page = opened.view().lecture->seconds;
+  CHECK(since_first_page == 0);
+  now = 220;
+  opened.after(SetPresent{true});
+  CHECK(opened.view().lecture->seconds == 60);
+  now = 230;
+  opened.after(RestartTimer{});
+  CHECK(opened.view().lecture->seconds == 0);
+  now = 242;
+  opened.after(SetPresent{false});
+  CHECK(opened.view().lecture->seconds == 12);
+  opened.after(SetPresent{true});  // a look at something else does not stop the time
+  CHECK(opened.view().lecture->seconds == 12);
+  now = 500;
+  opened.after(CloseLesson{});
+  CHECK(opened.view().lecture->seconds == 0);
+}
+
+TEST_CASE("session: without a deck a presentation starts the timer") {
+  double now = 5;
+  Session::Start start = start_with(nullptr);
+  start.clock = [&now] { return now; };
+  Opened opened(std::move(start));
+  now = 50;
+  opened.after(SetPresent{true});
+  now = 53;
+  opened.after(Step{1, Grain::operation});
+  CHECK(opened.view().lecture->seconds == 3);
+}
+
 TEST_CASE("session: without a deck pages are steps; on a black screen they only bring the picture back") {
   Opened opened;
   const std::int64_t step = opened.view().playback.step;

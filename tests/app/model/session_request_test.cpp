@@ -29,6 +29,7 @@ TEST_CASE("session: a number that is typed and taken back leaves the playhead at
   Opened opened;
   opened.after(SeekStep{opened.view().lane().step_count - 1});
   const std::int64_t step = opened.view().lane().step;
+  opened.session.set_gesture(1);
   for (const std::int64_t half_typed : {8, 16}) opened.after(SetProblem{with_rows(opened.view(), half_typed), "seq"});
   REQUIRE(opened.view().lane().step_count < step);
   CHECK(opened.after(SetProblem{with_rows(opened.view(), 64), "seq"}).lane().step == step);
@@ -36,6 +37,20 @@ TEST_CASE("session: a number that is typed and taken back leaves the playhead at
   opened.after(SetProblem{with_rows(opened.view(), 16), "seq"});
   opened.after(SeekStep{3});
   CHECK(opened.after(SetProblem{with_rows(opened.view(), 64), "seq"}).lane().step == 3);
+}
+
+TEST_CASE("session: a shorter run that was meant leaves the playhead where it is when a later edit makes the run longer") {
+  for (const std::int64_t later : {0, 2}) {
+    CAPTURE(later);
+    Opened opened;
+    opened.after(SeekStep{opened.view().lane().step_count - 1});
+    const std::int64_t step = opened.view().lane().step;
+    opened.session.set_gesture(later == 0 ? 0 : 1);
+    const std::int64_t shown = opened.after(SetProblem{with_rows(opened.view(), 16), "seq"}).lane().step;
+    REQUIRE(shown < step);
+    opened.session.set_gesture(later);
+    CHECK(opened.after(SetProblem{with_rows(opened.view(), 64), "seq"}).lane().step == shown);
+  }
 }
 
 TEST_CASE("session: an invalid size is explained at its control, and the last good simulation stays") {

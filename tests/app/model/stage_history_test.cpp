@@ -382,6 +382,41 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   CHECK(layout.l2.contains(store->points.back()));
 }
 
+TEST_CASE("flight path: a mark crosses no buffer but its own, and no tensor's name") {
+  const auto simulation = run("flash2");
+  StageMetrics metrics;  // of the theme
+  metrics.padding = 14;
+  metrics.gap = 10;
+  const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, simulation->request.gpu,
+                                          program_shape(*simulation->info, *simulation->program, 0), 1, metrics);
+  const float half = 8;  // of a mark
+  for (const auto& [tensor, slot] : {std::pair{tensors::q, tiles::q}, {tensors::k, tiles::k}, {tensors::v, tiles::v}})
+    for (const int ring : {0, 1}) {
+      TileInFlight flight;
+      flight.tile = {tensor, 0, 16, 16, 0, 16};
+      flight.sm = 1;
+      flight.slot = slot;
+      flight.bytes = flight.hbm_bytes = 512;
+      const auto path = flight_path(layout, flight,
+                                    tensor_layout(simulation->program->problem(), simulation->program->tile(), tensor), 1, ring, 0);
+      REQUIRE(path);
+      CAPTURE(to_string(slot));
+      CAPTURE(ring);
+      const SlotBox* own = layout.find(slot, ring);
+      REQUIRE(own);
+      for (int i = 0; i <= 400; ++i) {
+        const ImVec2 at = path->at(path->length() * static_cast<float>(i) / 400);
+        const Rect mark = {{at.x - half, at.y - half}, {at.x + half, at.y + half}};
+        for (const SlotBox& box : layout.slots)
+          if (&box != own && box.shared) CHECK_FALSE(mark.overlaps(box.cells));
+        for (const TensorBox& box : layout.tensors) {
+          const Rect name = {box.label.min, {box.label.min.x + 0.6F * box.label.width(), box.label.max.y - 1}};
+          CHECK_FALSE(mark.overlaps(name));
+        }
+      }
+    }
+}
+
 TEST_CASE("flight path: a tile is drawn in its tensor's lane or on its SM's port, never across the L2") {
   const auto simulation = run("flash2");
   const StageLayout layout = layout_of(*simulation, 1);

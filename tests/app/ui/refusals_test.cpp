@@ -59,8 +59,8 @@ std::vector<std::string> english_words(std::string_view text) {
 }
 
 bool is_korean(std::string_view text) {
-  return text.find("\xEA") != std::string_view::npos || text.find("\xEB") != std::string_view::npos ||
-         text.find("\xEC") != std::string_view::npos || text.find("\xED") != std::string_view::npos;
+  return text.find('\xEA') != std::string_view::npos || text.find('\xEB') != std::string_view::npos ||
+         text.find('\xEC') != std::string_view::npos || text.find('\xED') != std::string_view::npos;
 }
 
 /// Checks what the window shows. `names` are the words that stay: names of keys, files and programs.
@@ -85,7 +85,7 @@ SimulationRequest request_of(std::string algorithm, std::int64_t rows) {
   return request;
 }
 
-Sentence mask_refusal(MaskChoice choice) {
+Sentence mask_refusal(const MaskChoice& choice) {
   const auto fault = find_mask_fault(choice, {});
   REQUIRE(fault.has_value());
   return fault->error.sentence;
@@ -125,7 +125,7 @@ TEST_CASE("refusals in Korean: links, states and decks") {
                                                                                     {"range=7", "range"},
                                                                                     {"sweep=seq%3D16:8", "sweep seq"},
                                                                                     {"access=column9", "access column"}}) {
-    CAPTURE(link);
+    INFO(link);
     check_korean(refused(from_link(link)), names);
   }
   check_korean(refused(parse_state_file("link = 3", "window.toml")), "window toml schema tilescope");

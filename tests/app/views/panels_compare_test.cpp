@@ -139,22 +139,26 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
                                                      {CenterView::sweep, draw_sweep_panel},
                                                      {CenterView::stage, draw_timeline_panel}};
   for (const auto& [center, draw] : marked) {
-    CAPTURE(static_cast<int>(center));
+    INFO("view ", static_cast<int>(center));
     CHECK(has(text_of(center, draw), "Pinned 1"));
   }
   CHECK(has(text_of(CenterView::stage, draw_traffic_panel), "vs pinned 1"));
   for (const auto& [center, draw] : {marked[0], marked[1], marked[2], marked[3]}) {
-    CAPTURE(static_cast<int>(center));
+    INFO("view ", static_cast<int>(center));
     CHECK(has(text_of(center, draw), "Against pinned 1 (FlashAttention-2"));
   }
+  CHECK(has(text_of(CenterView::banks, draw_banks_panel), "bank"));
+  CHECK_FALSE(has(text_of(CenterView::banks, draw_banks_panel), "inned 1"));  // a warp's access is that of no run
   // The roofs and the tiles that fit are those of the GPU on screen: a run of another has no place there.
   opened.after(SetGpu{"h200"});
   for (const auto& [center, draw] : {marked[0], marked[2]}) {
-    CAPTURE(static_cast<int>(center));
+    INFO("view ", static_cast<int>(center));
     const std::string text = text_of(center, draw);
     CHECK_FALSE(has(text, "Pinned 1"));
     CHECK(has(text, "Against pinned 1 (FlashAttention-2"));
   }
+  opened.after(SetRace{true});
+  CHECK(has(text_of(CenterView::stage, draw_race_panel), "FlashAttention-2 against pinned 1"));
   opened.after(UnpinRun{});
   CHECK_FALSE(has(text_of(CenterView::roofline, draw_roofline_panel), "inned 1"));
 }

@@ -172,11 +172,19 @@ TEST_CASE("stage layout: nothing overlaps or leaves its box, for every program, 
            {AttentionProblem{},
             AttentionProblem{.batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}}) {
         for (const ProgramShape& shape : shapes_of(info, problem, gpu)) {
-          for (const auto& size :
-               {std::pair{700.0F, 500.0F}, {900.0F, 640.0F}, {1000.0F, 560.0F}, {720.0F, 980.0F}, {1400.0F, 1000.0F}}) {
+          for (const auto& size : {std::pair{470.0F, 354.0F},
+                                   {700.0F, 500.0F},
+                                   {900.0F, 640.0F},
+                                   {1000.0F, 560.0F},
+                                   {720.0F, 980.0F},
+                                   {1400.0F, 1000.0F}}) {
             const float width = size.first, height = size.second;
             INFO(info.id, " on ", gpu.id, " N ", problem.seq_q, " at ", width, "x", height);
-            check_layout(layout_stage({{13, 57}, {13 + width, 57 + height}}, gpu, shape, 1, metrics_at(1)));
+            for (const bool presented : {false, true}) {
+              StageMetrics metrics = metrics_at(1);
+              metrics.presented = presented;
+              check_layout(layout_stage({{13, 57}, {13 + width, 57 + height}}, gpu, shape, 1, metrics));
+            }
           }
         }
       }
@@ -261,6 +269,32 @@ TEST_CASE("stage layout: presented at 1600x900, a tile of 16 rows has 16") {
   CHECK(scores->shown_rows == 16);
 }
 
+TEST_CASE("stage layout: presented at 1600x900 and at 1280x720, the cells of a 4x4 tile have room for large digits") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 16;
+  problem.head_dim = 4;
+  const auto program = (*info)->make(problem, TileShape{4, 4}, gpu);
+  REQUIRE(program);
+  StageMetrics metrics = metrics_at(1);
+  metrics.digit = 6.6F;  // of JetBrains Mono in 11 points
+  metrics.large_digit = 7.8F;
+  metrics.tiny_digit = 5.4F;
+  metrics.presented = true;
+  for (const auto& [width, height] : {std::pair{782.0F, 527.0F}, {672.0F, 462.0F}}) {
+    const StageLayout layout = layout_stage({{0, 0}, {width, height}}, gpu, program_shape(**info, **program, 0), 0, metrics);
+    for (const Slot slot : {tiles::s, tiles::p, tiles::o}) {
+      const SlotBox* box = layout.find(slot);
+      REQUIRE(box);
+      CAPTURE(to_string(slot));
+      CHECK(box->cells.height() / 4 >= 24);
+      CHECK(box->cells.width() / 4 >= 4 * metrics.digit + 3);
+    }
+  }
+}
+
 TEST_CASE("stage layout: standard attention has square S and P in HBM") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("standard");
@@ -319,7 +353,8 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
 }
 
 TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, and the columns keep their room") {
-  for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}, Rect{{0, 0}, {820, 500}}}) {
+  for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}, Rect{{0, 0}, {820, 500}},
+                          Rect{{10, 20}, {850, 550}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
     REQUIRE(layout.exactness.height() > 0);
     CHECK(layout.exactness.width() > 240);
@@ -348,7 +383,7 @@ TEST_CASE("race layout: at 1280x720, O of both runs beside the figures, every ti
 }
 
 TEST_CASE("race layout: O of both runs lies between the verdict and the columns where the stages have room") {
-  for (const Rect area : {Rect{{10, 20}, {850, 550}}, Rect{{0, 0}, {1500, 1000}}}) {
+  for (const Rect area : {Rect{{10, 20}, {850, 620}}, Rect{{0, 0}, {1500, 1000}}}) {
     const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
     CHECK(without.exactness.height() == 0);
     REQUIRE(layout.exactness.height() > 0);
@@ -380,9 +415,44 @@ TEST_CASE("race layout: in little room there are figures and counters only, noth
       check_inside(parts, column.box, "its column");
     }
   }
-  // A little less than the pictures need is scrolled.
-  CHECK(race_size({510, 390}, metrics_at(1)).x == 520);
-  CHECK(race_size({510, 390}, metrics_at(1)).y == 400);
+}
+
+TEST_CASE("race layout: in a little less room than the pictures need, all of them are there, closer together") {
+  const ImVec2 room = {470, 362};
+  CHECK(race_size(room, metrics_at(1)).x == room.x);
+  CHECK(race_size(room, metrics_at(1)).y == room.y);
+  const Rect area = {{5, 7}, {5 + room.x, 7 + room.y}};
+  for (const bool with_exactness : {false, true}) {
+    const RaceLayout layout = layout_race(area, metrics_at(1), with_exactness);
+    check_inside({{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}}, area,
+                 "the panel");
+    for (const RaceColumn& column : layout.columns) {
+      std::vector<Named> parts = {
+          {"title", column.title}, {"finish", column.finish}, {"strip", column.strip}, {"stage", column.stage}};
+      for (const Rect& counter : column.counters) parts.push_back({"counter", counter});
+      check_apart(parts);
+      check_inside(parts, column.box, "its column");
+    }
+  }
+}
+
+TEST_CASE("race layout: presented at 1600x900, a finished race has every tile row in HBM, and room for two lines on its links") {
+  const StageMetrics metrics = metrics_at(1);
+  const RaceLayout race = layout_race({{0, 0}, {1097, 527}}, metrics, true);
+  REQUIRE(race.exactness.height() > 0);
+  for (const char* id : {"standard", "flash2"}) {
+    const auto info = find_program(id);
+    REQUIRE(info);
+    const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, toy_gpu());
+    REQUIRE(program);
+    const StageLayout layout = layout_lane(race.columns[0].stage, toy_gpu(), program_shape(**info, **program, 0), metrics);
+    for (const TensorBox& box : layout.tensors) {
+      CAPTURE(to_string(box.tensor));
+      if (!box.here) continue;
+      CHECK(box.shown_rows == box.grid_rows);
+      CHECK(box.lane.height() >= 2 * metrics.small_line);
+    }
+  }
 }
 
 TEST_CASE("race side layout: SM, L2 and HBM stay apart, and every tensor has cells") {

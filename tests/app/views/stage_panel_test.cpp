@@ -172,10 +172,10 @@ TEST_CASE("stage: with two L2 partitions the picture says how many bytes are cop
   problem.head_dim = 64;
   const auto [toy, toy_state] = text_of(toy_gpu(), {});
   const auto [h200, state] = text_of(h200_gpu(), problem);
-  CAPTURE(toy);
-  CAPTURE(h200);
+  INFO(toy);
+  INFO(h200);
   std::int64_t copies = 0, resident = 0;
-  for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2_copies[t], resident += state.l2_resident[t];
+  for (std::size_t t = 0; t < most_tensors; ++t) copies += state.l2.copies[t], resident += state.l2.resident[t];
   CHECK(copies > 0);
   CHECK(copies <= resident / 2);
   CHECK(toy.find("copies") == std::string::npos);
@@ -200,8 +200,8 @@ TEST_CASE("stage: the L2's bar has its true scale, or says how much it is enlarg
   small_l2.l2_capacity_bytes = 4096;
   const std::string small = text_of(small_l2), toy = text_of(toy_gpu()), h200 = text_of(h200_gpu());
   CAPTURE(small);
-  CAPTURE(toy);
-  CAPTURE(h200);
+  INFO(toy);
+  INFO(h200);
   CHECK(small.find("enlarged") == std::string::npos);
   CHECK(toy.find("× enlarged") != std::string::npos);
   CHECK(toy.find("GB/s usable") != std::string::npos);
@@ -245,6 +245,48 @@ TEST_CASE("stage: marks of one tensor that would lie on one another are one, whe
     // Three cards, the bar of the L2, and one mark.
     CHECK(count(screen.text(view_of({&at.lane, 1}), draw_stage_panel), "K") == 5);
   }
+}
+
+TEST_CASE("stage: a mark that stands for several transfers says how many, of which SMs, and their bytes") {
+  PanelScreen screen(size);
+  LaneAt at(run("flash2", toy_gpu()), 20);
+  const View view = view_of({&at.lane, 1});
+  screen.frame(view, draw_stage_panel);
+  const StageLayout layout = panel_state<StageCache>("stage").layout;
+  const auto tip_of = [&](const Rect& area, std::vector<TileInFlight> flights) {
+    at.lane.state.flights = std::move(flights);
+    for (float y = area.min.y; y < area.max.y; y += 4)
+      for (float x = area.min.x; x < area.max.x; x += 4) {
+        screen.mouse({x, y});
+        const std::string text = screen.text(view, draw_stage_panel);
+        if (text.find("the L2 until evicted") != std::string::npos || text.find("L2 hits") != std::string::npos) return text;
+      }
+    return std::string();
+  };
+  const auto has = [](const std::string& text, std::string_view piece) { return text.find(piece) != std::string::npos; };
+  TileInFlight store, load;
+  store.tile = {tensors::lse, 0, 0, 16, 0, 1};
+  store.to_sm = false;
+  store.progress = 0.999;
+  store.sm = 1;
+  store.bytes = 64;
+  load.tile = {tensors::k, 0, 48, 16, 0, 16};
+  load.sm = 1;
+  load.bytes = load.hbm_bytes = 256;
+  TileInFlight next = store, hit = load;
+  next.tile.row = 16;
+  hit.sm = 2, hit.hbm_bytes = 0;
+  const std::string one = tip_of(layout.l2, {store}), two = tip_of(layout.l2, {store, next});
+  CHECK(has(one, " in flight from SM 1"));
+  CHECK(has(one, "64 B"));
+  CHECK_FALSE(has(one, "in all"));
+  CHECK(has(two, "2 tiles of L in flight from SM 1"));
+  CHECK(has(two, "2 transfers, 128 B in all"));
+  const Rect& keys = layout.find(Tensor(tensors::k))->cells;
+  const std::string both = tip_of(keys, {load, hit});
+  CHECK(has(both, " requested by several SMs"));
+  CHECK(has(both, "2 loads of 2 SMs, 512 B in all"));
+  CHECK(has(both, "256 B from HBM"));
 }
 
 TEST_CASE("stage: a card names the key tile of its block where the blocks of a launch divide the keys too") {

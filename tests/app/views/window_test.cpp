@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <string>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -262,8 +263,7 @@ TEST_CASE("window: a question to the class lies below the picture, presented and
   if (script == nullptr) return;
   for (const bool present : {false, true})
     for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
-      CAPTURE(present);
-      CAPTURE(height);
+      INFO(present, " ", height);
       script->resize(width, height);
       script->command(SetPresent{present});
       script->command(AskClass{true});
@@ -599,6 +599,30 @@ TEST_CASE("window: Esc takes back a half-typed number, and the playhead stays at
   script->press(ImGuiKey_Escape);
   CHECK(script->view().requested->request.problem.seq_q == 64);
   CHECK(script->view().lane().step == step);
+}
+
+TEST_CASE("window: a typed number that was kept leaves the playhead where it is when the next one makes the run longer") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  const std::int64_t step = script->view().lane().step_count - 1;
+  script->command(SeekStep{step});
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script->click(x, 22);
+  const auto keep_rows = [&](const std::string& text) {
+    const auto typed = [&] { return std::to_string(script->view().requested->request.problem.seq_q) == text; };
+    for (float y = 204; y < 340 && !typed(); y += 8) {
+      script->click(924, y);
+      if (!ImGui::GetIO().WantTextInput) continue;
+      script->type(text.c_str());
+      script->press(typed() ? ImGuiKey_Enter : ImGuiKey_Escape);
+    }
+    return typed();
+  };
+  REQUIRE(keep_rows("16"));
+  const std::int64_t shown = script->view().lane().step;
+  REQUIRE(shown < step);
+  REQUIRE(keep_rows("64"));
+  CHECK(script->view().lane().step == shown);
 }
 
 TEST_CASE("window: a splitter can be dragged, and a double click resets it") {

@@ -109,7 +109,7 @@ void frame(benchmark::State& state, const std::string& gpu, bool race) {
   const auto window = open_window(state, start_of(gpu, race));
   if (!window) return;
   std::vector<double> milliseconds;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     window->session->apply(SetPlaying{true});
     milliseconds.push_back(window->build());
   }
@@ -130,7 +130,7 @@ void first_after(benchmark::State& state, const Session::Start& start, const Cha
   int turn = 0;
   change(*window, -1);
   window->settle(most);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const double before = thread_milliseconds();
     change(*window, turn++);
     const double spent = thread_milliseconds() - before;
@@ -245,7 +245,7 @@ Change open_center(CenterView center) {
 void first_frame(benchmark::State& state) {
   const auto context = HeadlessContext::make();
   if (!context) return state.SkipWithError(context.error().sentence.text().c_str());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     Session session(start_of("toy", false));
     session.finish();
     auto made = AppFrame::make(session, {});

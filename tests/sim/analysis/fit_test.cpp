@@ -2,6 +2,9 @@
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -236,4 +239,91 @@ TEST_CASE("what if: other orders of the blocks are of the same machine, and of a
   CHECK(orders() == std::vector{BlockOrder::heads, BlockOrder::reversed, BlockOrder::longest});
   real.gpu.l2_capacity_bytes = 8 * 1024;  // two heads at a time
   CHECK(orders() == std::vector{BlockOrder::heads, BlockOrder::reversed, BlockOrder::longest, BlockOrder::grouped});
+}
+
+TEST_CASE("what if: a variant changes the numbers that it names by its factor, as far as their ranges go, and no other") {
+  struct Named {
+    std::string_view id;
+    std::vector<std::string_view> keys;
+    double factor = 1;
+    std::optional<double> value = {};
+  };
+  const std::vector<Named> all = {
+      {"l2_unlimited", {"l2.capacity_bytes"}, 1, std::pow(2.0, 40)},
+      {"l2_none", {"l2.capacity_bytes"}, 1, 0},
+      {"l2_one", {"l2.partitions"}, 1, 1},
+      {"hbm_half", {"hbm.bytes_per_second"}, 0.5},
+      {"hbm_double", {"hbm.bytes_per_second"}, 2},
+      {"l2_double", {"l2.bytes_per_cycle", "l2.copy_bytes_per_cycle", "l2.fabric_bytes_per_cycle", "sm.l2_bytes_per_cycle"}, 2},
+      {"shared_double", {"sm.shared_bytes", "sm.shared_bytes_per_block"}, 2},
+      {"exp_double", {"sm.exps_per_cycle"}, 2},
+      {"tensor_double", {"sm.tensor_flops_per_cycle", "sm.mma_flops_per_cycle", "sm.wgmma_flops_per_cycle"}, 2},
+      {"sms_double", {"sm.count"}, 2},
+      {"launch_free", {"launch.overhead_ns"}, 1, 0},
+  };
+  GpuSpec small_l2 = h200_gpu(), no_l2 = h200_gpu(), fast = h200_gpu();
+  small_l2.l2_partitions = 1;
+  no_l2.l2_capacity_bytes = 0;
+  fast.sm_exps_per_cycle = find_spec_key("sm.exps_per_cycle")->maximum / 1.5;
+  for (const GpuSpec& gpu : {h200_gpu(), small_l2, no_l2, fast, toy_gpu()})
+    for (const char* algorithm : {"flash2", "standard"}) {
+      SimulationRequest real;
+      real.gpu = gpu;
+      real.algorithm = algorithm;
+      const auto variants = what_ifs(real);
+      for (const Named& named : all) {
+        CAPTURE(named.id);
+        const auto found = std::find_if(variants.begin(), variants.end(), [&](const WhatIf& what) { return what.id == named.id; });
+        std::size_t changed = 0;
+        for (const SpecKey& key : spec_keys()) {
+          const double now = gpu.*key.member;
+          double then = now;
+          const bool is_named = std::find(named.keys.begin(), named.keys.end(), key.key) != named.keys.end();
+          if (is_named && named.value) then = *named.value;
+          if (is_named && !named.value) then = std::min(now * named.factor, key.maximum);
+          changed += then != now ? 1 : 0;
+          if (found != variants.end()) CHECK_MESSAGE(found->request.gpu.*key.member == doctest::Approx(then), key.key);
+        }
+        const bool needs_l2 = named.id.starts_with("l2_") && named.id != "l2_unlimited";
+        const bool one_launch = named.id == "launch_free" && real.algorithm == "flash2";
+        CHECK((found != variants.end()) == (changed > 0 && !one_launch && !(needs_l2 && gpu.l2_capacity_bytes == 0)));
+        if (found == variants.end()) continue;
+        CHECK(found->assignments.size() == changed);
+        CHECK(found->request.tile == chosen_tile(real));  // also where the kernel would take another on the changed GPU
+      }
+    }
+}
+
+TEST_CASE("what if: the other walk of the keys is offered where a forward kernel has more than one key tile") {
+  const auto walk_of = [](const char* algorithm, Pass pass, std::int64_t keys, KeyOrder order) -> std::optional<WhatIf> {
+    SimulationRequest real;
+    real.gpu = toy_gpu();
+    real.algorithm = algorithm;
+    real.key_order = order;
+    real.problem = {.seq_q = 64, .seq_kv = keys, .head_dim = 16, .pass = pass};
+    for (WhatIf& what : what_ifs(real))
+      if (what.id == "key_order") return std::move(what);
+    return std::nullopt;
+  };
+  const std::int64_t one_tile = 16;
+  for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending}) {
+    const auto walk = walk_of("flash2", Pass::forward, 64, order);
+    REQUIRE(walk);
+    CHECK(walk->request.key_order != order);
+    CHECK(walk->title ==
+          (order == KeyOrder::ascending ? "Key tiles from the last to the first" : "Key tiles from the first to the last"));
+  }
+  CHECK_FALSE(walk_of("flash2", Pass::forward, one_tile, KeyOrder::ascending));
+  CHECK(walk_of("flash2", Pass::forward, one_tile + 1, KeyOrder::ascending));
+  CHECK_FALSE(walk_of("flash2_backward", Pass::backward, 64, KeyOrder::ascending));
+}
+
+TEST_CASE("what if: a run is done with those that have an outcome, and its own") {
+  WhatIfTable table;
+  table.rows.resize(3);
+  CHECK(table.done() == 0);
+  table.rows[1].outcome.emplace();
+  CHECK(table.done() == 1);
+  table.base.emplace();
+  CHECK(table.done() == 2);
 }

@@ -25,9 +25,9 @@ MatrixPtr matrix(int rows, int cols, std::vector<float> values) {
 /// A block of one operation: what the slots hold before it, and what it makes.
 class OneOperation final : public BlockHistory {
  public:
-  OneOperation(Operation operation, std::vector<std::pair<Slot, MatrixPtr>> held, MatrixPtr made) : made_(std::move(made)) {
+  OneOperation(Operation operation, const std::vector<std::pair<Slot, MatrixPtr>>& held, MatrixPtr made) : made_(std::move(made)) {
     block_.operations = {operation};
-    for (auto& [slot, values] : held) held_[slot] = std::move(values);
+    for (const auto& [slot, values] : held) held_[slot] = values;
   }
   int launch() const override { return 0; }
   std::int64_t block() const override { return 0; }

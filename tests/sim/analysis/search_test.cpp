@@ -68,6 +68,27 @@ TEST_CASE("search: pages that suit no key tile are refused with the tiles that a
   CHECK(tile_candidates(request, ids));
 }
 
+TEST_CASE("search: a candidate that ends before the limit is not given up, in any order") {
+  // The limit is looked at every 512 events. With 16 heads their number is a multiple of that.
+  for (const std::int64_t heads : {4, 16})
+    for (const BlockOrderInfo& order : block_orders()) {
+      CAPTURE(heads);
+      CAPTURE(to_string(order.order));
+      SimulationRequest request = causal_request();
+      request.problem.heads = request.problem.kv_heads = heads;
+      request.problem.seq_q = request.problem.seq_kv = 4096;
+      request.block_order = order.order;
+      const auto whole = simulate_outcome(request);
+      REQUIRE(whole);
+      request.give_up_after_cycles = whole->cycles + 1;
+      const auto limited = simulate_outcome(request);
+      REQUIRE(limited);
+      CHECK(limited->cycles == whole->cycles);
+      request.give_up_after_cycles = whole->cycles / 2;
+      CHECK_FALSE(simulate_outcome(request));
+    }
+}
+
 TEST_CASE("search: the quickest comes first, and its orders are all that differ from it") {
   const std::vector<std::string> ids = {"flash2"};
   auto ranked = simulated(*tile_candidates(causal_request(), ids));

@@ -36,6 +36,23 @@ TEST_CASE("validation sample: each kernel, regime and mask gives its cheapest ca
   CHECK(sample_cases(bundle, {}) == expected);
 }
 
+TEST_CASE("validation sample: 130 million scores are cheap, and more are not taken beside a cheaper case") {
+  for (const std::int64_t keys : {13'000, 13'001}) {
+    CAPTURE(keys);
+    MeasurementBundle bundle;
+    bundle.l2_bytes = 1000;
+    bundle.cases = {made("flash2", 10, 100)};
+    for (int n = 0; n < 4; ++n) {
+      bundle.cases.push_back(made("flash2", 10'000, 100));
+      bundle.cases.back().problem.seq_kv = keys;
+    }
+    // The cheapest, and three of five: of known misses all.
+    const KnownMiss miss{"flash2", short_text(bundle.cases[1].problem), Figure::time, 1, ""};
+    CHECK(sample_cases(bundle, {}).size() == (keys == 13'000 ? 4 : 1));
+    CHECK(sample_cases(bundle, {&miss, 1}).size() == (keys == 13'000 ? 5 : 1));
+  }
+}
+
 TEST_CASE("validation sample: a cheap known miss is always in it") {
   MeasurementBundle bundle;
   bundle.l2_bytes = 1000;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/sim/test_gpus.h"
 

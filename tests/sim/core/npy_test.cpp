@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/core/npy.h"
 
@@ -83,6 +84,42 @@ TEST_CASE("npy: each refused file has a sentence with its values") {
   CHECK(refused_npy(with("<f2", "False", "(2147483647, 2147483647)")).find("it was cut off") != std::string::npos);
   CHECK(refused_npy(with("<f2", "False", "(99999999999999999999, 1)")).find("is not a .npy file") != std::string::npos);
   CHECK(refused_npy(with("<f2", "False", "(2, x)")).find("is not a .npy file") != std::string::npos);
+}
+
+TEST_CASE("npy: a file that ends early is no .npy file before its header is over, and cut off after it, in either version") {
+  const std::string data(24, '\x3c');
+  for (const int version : {1, 2, 3})
+    for (const std::size_t blanks : {0U, 200U, 300U, 70000U}) {
+      if (version == 1 && blanks > 60000) continue;  // two bytes say how long it is
+      CAPTURE(version);
+      CAPTURE(blanks);
+      const std::string dictionary =
+          "{'descr': '<f4',   'fortran_order': False, 'shape':  (2,  3), }" + std::string(blanks, ' ') + "\n";
+      std::string bytes = "\x93NUMPY";
+      bytes += {static_cast<char>(version), '\x00'};
+      for (int i = 0; i < (version == 1 ? 2 : 4); ++i) bytes += static_cast<char>(dictionary.size() >> 8 * i & 0xffU);
+      const std::size_t header = bytes.size() + dictionary.size();
+      bytes += dictionary + data;
+      const auto read = parse_npy_floats(bytes, "x.npy", 2);
+      REQUIRE(read);
+      CHECK(read->shape == std::vector<std::int64_t>{2, 3});
+      CHECK(read->values.size() == 6);
+      for (std::size_t size = 0; size<bytes.size(); size += blanks> 1000 && size == 20 ? header - 30 : 1) {
+        CAPTURE(size);
+        const std::string sentence = refused_npy(bytes.substr(0, size));
+        if (size < header)
+          CHECK(sentence == "x.npy is not a .npy file: save it with numpy.save");
+        else
+          CHECK(sentence.find(fmt::format("x.npy has {} bytes of elements", size - header)) == 0);
+      }
+    }
+  for (const char* dictionary : {"{'descr': <f4', 'shape': (1, 6), }", "{'descr' '<f4'}", "{'shape': (1, 6), }",
+                                 "{'descr': '<f4', 'shape': 1, 6), }", "{'descr': '<f4', 'shape': (1, 6, }", "{'descr': '<f4', }"})
+    CHECK_MESSAGE(refused_npy(npy_file(dictionary, data)).find("is not a .npy file") != std::string::npos, dictionary);
+  // The longest length there may be is no fault of its own.
+  CHECK(refused_npy(npy_file("{'descr': '<f4', 'shape': (1, 2147483647), }", data)).find("it was cut off") != std::string::npos);
+  CHECK(refused_npy(npy_file("{'descr': '<f4', 'shape': (1, 2147483648), }", data)).find("each length is 1 to") !=
+        std::string::npos);
 }
 
 TEST_CASE("npy: a product of lengths that overflows is no product of few") {

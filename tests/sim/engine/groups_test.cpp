@@ -136,6 +136,17 @@ TEST_CASE("groups: a token that nobody signals is an error that names the group 
         "the program can never go on: producer waits for signal 1 of token 'empty K 0', which was signalled 0 times");
 }
 
+TEST_CASE("groups: a block without groups that waits for a signal too many is an error that names the token") {
+  const auto made = run_fake(toy_gpu(), {3}, [](int, std::int64_t, BlockOperations& out) {
+    const int load = add(out, load_k(0, 16));
+    const int product = add_after(out, load, matmul(512));
+    out.operations[static_cast<std::size_t>(product)].wait_count = 2;
+  });
+  REQUIRE_FALSE(made);
+  CHECK(made.error().sentence ==
+        "the program can never go on: a block waits for signal 2 of token 'token 0', which was signalled 1 times");
+}
+
 TEST_CASE("groups: a run with tokens repeats to the bit") {
   const auto a = run(Pipeline(12, 3)), b = run(Pipeline(12, 3));
   REQUIRE(a);

@@ -170,7 +170,7 @@ TEST_CASE("instructions: of each kind of operation, on 64 rows of 128 elements: 
       {OpKind::exp, 256 * 1.5 + 200, 256 * 0.5, 200},  // 6400 that are not masked
       {OpKind::exp_rows, 8 * 2, 0, 8},
       {OpKind::row_sum, 192 + 8, 0, 0},
-      {OpKind::fill, 256 / 2, 0, 0},
+      {OpKind::fill, 128, 0, 0},
       {OpKind::rescale, 256, 0, 0},
       {OpKind::divide, 256, 0, 0},
       {OpKind::add, 256, 0, 0},
@@ -266,7 +266,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   CHECK(count(product, in_registers, DataType::fp16).mma == 192);  // 4096 FLOP each
   CHECK(count(product, in_registers, DataType::fp16).issued == 192 + 2 * 16);
   CHECK(count(product, in_registers, DataType::fp16).fp32 == 0);
-  constexpr double multiply_adds = 64 * 128 * 48 / 32;
+  constexpr double multiply_adds = 64.0 * 128 * 48 / 32;
   CHECK(count(product, in_registers, DataType::fp32).issued == multiply_adds);
   CHECK(count(product, in_registers, DataType::fp32).fp32 == multiply_adds);
   CHECK(count(product, in_registers, DataType::fp32).mma == 0);

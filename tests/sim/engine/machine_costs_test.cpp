@@ -269,6 +269,30 @@ TEST_CASE("costs: what leaves an SM holds up what reads its shared memory, where
   CHECK(product_starts(4) >= 100 + 512);
 }
 
+TEST_CASE("costs: the oldest warp of a sub-partition adds to memory while the others still multiply") {
+  const auto waits = [](double sub_partitions, const Operation& before) {  // of a block of four warps
+    GpuSpec gpu = toy_gpu();
+    gpu.sm_dependent_cycles = 4;
+    gpu.sm_sub_partitions = sub_partitions;
+    gpu.sm_reduce_bytes_per_cycle = 16;
+    gpu.sm_reduce_queue_bytes = 1600;
+    const auto run = run_fake(gpu, {1}, [&](int, std::int64_t, BlockOperations& out) {
+      add(out, before);
+      Operation addition = store_o(0, 512);
+      addition.kind = OpKind::reduce_add;
+      addition.bytes = 16 * 1024;
+      add(out, addition);
+      add(out, matmul(512 * 10));
+    });
+    REQUIRE(run);
+    return interval_of(**run, 2).start - interval_of(**run, 1).start;
+  };
+  constexpr double leaves = 1024, queue = 100, product = 200;
+  CHECK(waits(4, matmul(512 * 200)) == doctest::Approx(leaves - queue));
+  CHECK(waits(2, exps(16 * 200)) == doctest::Approx(leaves / 2 - queue));
+  CHECK(waits(2, matmul(512 * 200)) == doctest::Approx(leaves / 2 - queue - product / 2));
+}
+
 TEST_CASE("costs: what crosses between the partitions queues for the fabric, towards each side for itself") {
   GpuSpec gpu = toy_gpu();
   gpu.l2_partitions = 2;

@@ -81,8 +81,14 @@ BlockOperations random_block(std::mt19937& random) {
   return block;
 }
 
+/// What the trace shows of an operation.
+struct Seen {
+  double start = -1, end = 0, ready = 0;
+  WaitCause cause = WaitCause::none;
+};
 struct BlockStay {
   double start = 0, end = 0;
+  std::vector<Seen> seen;  // by operation
 };
 
 /// The SM by its rules. The cost of each operation alone is that of its class, which schedule_test.cpp works out.
@@ -134,7 +140,10 @@ class SmRules {
     bool is_empty = true;
     std::size_t age = 0, next = 0, next_load = 0;
     std::vector<Item> compute, loads;
-    std::vector<double> ended;  // by operation
+    std::vector<double> ended;      // by operation
+    std::vector<WaitCause> limits;  // by operation: of loads, what their bytes were late for
+    double began = 0;
+    WaitCause starts_after = WaitCause::none, copy_limit = WaitCause::none;
     double compute_end = 0, issued = 0, drained = 0, copied = 0, rate = 0, sliced_end = 0;
     bool is_sliced = false;
     int slices = 1;
@@ -202,6 +211,7 @@ class SmRules {
     place.is_empty = false;
     place.age = age;
     place.ended.assign(block.operations.size(), never);
+    place.limits.resize(block.operations.size());
     const auto item = [&](std::uint32_t op_class, std::int32_t at) {
       const OpClass& c = builder_.op_class(op_class);
       return Item{builder_.timings()[op_class], at, waited[static_cast<std::size_t>(at)], c.kind, static_cast<double>(c.bytes)};
@@ -210,7 +220,9 @@ class SmRules {
       place.compute.push_back(item(stream.compute[i].number(), stream.op_of_compute[i]));
     for (std::size_t i = 0; i < stream.loads.size(); ++i)
       place.loads.push_back(item(stream.loads[i].op_class, stream.op_of_load[i]));
-    stays_[age].start = time;
+    stays_[age].start = place.began = time;
+    stays_[age].seen.resize(block.operations.size());
+    place.starts_after = fetch > 0 ? WaitCause::launch : WaitCause::block_slot;
     const OpTiming& setup = builder_.setup();
     take_pipes(setup, time);
     const double begin = time + gpu_.sm_block_start_cycles + fetch;
@@ -220,16 +232,51 @@ class SmRules {
     place.compute_end = place.issued = place.drained = begin + duration;
   }
 
+  Seen& seen(const Place& place, const Item& item) { return stays_[place.age].seen[static_cast<std::size_t>(item.at)]; }
+  /// Of the waits for the block's start, for bytes and for a pipe, in this order, the longest; of equal ones the earlier is told
+  /// last.
+  WaitCause cause_of(const Place& place, double ready, double now) const {
+    if (now <= ready) return WaitCause::none;
+    const OpTiming& timing = place.timing();
+    const double bytes = std::max(place.compute_end, ended(place, place.compute[place.next]));
+    const double for_start = place.compute_end - ready, for_bytes = bytes - place.compute_end, for_pipe = now - bytes;
+    if (for_pipe <= std::max(for_start, for_bytes)) {
+      if (for_bytes <= for_start) return place.starts_after;
+      return place.limits[static_cast<std::size_t>(place.compute[place.next].waits_for)];
+    }
+    if (timing.store) return WaitCause::fp32;
+    const bool own_pipe = timing.server != Server::none && free_[pipe_of(timing.server)] == now;
+    if (!own_pipe) return WaitCause::smem;
+    return timing.server == Server::tensor ? WaitCause::tensor : timing.server == Server::exp ? WaitCause::exp : WaitCause::fp32;
+  }
+  Seen seen_compute(const Place& place, double now, double end) const {
+    const double ready = place.next == 0 ? place.began : place.compute_end;
+    return {now, end, ready, cause_of(place, ready, now)};
+  }
+
   void load(Place& place, double now) {
     const Item& item = place.loads[place.next_load++];
+    const double ready = place.next_load == 1 ? place.began : place.issued;
     take_pipes(item.timing, now);
     double landed = hbm(now);
+    // Bandwidth is to blame where bytes take more than twice the latency.
+    const WaitCause own_limit = landed - now > 2 * gpu_.hbm_latency_cycles ? WaitCause::hbm : WaitCause::data;
     if (item.timing.smem_cycles > 0) landed = std::max(landed, serve(copies_free_, now, item.timing.smem_cycles));
     place.issued = now;
+    seen(place, item) = {now, landed, ready,
+                         now <= ready         ? WaitCause::none
+                         : item.waits_for < 0 ? place.starts_after
+                                              : WaitCause::buffer};
     place.drained = std::max(place.drained, landed);
     // A copy counts as landed with all copies before it. On a GPU for teaching every load does.
-    const double noted = item.timing.copy || !waits() ? std::max(place.copied, landed) : landed;
-    if (item.timing.copy) place.copied = noted;
+    const bool follows = item.timing.copy || !waits(), is_late = follows && landed < place.copied;
+    const double noted = is_late ? place.copied : landed;
+    WaitCause& limit = place.limits[static_cast<std::size_t>(item.at)];
+    limit = is_late ? place.copy_limit : own_limit;
+    if (item.timing.copy) {
+      place.copied = noted;
+      place.copy_limit = limit;
+    }
     place.ended[static_cast<std::size_t>(item.at)] = noted;
   }
 
@@ -245,16 +292,23 @@ class SmRules {
     leaves_ = std::max(leaves_, now) + cycles;
     // What is added to comes first, and then goes back.
     const double landed = std::max(leaves_, hbm(adds ? hbm(now) : now));
-    place.drained = std::max(place.drained, landed + (waits() ? item.timing.duration / 2 : 0));
+    const double left = landed + (waits() ? item.timing.duration / 2 : 0);
+    place.drained = std::max(place.drained, left);
+    seen(place, item) = seen_compute(place, now, left);
     take_pipes(item.timing, now);
     place.compute_end = std::max(now + duration, serve(operations_free_, now, item.timing.smem_cycles));
     if (adds && waits()) {
-      // The warps go on once what is on its way fits the queue; each sub-partition's oldest warp is through first.
-      added_ = std::max(added_, now) + cycles;
-      const double beyond = (added_ - now) * gpu_.sm_reduce_bytes_per_cycle - gpu_.sm_reduce_queue_bytes;
+      // The warps go on once what is on its way fits the queue; each sub-partition's oldest warp is through first. It begins while
+      // the others are still busy with a product.
       const double warps = std::max(1.0, needs_.threads / 32.0 / gpu_.sm_sub_partitions);
-      if (beyond > 0) place.compute_end = std::max(place.compute_end, now + beyond / gpu_.sm_reduce_bytes_per_cycle / warps);
+      const bool multiplied = place.next > 0 && place.compute[place.next - 1].timing.product;
+      const double others = multiplied ? place.compute[place.next - 1].timing.work[0] / warps * (warps - 1) : 0;
+      const double begin = std::max(added_, now - others);
+      added_ = begin + cycles;
+      const double beyond = item.bytes / warps - (now - begin) * gpu_.sm_reduce_bytes_per_cycle - gpu_.sm_reduce_queue_bytes;
+      if (beyond > 0) place.compute_end = std::max(place.compute_end, now + beyond / gpu_.sm_reduce_bytes_per_cycle);
       ++(beyond > 0 ? waited_for_room : found_room);
+      added_meanwhile += begin < now ? 1 : 0;
     }
     place.ended[static_cast<std::size_t>(item.at)] = place.compute_end;
     ++place.next;
@@ -264,6 +318,7 @@ class SmRules {
     const Item& item = place.compute[place.next];
     const OpTiming& timing = item.timing;
     const double duration = timing.duration + crowded(place, timing, now);
+    seen(place, item) = seen_compute(place, now, now + timing.shown);
     // What the oldest block did not wait for makes it longer: the two share the pipe.
     double end = now + duration + std::min(duration, std::max(0.0, pipe_free(place) - now));
     if (timing.product && place.is_sliced) {
@@ -296,15 +351,17 @@ class SmRules {
   double leaves_ = 0, added_ = 0;  // when all that is stored has left the SM, and all additions
 
  public:
-  int waited_for_room = 0, found_room = 0;
+  int waited_for_room = 0, found_room = 0, added_meanwhile = 0;
 };
 
 }  // namespace
 
-TEST_CASE("machine: blocks of random operations take as long on an SM as its rules say, whether they are recorded or not") {
+TEST_CASE(
+    "machine: blocks of random operations take as long on an SM as its rules say, recorded or not, and wait for what they name") {
   static const ListingLine listing[] = {{}, {}, {}, {}};
   static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
-  int waited = 0, found = 0;
+  int waited = 0, found = 0, meanwhile = 0;
+  std::array<int, 13> causes{};
   for (int round = 0; round < rounds(36); ++round) {
     CAPTURE(round);
     std::mt19937 random(static_cast<unsigned>(round));
@@ -337,6 +394,7 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
     const std::vector<BlockStay> expected = rules.run(blocks, static_cast<std::size_t>(*request.blocks_per_sm));
     waited += rules.waited_for_room;
     found += rules.found_room;
+    meanwhile += rules.added_meanwhile;
     for (const bool is_recorded : {true, false}) {
       CAPTURE(is_recorded);
       request.keeps_intervals = is_recorded;
@@ -352,11 +410,28 @@ TEST_CASE("machine: blocks of random operations take as long on an SM as its rul
         CHECK(runs[i].end == doctest::Approx(expected[i].end).epsilon(1e-9));
         last = std::max(last, expected[i].end);
       }
+      for (const Interval& interval : (*run)->trace->intervals(0)) {
+        const Seen& seen = expected[static_cast<std::size_t>(interval.run)].seen[static_cast<std::size_t>(interval.op)];
+        CAPTURE(interval.run);
+        CAPTURE(interval.op);
+        CHECK(interval.start == doctest::Approx(seen.start).epsilon(1e-9));
+        CHECK(interval.end == doctest::Approx(seen.end).epsilon(1e-9));
+        CHECK(interval.ready == doctest::Approx(seen.ready).epsilon(1e-9));
+        CHECK(to_string(interval.cause) == to_string(seen.cause));
+        ++causes[static_cast<std::size_t>(interval.cause)];
+      }
+      std::size_t operations = 0;
+      for (const BlockOperations& block : blocks) operations += block.operations.size();
+      CHECK((*run)->trace->intervals(0).size() == (is_recorded ? operations : 0));
       CHECK((*run)->cycles.value == doctest::Approx(last).epsilon(1e-9));
     }
   }
   CHECK(waited > 5);
   CHECK(found > 5);
+  CHECK(meanwhile > 0);
+  for (const WaitCause cause : {WaitCause::none, WaitCause::data, WaitCause::buffer, WaitCause::tensor, WaitCause::exp,
+                                WaitCause::fp32, WaitCause::smem, WaitCause::block_slot, WaitCause::launch})
+    CHECK_MESSAGE(causes[static_cast<std::size_t>(cause)] > 5, to_string(cause));
 }
 
 TEST_CASE("machine: progress is told now and then, not at every event") {

@@ -206,8 +206,8 @@ TEST_CASE(
   const OperationStream& stream = schedule.groups.front();
   for (const std::size_t kind : {0U, 1U}) {  // a store, an addition
     CAPTURE(kind);
-    const double crossing = (kind == 0 ? 512 : 1024) / 2 / 0.5;  // half of the bytes are at home in the other partition
-    for (const int first : {0, 2}) {                             // SMs of either side
+    const double crossing = (kind == 0 ? 512.0 : 1024.0) / 2 / 0.5;  // half of the bytes are at home in the other partition
+    for (const int first : {0, 2}) {                                 // SMs of either side
       CAPTURE(first);
       Ledger ledger(1, 8, used);
       Recorder recorder(4, 0, used, builder);

@@ -196,9 +196,9 @@ TEST_CASE("recorder: operations counted as groups are in the bin that they lie i
   for (std::size_t bin = 1; bin < data.bins.traffic.size(); ++bin) {
     TrafficTable expected{};
     all += times[bin];
-    for (const auto& [op_class, count] : {std::pair{1U, 2}, std::pair{2U, 5}})
-      for_each_flow(builder.op_class(op_class), [&](Tensor tensor, Link link, std::int64_t bytes) {
-        expected[tensor.index()][static_cast<std::size_t>(link)] += times[bin] * count * bytes;
+    for (const auto& counted : {std::pair{1U, 2}, std::pair{2U, 5}})
+      for_each_flow(builder.op_class(counted.first), [&](Tensor tensor, Link link, std::int64_t bytes) {
+        expected[tensor.index()][static_cast<std::size_t>(link)] += times[bin] * counted.second * bytes;
       });
     CHECK(data.bins.traffic[bin] == expected);
   }
@@ -287,10 +287,7 @@ TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2
         return last->l2;
       };
       if (is_exact) {
-        const CacheContents l2 = held(cycle, false);
-        CHECK(state.l2_resident == l2.resident);
-        CHECK(state.l2_copies == l2.copies);
-        CHECK(state.l2_dirty == l2.dirty);
+        CHECK(state.l2 == held(cycle, false));
         continue;
       }
       const CacheContents before = bin > 0 ? held(bin * width, false) : CacheContents{}, after = held((bin + 1) * width, false);
@@ -299,9 +296,9 @@ TEST_CASE("trace: traffic up to a moment is what has crossed by then, and the L2
         return static_cast<double>(a[t]) + into * static_cast<double>(b[t] - a[t]);
       };
       for (std::size_t t = 0; t < most_tensors; ++t) {
-        CHECK(std::abs(static_cast<double>(state.l2_resident[t]) - between(before.resident, after.resident, t)) <= 0.5 + 1e-6);
-        CHECK(std::abs(static_cast<double>(state.l2_copies[t]) - between(before.copies, after.copies, t)) <= 0.5 + 1e-6);
-        CHECK(std::abs(static_cast<double>(state.l2_dirty[t]) - between(before.dirty, after.dirty, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.resident[t]) - between(before.resident, after.resident, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.copies[t]) - between(before.copies, after.copies, t)) <= 0.5 + 1e-6);
+        CHECK(std::abs(static_cast<double>(state.l2.dirty[t]) - between(before.dirty, after.dirty, t)) <= 0.5 + 1e-6);
       }
     }
   }

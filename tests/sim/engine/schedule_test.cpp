@@ -103,10 +103,9 @@ struct Cost {
     return std::max(banks(), overhead + std::max(pipes - overhead, counts().issued / warps() * instruction() - overhead));
   }
   double latency() const {
-    double cycles =
-        op.barriers * gpu.sm_barrier_cycles + op.round_trips * std::max(gpu.l2_latency_cycles, gpu.l2_far_latency_cycles);
-    const double shared = gpu.sm_shared_latency_cycles;
-    if (waits()) cycles += op.trips * shared + op.barriers * 2 * shared;
+    double cycles = op.barriers * gpu.sm_barrier_cycles;
+    const double shared = gpu.sm_shared_latency_cycles, far = std::max(gpu.l2_latency_cycles, gpu.l2_far_latency_cycles);
+    if (waits()) cycles += op.trips * shared + op.barriers * 2 * shared + op.round_trips * far;
     if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu.sm_mbarrier_wait_cycles;
     if (op.kind == OpKind::barrier) cycles += std::max(gpu.sm_barrier_cycles, shared);
     if (multiplies()) cycles += gpu.sm_product_latency_cycles + (is_shared(block, op.src[1]) ? shared : 0);

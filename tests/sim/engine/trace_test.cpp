@@ -76,9 +76,9 @@ std::uint64_t hash_of(const TraceState& s) {
   }
   for (const auto& row : s.traffic)
     for (std::int64_t bytes : row) h.add(bytes);
-  for (std::int64_t bytes : s.l2_resident) h.add(bytes);
-  for (std::int64_t bytes : s.l2_copies) h.add(bytes);
-  for (std::int64_t bytes : s.l2_dirty) h.add(bytes);
+  for (std::int64_t bytes : s.l2.resident) h.add(bytes);
+  for (std::int64_t bytes : s.l2.copies) h.add(bytes);
+  for (std::int64_t bytes : s.l2.dirty) h.add(bytes);
   return h.value();
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("trace: steps never run backward, traffic never shrinks, and the last 
     const TraceState end = trace.state_at_cycle(0, trace.end_cycle());
     CHECK(end.traffic == simulation->ledger.table());
     std::int64_t dirty = 0;
-    for (std::int64_t bytes : end.l2_dirty) dirty += bytes;
+    for (std::int64_t bytes : end.l2.dirty) dirty += bytes;
     CHECK(simulation->ledger.total(Link::hbm_write).value + dirty == simulation->hbm_write_after_flush.value);
   }
 }
@@ -370,7 +370,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(landed.slots[0].valid);
   CHECK_FALSE(landed.slots[0].arriving);
   CHECK(landed.traffic[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::hbm_read)] == 512);
-  CHECK(landed.l2_resident[Tensor(tensors::k).index()] == 512);
+  CHECK(landed.l2.resident[Tensor(tensors::k).index()] == 512);
   const TraceState computing = trace.state_at_cycle(0, 628);
   REQUIRE(computing.slots.size() == 2);
   CHECK(computing.slots[1].op == 1);
@@ -385,7 +385,7 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   const TraceState end = trace.state_at_cycle(0, 1e9);
   CHECK(end.cycle == 864);
   CHECK(end.step == 3);
-  CHECK(end.l2_dirty[Tensor(tensors::o).index()] == 512);
+  CHECK(end.l2.dirty[Tensor(tensors::o).index()] == 512);
 }
 
 TEST_CASE("trace: a tile that has landed is in flight no more") {
@@ -425,9 +425,9 @@ TEST_CASE("trace: at real sizes the L2 holds, in the middle of a bin, the mean o
       return std::abs(2 * now - (before + after)) <= 1;
     };
     for (std::size_t t = 0; t < most_tensors; ++t) {
-      CHECK(is_mean(middle.l2_resident[t], bins.l2[bin - 1].resident[t], bins.l2[bin].resident[t]));
-      CHECK(is_mean(middle.l2_copies[t], bins.l2[bin - 1].copies[t], bins.l2[bin].copies[t]));
-      CHECK(is_mean(middle.l2_dirty[t], bins.l2[bin - 1].dirty[t], bins.l2[bin].dirty[t]));
+      CHECK(is_mean(middle.l2.resident[t], bins.l2[bin - 1].resident[t], bins.l2[bin].resident[t]));
+      CHECK(is_mean(middle.l2.copies[t], bins.l2[bin - 1].copies[t], bins.l2[bin].copies[t]));
+      CHECK(is_mean(middle.l2.dirty[t], bins.l2[bin - 1].dirty[t], bins.l2[bin].dirty[t]));
     }
   }
   CHECK(changes > 20);

@@ -427,7 +427,7 @@ TEST_CASE("analysis: a function of a range lies between its values at the ends, 
       }
       const auto verdict = [&](const char* comparison, double with) {
         const std::string number = std::isinf(with) ? (with < 0 ? "(-inf)" : "inf") : fmt::format("({:.9g})", with);
-        const auto condition = parse_mask_expression(text + comparison + number, sizes);
+        const auto condition = parse_mask_expression(fmt::format("{}{}{}", text, comparison, number), sizes);
         REQUIRE(condition);
         IntervalAnalysis analysis(*condition, ranges_of(condition->tables));
         analysis.set_plane(0, 0);

@@ -1,10 +1,13 @@
 // The language of masks: what it accepts, what it means, what it says about mistakes; and that both evaluators agree.
 #include "sim/masks/expression.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -173,6 +176,88 @@ TEST_CASE("expression: only the operand that counts can be at fault") {
   CHECK(divides.fault(element) == "column 3: division by zero at b 1, h 2, q 3, kv 10");
 }
 
+TEST_CASE("expression: an operation has a fault wherever an operand of it does, and none that it does not choose") {
+  // X is an index beyond its table from key 4 on, and an int before.
+  const std::string at_fault = "doc[kv + 44]";
+  const auto with = [&](std::string form) {
+    for (std::size_t at = form.find('X'); at != std::string::npos; at = form.find('X')) form.replace(at, 1, at_fault);
+    return form;
+  };
+  const auto has_fault = [](const Expression& expression, std::int64_t key) {
+    const ExprElement element{1, 2, 3, key};
+    ExpressionEvaluator<float> narrow(expression);
+    ExpressionEvaluator<double> wide(expression);
+    const bool fault = narrow(element, 0.5F).fault;
+    CHECK(wide(element, 0.5).fault == fault);
+    CHECK(narrow.fault(element).empty() == !fault);
+    if (fault) CHECK(narrow.fault(element).text().find("index of doc is") != std::string::npos);
+    return fault;
+  };
+  for (const char* form : {"-X",
+                           "~X",
+                           "abs(X)",
+                           "X + 1",
+                           "1 + X",
+                           "X - 1",
+                           "1 - X",
+                           "X * 2",
+                           "2 * X",
+                           "X // 2",
+                           "5 // (X + 9)",
+                           "X % 2",
+                           "5 % (X + 9)",
+                           "min(X, 1)",
+                           "min(1, X)",
+                           "max(X, 1)",
+                           "max(1, X)",
+                           "X << 1",
+                           "1 << X",
+                           "X >> 1",
+                           "1 >> X",
+                           "X & 1",
+                           "1 & X",
+                           "X | 1",
+                           "1 | X",
+                           "X ^ 1",
+                           "1 ^ X",
+                           "int(X * 0.5)",
+                           "doc[X]",
+                           "(X > 0 ? 1 : 2)",
+                           "(q > 0 ? X : 2)",
+                           "(q < 0 ? 2 : X)",
+                           "X * 0.5",
+                           "0.5 * X",
+                           "X + score",
+                           "score - X",
+                           "score / (X + 0.5)",
+                           "X / 4.0",
+                           "sqrt(X + 0.5)",
+                           "exp(X)",
+                           "tanh(X)",
+                           "sigmoid(X)",
+                           "floor(X * 0.5)",
+                           "-(X * 0.5)",
+                           "abs(X * 0.5)",
+                           "min(X * 0.5, score)",
+                           "max(score, X * 0.5)",
+                           "pair[0, X]",
+                           "pair[X % 2, 1]"}) {
+    CAPTURE(std::string(form));
+    const Expression expression = score_of(with(fmt::format("score + ({})", form)));
+    CHECK(has_fault(expression, 10));
+    CHECK_FALSE(has_fault(expression, 1));
+  }
+  for (const char* form : {"X == 1", "1 != X", "X < 1", "1 <= X", "X > 1", "1 >= X", "X * 0.5 == score", "score < X", "!(X > 0)",
+                           "X > 0 && q > 0", "q > 0 && X > 0", "X > 0 || q < 0", "q < 0 || X > 0", "any(i in 0..3: X > i)"}) {
+    CAPTURE(std::string(form));
+    const Expression expression = score_of(with(fmt::format("({}) ? score : 1.0", form)));
+    CHECK(has_fault(expression, 10));
+    CHECK_FALSE(has_fault(expression, 1));
+  }
+  for (const char* form : {"(q > 0 ? 2 : X)", "(q < 0 ? X : 2)", "(q < 0 && X > 0 ? 1 : 2)", "(q > 0 || X > 0 ? 1 : 2)"})
+    CHECK_FALSE_MESSAGE(has_fault(score_of(with(fmt::format("score + ({})", form))), 10), form);
+}
+
 TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("q - kw") == "column 5: unknown name 'kw': did you mean kv?");
   CHECK(mistake("q - kv", true) == "column 1: a mask is a condition, and this is an int: compare it, as in q >= kv");
@@ -252,10 +337,88 @@ TEST_CASE("expression: one that is too long, too deep or too much work is refuse
   CHECK_FALSE(mistake(doubling + "f59(q)").empty());
 }
 
+TEST_CASE("expression: a text may be as long, and nested as deep, as the limit says") {
+  const auto blanks = [](std::size_t size) { return "score" + std::string(size - 5, ' '); };
+  CHECK(parse_score_expression(blanks(16384), small_sizes, {}));
+  CHECK(mistake(blanks(16385)) == "the expression has 16385 characters: at most 16384");
+  // The whole expression is a level, and so is each bracket or sign.
+  for (const auto& brackets : {std::pair("(", ")"), {"-", ""}, {"abs(", ")"}}) {
+    const auto nested = [&](int levels) {
+      std::string text;
+      for (int i = 1; i < levels; ++i) text += brackets.first;
+      text += "score";
+      for (int i = 1; i < levels; ++i) text += brackets.second;
+      return text;
+    };
+    CAPTURE(std::string(brackets.first));
+    CHECK(parse_score_expression(nested(200), small_sizes, {}));
+    CHECK(mistake(nested(201)).find("nested more than 200 deep") != std::string::npos);
+  }
+}
+
 TEST_CASE("expression: names shared 60 times over take no time") {
   std::string text = "let x0 = q + kv; ";
   for (int i = 1; i <= 60; ++i) text += fmt::format("let x{} = x{} - x{} + 1; ", i, i - 1, i - 1);
   CHECK(value(text + "x60") == 1);
+}
+
+TEST_CASE("expression: a table of any type holds what 32 bits hold, and no more") {
+  const auto file = [](const std::string& type, const std::string& shape, const std::string& data) {
+    const std::string dictionary = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+    std::string text = "\x93NUMPY\x01";
+    text += {'\0', static_cast<char>(dictionary.size()), '\0'};
+    return text + dictionary + data;
+  };
+  const auto bytes = [](std::uint64_t value, int size) {
+    std::string text;
+    for (int i = 0; i < size; ++i) text += static_cast<char>(value >> 8 * i & 0xffU);
+    return text;
+  };
+  const auto refusal = [](const Result<CapturedTable>& table) { return table ? std::string() : table.error().sentence.text(); };
+  for (const auto& each : {std::pair("|i1", 1), {"<i2", 2}, {"<i4", 4}, {"<i8", 8}, {"|u1", 1}, {"<u2", 2}, {"<u4", 4}}) {
+    const char* const type = each.first;
+    const int size = each.second;
+    CAPTURE(std::string(type));
+    const bool has_sign = type[1] == 'i';
+    const int bits = std::min(8 * size, 32);
+    const std::int64_t least = has_sign ? -(std::int64_t{1} << (bits - 1)) : 0;
+    const std::int64_t greatest = (std::int64_t{1} << (has_sign || bits == 32 ? bits - 1 : bits)) - 1;
+    const auto table = parse_npy_table(
+        "t", file(type, "(2,)", bytes(static_cast<std::uint64_t>(least), size) + bytes(static_cast<std::uint64_t>(greatest), size)),
+        "t.npy");
+    REQUIRE_MESSAGE(table, refusal(table));
+    CHECK(table->type == ValueType::integer);
+    CHECK(table->integers == std::vector<std::int32_t>{static_cast<std::int32_t>(least), static_cast<std::int32_t>(greatest)});
+    for (const std::int64_t beyond : {least - 1, greatest + 1}) {
+      if (size < 8 && !(type[1] == 'u' && size == 4 && beyond > 0)) continue;  // it cannot say such a number
+      const auto refused =
+          parse_npy_table("t", file(type, "(2,)", bytes(7, size) + bytes(static_cast<std::uint64_t>(beyond), size)), "t.npy");
+      CHECK(refusal(refused) == "t.npy: element 1 is beyond 32 bits");
+    }
+  }
+  const std::string half = bytes(0x3800, 2), none = bytes(0x7e00, 2);
+  CHECK(parse_npy_table("t", file("<f2", "(1,)", half), "t.npy")->reals == std::vector<float>{0.5F});
+  CHECK(parse_npy_table("t", file("<f4", "(1,)", bytes(0x3f000000, 4)), "t.npy")->reals == std::vector<float>{0.5F});
+  CHECK(parse_npy_table("t", file("<f8", "(1,)", bytes(0x3fe0000000000000, 8)), "t.npy")->reals == std::vector<float>{0.5F});
+  CHECK(refusal(parse_npy_table("t", file("<f2", "(3,)", half + half + none), "t.npy")) == "t.npy: element 2 is not a number");
+  CHECK(refusal(parse_npy_table("t", file("<f4", "(1,)", bytes(0x7fc00000, 4)), "t.npy")) == "t.npy: element 0 is not a number");
+  // Dimensions and elements, and data of exactly the length that the header says.
+  CHECK(parse_npy_table("t", file("<i2", "(1, 2, 1, 2)", std::string(8, 'x')), "t.npy"));
+  CHECK(refusal(parse_npy_table("t", file("<i2", "(1, 2, 1, 2)", std::string(7, 'x')), "t.npy")).find("t.npy ends after") == 0);
+  CHECK(refusal(parse_npy_table("t", file("<i2", "()", "xx"), "t.npy")).find("has 0 dimensions") != std::string::npos);
+  CHECK(refusal(parse_npy_table("t", file("<i2", "(2, 0)", ""), "t.npy")).find("has 0 elements") != std::string::npos);
+  CHECK(refusal(parse_npy_table("t", file("|i1", "(67108864,)", "x"), "t.npy")).find("t.npy ends after") == 0);
+  CHECK(refusal(parse_npy_table("t", file("|i1", "(67108865,)", "x"), "t.npy")).find("a table has 1 to 67108864") !=
+        std::string::npos);
+  const auto csv = [](const char* text) { return parse_csv_table("t", text, "t.csv"); };
+  CHECK(csv("2147483647,-2147483648")->integers == std::vector<std::int32_t>{2147483647, std::numeric_limits<std::int32_t>::min()});
+  CHECK(refusal(csv("1\n2147483648")) == "t.csv, line 2: 2147483648 does not fit 32 bits");
+  CHECK(refusal(csv("-2147483649")) == "t.csv, line 1: -2147483649 does not fit 32 bits");
+  CHECK(csv("0.5,2147483648")->reals == std::vector<float>{0.5F, 2147483648.0F});
+  CHECK(csv("true,False,+3,false,True")->integers == std::vector<std::int32_t>{1, 0, 3, 0, 1});
+  CHECK(csv("1\n2")->shape == std::vector<std::int64_t>{2});
+  CHECK(csv("1,2")->shape == std::vector<std::int64_t>{2});
+  CHECK(csv("inf,1")->type == ValueType::real);
 }
 
 TEST_CASE("expression: tables come from CSV and .npy") {

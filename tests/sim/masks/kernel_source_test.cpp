@@ -5,6 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace tilescope {
 namespace {
@@ -153,6 +154,7 @@ TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distan
   const KernelSource source = source_of("", "score + exp2(-8.0 * (h + 1) / H) * (kv - q)");
   CHECK(source.uniforms == 1);
   CHECK(has(source.text(), "(float)(1 * column.place)"));
+  CHECK_FALSE(has(source.text(), "    int d"));  // nor is it an int first
   // The slope times the distance from the row's first key is a number of the row.
   CHECK(has(source.text(), "row.m"));
   CHECK(has(source_of("", "score + (kv - q) * 0.125").text(), "row.m"));
@@ -163,6 +165,90 @@ TEST_CASE("kernel source: ALiBi's slope is computed once a block, and the distan
 TEST_CASE("kernel source: a sum is computed in floats only where they hold every value of it") {
   CHECK(has(source_of("", "score + 0.5 * (kv - q * 100)").text(), "(float)(1 * column.place)"));
   CHECK_FALSE(has(source_of("", "score + 0.5 * (kv - q * 100000)").text(), "(float)(1 * column.place)"));
+}
+
+TEST_CASE("kernel source: the greatest magnitude of a part decides whether floats, or 32 bits, hold a sum with it") {
+  // Rows and keys beyond the ends are computed too: 512 + 128 of each.
+  struct Row {
+    const char* part;
+    std::int64_t greatest;
+  };
+  for (const Row& row : {Row{"q", 640},
+                         {"-q", 640},
+                         {"abs(q)", 640},
+                         {"q + h", 644},
+                         {"q - h", 644},
+                         {"q * h", 2560},
+                         {"q // 3", 641},
+                         {"q % 7", 7},
+                         {"q % (h + 7)", 11},
+                         {"min(q, 30)", 640},
+                         {"max(q, 900)", 900},
+                         {"(q > 3 ? q : 700)", 700},
+                         {"(q > 3 ? 700 : q)", 700},
+                         {"doc[q]", 5},
+                         {"h", 4},
+                         {"b + H", 6},
+                         {"B + 10 * HKV", 22},
+                         {"D", 64}}) {
+    CAPTURE(row.part);
+    const auto with = [&](const char* form, std::int64_t factor) { return fmt::format(fmt::runtime(form), row.part, factor); };
+    const std::int64_t of_floats = ((1 << 24) - 1 - 1280) / row.greatest, of_ints = ((1 << 30) - 1 - 1280 - 5) / row.greatest;
+    const auto in_floats = [&](std::int64_t factor) {
+      return has(source_of("", with("score + 0.5 * (kv - q - ({}) * {})", factor)).text(), "(float)(1 * column.place)");
+    };
+    if (of_floats + 1 < 1 << 22) {  // larger factors are not followed
+      CHECK(in_floats(of_floats));
+      CHECK_FALSE(in_floats(of_floats + 1));
+    }
+    const auto in_ints = [&](std::int64_t factor) {
+      return has(source_of(with("kv - q - ({}) * {} > 5", factor)).text(), "> -1 * column.place");
+    };
+    if (of_ints + 1 < 1 << 22) {
+      CHECK(in_ints(of_ints));
+      CHECK_FALSE(in_ints(of_ints + 1));
+    }
+  }
+  CHECK_FALSE(has(source_of("kv - (q << 1) > 5").text(), "> -1 * column.place"));  // nothing is known of a shift
+}
+
+TEST_CASE("kernel source: a part is kept in shared memory from so many instructions on, be it a row's, a column's or the block's") {
+  for (int factors = 0; factors < 6; ++factors) {
+    CAPTURE(factors);
+    const auto source = [&](const std::string& name) {
+      std::string product = name;
+      for (int n = 0; n < factors; ++n) product += " * " + name;
+      return source_of("", "score + (" + product + ")");
+    };
+    const int instructions = factors + 1;  // and the conversion to a float
+    CHECK(source("q").rows == (instructions >= 4 ? 1 : 0));
+    CHECK(source("kv").columns == (instructions >= 2 ? 1 : 0));
+    CHECK(source("h").uniforms == (instructions >= 4 ? 1 : 0));
+    CHECK(source("q").columns + source("q").uniforms + source("kv").rows + source("kv").uniforms == 0);
+    CHECK(source("N").rows + source("N").columns + source("N").uniforms == 0);  // a constant is an argument
+  }
+  CHECK(source_of("", "score + q // (h + 1)").rows == 1);  // a division takes eight
+}
+
+TEST_CASE("kernel source: constants are arguments as far as there is room, and a gradient's text takes those of its score again") {
+  std::string many = "score";
+  for (int n = 0; n < 100; ++n) many += fmt::format(" + {}.25 * q", n);
+  const KernelSource full = source_of("", many);
+  CHECK(full.scalars.size() == 96);
+  CHECK(has(full.text(), "scalars[95]"));
+  CHECK_FALSE(has(full.text(), "scalars[96]"));
+  const auto score = parse_score_expression("20 * tanh(score / 20) + 3.5 * q", source_sizes, {});
+  const auto slope = parse_score_expression("tanh(score / 20) * 7.5 + 3.5 * q", source_sizes, {});
+  REQUIRE(score);
+  REQUIRE(slope);
+  const KernelSource alone = kernel_source(nullptr, &*score), both = backward_kernel_source(nullptr, &*score, &*slope, {});
+  REQUIRE(both.scalars.size() > alone.scalars.size());
+  for (std::size_t n = 0; n < both.scalars.size(); ++n) {
+    if (n < alone.scalars.size()) CHECK(both.scalars[n] == alone.scalars[n]);
+    // Within one expression each constant has a place of its own; across them none has two.
+    for (std::size_t before = 0; n >= alone.scalars.size() && before < alone.scalars.size(); ++before)
+      CHECK(both.scalars[n] != both.scalars[before]);
+  }
 }
 
 TEST_CASE("kernel source: every line of an expression names its column") {

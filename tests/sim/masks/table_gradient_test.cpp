@@ -257,6 +257,17 @@ TEST_CASE("table gradients: what has none is refused with a sentence") {
   CHECK(refusal("score + row[q] + slope[h] + column[h, kv] + relative[q - kv + NK - 1] + far[h, 0]",
                 {{"row"}, {"slope"}, {"column"}, {"relative"}, {"far"}})
             .find("at most 4 tables, read at 8 places, not 5 at 5") != std::string::npos);
+  // Eight places are not too many, in one table or in several, and neither are four tables.
+  const auto taken = [](const std::string& text, const std::vector<TableGradientChoice>& wanted) {
+    return static_cast<bool>(table_gradients(score(text), wanted));
+  };
+  CHECK(taken("score + sum(i in 0..8: row[i] * (i + 1) * q)", {{"row"}}));
+  CHECK(taken("score + row[q] + slope[h] + column[h, kv] + far[h, 0]", {{"row"}, {"slope"}, {"column"}, {"far"}}));
+  CHECK(taken("score + sum(i in 0..4: (row[i] + far[h, i]) * (i + 1) * q)", {{"row"}, {"far"}}));
+  CHECK(refusal("score + sum(i in 0..5: row[i] * (i + 1) * q) + sum(i in 5..9: row[i] * q) + slope[h]", {{"row"}, {"slope"}})
+            .find("at more than 8 places") != std::string::npos);
+  CHECK(refusal("score + sum(i in 0..8: row[i] * (i + 1) * q) + slope[h]", {{"row"}, {"slope"}}).find("not 2 at 9") !=
+        std::string::npos);
   CHECK(refusal("score + pair[q, kv]", {{"pair", true}}).find("in_order needs an index that moves by 1") != std::string::npos);
 
   CHECK(parse_table_gradient("bias")->name == "bias");

@@ -114,6 +114,35 @@ TEST_CASE("tile map: a rectangle is the slices of its elements, and each sector 
   CHECK(uneven > rounds(1000));
 }
 
+TEST_CASE("tile map: the sectors of a slice need no counting where rows, or tiles as wide as the tensor, are whole sectors") {
+  const auto is_counted = [](const TensorLayout& layout) {
+    const TileMap map = map_of(layout, {.least = 0});
+    std::set<bool> counted;
+    for (const Slice& slice :
+         slices_of(map, {tensors::s, 0, 0, static_cast<std::int32_t>(layout.rows), 0, static_cast<std::int32_t>(layout.cols)}))
+      counted.insert(map.geometry(slice.first).sectors_each == TileGeometry::uneven);
+    REQUIRE(counted.size() == 1);
+    return *counted.begin();
+  };
+  TensorLayout layout = {.planes = 3, .rows = 96, .cols = 64, .element_bytes = 2, .tile_rows = 32, .tile_cols = 64};
+  CHECK_FALSE(is_counted(layout));
+  layout.rows = 97;  // each row is four sectors
+  CHECK_FALSE(is_counted(layout));
+  layout.tile_cols = 16;
+  CHECK_FALSE(is_counted(layout));
+  layout.tile_cols = 24;  // one and a half sectors
+  CHECK(is_counted(layout));
+  layout.tile_cols = layout.cols = 20;
+  CHECK(is_counted(layout));
+  layout.rows = 96;  // 40 bytes a row: 32 rows are whole sectors, but a slice of one row is not
+  CHECK(is_counted(layout));
+  // Sixteen rows are a sector, and so many are a slice. A plane that ends inside a sector moves the ones after it.
+  layout = {.planes = 2, .rows = 160, .cols = 1, .element_bytes = 2, .tile_rows = 32, .tile_cols = 1};
+  CHECK_FALSE(is_counted(layout));
+  layout.rows = 168;
+  CHECK(is_counted(layout));
+}
+
 TEST_CASE("tile map: tiles are halved down to the wanted size, joined up to it, and never smaller than a sector") {
   TensorLayout layout = {.planes = 1, .rows = 1024, .cols = 64, .tile_rows = 64, .tile_cols = 64};  // 8192 bytes a tile
   CHECK(tracked_bytes(layout, {.least = 2048}) == 8192);

@@ -50,8 +50,12 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
       CHECK(flash2_backward_needs(id, p, at.tile, at.gpu) == keeps_keys(id, at));
     CHECK(two_pass_needs(p, at.tile, at.gpu) == keeps_keys_or_queries("flash2_backward_two_pass", at));
     KernelNeeds flex = keeps_keys_or_queries("flex_backward", at);
-    flex.shared_bytes += 16;  // the lengths of its lists
+    flex.shared_bytes += 16;       // the lengths of its lists
+    flex.mask_cost = {0, 2.5, 0};  // whether a query and a key exist
     CHECK(flex_backward_needs(p, at.tile, at.gpu) == flex);
+    AttentionProblem causal = p;
+    causal.causal = true;
+    CHECK(flex_backward_needs(causal, at.tile, at.gpu).mask_cost == ElementCost{0, 1 + 1 + 2.5, 0});  // a comparison, a selection
 
     // A block of 128 threads goes through the rows of a query tile: none shares an operand with another.
     for (const auto& [id, launch] : {std::pair<std::string_view, std::string_view>{"flash2_backward", "row dots"},
@@ -59,8 +63,7 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
                                      {"flash2_backward_two_pass", "row dots"},
                                      {"flash3_backward", "row dots"},
                                      {"flash3_backward", "convert dQ"}}) {
-      CAPTURE(id);
-      CAPTURE(launch);
+      INFO(id, ", ", launch);
       KernelNeeds rows = compiled_needs(id, launch, p);
       rows.threads = 128;
       rows.registers_per_thread = std::max(24, rows.registers_per_thread);

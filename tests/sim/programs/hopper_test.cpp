@@ -81,7 +81,7 @@ TEST_CASE("hopper: a listing has each line once, and those of what its rung has"
     const auto has = [&](std::string_view text) { return times.contains(text); };
     // The producer goes through the key tiles, and so do the groups; without one, the block's loads are a loop of their own too.
     const std::string_view loop = rung.lists ? "for each listed tile j" : "for each key tile j, from the last";
-    for (const auto& [text, number] : times) CHECK_MESSAGE(number == (text == loop ? 2 : 1), text);
+    for (const auto& line : times) CHECK_MESSAGE(line.second == (line.first == loop ? 2 : 1), line.first);
     CHECK(has(loop));
     CHECK(has("producer: one warp") == (rung.producer && rung.lists));
     CHECK(has("producer: one thread of one warp") == (rung.producer && !rung.lists));

@@ -254,6 +254,44 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
   CHECK(found > 100);
 }
 
+TEST_CASE(
+    "overhead: a block of a row launch goes through its rows step after step, with a round trip to the L2 and shuffles in each") {
+  int found = 0;
+  for (const std::int64_t head_dim : {64, 128}) {
+    AttentionProblem p = problem_with(64 + 47, 128);
+    p.head_dim = head_dim;
+    p.pass = Pass::backward;
+    // A step has 128 threads with 16 bytes each: 16 or 8 rows in 16 bits, 8 or 4 in fp32.
+    const auto steps = [&](const Operation& op, int bytes) {
+      const int rows = op.rows, rows_a_step = 128 * 16 / (static_cast<int>(head_dim) * bytes);
+      return (rows + rows_a_step - 1) / rows_a_step;
+    };
+    const int shuffles = head_dim == 64 ? 3 : 4;
+    for (const std::string_view id :
+         {"flash2_backward", "flash2_backward_deterministic", "flash2_backward_two_pass", "flash3_backward", "flex_backward"}) {
+      CAPTURE(id);
+      const auto program = program_of(id, p, {64, 128}, h200_gpu());
+      found += check_launch(*program, "row dots", [&](const Operation& op, const At&) -> Overhead {
+        if (op.kind != OpKind::row_sum) return {};
+        return {.trips = shuffles * steps(op, 2), .round_trips = steps(op, 2) - 1};
+      });
+      if (id == "flash3_backward") {  // a warp for 16 rows, 32 columns at a time; 15 of the last 47 rows go 64 columns at a time
+        const int groups = head_dim == 64 ? 2 : 4, of_last = head_dim == 64 ? 15 : 30;
+        found += check_launch(*program, "convert dQ", [&](const Operation& op, const At&) -> Overhead {
+          if (op.kind != OpKind::copy || op.dst != tiles::d_q) return {};
+          return {.trips = 2 * groups, .round_trips = (op.rows == 64 ? groups : of_last) - 1};
+        });
+        continue;
+      }
+      found += check_launch(*program, "convert dQ", [&](const Operation& op, const At&) -> Overhead {
+        if (op.kind != OpKind::copy || op.dst != tiles::d_q) return {};
+        return {.trips = steps(op, 4), .round_trips = steps(op, 4) - 1};
+      });
+    }
+  }
+  CHECK(found > 50);
+}
+
 TEST_CASE("overhead: the groups of flash3_backward share whole tiles so that no wgmma multiplies a padded row or column") {
   for (const std::int64_t head_dim : {64, 128}) {
     AttentionProblem p = problem_with(256, 256);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
