@@ -124,7 +124,7 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
     if (pictures[i].minus != nullptr) {
       hit_area("difference", title);
       item_tooltip(theme, pictures[i].title,
-                   tr("The largest difference between O of the two runs. Their roundings differ, not the result."));
+                   tr("The largest difference between O of the two runs. They round differently; the result is the same."));
     }
     const Rect cells = {{title.min.x, title.max.y + 1 * scale}, {title.max.x, rect.max.y - 5 * scale}};
     if (cells.height() < 4 || cells.width() < 4) continue;
