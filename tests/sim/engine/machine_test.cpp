@@ -431,7 +431,7 @@ TEST_CASE(
   CHECK(meanwhile > 0);
   for (const WaitCause cause : {WaitCause::none, WaitCause::data, WaitCause::buffer, WaitCause::tensor, WaitCause::exp,
                                 WaitCause::fp32, WaitCause::smem, WaitCause::block_slot, WaitCause::launch})
-    CHECK_MESSAGE(causes[static_cast<std::size_t>(cause)] > 5, to_string(cause));
+    CHECK_MESSAGE(causes[static_cast<std::size_t>(cause)] > rounds(5), to_string(cause));
 }
 
 TEST_CASE("machine: progress is told now and then, not at every event") {
