@@ -617,11 +617,9 @@ Result<double> Machine::run_launch(int launch, int blocks_per_sm, double start, 
                                    double share) {
   begin_launch(launch, blocks_per_sm, start, 0, program_.launches()[static_cast<std::size_t>(launch)].blocks());
   auto last_call = std::chrono::steady_clock::now();
-  for (int left = events_between_looks; next_event() != never;) {
-    left -= go_on_with_events(left);
+  for (int left = events_between_looks; next_event() != never; left -= go_on_with_events(left)) {
     if (left > 0) continue;
     left = events_between_looks;
-    if (next_event() == never) break;
     if (next_event() > give_up_after_) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
     if (!progress) continue;
     const auto now = std::chrono::steady_clock::now();
