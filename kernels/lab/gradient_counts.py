@@ -9,9 +9,7 @@ instructions once the arithmetic is taken off that sim/engine/instructions.cpp c
 """
 import argparse
 import collections
-import pathlib
 import re
-import sys
 
 import kernel_profile as profile
 from loop_counts import functions, opcode, target, tools
@@ -81,16 +79,28 @@ def counted(kernel, dim, words, warps):
     return total + elements + 5 * of_rows + 9 * of_rows / 8, 0.5 * elements + of_rows
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def kernels_asked_for(doc):
+    """Returns the ids of the command line; all kernels where it has none."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("ids", nargs="*", metavar="ID", default=list(SOURCES))
-    ids = parser.parse_args().ids
+    return parser.parse_args().ids
+
+
+def build_of(kernel, function):
+    """Returns the match of a function's name: head dimension, and 1 where it has a mask. None if it is no fp16 build, or has the probe."""
+    if "Probe" in function or f"{kernel}_kernel" not in function:
+        return None
+    return re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", function)
+
+
+def main():
+    ids = kernels_asked_for(__doc__)
     nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; instructions of a warp for a pair of tiles, fp16, no mask")
     for kernel in ids:
         for name, code in functions(kernel, SOURCES[kernel], nvcc, cuobjdump):
-            shape = re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", name)
-            if shape is None or "Probe" in name or f"{kernel}_kernel" not in name:
+            shape = build_of(kernel, name)
+            if shape is None:
                 continue
             dim, masked = int(shape[1]), shape[2] == "1"
             warps = 8 if dim == 128 or kernel == "flash1_backward" else 4
@@ -126,7 +136,4 @@ def count(code, loop):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except profile.Fail as problem:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {problem}")
+    profile.run(main)

@@ -285,8 +285,13 @@ def main():
     return 1 if arguments.check and differ else 0
 
 
-if __name__ == "__main__":
+def run(main):
+    """Runs a script's main(), and ends with its exit code. A Fail is one line on standard error."""
     try:
         sys.exit(main())
     except Fail as error:
-        sys.exit(f"kernel_profile.py: {error}")
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {error}")
+
+
+if __name__ == "__main__":
+    run(main)

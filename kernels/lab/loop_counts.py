@@ -9,9 +9,7 @@ wgmma of a product, where it passes while the first is issued, nor part of a wai
 """
 import argparse
 import collections
-import pathlib
 import re
-import sys
 import tempfile
 
 import kernel_profile as profile
@@ -114,7 +112,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except profile.Fail as problem:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {problem}")
+    profile.run(main)

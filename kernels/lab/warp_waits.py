@@ -9,15 +9,12 @@ code. Latencies are those of assets/gpus/h100.toml where it has them. Masks are 
 the cycles of a step, those that the compiler encoded as stalls, and the waits by kind. A trip is a wait as long as a round trip to shared
 memory. Waits for ldmatrix are no trips: the model counts one for each product. Neither are those for global memory: they are loads.
 """
-import argparse
 import collections
-import pathlib
 import re
-import sys
 import tempfile
 
 import kernel_profile as profile
-from gradient_counts import SOURCES, count, loops
+from gradient_counts import SOURCES, build_of, count, kernels_asked_for, loops
 from loop_counts import opcode, target, tools
 
 SHARED = 29  # sm.shared_latency_cycles
@@ -93,15 +90,13 @@ def waits(steps):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ids", nargs="*", metavar="ID", default=list(SOURCES))
-    ids = parser.parse_args().ids
+    ids = kernels_asked_for(__doc__)
     nvcc, cuobjdump, compiler = tools()
     print(f"{compiler}; a warp alone on its scheduler, for a pair of tiles, fp16")
     for kernel in ids:
         for name, code in functions(kernel, nvcc, cuobjdump):
-            shape = re.search(r"6__halfLi(\d+)E(?:[^b]*?Lb([01])E)?", name)
-            if shape is None or "Probe" in name or f"{kernel}_kernel" not in name:
+            shape = build_of(kernel, name)
+            if shape is None:
                 continue
             plain = [(at, text) for at, text, _ in code]
             # A loop that only surrounds another one repeats it: the two halves of the queries or keys of a step.
@@ -126,7 +121,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except profile.Fail as problem:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {problem}")
+    profile.run(main)
