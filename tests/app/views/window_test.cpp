@@ -57,6 +57,12 @@ void check_picture(WindowScript& script, const std::string& name) {
   CHECK(difference.blurred <= tolerated_blurred);
 }
 
+/// Clicks along the bar until a popover opens: that of the problem.
+void open_problem(WindowScript& script) {
+  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
+    script.click(x, 22);
+}
+
 void ask_for_2048_keys(WindowScript& script) {
   AttentionProblem problem = script.view().requested->request.problem;
   problem.heads = problem.kv_heads = 16;
@@ -567,8 +573,7 @@ TEST_CASE("window: clicking an algorithm's pill simulates it") {
 TEST_CASE("window: digits do not change the view over a popover, and one click edits a number") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;
-  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
-    script->click(x, 22);
+  open_problem(*script);
   script->press(ImGuiKey_2);
   CHECK(script->view().workspace->center == CenterView::stage);
   // The rows of the popover from the top down: the one that answers with N is the one that is meant.
@@ -587,8 +592,7 @@ TEST_CASE("window: Esc takes back a half-typed number, and the playhead stays at
   if (script == nullptr) return;
   const std::int64_t step = script->view().lane().step_count - 1;
   script->command(SeekStep{step});
-  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
-    script->click(x, 22);
+  open_problem(*script);
   for (float y = 204; y < 340 && script->view().requested->request.problem.seq_q != 16; y += 8) {
     script->click(924, y);
     if (!ImGui::GetIO().WantTextInput) continue;
@@ -606,8 +610,7 @@ TEST_CASE("window: a typed number that was kept leaves the playhead where it is 
   if (script == nullptr) return;
   const std::int64_t step = script->view().lane().step_count - 1;
   script->command(SeekStep{step});
-  for (float x = 620; x < 900 && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); x += 20)
-    script->click(x, 22);
+  open_problem(*script);
   const auto keep_rows = [&](const std::string& text) {
     const auto typed = [&] { return std::to_string(script->view().requested->request.problem.seq_q) == text; };
     for (float y = 204; y < 340 && !typed(); y += 8) {
