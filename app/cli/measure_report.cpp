@@ -173,8 +173,7 @@ std::string samples_table(const BandwidthRecord& record) {
       "samples   {} of {} on {}\n          {} samples, one per {}; the kernel takes {}\nHBM       {} read, {} written while "
       "sampled; peak {}\n",
       record.kernel, short_text(record.problem), record.device, record.samples.size(), format_time(Nanoseconds(record.interval_ns)),
-      format_time(Nanoseconds(record.kernel_ns)), format_bytes(Bytes(static_cast<std::int64_t>(read))),
-      format_bytes(Bytes(static_cast<std::int64_t>(written))), format_bandwidth(most));
+      format_time(Nanoseconds(record.kernel_ns)), format_bytes(read), format_bytes(written), format_bandwidth(most));
 }
 
 std::string measure_table(const MeasuredCase& measured, const DeviceInfo& device, const MeasureNotes& notes) {

@@ -142,8 +142,8 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
     table.row(
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
-         std::string(to_string(c.request.key_order)), format_bytes(Bytes(static_cast<std::int64_t>(c.outcome->hbm()))),
-         format_time(Nanoseconds(c.outcome->time_ns)), std::string(to_string(c.outcome->bound)), against,
+         std::string(to_string(c.request.key_order)), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
+         std::string(to_string(c.outcome->bound)), against,
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
   };
   for (std::size_t i = 0; i < rows; ++i) row(i);

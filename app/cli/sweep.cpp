@@ -83,7 +83,6 @@ struct Files {
 
 std::string table_of(const SweepResult& result) {
   TextTable table("lrrrrrrl");
-  const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
   table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "bottleneck"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
@@ -97,7 +96,7 @@ std::string table_of(const SweepResult& result) {
       }
       const auto theory = theory_at(result.request, algorithm, value);
       table.row({algorithm, fmt::format("{}", value), fmt::format("{}x{}", point.tile.block_q, point.tile.block_kv),
-                 bytes(point.hbm()), bytes(point.sm_link()), theory ? bytes(theory->bytes) : "",
+                 format_bytes(point.hbm()), format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
                  format_time(Nanoseconds(point.time_ns)), std::string(to_string(point.bound))});
     }
   return table.text("");

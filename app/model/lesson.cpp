@@ -28,12 +28,6 @@ constexpr std::array<std::string_view, 3> drawn_ways = {"above", "below", "shape
 constexpr std::int64_t newest_version = 1;
 constexpr std::size_t most_options = 12, most_points = 16, most_pages = 99;
 
-template <std::size_t count>
-std::optional<std::size_t> question_index(const std::array<std::string_view, count>& names, std::string_view name) {
-  const auto at = std::find(names.begin(), names.end(), name);
-  return at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
-}
-
 /// One block's TOML table. The first thing that is wrong is kept; what is read after it is empty.
 class Block {
  public:
@@ -357,7 +351,7 @@ class LessonReader {
     ask.line = block.line();
     const std::string kind = block.text("kind");
     if (block.error()) return;
-    const auto known = question_index(question_names, kind);
+    const auto known = index_of_name(question_names, kind);
     if (!known)
       return block.fail_key("kind", fmt::format("there is no question '{}': {}", printable(kind), name_hint(kind, question_names)));
     ask.kind = static_cast<QuestionKind>(*known);

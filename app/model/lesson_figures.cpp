@@ -134,12 +134,6 @@ std::optional<int> index_of(std::string_view text) {
   return code == std::errc() && end == text.data() + text.size() && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-template <std::size_t count>
-std::optional<std::size_t> index_of(const std::array<std::string_view, count>& names, std::string_view name) {
-  const auto at = std::find(names.begin(), names.end(), name);
-  return at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
-}
-
 Error no_part(const Name& name, std::span<const std::string_view> parts) {
   return refuse("there is no figure {}.{}: {}", name.figure->name, printable(name.part), name_hint(name.part, parts));
 }
@@ -147,8 +141,8 @@ Error no_part(const Name& name, std::span<const std::string_view> parts) {
 Status check_row_part(const Name& name) {
   const std::string_view first = name.part.substr(0, name.part.find('.'));
   const std::string_view rest = name.part.substr(std::min(name.part.size(), first.size() + 1));
-  if (index_of(row_names, first) && rest.empty()) return Done{};
-  if (index_of(row_lists, first)) {
+  if (index_of_name(row_names, first) && rest.empty()) return Done{};
+  if (index_of_name(row_lists, first)) {
     if (index_of(rest)) return Done{};
     return refuse("row.{} needs the index of a key or a column: write row.{}.0", first, first);
   }
@@ -159,7 +153,7 @@ Status check_row_part(const Name& name) {
 
 Status check_part(const Name& name, std::span<const std::string> others) {
   const auto among = [&](const auto& names) -> Status {
-    if (index_of(names, name.part)) return Done{};
+    if (index_of_name(names, name.part)) return Done{};
     return no_part(name, names);
   };
   switch (name.figure->part) {
@@ -228,7 +222,7 @@ Result<double> traffic_value(const Simulation& run, const Name& name) {
   const auto tensors = run.program->tensors();
   const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](Tensor t) { return to_string(t) == name.part; });
   if (tensor == tensors.end()) {
-    if (index_of(known_tensors, name.part)) return 0.0;
+    if (index_of_name(known_tensors, name.part)) return 0.0;
     std::vector<std::string_view> names;
     for (const Tensor t : tensors) names.push_back(to_string(t));
     return refuse("{} has no tensor '{}': {}", run.request.algorithm, printable(name.part), name_hint(name.part, names));
@@ -321,11 +315,11 @@ Result<double> FigureRuns::value(std::string_view text) {
     case Part::spec_key:
       return simulation.request.gpu.*find_spec_key(name.part)->member;
     case Part::unit:
-      return simulation.utilisation[*index_of(bound_names, name.part)];
+      return simulation.utilisation[*index_of_name(bound_names, name.part)];
     case Part::cause:
-      return waited(run, *index_of(cause_names, name.part));
+      return waited(run, *index_of_name(cause_names, name.part));
     case Part::tiles:
-      return tiles_value(simulation, *index_of(tile_names, name.part));
+      return tiles_value(simulation, *index_of_name(tile_names, name.part));
     case Part::run:
       return error_value(name.part == "self" ? known : runs_.find(name.part)->second);
     case Part::row:

@@ -19,13 +19,13 @@ struct LessonAnswer;  // app/model/lesson_runs.h
 struct PageFigures;   // app/model/lesson_runs.h
 struct TaskFigures;   // app/model/lesson_runs.h
 
-/// What the panels read, until the session's next tick() or apply().
 /// Of a lesson's questions, as many as were answered rightly in the best attempt.
 struct LessonScore {
   int right = 0, questions = 0;
   bool operator==(const LessonScore&) const = default;
 };
 
+/// What the panels read, until the session's next tick() or apply().
 struct LessonView {
   const LessonList* list = nullptr;             // null: the program has no lessons here
   const std::set<std::string>* done = nullptr;  // lessons that were gone through

@@ -49,8 +49,9 @@ inline std::string where_from(bool live, std::string_view device, std::string_vi
   return say(live ? tr("live on {}, {}") : tr("recorded on {}, {}"), device, day_of(date));
 }
 
-/// Appends `line` on a new line.
+/// Appends `line` on a new line; nothing where it is empty.
 inline void add_line(std::string& text, std::string_view line) {
+  if (line.empty()) return;
   if (!text.empty()) text += '\n';
   text += line;
 }

@@ -147,13 +147,12 @@ const char* bound_name(Bound bound) {
 
 std::string written_after_text(double dirty_bytes) {
   if (dirty_bytes <= 0) return {};
-  return say(tr("{} more are written back after the run."), format_bytes(Bytes(static_cast<std::int64_t>(dirty_bytes))));
+  return say(tr("{} more are written back after the run."), format_bytes(dirty_bytes));
 }
 
 std::string written_after_text(double first, double second) {
   if (first <= 0 && second <= 0) return {};
-  const auto bytes = [](double value) { return format_bytes(Bytes(static_cast<std::int64_t>(value))); };
-  return say(tr("Written back after the runs: {} more and {} more."), bytes(first), bytes(second));
+  return say(tr("Written back after the runs: {} more and {} more."), format_bytes(first), format_bytes(second));
 }
 
 std::string speed_text(double now, double before) {

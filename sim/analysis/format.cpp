@@ -72,6 +72,10 @@ std::string format_bytes(Bytes bytes) {
   return in_steps(value, steps, std::abs(value) >= 999.5);
 }
 
+std::string format_bytes(double bytes) {
+  return format_bytes(Bytes(static_cast<std::int64_t>(bytes)));
+}
+
 std::string format_exact_bytes(Bytes bytes) {
   return format_count(bytes.value) + " B";
 }

@@ -16,6 +16,8 @@ inline constexpr std::string_view minus_sign = "\u2212";
 
 /// Formats traffic in decimal units with three significant digits: "96 B", "18.4 MB", "1.02 GB".
 std::string format_bytes(Bytes bytes);
+/// The same of a number that need not be whole, such as a mean; the fraction is cut off.
+std::string format_bytes(double bytes);
 /// Formats traffic to the byte: "18 432 000 B".
 std::string format_exact_bytes(Bytes bytes);
 /// Formats capacity in binary units: "64 KiB", "1.5 MiB", "140 GiB"; 0 is "0 B".

@@ -86,6 +86,11 @@ std::optional<std::string> nearest_name(std::string_view word, std::span<const s
   return nearest;
 }
 
+std::optional<std::size_t> index_of_name(std::span<const std::string_view> names, std::string_view name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  return at == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - names.begin()));
+}
+
 Sentence listed(std::span<const std::string_view> names) {
   if (names.size() < 2) return names.empty() ? std::string() : std::string(names.front());
   return phrase("{} and {}", fmt::format("{}", fmt::join(names.first(names.size() - 1), ", ")), names.back());

@@ -16,6 +16,9 @@ std::string printable(std::string_view text, std::size_t limit = 60);
 /// Returns the candidate with the fewest typing errors relative to `word`; nullopt if none is close.
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
+/// Returns where `name` stands among `names`, or nullopt.
+std::optional<std::size_t> index_of_name(std::span<const std::string_view> names, std::string_view name);
+
 /// Returns "A, B and C": a part of a refusal.
 Sentence listed(std::span<const std::string_view> names);
 

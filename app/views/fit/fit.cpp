@@ -132,8 +132,7 @@ std::string tooltip(const FitCell& cell, bool own) {
   if (cell.outcome && cell.outcome->done()) {
     add_line(text, say(tr("{} ({} cycles), bottleneck: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
                        format_cycles(Cycles(cell.outcome->cycles)), bound_text(cell.outcome->bound, cell.outcome->sms)));
-    add_line(text, say(tr("L2↔SM {}, HBM {}"), format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->sm_link()))),
-                       format_bytes(Bytes(static_cast<std::int64_t>(cell.outcome->hbm())))));
+    add_line(text, say(tr("L2↔SM {}, HBM {}"), format_bytes(cell.outcome->sm_link()), format_bytes(cell.outcome->hbm())));
   }
   return text;
 }

@@ -14,7 +14,6 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
-#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 
@@ -186,13 +185,11 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
 
   const double hbm = bytes_now(lane, Link::hbm_read, Link::hbm_write), l2 = bytes_now(lane, Link::l2_to_sm, Link::sm_to_l2);
   const double cycles = std::min(view.playback.cycle, end_of(lane));
-  const auto bytes = [&](double value) {
-    return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(static_cast<std::int64_t>(value)));
-  };
+  const auto bytes = [&](double value) { return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(value); };
   double owed = 0;
   for (Tensor tensor : lane.simulation->program->tensors()) owed += owed_bytes(lane, tensor);
   const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm),
-                               owed > 0 ? format_bytes(Bytes(static_cast<std::int64_t>(owed))) : std::string()},
+                               owed > 0 ? format_bytes(owed) : std::string()},
                               {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
@@ -317,8 +314,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
     if (ImGui::IsItemHovered()) {
       std::string body = race_by_tensor(*left.simulation, *right.simulation, up, down);
-      const std::string later = i == 0 ? written_after_text(dirty_at_end(left), dirty_at_end(right)) : std::string();
-      if (!later.empty()) add_line(body, later);
+      if (i == 0) add_line(body, race_written_after(*left.simulation, *right.simulation));
       item_tooltip(theme, i == 0 ? tr("HBM, both ways") : tr("L2↔SM, both ways"), body);
     }
   }

@@ -9,10 +9,9 @@
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
+#include "app/views/race/race_reason.h"
 #include "app/views/stage/cell_picture.h"
-#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
-#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 
@@ -95,9 +94,7 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
   hit_area("same answer", line);
   std::string whole = sentences.front();
-  const auto dirty = [](const Lane& lane) { return static_cast<double>(dirty_bytes_at_end(*lane.simulation)); };
-  const std::string later = written_after_text(dirty(view.lanes.front()), dirty(view.lanes.back()));
-  if (!later.empty()) add_line(whole, later);
+  add_line(whole, race_written_after(*view.lanes.front().simulation, *view.lanes.back().simulation));
   item_tooltip(theme, sentences.back(), whole);
   for (const std::string& text : sentences) {
     if (text_width(theme.ui_small, text) > line.width()) continue;

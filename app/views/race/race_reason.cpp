@@ -38,6 +38,12 @@ std::int64_t in_all(const Simulation& run, Link up, Link down) {
   return run.ledger.total(up).value + run.ledger.total(down).value;
 }
 
+/// Returns "S" or "S and P".
+std::string tensor_names(const RaceReason& reason) {
+  const std::string first(to_string(reason.tensors.front()));
+  return reason.tensors.size() == 2 ? say(tr("{} and {}"), first, to_string(reason.tensors.back())) : first;
+}
+
 std::string bytes(std::int64_t count) {
   return format_bytes(Bytes(count));
 }
@@ -115,8 +121,7 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
                       : tr("The L2 holds everything: HBM traffic is identical.")),
             text};
   }
-  std::string names(to_string(reason.tensors.front()));
-  if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
+  const std::string names = tensor_names(reason);
   const std::string cause =
       say(tr("Why: bottleneck of {}: {} ({}){}."), translated(slow.info->title), bound_text(slow.bound, slow.sms),
           busy_text(slow.bound, whole_percent(reason.busy), slow.sms), idle_text(slow.bound, slow.sms));
@@ -138,8 +143,7 @@ std::string mask_reason(const Simulation& masked, const Simulation& dense) {
   std::string text = say(tr("Bottleneck: {}; dense: {}."), bound(masked), bound(dense));
   const RaceReason reason = race_reason(masked, dense);
   if (reason.tensors.empty()) return text;
-  std::string names(to_string(reason.tensors.front()));
-  if (reason.tensors.size() == 2) names = say(tr("{} and {}"), names, to_string(reason.tensors.back()));
+  const std::string names = tensor_names(reason);
   const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
   text += " " + (reason.first_is_slower
                      ? say(tr("{} traffic of {}: {}, dense {}."), link, names, bytes(reason.slower), bytes(reason.faster))
@@ -152,6 +156,10 @@ std::string mask_reason(const Simulation& masked, const Simulation& dense) {
                    "dense run keeps them, and writes them after its end."),
                 bytes(early));
   return text;
+}
+
+std::string race_written_after(const Simulation& first, const Simulation& second) {
+  return written_after_text(static_cast<double>(dirty_bytes_at_end(first)), static_cast<double>(dirty_bytes_at_end(second)));
 }
 
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down) {

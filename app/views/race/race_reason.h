@@ -31,6 +31,8 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
 /// Says what bounds a run and the same run without its mask, and what the slower of them moves more of.
 std::string mask_reason(const Simulation& masked, const Simulation& dense);
 
+/// Returns what the L2 writes back after each run, or "".
+std::string race_written_after(const Simulation& first, const Simulation& second);
 /// Returns one line per tensor on `up` plus `down` by the end of the runs: "S: 2.05 kB, 0 B".
 std::string race_by_tensor(const Simulation& first, const Simulation& second, Link up, Link down);
 

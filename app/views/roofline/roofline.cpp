@@ -85,7 +85,7 @@ const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::s
 
 /// Lists a launch's bytes at a level, all of them: "S 597 MB, P 505 MB and 17.6 MB more".
 std::string carried(const RooflinePoint& point) {
-  const auto bytes = [](double count) { return format_bytes(Bytes(static_cast<std::int64_t>(std::round(count)))); };
+  const auto bytes = [](double count) { return format_bytes(std::round(count)); };
   std::string text;
   double rest = 0;
   int named = 0;
@@ -123,8 +123,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({} reached)")
                                  : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({} reached)");
   // The two numbers that are divided.
-  const std::string operations = format_short(point->operations(), "op"),
-                    bytes = format_bytes(Bytes(static_cast<std::int64_t>(std::round(point->bytes))));
+  const std::string operations = format_short(point->operations(), "op"), bytes = format_bytes(std::round(point->bytes));
   const std::string why = point->flops > 0 ? say(tr(". {} ({} of products) over {}: {}"), operations,
                                                  format_short(point->flops, "FLOP"), bytes, carried(*point))
                                            : say(tr(". {} (no products) over {}: {}"), operations, bytes, carried(*point));
@@ -195,7 +194,7 @@ std::string divided(const RooflineStudy& study) {
   const std::string& level = chosen->whole.front().level;
   const auto of = [](const RooflineKernel& kernel, const RooflinePoint& point) {
     return say(tr("{}: {} over {}"), algorithm_title(kernel.algorithm), format_short(point.operations(), "op"),
-               format_bytes(Bytes(static_cast<std::int64_t>(std::round(point.bytes)))));
+               format_bytes(std::round(point.bytes)));
   };
   std::string text = of(*chosen, chosen->whole.front());
   const RooflinePoint* const beside = other != nullptr ? whole_at(*other, level) : nullptr;
@@ -379,9 +378,8 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   }
   if (nearest == nullptr) return;
   const RooflinePoint& p = *nearest->point;
-  std::string body =
-      say(tr("{} over {} of {}: {} operations per byte"), format_short(p.operations(), "op"),
-          format_bytes(Bytes(static_cast<std::int64_t>(p.bytes))), ceiling_name(p.level), format_value(nearest->at.x));
+  std::string body = say(tr("{} over {} of {}: {} operations per byte"), format_short(p.operations(), "op"), format_bytes(p.bytes),
+                         ceiling_name(p.level), format_value(nearest->at.x));
   if (p.flops > 0) add_line(body, say(tr("{} in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
                      format_percent(p.busy())));
@@ -389,14 +387,13 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (level->copy_rate > 0)
     add_line(body, say(tr("Bandwidth at this mix of reads and writes: {} (reads only {}, copy {})"), format_bandwidth(p.level_rate),
                        format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
-  const auto some = [](double bytes) { return format_bytes(Bytes(static_cast<std::int64_t>(bytes))); };
-  if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), some(p.earlier_bytes)));
-  if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), some(p.later_bytes)));
+  if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), format_bytes(p.earlier_bytes)));
+  if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), format_bytes(p.later_bytes)));
   const RooflineKernel& kernel = *nearest->kernel;
   const std::string later = p.level == "HBM" && (nearest->whole || launches_of(kernel).size() == 1)
                                 ? written_after_text(kernel.outcome.dirty())
                                 : std::string();
-  if (!later.empty()) add_line(body, later);
+  add_line(body, later);
   add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
   show_tooltip(*view.theme,
                fmt::format("{}{} {}", nearest->name.empty() ? std::string() : nearest->name + ", ",

@@ -107,11 +107,10 @@ void draw_choices(const View& view, Commands& commands) {
 void show_point(const View& view, const SweepResult& result, const SweepHover& hover) {
   const Outcome& point = *result.at(hover.algorithm, hover.value);
   const double value = result.request.axis.values[hover.value];
-  const auto bytes = [](double b) { return format_bytes(Bytes(static_cast<std::int64_t>(b))); };
-  std::string body = say(tr("HBM {}, L2↔SM {}"), bytes(point.hbm()), bytes(point.sm_link()));
-  if (const std::string later = written_after_text(point.dirty()); !later.empty()) add_line(body, later);
+  std::string body = say(tr("HBM {}, L2↔SM {}"), format_bytes(point.hbm()), format_bytes(point.sm_link()));
+  add_line(body, written_after_text(point.dirty()));
   if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
-    add_line(body, say(tr("{} in the paper's count, {}"), bytes(theory->bytes), theory->order));
+    add_line(body, say(tr("{} in the paper's count, {}"), format_bytes(theory->bytes), theory->order));
   add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,

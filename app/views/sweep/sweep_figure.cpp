@@ -14,7 +14,7 @@ namespace tilescope {
 namespace {
 
 std::string value_text(double value, SweepQuantity quantity) {
-  return quantity == SweepQuantity::time ? format_time(Nanoseconds(value)) : format_bytes(Bytes(static_cast<std::int64_t>(value)));
+  return quantity == SweepQuantity::time ? format_time(Nanoseconds(value)) : format_bytes(value);
 }
 
 /// "16 384", "4.8 T", "64 KiB".
@@ -162,7 +162,7 @@ PlotAxis y_axis_of(const View& view, const SweepResult& result, SweepQuantity qu
   }
   PlotAxis axis = axis_over(quantity_name(quantity), values);
   axis.format = quantity == SweepQuantity::time ? +[](double v) { return format_time(Nanoseconds(v)); }
-                                                : +[](double v) { return format_bytes(Bytes(static_cast<std::int64_t>(v))); };
+                                                : +[](double v) { return format_bytes(v); };
   return axis;
 }
 

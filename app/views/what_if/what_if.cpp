@@ -30,10 +30,6 @@ struct Line {
   bool base = false, current = false;
 };
 
-std::string bytes_text(double bytes) {
-  return format_bytes(Bytes(static_cast<std::int64_t>(bytes)));
-}
-
 /// "−38 %", "4.0×" from twice as much on, "same".
 std::string difference_text(double now, double before) {
   if (before <= 0) return now <= 0 ? std::string(tr("same")) : std::string("+");
@@ -54,7 +50,6 @@ std::string limit_title(const NextLimit& limit) {
   return say(tr("No bottleneck: {} infinitely fast"), bound_name(limit.without));
 }
 
-/// The row that saves most time, and the one that costs most.
 /// The settings on screen against the unchanged GPU. `limit` may be null.
 std::string changed_finding(const WhatIfTable& table, const Simulation& now, const NextLimit* limit) {
   const Nanoseconds before(table.base->time_ns);
@@ -65,6 +60,7 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   return limit != nullptr ? text + ". " + next_limit_text(*limit) : text;
 }
 
+/// The row that saves most time, and the one that costs most.
 std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   struct Row {
@@ -173,8 +169,8 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
   if (hovered) {
     std::string tip = line.tip;
     if (line.outcome != nullptr && line.outcome->done()) {
-      add_line(tip, say(tr("HBM {}, L2↔SM {}"), bytes_text(line.outcome->hbm()), bytes_text(line.outcome->sm_link())));
-      if (const std::string later = written_after_text(line.outcome->dirty()); !later.empty()) add_line(tip, later);
+      add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
+      add_line(tip, written_after_text(line.outcome->dirty()));
     }
     show_tooltip(theme, line.title, tip);
   }
@@ -195,9 +191,9 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
   if (c.has_bar && !line.base && before.time_ns > 0)
     draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
                   now.time_ns / before.time_ns, noise);
-  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, bytes_text(now.hbm()), now.hbm(), before.hbm(), line.base);
+  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, format_bytes(now.hbm()), now.hbm(), before.hbm(), line.base);
   if (c.has_l2)
-    draw_figure(list, theme, c.l2, c.bound, top, height, bytes_text(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
+    draw_figure(list, theme, c.l2, c.bound, top, height, format_bytes(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
   draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
             !line.base && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
   return clicked;
@@ -305,7 +301,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
   if (const double dirty = table.base && table.base->done() ? table.base->dirty() : 0; dirty > 0)
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
-                                  bytes_text(dirty), table.real.gpu.id));
+                                  format_bytes(dirty), table.real.gpu.id));
   const bool compares = changed && table.base && table.base->done();
   study_head(view, compares ? changed_finding(table, *view.lane().simulation, limit_now) : finding(table, limit), detail);
   draw_beside_line(view);
