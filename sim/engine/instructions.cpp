@@ -71,6 +71,7 @@ void count_store(Instructions& counts, const Operation& op, const BlockOperation
 void count_arithmetic(Instructions& counts, const Operation& op, const KernelNeeds& needs) {
   const auto add_each = [&](double elements, const ElementCost& cost) {
     add(counts, elements * cost.all(), elements * cost.alu, elements * cost.special);
+    counts.in_calls += elements * cost.in_calls;
   };
   const double elements = static_cast<double>(op.rows) * op.cols / lanes;
   const double summed = static_cast<double>(op.rows) * op.inner / lanes;
@@ -202,6 +203,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
   counts.exp *= share;
   counts.fp32 *= share;
   counts.widened *= share;
+  counts.in_calls *= share;
   const double warps = needs.threads / lanes;
   add(counts, op.instructions * warps, op.other_alu * warps, op.other_exps * warps);
   return counts;

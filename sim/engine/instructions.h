@@ -18,6 +18,7 @@ struct Instructions {
   double wgmma_flops = 0;            // FLOP of whole wgmma instructions: 64 rows, a multiple of 8 columns, depth 16
   double fp32 = 0;                   // part of `issued`: multiply-adds, multiplications and additions
   double widened = 0;                // conversions from fp16; they occupy the FP32 pipe at the ALU rate
+  double in_calls = 0;               // cycles of warps in calls, see ElementCost
 };
 
 /// Returns the operation that the kernel executes: the whole tile, even where the block has only a part of it. It is for counting

@@ -116,8 +116,8 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double beside = op.instructions * instruction_cycles(needs),
-               own = counts.issued / warps * instruction_cycles(needs) - beside;
+  const double beside = op.instructions * instruction_cycles(needs), in_calls = instructions_wait() ? counts.in_calls / warps : 0,
+               own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (!on_tensor_cores) of(Server::tensor) = taken;
   if (is_disturbed() && !on_tensor_cores) {

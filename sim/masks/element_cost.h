@@ -11,6 +11,7 @@ namespace tilescope {
 /// Instructions of one element. fp32: the FMA pipes. alu: comparisons, logic, selection. special: exponentials, reciprocals, roots.
 struct ElementCost {
   double fp32 = 0, alu = 0, special = 0;
+  double in_calls = 0;  // cycles that a warp alone on its scheduler is in calls, whose results it waits for
   double all() const { return fp32 + alu + special; }
   bool operator==(const ElementCost&) const = default;
 };

@@ -184,7 +184,7 @@ TEST_CASE("instructions: of each kind of operation, on 64 rows of 128 elements: 
   };
   KernelNeeds needs;
   needs.threads = 96;
-  needs.score_cost = {2, 3, 0.5};
+  needs.score_cost = {2, 3, 0.5, 40};
   needs.slope_cost = {2, 1, 6};
   for (const Row& row : rows) {
     CAPTURE(to_string(row.kind));
@@ -200,6 +200,7 @@ TEST_CASE("instructions: of each kind of operation, on 64 rows of 128 elements: 
       CHECK(all.exp == row.exp);
       CHECK(all.fp32 == row.issued - row.alu - row.exp);
       CHECK(all.mma + all.wgmma_flops + all.widened == 0);
+      CHECK(all.in_calls == (row.kind == OpKind::modify ? 256 * 40 : 0));
     }
     // A kernel that executes three eighths of them, and eleven instructions more in each of three warps.
     op.share = 3;
@@ -209,6 +210,7 @@ TEST_CASE("instructions: of each kind of operation, on 64 rows of 128 elements: 
     CHECK(some.alu == row.alu * 3 / 8 + 15);
     CHECK(some.exp == row.exp * 3 / 8 + 6);
     CHECK(some.fp32 == (row.issued - row.alu - row.exp) * 3 / 8);
+    CHECK(some.in_calls == (row.kind == OpKind::modify ? 96 * 40 : 0));
   }
   Operation row;  // a row kernel has no groups of eight rows
   row.kind = OpKind::row_max;

@@ -11,6 +11,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/engine/instructions.h"
+#include "sim/masks/expression.h"
+#include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/programs.h"
 #include "tests/sim/test_gpus.h"
@@ -100,7 +102,8 @@ struct Cost {
     const double overhead = op.instructions * instruction();
     const double idle = std::max(1.0, gpu.sm_sub_partitions / warps());  // sub-partitions without a warp
     const double pipes = std::max({multiplies() ? products() : 0, exps(), others()}) * idle;
-    return std::max(banks(), overhead + std::max(pipes - overhead, counts().issued / warps() * instruction() - overhead));
+    const double calls = waits() ? counts().in_calls / warps() : 0;
+    return std::max({banks(), pipes, overhead + calls, counts().issued / warps() * instruction()});
   }
   double latency() const {
     double cycles = op.barriers * gpu.sm_barrier_cycles;
@@ -284,6 +287,35 @@ TEST_CASE("schedule: every operation of every program costs what its instruction
         for (std::size_t c = 0; c < counts.size(); ++c) CHECK(builder.classes()[c].count == counts[c]);
       });
   CHECK(compared > 1000);
+}
+
+TEST_CASE(
+    "schedule: a warp is in the calls of its scores, however few instructions they have; a GPU for teaching has no such wait") {
+  for (const GpuSpec& gpu : {h200_gpu(), toy_gpu()}) {
+    AttentionProblem problem = {.seq_q = 128, .seq_kv = 128, .head_dim = 64};
+    problem.score_change = *ScoreChange::make(*parse_score_expression("score + cos(score)", sizes_of(problem), {}), nullptr);
+    const ProgramInfo& info = **find_program("flex");
+    const auto program = info.make(problem, info.default_tile(problem, gpu), gpu);
+    REQUIRE(program);
+    const LaunchSpec& launch = (*program)->launches().front();
+    ScheduleBuilder builder(gpu, problem);
+    builder.begin_launch(launch.needs);
+    BlockOperations block;
+    BlockSchedule schedule;
+    (*program)->emit_block(0, 0, block);
+    builder.build(block, schedule);
+    const auto change = std::find_if(block.operations.begin(), block.operations.end(),
+                                     [](const Operation& op) { return op.kind == OpKind::modify; });
+    const auto changes =
+        std::find_if(builder.classes().begin(), builder.classes().end(), [](const OpClass& c) { return c.kind == OpKind::modify; });
+    REQUIRE(change != block.operations.end());
+    REQUIRE(changes != builder.classes().end());
+    check_class(*changes, {gpu, problem, block, *change, launch.needs}, launch.needs.instruction, true);
+    CAPTURE(gpu.id);
+    const double scores = static_cast<double>(change->rows) * change->cols / launch.needs.threads;  // of a lane
+    CHECK(launch.needs.score_cost.in_calls > 2 * launch.needs.score_cost.all());
+    CHECK((changes->timing.duration >= scores * launch.needs.score_cost.in_calls) == (gpu.id == "h200"));
+  }
 }
 
 TEST_CASE(

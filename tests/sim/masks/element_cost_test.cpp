@@ -61,7 +61,7 @@ TEST_CASE("element cost: sines are computed up to four at a time") {
     for (int i = 0; i < count; ++i) text += " + cos(" + std::to_string(i + 1) + ".0 * score)";
     // Beside the cosines: a product each, and a sum each.
     const ElementCost cost = cost_of_score(text);
-    return ElementCost{cost.fp32 - 2 * count, cost.alu, cost.special};
+    return ElementCost{cost.fp32 - 2 * count, cost.alu, cost.special, cost.in_calls};
   };
   const ElementCost one = sines(1), two = sines(2), four = sines(4);
   CHECK(two.all() < 2 * one.all());
@@ -73,6 +73,12 @@ TEST_CASE("element cost: sines are computed up to four at a time") {
   CHECK(four.fp32 > 55 + 4);
   CHECK(four.alu > 21 + 3.06);
   CHECK(four.all() < 100);
+  // A warp waits in one call after the other.
+  CHECK(one.in_calls > 100);
+  CHECK(two.in_calls < 2 * one.in_calls);
+  CHECK(four.in_calls < 2 * two.in_calls);
+  CHECK(sines(9).in_calls == doctest::Approx(2 * four.in_calls + one.in_calls));
+  CHECK(cost_of_score("20 * tanh(score / 20)").in_calls == 0);
   const auto sizes_of = [](const char* text) {
     std::vector<std::size_t> sizes;
     for (const auto& group : sines_together(*parse_score_expression(text, {1, 2, 2, 256, 256, 64}))) sizes.push_back(group.size());
