@@ -267,9 +267,7 @@ void AppFrame::rest_mouse(double seconds) {
   }
   const bool present = session_.view().workspace->present && !options_.follows;
   const bool rested = mouse_rests_;
-  if (!present)
-    mouse_rests_ = false;
-  else if (used)
+  if (!present || used)
     mouse_rests_ = false;
   else if (!presented_)
     mouse_rests_ = true;

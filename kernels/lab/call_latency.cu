@@ -18,7 +18,8 @@ __device__ float changed(float score, float position, float frequency) {
     const float2 c = expr_cosines(position * frequency, position * (0.5f * frequency));
     return score + c.x + c.y;
   }
-  const float4 c = expr_cosines(position * frequency, position * (0.5f * frequency), position * (0.3f * frequency), position * (0.1f * frequency));
+  const float4 c = expr_cosines(position * frequency, position * (0.5f * frequency), position * (0.3f * frequency),
+                                position * (0.1f * frequency));
   return score + c.x + c.y + c.z + c.w;
 }
 

@@ -390,9 +390,10 @@ TEST_CASE("flight path: a mark crosses no buffer but its own, and no tensor's na
   const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, simulation->request.gpu,
                                           program_shape(*simulation->info, *simulation->program, 0), 1, metrics);
   const float half = 8;  // of a mark
-  for (const auto& [tensor, slot] : {std::pair{tensors::q, tiles::q}, {tensors::k, tiles::k}, {tensors::v, tiles::v}})
+  for (const Slot slot : {tiles::q, tiles::k, tiles::v})
     for (const int ring : {0, 1}) {
       TileInFlight flight;
+      const Tensor tensor = slot.tensor();
       flight.tile = {tensor, 0, 16, 16, 0, 16};
       flight.sm = 1;
       flight.slot = slot;

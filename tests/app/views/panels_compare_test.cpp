@@ -138,22 +138,22 @@ TEST_CASE("pinned run: every view about a whole run shows it, and how the run on
                                                      {CenterView::fit, draw_fit_panel},
                                                      {CenterView::sweep, draw_sweep_panel},
                                                      {CenterView::stage, draw_timeline_panel}};
-  for (const auto& [center, draw] : marked) {
-    INFO("view ", static_cast<int>(center));
-    CHECK(has(text_of(center, draw), "Pinned 1"));
+  for (const auto& view : marked) {
+    INFO("view ", static_cast<int>(view.first));
+    CHECK(has(text_of(view.first, view.second), "Pinned 1"));
   }
   CHECK(has(text_of(CenterView::stage, draw_traffic_panel), "vs pinned 1"));
-  for (const auto& [center, draw] : {marked[0], marked[1], marked[2], marked[3]}) {
-    INFO("view ", static_cast<int>(center));
-    CHECK(has(text_of(center, draw), "Against pinned 1 (FlashAttention-2"));
+  for (const auto& view : {marked[0], marked[1], marked[2], marked[3]}) {
+    INFO("view ", static_cast<int>(view.first));
+    CHECK(has(text_of(view.first, view.second), "Against pinned 1 (FlashAttention-2"));
   }
   CHECK(has(text_of(CenterView::banks, draw_banks_panel), "bank"));
   CHECK_FALSE(has(text_of(CenterView::banks, draw_banks_panel), "inned 1"));  // a warp's access is that of no run
   // The roofs and the tiles that fit are those of the GPU on screen: a run of another has no place there.
   opened.after(SetGpu{"h200"});
-  for (const auto& [center, draw] : {marked[0], marked[2]}) {
-    INFO("view ", static_cast<int>(center));
-    const std::string text = text_of(center, draw);
+  for (const auto& view : {marked[0], marked[2]}) {
+    INFO("view ", static_cast<int>(view.first));
+    const std::string text = text_of(view.first, view.second);
     CHECK_FALSE(has(text, "Pinned 1"));
     CHECK(has(text, "Against pinned 1 (FlashAttention-2"));
   }

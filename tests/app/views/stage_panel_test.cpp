@@ -170,8 +170,10 @@ TEST_CASE("stage: with two L2 partitions the picture says how many bytes are cop
   AttentionProblem problem;
   problem.seq_q = problem.seq_kv = 512;
   problem.head_dim = 64;
-  const auto [toy, toy_state] = text_of(toy_gpu(), {});
-  const auto [h200, state] = text_of(h200_gpu(), problem);
+  const std::string toy = text_of(toy_gpu(), {}).first;
+  const auto on_h200 = text_of(h200_gpu(), problem);
+  const std::string& h200 = on_h200.first;
+  const auto& state = on_h200.second;
   INFO(toy);
   INFO(h200);
   std::int64_t copies = 0, resident = 0;

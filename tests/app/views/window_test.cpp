@@ -268,19 +268,20 @@ TEST_CASE("window: a question to the class lies below the picture, presented and
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
   for (const bool present : {false, true})
-    for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
+    for (const auto& size : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
+      const auto height = static_cast<float>(size.second);
       INFO(present, " ", height);
-      script->resize(width, height);
+      script->resize(size.first, size.second);
       script->command(SetPresent{present});
       script->command(AskClass{true});
       const ImGuiWindow* question = ImGui::FindWindowByName("##question");
       REQUIRE(question != nullptr);
       const Layout& layout = script->frame().layout();
       CHECK(layout.transport.max.y <= question->Pos.y);
-      CHECK(question->Pos.y + question->Size.y <= static_cast<float>(height));
+      CHECK(question->Pos.y + question->Size.y <= height);
       CHECK(layout.stage.height() > 200);
       script->command(AskClass{false});
-      CHECK(script->frame().layout().transport.max.y > static_cast<float>(height) - 20 * script->frame().theme().scale);
+      CHECK(script->frame().layout().transport.max.y > height - 20 * script->frame().theme().scale);
     }
 }
 

@@ -143,9 +143,9 @@ TEST_CASE("formula: statistics of a row are those of its own row, with and witho
 
 TEST_CASE("formula: elements by elements, and rows by their number") {
   const MatrixPtr a = matrix(2, 2, {1, -2, 3, 4}), b = matrix(2, 2, {-5, 6, -7, -8}), column = matrix(2, 1, {0.5F, -2});
-  const auto of = [&](OpKind kind, Slot dst, std::vector<Slot> src, std::vector<std::pair<Slot, MatrixPtr>> held,
+  const auto of = [&](OpKind kind, Slot dst, std::vector<Slot> src, const std::vector<std::pair<Slot, MatrixPtr>>& held,
                       std::vector<float> made, int row, int col) {
-    return line(OneOperation(operation(kind, dst, std::move(src), 2, 2), std::move(held), matrix(2, 2, std::move(made))), row, col);
+    return line(OneOperation(operation(kind, dst, std::move(src), 2, 2), held, matrix(2, 2, std::move(made))), row, col);
   };
   CHECK(of(OpKind::exp, tiles::p, {tiles::s, tiles::m}, {{tiles::s, a}, {tiles::m, column}}, {1, 0.0821F, 148, 403}, 0, 1) ==
         "P[0,1] = e^(−2 − 0.5) = 0.0821");

@@ -128,7 +128,7 @@ inline Operation exps(std::int64_t count) {
 }
 
 /// Runs it on `gpu`; the problem is 4096 keys and queries of 16 columns, in tiles of 16.
-inline Result<std::shared_ptr<const Simulation>> run_fake(const GpuSpec& gpu, std::vector<std::int64_t> blocks,
+inline Result<std::shared_ptr<const Simulation>> run_fake(const GpuSpec& gpu, const std::vector<std::int64_t>& blocks,
                                                           FakeProgram::Emit emit, std::optional<int> blocks_per_sm = std::nullopt,
                                                           const Progress& progress = {}) {
   static const ListingLine listing[] = {{}, {}, {}};

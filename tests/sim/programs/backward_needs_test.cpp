@@ -58,11 +58,12 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
     CHECK(flex_backward_needs(causal, at.tile, at.gpu).mask_cost == ElementCost{0, 1 + 1 + 2.5, 0});  // a comparison, a selection
 
     // A block of 128 threads goes through the rows of a query tile: none shares an operand with another.
-    for (const auto& [id, launch] : {std::pair<std::string_view, std::string_view>{"flash2_backward", "row dots"},
-                                     {"flash2_backward", "convert dQ"},
-                                     {"flash2_backward_two_pass", "row dots"},
-                                     {"flash3_backward", "row dots"},
-                                     {"flash3_backward", "convert dQ"}}) {
+    for (const auto& kernel : {std::pair<std::string_view, std::string_view>{"flash2_backward", "row dots"},
+                               {"flash2_backward", "convert dQ"},
+                               {"flash2_backward_two_pass", "row dots"},
+                               {"flash3_backward", "row dots"},
+                               {"flash3_backward", "convert dQ"}}) {
+      const std::string_view id = kernel.first, launch = kernel.second;
       INFO(id, ", ", launch);
       KernelNeeds rows = compiled_needs(id, launch, p);
       rows.threads = 128;
