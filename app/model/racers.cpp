@@ -35,8 +35,7 @@ SimulationRequest request_of_rival(SimulationRequest request, std::string algori
 
 bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen) {
   if (row.family != chosen.family) return false;
-  constexpr std::string_view rung = "hopper_";
-  return !row.id.starts_with(rung) || chosen.id.starts_with(rung) || chosen.source == row.source;
+  return !row.is_rung || chosen.is_rung || chosen.source == row.source;
 }
 
 std::string companion_of(std::string_view algorithm) {

@@ -10,7 +10,6 @@
 #include "app/model/parallel.h"
 #include "app/model/racers.h"
 #include "app/model/slots.h"
-#include "sim/programs/flash3_choice.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -234,7 +233,8 @@ void Studies::ask_what_if(SimulationRequest real) {
 
 const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
                                   const AttentionProblem& problem) {
-  return find_case(known, gpu, algorithm == "flash3" ? flash3_choice(problem) : algorithm, problem);
+  const Result<const ProgramInfo*> row = find_program(algorithm);
+  return find_case(known, gpu, row ? chosen_by(**row, problem) : algorithm, problem);
 }
 
 void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
@@ -249,7 +249,8 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   // The GPU's own clock would favour rungs that were not measured: a loaded GPU runs slower.
   std::vector<double> clocks;
   for (const LadderStep& step : ladder())
-    if (const double clock = measured_clock(step.id); clock > 0 && step.id != "flash3") clocks.push_back(clock);
+    if (const double clock = measured_clock(step.id); clock > 0 && (*find_program(step.id))->choice == nullptr)
+      clocks.push_back(clock);
   std::ranges::sort(clocks);
   const double usual_clock = clocks.empty() ? asked.gpu.sm_clock_hz : clocks[clocks.size() / 2];
   const auto clock_of = [&](std::string_view algorithm) {

@@ -794,6 +794,7 @@ ProgramInfo info() {
   info.label = rung.title;
   info.has_lists = rung.lists;
   info.takes_pages = rung.lists;
+  info.is_rung = true;
   return info;
 }
 
@@ -817,6 +818,8 @@ ProgramInfo flash3_as(HopperRungId rung) {
   row.default_tile = flash3_tile;
   row.make = make_flash3;
   row.row_of = flash3_row;
+  row.choice = flash3_choice;
+  row.is_rung = false;
   return row;
 }
 const ProgramInfo& flash3_row(const AttentionProblem& problem) {

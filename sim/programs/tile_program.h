@@ -196,8 +196,11 @@ struct ProgramInfo {
   std::string_view label = {};    // short title of a row without a button
   bool has_lists = false;         // follows the lists of a mask's blocks, and takes a score change
   bool takes_pages = false;       // reads K and V through a page table if they have pages
-  /// Of a row that stands for several programs: the row of the one that `make` makes for a problem, with its listing.
+  /// Of a row that stands for several programs: the row of the one that `make` makes for a problem, with its listing, and the id
+  /// of that program.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
+  std::string_view (*choice)(const AttentionProblem&) = nullptr;
+  bool is_rung = false;  // of a ladder: compared with other rungs, and with programs of the same source
 };
 
 std::span<const ProgramInfo> program_table();
@@ -213,6 +216,11 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass);
 /// Returns the row with the listing of the program that `row.make` makes for a problem.
 inline const ProgramInfo& row_for(const ProgramInfo& row, const AttentionProblem& problem) {
   return row.row_of != nullptr ? row.row_of(problem) : row;
+}
+
+/// Returns the id of the program that `row.make` makes for a problem.
+inline std::string_view chosen_by(const ProgramInfo& row, const AttentionProblem& problem) {
+  return row.choice != nullptr ? row.choice(problem) : row.id;
 }
 
 /// The blocks of one launch that an SM holds at once, and the resource that limits them.

@@ -19,7 +19,6 @@
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
-#include "sim/programs/flash3_choice.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -58,8 +57,8 @@ double needed_flops(const LadderStudy& study) {
 }
 
 std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem) {
-  if (info.id != "flash3") return translated(info.summary);
-  return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(flash3_choice(problem)));
+  if (info.choice == nullptr) return translated(info.summary);
+  return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(info.choice(problem)));
 }
 
 std::vector<Row> rows_of(const View& view, const LadderStudy& study) {

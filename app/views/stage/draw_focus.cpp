@@ -42,12 +42,13 @@ std::string focus_title(const StageContext& context) {
   const auto tile_of = [](int index, std::int64_t count) {
     return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)});
   };
-  const bool owns_keys = lane.operations->domain.axis == Axis::key;
-  if ((simulation.info->id == "flash1" || owns_keys) && lane.operation->q_tile >= 0) {
+  const Domain& domain = lane.operations->domain;
+  const bool owns_keys = domain.axis == Axis::key, owns_query_tiles = domain.axis == Axis::query && domain.count > tile.block_q;
+  if ((owns_keys || owns_query_tiles) && lane.operation->q_tile >= 0) {
     title.append(" · ").append(
         fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
   }
-  const bool one_tile = owns_keys && lane.operations->domain.count <= tile.block_kv;  // which the block's name says
+  const bool one_tile = owns_keys && domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
     const auto& slots = context.shape().slots;  // a block without a row maximum is of a product
     const bool masked = problem.has_mask() && std::any_of(slots.begin(), slots.end(), [](const SlotShape& slot) {
@@ -93,15 +94,27 @@ bool is_computed_probability(const StageContext& context, const SlotBox& box) {
   return first != slots.end() && first->slot == box.slot;
 }
 
-/// Returns the slot's name, with its formula if there is room.
+/// Returns whether the block's first operation of `kind` on a slot, if it has one, reads tiles of these meanings.
+bool may_be_made_of(const StageContext& context, Slot slot, OpKind kind, Meaning first, Meaning second) {
+  if (context.lane.operations == nullptr) return true;
+  const std::vector<Operation>& all = context.lane.operations->operations;
+  const auto made = std::find_if(all.begin(), all.end(), [&](const Operation& o) { return o.kind == kind && o.dst == slot; });
+  const auto means = [](Slot source, Meaning meaning) { return source != Slot::none && source.tensor().means(meaning); };
+  return made == all.end() || (means(made->src[0], first) && (second == first || means(made->src[1], second)));
+}
+
+/// Returns the slot's name, with its formula if there is room and the program makes it so.
 std::string slot_label(const StageContext& context, const SlotBox& box) {
-  std::string name = formula_text(to_string(box.slot));
-  const char* longer = box.slot.is(Meaning::score)             ? "S = τ Q Kᵀ"
-                       : is_computed_probability(context, box) ? probability_formula(context)
-                       : box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward ? "O = Σ P V"
-                                                                                                           : nullptr;
+  const char* longer = nullptr;
+  if (box.slot.is(Meaning::score)) {
+    if (may_be_made_of(context, box.slot, OpKind::matmul, Meaning::query, Meaning::key)) longer = "S = τ Q Kᵀ";
+  } else if (is_computed_probability(context, box)) {
+    if (may_be_made_of(context, box.slot, OpKind::exp, Meaning::score, Meaning::score)) longer = probability_formula(context);
+  } else if (box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward) {
+    if (may_be_made_of(context, box.slot, OpKind::matmul, Meaning::probability, Meaning::value)) longer = "O = Σ P V";
+  }
   if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
-  return name;
+  return formula_text(to_string(box.slot));
 }
 
 void tip_value(StageContext& context, const SlotBox& box, int row, int col) {

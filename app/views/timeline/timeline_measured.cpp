@@ -139,13 +139,16 @@ std::string provenance(const KnownProbe& known, const Simulation& simulation) {
   return text;
 }
 
-/// Names the loop iteration. flash1 visits all query tiles per key tile; blocks of S and of its softmax have one iteration.
-std::string turn_text(const ProbeResult& probe, const ProbedSmBlock& block, const ProbeInterval& interval) {
+/// Names the loop iteration. A block of several query tiles, as in flash1, visits them all per key tile; blocks of S and of its
+/// softmax have one iteration.
+std::string turn_text(const Simulation& simulation, const ProbeResult& probe, const ProbedSmBlock& block,
+                      const ProbeInterval& interval) {
   if (!probe.roles.empty()) return say(tr("key tile visit {} of the thread block"), interval.iteration);
   const bool looped = probe.launches.size() == 1 || block.launch + 1 == static_cast<int>(probe.launches.size());
   if (!looped) return tr("the whole tile");
-  if (probe.kernel != "flash1") return say(tr("key tile {}"), interval.iteration);
-  const std::int64_t query_tiles = ceil_div(probe.problem.seq_q, probe.tile.block_q);
+  const std::optional<Domain> domain = simulation.program->domain_of(block.launch, block.block);
+  const std::int64_t query_tiles = domain && domain->axis == Axis::query ? ceil_div(domain->count, probe.tile.block_q) : 1;
+  if (query_tiles == 1) return say(tr("key tile {}"), interval.iteration);
   return say(tr("key tile {}, query tile {}"), interval.iteration / query_tiles, interval.iteration % query_tiles);
 }
 
@@ -263,7 +266,7 @@ void draw_measured_lanes(ImDrawList* list, const View& view, const TimeWindow& w
                                          : say(tr("{}: block {}, {}"), launch, under.block->block,
                                                translated(probe.roles[static_cast<std::size_t>(interval.warp)]));
   if (probe.roles.empty() ? interval.stage != ProbeStage::prologue : is_of_key_tile(interval.stage))
-    add_line(body, turn_text(probe, *under.block, interval));
+    add_line(body, turn_text(*view.lane().simulation, probe, *under.block, interval));
   add_line(body, say(tr("{} cycles, from {}"), format_cycles(Cycles(interval.end_cycles - interval.start_cycles)),
                      format_cycles(Cycles(interval.start_cycles))));
   add_line(body, provenance(*view.measured.probe, *view.lane().simulation));
