@@ -132,12 +132,15 @@ std::string bandwidth(const Simulation& simulation) {
     for (std::size_t i = 0; i < bytes.size(); ++i) by_link[static_cast<std::size_t>(shared.links[i])] = std::move(bytes[i]);
   }
   std::array<double, link_count> so_far{};  // whole bytes, so that a column adds up to the ledger
-  for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
+  std::size_t rows = 0;                     // those after the end of the run have what HBM still writes then
+  for (const std::vector<double>& bytes : by_link) rows = std::max(rows, bytes.size());
+  for (std::size_t i = 0; i < rows; ++i) {
     out += fmt::format("{:.1f},{:.1f}", static_cast<double>(i) * bins.width, static_cast<double>(i + 1) * bins.width);
     for (Link link : all_links) {
+      const std::vector<double>& bytes = by_link[static_cast<std::size_t>(link)];
       double& sum = so_far[static_cast<std::size_t>(link)];
       const double before = sum;
-      sum += by_link[static_cast<std::size_t>(link)][i];
+      if (i < bytes.size()) sum += bytes[i];
       out += fmt::format(",{}", std::llround(sum) - std::llround(before));
     }
     out += '\n';

@@ -16,9 +16,9 @@
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
+#include "sim/analysis/chrome_trace.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/engine/chrome_trace.h"
 
 namespace tilescope {
 

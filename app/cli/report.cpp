@@ -166,6 +166,9 @@ std::string traffic(const Simulation& simulation) {
                                       format_exact_bytes(Bytes(bytes))};
     if (has_form) cells.insert(cells.end(), {format_exact_bytes(Bytes(expected_total)), difference(bytes, expected_total)});
     table.row(std::move(cells));
+    if (link == Link::hbm_write && simulation.hbm_write_queued.value > 0)
+      table.row({"", "hbm_write after the end", format_bytes(simulation.hbm_write_queued),
+                 format_exact_bytes(simulation.hbm_write_queued)});
     if (link == Link::hbm_write)
       table.row({"", "hbm_write, L2 flushed", format_bytes(simulation.hbm_write_after_flush),
                  format_exact_bytes(simulation.hbm_write_after_flush)});
@@ -269,7 +272,9 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
-    if (link == Link::hbm_write) traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
+    if (link != Link::hbm_write) continue;
+    traffic["hbm_write_queued_bytes"] = simulation.hbm_write_queued.value;
+    traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
   }
   if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
   json["traffic"] = traffic;

@@ -28,9 +28,9 @@
 #include "app/cli/window_options.h"
 #include "app/model/failure.h"
 #include "app/model/lesson_list.h"
+#include "sim/analysis/chrome_trace.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
-#include "sim/engine/chrome_trace.h"
 
 namespace tilescope {
 

@@ -1,32 +1,14 @@
-// Walks the bins from the last to the first, so that a burst spreads over the time before its end.
+// Walks the bins from the last to the first, so that a burst spreads over the time before its end; writes to HBM the other way.
 #include "sim/analysis/link_bins.h"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace tilescope {
-
-std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most) {
-  std::vector<std::vector<double>> out(links.size(), std::vector<double>(bins.traffic.size(), 0.0));
-  for (std::size_t i = 0; i < links.size(); ++i)
-    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
-      for (const auto& tensor : bins.traffic[bin]) out[i][bin] += static_cast<double>(tensor[static_cast<std::size_t>(links[i])]);
-  if (most <= 0) return out;
-  const double room = most * bins.width;
-  for (std::size_t bin = bins.traffic.size(); bin-- > 1;) {
-    double bytes = 0;
-    for (const std::vector<double>& link : out) bytes += link[bin];
-    if (bytes <= room) continue;
-    for (std::vector<double>& link : out) {
-      const double beyond = link[bin] * (1 - room / bytes);
-      link[bin] -= beyond;
-      link[bin - 1] += beyond;
-    }
-  }
-  return out;
-}
 
 namespace {
 
@@ -63,24 +45,75 @@ Booked booked_in(const TimeBins& bins, std::size_t bin, Link link) {
   return booked;
 }
 
-}  // namespace
+/// What HBM moves in each bin. `written` has bins after the last one, where what the L2 has evicted crosses after the run.
+struct HbmBins {
+  std::vector<ByTensor> read, written;
+};
 
-std::vector<std::array<double, most_tensors>> hbm_bytes_by_bin(const TimeBins& bins, double most) {
+HbmBins hbm_by_bin(const TimeBins& bins, double most) {
   constexpr double any = std::numeric_limits<double>::infinity();
   const std::size_t count = bins.traffic.size();
-  std::vector<ByTensor> out(count, ByTensor{});
-  std::vector<double> room(count, most > 0 ? most * bins.width : any);
+  HbmBins out{std::vector<ByTensor>(count, ByTensor{}), std::vector<ByTensor>(count, ByTensor{})};
+  const double whole = most > 0 ? most * bins.width : any;
+  std::vector<double> room(count, whole);
   std::deque<Booked> waiting;
   for (std::size_t bin = count; bin-- > 0;) {
     waiting.push_back(booked_in(bins, bin, Link::hbm_read));
-    room[bin] = take(waiting, bin > 0 ? room[bin] : any, out[bin]);
+    room[bin] = take(waiting, bin > 0 ? room[bin] : any, out.read[bin]);
   }
   waiting.clear();
-  for (std::size_t bin = 0; bin < count; ++bin) {
-    waiting.push_back(booked_in(bins, bin, Link::hbm_write));
-    take(waiting, bin + 1 < count ? room[bin] : any, out[bin]);
+  for (std::size_t bin = 0; bin < count || !waiting.empty(); ++bin) {
+    if (bin < count)
+      waiting.push_back(booked_in(bins, bin, Link::hbm_write));
+    else
+      out.written.emplace_back();
+    take(waiting, bin < count ? std::max(0.0, room[bin]) : whole, out.written[bin]);
   }
   return out;
+}
+
+double sum_of(const ByTensor& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most) {
+  std::vector<std::vector<double>> out(links.size(), std::vector<double>(bins.traffic.size(), 0.0));
+  if (!links.empty() && (links.front() == Link::hbm_read || links.front() == Link::hbm_write)) {
+    const HbmBins hbm = hbm_by_bin(bins, most);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const std::vector<ByTensor>& moved = links[i] == Link::hbm_read ? hbm.read : hbm.written;
+      out[i].assign(hbm.written.size(), 0.0);
+      std::transform(moved.begin(), moved.end(), out[i].begin(), sum_of);
+    }
+    return out;
+  }
+  for (std::size_t i = 0; i < links.size(); ++i)
+    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
+      for (const auto& tensor : bins.traffic[bin]) out[i][bin] += static_cast<double>(tensor[static_cast<std::size_t>(links[i])]);
+  if (most <= 0) return out;
+  const double room = most * bins.width;
+  for (std::size_t bin = bins.traffic.size(); bin-- > 1;) {
+    double bytes = 0;
+    for (const std::vector<double>& link : out) bytes += link[bin];
+    if (bytes <= room) continue;
+    for (std::vector<double>& link : out) {
+      const double beyond = link[bin] * (1 - room / bytes);
+      link[bin] -= beyond;
+      link[bin - 1] += beyond;
+    }
+  }
+  return out;
+}
+
+std::vector<std::array<double, most_tensors>> hbm_bytes_by_bin(const TimeBins& bins, double most) {
+  HbmBins hbm = hbm_by_bin(bins, most);
+  for (std::size_t bin = 0; bin < hbm.written.size() && !hbm.read.empty(); ++bin) {
+    ByTensor& to = hbm.read[std::min(bin, hbm.read.size() - 1)];
+    for (std::size_t tensor = 0; tensor < most_tensors; ++tensor) to[tensor] += hbm.written[bin][tensor];
+  }
+  return std::move(hbm.read);
 }
 
 }  // namespace tilescope

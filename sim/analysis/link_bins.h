@@ -12,7 +12,8 @@ namespace tilescope {
 
 /// Returns, per link, the bytes of all tensors in each bin. The trace books a transfer in the bin in which it ends; its bytes
 /// crossed before. So what a bin has beyond `most` bytes per cycle, for all `links` together, goes to the bin before it. Sums stay
-/// equal. A `most` of 0 leaves the bins as they are.
+/// equal. A `most` of 0 leaves the bins as they are. Links of HBM are as in hbm_bytes_by_bin(); what the L2 has evicted and HBM has
+/// not written when the run ends is in further bins.
 std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most);
 
 /// Returns the HBM bytes of each bin by tensor, both ways. A read is booked when it ends, so it crosses before; a write is booked

@@ -314,6 +314,8 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   const CacheContents contents = memory.contents();
   simulation->hbm_write_after_flush = simulation->ledger.total(Link::hbm_write);
   for (std::int64_t bytes : contents.dirty) simulation->hbm_write_after_flush += Bytes(bytes);
+  const Bytes counted = simulation->ledger.total(Link::hbm_read) + simulation->ledger.total(Link::hbm_write);
+  simulation->hbm_write_queued = Bytes(counted.value - std::llround(memory.hbm_use(end).bytes));
   simulation->trace = std::make_unique<RecordedTrace>(recorder.finish(end, std::move(times), simulation->ledger.table(), contents));
   return std::shared_ptr<const Simulation>(std::move(simulation));
 }

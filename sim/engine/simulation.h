@@ -75,6 +75,7 @@ struct Simulation {
   std::shared_ptr<const TileProgram> program;
   Ledger ledger;
   Bytes hbm_write_after_flush;  // hbm_write plus the bytes still dirty in the L2 at the end
+  Bytes hbm_write_queued;       // part of hbm_write that HBM writes after the end: the L2 evicted it, and HBM has not come to it
   Bytes reduced;                // part of sm_to_l2 that reduce-adds carry
   std::int64_t flops = 0, exps = 0;
   Bytes peak_hbm, extra_hbm;  // all tensors of the program; those other than Q, K, V, O and their gradients

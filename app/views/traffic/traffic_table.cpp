@@ -204,6 +204,8 @@ void draw_total(const View& view, const TrafficSheet& sheet, const Columns& colu
   if (hovered) {
     std::string body = row_details(view, sheet.total);
     if (measured.known && !view.lesson.locked) add_line(body, measured.details);
+    if (choice == LinkChoice::hbm_write && !view.lesson.locked && view.lane().simulation->hbm_write_queued.value > 0)
+      add_line(body, say(tr("Written after the end: {}"), format_exact_bytes(view.lane().simulation->hbm_write_queued)));
     if (choice == LinkChoice::hbm_write && !view.lesson.locked)
       add_line(body, say(tr("After a flush: {}"), format_exact_bytes(view.lane().simulation->hbm_write_after_flush)));
     show_tooltip(theme, choice_name(choice), body);

@@ -20,13 +20,13 @@ TimeBins bins_of(std::initializer_list<std::int64_t> bytes) {
   bins.width = 10;
   for (const std::int64_t each : bytes) {
     bins.traffic.emplace_back();
-    bins.traffic.back()[1][static_cast<std::size_t>(Link::hbm_read)] = each;
-    bins.traffic.back()[2][static_cast<std::size_t>(Link::hbm_write)] = each;
+    bins.traffic.back()[1][static_cast<std::size_t>(Link::l2_to_sm)] = each;
+    bins.traffic.back()[2][static_cast<std::size_t>(Link::sm_to_l2)] = each;
   }
   return bins;
 }
 
-constexpr std::array links = {Link::hbm_read, Link::hbm_write};
+constexpr std::array links = {Link::l2_to_sm, Link::sm_to_l2}, hbm_links = {Link::hbm_read, Link::hbm_write};
 
 }  // namespace
 
@@ -68,6 +68,21 @@ TEST_CASE("link bins: reads cross before they end, the later ones later, and wri
   CHECK(hbm_bytes_by_bin(bins, 0)[2][3] == 16);
 }
 
+TEST_CASE("link bins: what HBM has not written at the end of the run crosses after it, and no bin is above the peak") {
+  TimeBins bins;
+  bins.width = 10;
+  bins.traffic.resize(3);
+  bins.traffic[1][1][static_cast<std::size_t>(Link::hbm_read)] = 12;
+  bins.traffic[1][2][static_cast<std::size_t>(Link::hbm_write)] = 35;
+  auto bytes = link_bytes_by_bin(bins, hbm_links, 1);
+  for (std::vector<double>& link : bytes)
+    for (double& bin : link) bin = std::round(bin * 1e6) / 1e6;
+  CHECK(bytes[0] == std::vector<double>{2, 10, 0, 0, 0, 0});
+  CHECK(bytes[1] == std::vector<double>{0, 0, 10, 10, 10, 5});
+  CHECK(hbm_bytes_by_bin(bins, 1).back()[2] == 35);
+  CHECK(link_bytes_by_bin(bins, hbm_links, 0)[1] == std::vector<double>{0, 35, 0});
+}
+
 TEST_CASE("link bins: HBM moves every byte, reads no later and writes no earlier than they are booked, and within the peak") {
   std::mt19937 random(81);
   constexpr std::size_t tensors = 3;
@@ -80,7 +95,7 @@ TEST_CASE("link bins: HBM moves every byte, reads no later and writes no earlier
     // In some rounds the last bins have writes that no later bin has room for, in others the first have such reads.
     for (auto& bin : bins.traffic)
       for (std::size_t t = 1; t <= tensors; ++t)
-        for (const Link link : links)
+        for (const Link link : hbm_links)
           if (random() % 3 == 0) bin[t][static_cast<std::size_t>(link)] = static_cast<std::int64_t>(random() % 40);
     const double most = 1 + static_cast<double>(random() % 4), room = most * bins.width;
     const auto bytes = hbm_bytes_by_bin(bins, most);

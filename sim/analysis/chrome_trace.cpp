@@ -1,5 +1,5 @@
 // Writes a simulation as JSON, event by event.
-#include "sim/engine/chrome_trace.h"
+#include "sim/analysis/chrome_trace.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "sim/analysis/link_bins.h"
 
 namespace tilescope {
 
@@ -123,22 +125,20 @@ void write_sm(Writer& out, const Simulation& simulation, int sm) {
   }
 }
 
+/// Writes the rate of each bin, at most that of the link. HBM has further bins, in which it writes what the L2 has evicted.
 void write_counters(Writer& out, const Simulation& simulation) {
   const TimeBins& bins = simulation.trace->bins();
-  const double ns = to_nanoseconds(Cycles(bins.width), simulation.request.gpu.clock()).value;
-  const auto rate = [&](const TrafficTable& bin, Link link) {
-    std::int64_t bytes = 0;
-    for (const auto& row : bin) bytes += row[static_cast<std::size_t>(link)];
-    return static_cast<double>(bytes) / ns;  // bytes per nanosecond = GB/s
+  const GpuSpec& gpu = simulation.request.gpu;
+  const double ns = to_nanoseconds(Cycles(bins.width), gpu.clock()).value;
+  const auto write = [&](std::string_view name, std::array<std::string_view, 2> of, std::array<Link, 2> links, double most) {
+    const std::vector<std::vector<double>> bytes = link_bytes_by_bin(bins, links, most);
+    for (std::size_t i = 0; i < bytes[0].size(); ++i)  // bytes per nanosecond = GB/s
+      out.event(R"({{"ph":"C","name":"{}","pid":{},"ts":{:.3f},"args":{{"{}":{:.3f},"{}":{:.3f}}}}})", name, machine_process,
+                out.microseconds(static_cast<double>(i) * bins.width), of[0], bytes[0][i] / ns, of[1], bytes[1][i] / ns);
   };
-  for (std::size_t i = 0; i < bins.traffic.size(); ++i) {
-    const double time = out.microseconds(static_cast<double>(i) * bins.width);
-    const TrafficTable& bin = bins.traffic[i];
-    out.event(R"({{"ph":"C","name":"HBM GB/s","pid":{},"ts":{:.3f},"args":{{"read":{:.3f},"write":{:.3f}}}}})", machine_process,
-              time, rate(bin, Link::hbm_read), rate(bin, Link::hbm_write));
-    out.event(R"({{"ph":"C","name":"L2 GB/s","pid":{},"ts":{:.3f},"args":{{"to SMs":{:.3f},"from SMs":{:.3f}}}}})", machine_process,
-              time, rate(bin, Link::l2_to_sm), rate(bin, Link::sm_to_l2));
-  }
+  write("HBM GB/s", {"read", "write"}, {Link::hbm_read, Link::hbm_write},
+        std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value));
+  write("L2 GB/s", {"to SMs", "from SMs"}, {Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
 }
 
 }  // namespace

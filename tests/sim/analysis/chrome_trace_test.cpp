@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/engine/chrome_trace.h"
+#include "sim/analysis/chrome_trace.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -81,6 +81,28 @@ TEST_CASE("chrome trace: the counters, summed over time, are the bytes of the le
   CHECK(to_sm == doctest::Approx(static_cast<double>(simulation->ledger.total(Link::l2_to_sm).value)).epsilon(0.001));
   CHECK(write == doctest::Approx(static_cast<double>(simulation->ledger.total(Link::hbm_write).value)).epsilon(0.001));
   CHECK(from_sm == doctest::Approx(static_cast<double>(simulation->ledger.total(Link::sm_to_l2).value)).epsilon(0.001));
+}
+
+TEST_CASE("chrome trace: no counter is above what its link carries") {
+  for (const bool small : {true, false}) {
+    const GpuSpec gpu = small ? toy_gpu() : h200_gpu();
+    const auto simulation = simulate_on(gpu, "standard", small ? 80 : 1024);
+    const nlohmann::json json = nlohmann::json::parse(to_chrome_trace(*simulation));
+    const double hbm = std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value) * gpu.sm_clock_hz / 1e9,
+                 l2 = gpu.l2_bytes_per_cycle * gpu.sm_clock_hz / 1e9;
+    double most_hbm = 0, most_l2 = 0;
+    for (const auto& event : json.at("traceEvents")) {
+      if (event.at("ph") != "C") continue;
+      double sum = 0;
+      for (const auto& rate : event.at("args")) sum += rate.get<double>();
+      double& most = event.at("name") == "HBM GB/s" ? most_hbm : most_l2;
+      most = std::max(most, sum);
+    }
+    CHECK(most_hbm > 0);
+    CHECK(most_hbm <= hbm * 1.001);
+    CHECK(most_l2 > 0);
+    CHECK(most_l2 <= l2 * 1.001);
+  }
 }
 
 TEST_CASE("chrome trace: each slice has the time, the tile and the wait of its operation, on a lane of its unit") {
