@@ -84,6 +84,9 @@ std::string heading(const Simulation& simulation) {
         {"", fmt::format("{} empty, {} partial, {} full blocks of {}x{}; {} of {} decided by analysis",
                          format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
                          mask->block.block_q, mask->block.block_kv, format_count(mask->by_analysis), format_count(all))});
+    if (mask->shows_nothing())
+      table.row({"", info.pass == Pass::forward ? "no query sees a key: every row of O is 0"
+                                                : "no query sees a key: every gradient is 0"});
     if (info.family == "attention" && info.pass == Pass::forward && !info.has_lists)
       table.row({"", fmt::format("the CUDA kernel of {} takes no such mask: that of {} does", info.id,
                                  program_of_masks(simulation.request, problem))});

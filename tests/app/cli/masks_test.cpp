@@ -81,6 +81,18 @@ TEST_CASE("masks: a named program without a kernel for masks is simulated, and t
   CHECK(report("h100", "hopper_flex").find("takes no such mask") == std::string::npos);
 }
 
+TEST_CASE("masks: the report says where no query sees a key") {
+  const auto report = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "simulate");
+    return run_program(arguments).out;
+  };
+  constexpr const char* said = "no query sees a key: every ";
+  CHECK(report({"--mask", "q < kv", "--causal"}).find("no query sees a key: every row of O is 0") != std::string::npos);
+  CHECK(report({"--mask", "q < 0", "--algorithm", "standard"}).find(said) != std::string::npos);
+  CHECK(report({"--mask", "q < 0", "--pass", "backward"}).find("no query sees a key: every gradient is 0") != std::string::npos);
+  CHECK(report({"--mask", "q == 63 && kv == 0"}).find(said) == std::string::npos);
+}
+
 TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
   const Json plain = simulated({"--algorithm", "flex", "--seq", "128"}),
              capped = simulated({"--preset", "softcap:cap=30", "--seq", "128"});
