@@ -13,6 +13,7 @@
 #include "app/model/requested.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
@@ -174,7 +175,8 @@ std::string traffic(const Simulation& simulation) {
                  format_exact_bytes(simulation.hbm_write_after_flush)});
   }
   std::string text = table.text("");
-  if (form) text += fmt::format("order    {} bytes between L2 and SMs\n", form->order);
+  if (form)
+    text += fmt::format("order    bytes between L2 and SMs: {}\n", order_text(form->order, simulation.program->problem()).text());
   return text;
 }
 

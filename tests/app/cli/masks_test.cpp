@@ -93,6 +93,13 @@ TEST_CASE("masks: the report says where no query sees a key") {
   CHECK(report({"--mask", "q == 63 && kv == 0"}).find(said) == std::string::npos);
 }
 
+TEST_CASE("masks: the report says that the order of the traffic is of dense attention, where a mask hides some of it") {
+  constexpr const char* said = "bytes between L2 and SMs: Θ(N²d²/M) for dense attention\n";
+  CHECK(run_program({"simulate", "--mask", "q >= kv"}).out.find(said) != std::string::npos);
+  const std::string causal = run_program({"simulate", "--causal"}).out;
+  CHECK(causal.find("bytes between L2 and SMs: Θ(N²d²/M)\n") != std::string::npos);
+}
+
 TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
   const Json plain = simulated({"--algorithm", "flex", "--seq", "128"}),
              capped = simulated({"--preset", "softcap:cap=30", "--seq", "128"});
