@@ -2,6 +2,7 @@
 #include "app/cli/report.h"
 #include "app/cli/command_words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -54,6 +55,25 @@ std::string mask_text(const AttentionProblem& problem) {
   return mask != nullptr ? mask->expression().text : std::string();
 }
 
+/// The tables that mask and score read element by element, which the model leaves out.
+TableList tables_of(const Simulation& simulation) {
+  TableList tables;
+  if (!simulation.info->has_lists) return tables;  // standard reads a matrix that was made of them
+  const auto add = [&](const Expression& expression) {
+    for (std::size_t n = 0; n < expression.tables.size(); ++n)
+      if (expression.reads_table(n) && std::find(tables.begin(), tables.end(), expression.tables[n]) == tables.end())
+        tables.push_back(expression.tables[n]);
+  };
+  const AttentionProblem& problem = simulation.request.problem;
+  if (const auto* mask = dynamic_cast<const ExpressionMask*>(problem.mask.get())) add(mask->expression());
+  if (problem.score_change) add(problem.score_change->expression());
+  return tables;
+}
+
+Bytes bytes_of(const CapturedTable& table) {
+  return Bytes(table.elements() * 4);  // ints, floats and conditions alike
+}
+
 /// The blocks of the mask of a request: those of the lists of flex, and for other programs those that its lists would have.
 std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
@@ -96,6 +116,12 @@ std::string heading(const Simulation& simulation) {
     table.row({"pages", fmt::format("{} keys each, {}, {} of each sequence", format_count(problem.page_size),
                                     to_string(problem.page_order), format_count(pages_of_sequence(problem)))});
   if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
+  if (const TableList tables = tables_of(simulation); !tables.empty()) {
+    std::string text;
+    for (const auto& each : tables)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each->name, format_bytes(bytes_of(*each)));
+    table.row({"tables", text + "; not in the traffic and the memory below"});
+  }
   const ProgramTile& tile = simulation.program->tile();
   if (tile.forward && *tile.forward != TileShape(tile))
     table.row({"forward", fmt::format("tile of {} queries x {} keys", tile.forward->block_q, tile.forward->block_kv)});
@@ -271,6 +297,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                      {"page_order", to_string(problem.page_order)},
                      {"per_sequence", pages_of_sequence(problem)},
                      {"pool", problem.batch * pages_of_sequence(problem)}};
+  for (const auto& table : tables_of(simulation))
+    json["tables_left_out"].push_back({{"name", table->name}, {"bytes", bytes_of(*table).value}});
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
