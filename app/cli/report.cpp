@@ -242,10 +242,11 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
-  if (const SmUse& sms = simulation.sms; sms.many_idle())
+  if (const SmUse& sms = simulation.sms; sms.many_idle()) {
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
-               fmt::format("no block {} of SM time; tensor, exp, fp32 and smem: busy, of the SM time with a block",
-                           format_percent(sms.idle))});
+               fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
+    table.row({"", "", "", "\"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block"});
+  }
   const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),

@@ -19,6 +19,7 @@
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
+#include "sim/analysis/format.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/cli/run_program.h"
@@ -190,7 +191,8 @@ TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a 
   table.insert(table.begin(), "simulate");
   const std::string text = run_program(table).out;
   CHECK(text.find("SMs with a block") != std::string::npos);
-  CHECK(text.find("4 of 132") != std::string::npos);
+  CHECK(text.find("4 of 132  an SM of the GPU has no block for 97 % of the time, on average\n") != std::string::npos);
+  CHECK(text.find("  \"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block\n") != std::string::npos);
   CHECK(text.find("of the mma.sync peak of those SMs") != std::string::npos);
   const Json json = simulated_json(small);
   CHECK(json["time"]["bound_by"] == "tensor");
