@@ -232,8 +232,8 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
              counted(simulation.flops, form ? form->flops : 0)});
   table.row(
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
-  table.row({"memory", "peak HBM", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
-  table.row({"", "besides Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
+  table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
+  table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
   table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
   std::string busy;

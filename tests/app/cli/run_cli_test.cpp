@@ -180,6 +180,12 @@ TEST_CASE("cli: simulate prints simulated bytes next to closed forms") {
   CHECK(outcome.out.find("differs") == std::string::npos);
 }
 
+TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that move in units of 1000") {
+  const std::string text = run_program({"simulate"}).out;
+  CHECK(text.find(" 8.25 KiB  " + format_exact_bytes(Bytes(8448)) + "\n", text.find("peak HBM")) != std::string::npos);
+  CHECK(text.find(" kB", text.find("peak HBM")) == std::string::npos);
+}
+
 TEST_CASE("cli: a value changed by --set is named in the table") {
   CHECK(run_program({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
   CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
