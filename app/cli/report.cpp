@@ -206,6 +206,13 @@ std::string traffic(const Simulation& simulation) {
   return text;
 }
 
+/// "at 1.98 GHz", and where the clock was read from the device, what its note says of the clock under load.
+std::string clock_text(const GpuSpec& gpu) {
+  const auto from = gpu.provenance.find("sm.clock_hz");
+  const bool measured = from != gpu.provenance.end() && from->second.source == Source::measured;
+  return fmt::format("at {:g} GHz{}", gpu.sm_clock_hz / 1e9, measured ? ": " + from->second.note : std::string());
+}
+
 /// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
 std::string limit_text(const NextLimit& limit) {
   if (!limit.outcome.done()) return command_words(limit.outcome.refusal);
@@ -235,7 +242,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
-  table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
+  table.row({"", "wall time", format_time(simulation.time), clock_text(simulation.request.gpu)});
   std::string busy;
   for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
     if (simulation.utilisation[i] > 0)

@@ -186,6 +186,15 @@ TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that
   CHECK(text.find(" kB", text.find("peak HBM")) == std::string::npos);
 }
 
+TEST_CASE("cli: the time names its clock, and what a measured clock was under load") {
+  const std::string measured = run_program({"simulate", "--gpu", "h200"}).out;
+  const std::string note = load_gpu("h200")->provenance.find("sm.clock_hz")->second.note;
+  CHECK(note.find("1720 MHz") != std::string::npos);
+  CHECK(measured.find("at 1.98 GHz: " + note + "\n") != std::string::npos);
+  CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz\n") != std::string::npos);
+  CHECK(run_program({"simulate", "--gpu", "a100"}).out.find("at 1.41 GHz\n") != std::string::npos);
+}
+
 TEST_CASE("cli: a value changed by --set is named in the table") {
   CHECK(run_program({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
   CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
