@@ -2,6 +2,7 @@
 #include "app/cli/report.h"
 #include "app/cli/command_words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "app/model/requested.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
@@ -53,6 +55,25 @@ std::string mask_text(const AttentionProblem& problem) {
   return mask != nullptr ? mask->expression().text : std::string();
 }
 
+/// The tables that mask and score read element by element, which the model leaves out.
+TableList tables_of(const Simulation& simulation) {
+  TableList tables;
+  if (!simulation.info->has_lists) return tables;  // standard reads a matrix that was made of them
+  const auto add = [&](const Expression& expression) {
+    for (std::size_t n = 0; n < expression.tables.size(); ++n)
+      if (expression.reads_table(n) && std::find(tables.begin(), tables.end(), expression.tables[n]) == tables.end())
+        tables.push_back(expression.tables[n]);
+  };
+  const AttentionProblem& problem = simulation.request.problem;
+  if (const auto* mask = dynamic_cast<const ExpressionMask*>(problem.mask.get())) add(mask->expression());
+  if (problem.score_change) add(problem.score_change->expression());
+  return tables;
+}
+
+Bytes bytes_of(const CapturedTable& table) {
+  return Bytes(table.elements() * 4);  // ints, floats and conditions alike
+}
+
 /// The blocks of the mask of a request: those of the lists of flex, and for other programs those that its lists would have.
 std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
@@ -84,6 +105,9 @@ std::string heading(const Simulation& simulation) {
         {"", fmt::format("{} empty, {} partial, {} full blocks of {}x{}; {} of {} decided by analysis",
                          format_count(mask->empty_blocks), format_count(mask->partial_blocks), format_count(mask->full_blocks),
                          mask->block.block_q, mask->block.block_kv, format_count(mask->by_analysis), format_count(all))});
+    if (mask->shows_nothing())
+      table.row({"", info.pass == Pass::forward ? "no query sees a key: every row of O is 0"
+                                                : "no query sees a key: every gradient is 0"});
     if (info.family == "attention" && info.pass == Pass::forward && !info.has_lists)
       table.row({"", fmt::format("the CUDA kernel of {} takes no such mask: that of {} does", info.id,
                                  program_of_masks(simulation.request, problem))});
@@ -92,6 +116,12 @@ std::string heading(const Simulation& simulation) {
     table.row({"pages", fmt::format("{} keys each, {}, {} of each sequence", format_count(problem.page_size),
                                     to_string(problem.page_order), format_count(pages_of_sequence(problem)))});
   if (problem.score_change) table.row({"score", printable(problem.score_change->expression().text, 200)});
+  if (const TableList tables = tables_of(simulation); !tables.empty()) {
+    std::string text;
+    for (const auto& each : tables)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each->name, format_bytes(bytes_of(*each)));
+    table.row({"tables", text + "; not in the traffic and the memory below"});
+  }
   const ProgramTile& tile = simulation.program->tile();
   if (tile.forward && *tile.forward != TileShape(tile))
     table.row({"forward", fmt::format("tile of {} queries x {} keys", tile.forward->block_q, tile.forward->block_kv)});
@@ -174,8 +204,16 @@ std::string traffic(const Simulation& simulation) {
                  format_exact_bytes(simulation.hbm_write_after_flush)});
   }
   std::string text = table.text("");
-  if (form) text += fmt::format("order    {} bytes between L2 and SMs\n", form->order);
+  if (form)
+    text += fmt::format("order    bytes between L2 and SMs: {}\n", order_text(form->order, simulation.program->problem()).text());
   return text;
+}
+
+/// "at 1.98 GHz", and where the clock was read from the device, what its note says of the clock under load.
+std::string clock_text(const GpuSpec& gpu) {
+  const auto from = gpu.provenance.find("sm.clock_hz");
+  const bool measured = from != gpu.provenance.end() && from->second.source == Source::measured;
+  return fmt::format("at {:g} GHz{}", gpu.sm_clock_hz / 1e9, measured ? ": " + from->second.note : std::string());
 }
 
 /// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
@@ -204,20 +242,21 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
              counted(simulation.flops, form ? form->flops : 0)});
   table.row(
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
-  table.row({"memory", "peak HBM", format_bytes(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
-  table.row({"", "besides Q, K, V, O", format_bytes(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
+  table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
+  table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
-  table.row({"", "wall time", format_time(simulation.time), fmt::format("at {:g} GHz", simulation.request.gpu.sm_clock_hz / 1e9)});
+  table.row({"", "wall time", format_time(simulation.time), clock_text(simulation.request.gpu)});
   std::string busy;
   for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
     if (simulation.utilisation[i] > 0)
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
-  if (const SmUse& sms = simulation.sms; sms.many_idle())
+  if (const SmUse& sms = simulation.sms; sms.many_idle()) {
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
-               fmt::format("no block {} of SM time; tensor, exp, fp32 and smem: busy, of the SM time with a block",
-                           format_percent(sms.idle))});
+               fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
+    table.row({"", "", "", "\"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block"});
+  }
   const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),
@@ -269,6 +308,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                      {"page_order", to_string(problem.page_order)},
                      {"per_sequence", pages_of_sequence(problem)},
                      {"pool", problem.batch * pages_of_sequence(problem)}};
+  for (const auto& table : tables_of(simulation))
+    json["tables_left_out"].push_back({{"name", table->name}, {"bytes", bytes_of(*table).value}});
   Json traffic = Json::object();
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;

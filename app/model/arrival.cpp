@@ -6,6 +6,7 @@
 
 #include "app/model/racers.h"
 #include "app/model/stage_facts.h"
+#include "sim/masks/block_mask.h"
 
 namespace tilescope {
 
@@ -23,6 +24,11 @@ void add_block_at(Arrival& arrival, double cycle) {
   const BlockKey key{arrival.simulation, run.launch, run.block};
   if (std::none_of(arrival.blocks.begin(), arrival.blocks.end(), [&](const auto& block) { return block.first == key; }))
     arrival.blocks.emplace_back(key, write_out(key));
+}
+
+bool shows_nothing(const Simulation& run) {
+  const AttentionProblem& problem = run.request.problem;
+  return problem.mask && block_mask_of(*problem.mask, problem, mask_block_of(problem, run.program->tile())).shows_nothing();
 }
 
 }  // namespace
@@ -63,6 +69,7 @@ std::vector<Arrival> make_arrivals(std::vector<std::shared_ptr<const Simulation>
   }
   if (arrivals.empty()) return arrivals;
   Arrival& chosen = arrivals.back();
+  chosen.mask_shows_nothing = shows_nothing(*chosen.simulation);
   const Trace& trace = *chosen.simulation->trace;
   const int sm = chosen.timeline_key.sm;
   chosen.opening_step = opening_step(*chosen.simulation, sm);

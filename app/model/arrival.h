@@ -31,6 +31,7 @@ struct Arrival {
   TimelineKey timeline_key;
   std::shared_ptr<const TimelineData> timeline;
   std::int64_t opening_step = 0;
+  bool mask_shows_nothing = false;
   std::vector<std::pair<BlockKey, std::shared_ptr<const BlockOperations>>> blocks;  // of the steps that may be shown first
 };
 

@@ -146,6 +146,7 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
   if (requests == cancelled) requested.back_to_good();
   workspace.settle();
+  if (arrivals.back().mask_shows_nothing) workspace.notify(Notice::mask_shows_nothing);
   take_simulations(arrivals, asked.gesture);
   if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }

@@ -19,7 +19,8 @@ bool is_switch(Notice notice) {
 }  // namespace
 
 bool is_good(const ControlMessage& message) {
-  return message.notice != Notice::none && message.notice != Notice::block_not_in_trace;
+  return message.notice != Notice::none && message.notice != Notice::block_not_in_trace &&
+         message.notice != Notice::mask_shows_nothing;
 }
 
 void Workspace::refuse(std::string control, Error error) {

@@ -29,7 +29,8 @@ enum class Notice {
   mask_on_flex,
   mask_on_hopper_flex,
   pages_on_flex,
-  pages_on_hopper_flex
+  pages_on_hopper_flex,
+  mask_shows_nothing
 };
 
 /// What stands beside the control that caused it; the last good simulation stays.

@@ -72,6 +72,8 @@ std::string words_of(const ControlMessage& message) {
       return tr("Algorithm is now FlexAttention: its kernel reads K and V in pages. Ctrl Z goes back.");
     case Notice::pages_on_hopper_flex:
       return tr("Algorithm is now FlexAttention on Hopper: its kernel reads K and V in pages. Ctrl Z goes back.");
+    case Notice::mask_shows_nothing:
+      return tr("This mask shows nothing: no query sees a key, and every row of O is 0");
     case Notice::lesson_waits:
       return tr("Answer the question first: the run waits for it.");
     case Notice::lesson_holds:

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/core/refuse.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/closed_form.h"
 
@@ -159,6 +160,10 @@ TileShape paper_tile(const AttentionProblem& problem, double fast_memory_element
   const auto dim = static_cast<double>(problem.head_dim);
   const auto columns = static_cast<std::int64_t>(std::max(1.0, std::ceil(std::min(fast_memory_elements, 0x1p52) / (4 * dim))));
   return {std::min({columns, problem.head_dim, problem.seq_q}), std::min(columns, problem.seq_kv)};
+}
+
+Sentence order_text(std::string_view order, const AttentionProblem& problem) {
+  return problem.mask ? phrase("{} for dense attention", order) : Sentence(std::string(order));
 }
 
 bool has_access_count(std::string_view algorithm) {

@@ -11,6 +11,7 @@
 
 #include "sim/core/attention_problem.h"
 #include "sim/core/gpu_spec.h"
+#include "sim/core/sentence.h"
 #include "sim/core/tensor.h"
 
 namespace tilescope {
@@ -62,6 +63,9 @@ bool has_access_count(std::string_view algorithm);
 /// Returns the count of an algorithm that has one.
 AccessCount count_accesses(std::string_view algorithm, const AttentionProblem& problem, const TileShape& tile,
                            double fast_memory_elements);
+
+/// Returns an order as it reads beside a run: the theory is of dense attention, and knows no mask.
+Sentence order_text(std::string_view order, const AttentionProblem& problem);
 
 /// Returns the paper's tile for a fast memory of M elements.
 /// Equation  Bc = ⌈M/4d⌉, Br = min(Bc, d), each at most its sequence length

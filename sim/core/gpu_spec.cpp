@@ -6,9 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include "sim/core/document.h"
@@ -180,6 +184,25 @@ std::vector<std::string_view> key_names() {
   return names;
 }
 
+std::string_view after_dot(std::string_view key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+/// Returns what to do about a key that is not one: the keys that are near it, if any, and where all of them are listed. They are
+/// too many to name here.
+Sentence key_hint(std::string_view key, std::span<const std::string_view> names) {
+  constexpr std::size_t most_near = 3;
+  std::vector<std::string> near;
+  if (const auto nearest = nearest_name(key, names)) near.push_back(*nearest);
+  if (near.empty())  // another section, or none: "capacity" is l2.capacity_bytes or hbm.capacity_bytes
+    for (const std::string_view name : names) {
+      const std::string_view own = after_dot(name);
+      if (near.size() < most_near && nearest_name(after_dot(key), std::span(&own, 1))) near.emplace_back(name);
+    }
+  if (near.empty()) return phrase("tilescope simulate --help lists all keys");
+  return phrase("did you mean {}? tilescope simulate --help lists all keys", fmt::format("{}", fmt::join(near, " / ")));
+}
+
 /// Returns a sentence if `value` is not allowed for the key.
 std::optional<Sentence> objection(const SpecKey& key, double value) {
   if (!(value >= key.minimum && value <= key.maximum)) {  // negated, so that NaN is refused
@@ -238,9 +261,7 @@ class SpecReader {
     if (const auto sentence = renamed(key)) return fail(where, *sentence);
     auto names = key_names();
     names.insert(names.end(), {"id", "name"});
-    const auto nearest = nearest_name(key, names);
-    return fail(where, nearest ? phrase("unknown key {}: did you mean {}?", printable(key), *nearest)
-                               : phrase("unknown key {}", printable(key)));
+    return fail(where, phrase("unknown key {}: {}", printable(key), key_hint(key, names)));
   }
 
   bool text(const toml::node& node, std::string_view key, std::string& target) {
@@ -408,8 +429,7 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
     if (const auto sentence = renamed(key)) return Error{*sentence};
-    const auto names = key_names();
-    return refuse("unknown GPU key '{}': {}", printable(key), name_hint(key, names));
+    return refuse("unknown GPU key '{}': {}", printable(key), key_hint(key, key_names()));
   }
   double value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

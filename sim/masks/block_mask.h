@@ -46,6 +46,9 @@ struct BlockMask {
   std::int64_t empty_blocks = 0, partial_blocks = 0, full_blocks = 0;
   std::int64_t by_analysis = 0, by_evaluation = 0;  // blocks, by what decided them
 
+  /// Whether no query sees a key. Every row of O is then 0.
+  bool shows_nothing() const { return partial_blocks + full_blocks == 0; }
+
   /// The plane of the lists that query plane `plane` reads.
   std::int64_t list_plane(std::int64_t plane) const {
     return (mask_batch > 1 ? plane / heads * mask_heads : 0) + (mask_heads > 1 ? plane % heads : 0);

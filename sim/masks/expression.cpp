@@ -798,6 +798,12 @@ Result<Expression> parse_score_expression(std::string_view text, const ExprSizes
   return parsed(text, sizes, tables, ValueType::real);
 }
 
+bool Expression::reads_table(std::size_t number) const {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const ExprNode& node) {
+    return node.op == ExprOp::element && node.integer == static_cast<std::int32_t>(number);
+  });
+}
+
 std::string to_text(const Expression& expression) {
   constexpr std::size_t longest_piece = 120;  // before it becomes a name of its own
   std::vector<int> uses(expression.nodes.size(), 0);

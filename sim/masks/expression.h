@@ -104,6 +104,9 @@ struct Expression {
   ValueType type() const { return nodes.back().type; }
   std::uint8_t dependence() const { return nodes.back().dependence; }
 
+  /// Whether a node reads table `number`. A text need not read each table that it was given.
+  bool reads_table(std::size_t number) const;
+
   /// Appends an operation on earlier nodes, and returns its index. `compares` matters to comparisons only.
   std::int32_t append(ExprOp op, ValueType type, std::initializer_list<std::int32_t> args,
                       ValueType compares = ValueType::integer) {

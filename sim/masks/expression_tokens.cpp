@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +28,10 @@ bool is_digit(char c) {
 constexpr std::pair<std::string_view, std::string_view> typographic[] = {{"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="},
                                                                          {"\u2227", "&&"}, {"\u2228", "||"}, {"\u00AC", "!"},
                                                                          {"\u2212", "-"},  {"\u00B7", "*"},  {"\u00D7", "*"}};
+
+/// Operators of other languages, looked for before the symbols that they begin with.
+constexpr std::pair<std::string_view, std::string_view> foreign[] = {
+    {"===", "=="}, {"!==", "!="}, {"=>", ">="}, {"=<", "<="}, {"<>", "!="}};
 
 constexpr std::string_view symbols[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "//", "..", "+", "-", "*", "/", "%", "&",
                                         "|",  "^",  "~",  "<",  ">",  "!",  "?",  ":",  "(",  ")",  "[", "]", ",", ";", "="};
@@ -71,6 +76,7 @@ class Lexer {
       return token;
     }
     if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return number(token);
+    as_written_here(foreign, token.column);
     for (std::string_view symbol : symbols)
       if (text_.substr(at_).starts_with(symbol)) {
         at_ += symbol.size();
@@ -78,12 +84,17 @@ class Lexer {
         token.text = symbol;
         return token;
       }
-    for (const auto& [glyph, written] : typographic)
-      if (text_.substr(at_).starts_with(glyph)) fail(refuse("column {}: '{}' is written {} here", token.column, glyph, written));
+    as_written_here(typographic, token.column);
     std::size_t glyph_bytes = 1;
     while (at_ + glyph_bytes < text_.size() && (static_cast<unsigned char>(text_[at_ + glyph_bytes]) & 0xC0U) == 0x80U)
       ++glyph_bytes;
     fail(refuse("column {}: '{}' is no part of an expression", token.column, printable(text_.substr(at_, glyph_bytes), 4)));
+  }
+
+  /// Fails where one of `others` comes next, and says what it is here.
+  void as_written_here(std::span<const std::pair<std::string_view, std::string_view>> others, std::uint32_t column) const {
+    for (const auto& [other, written] : others)
+      if (text_.substr(at_).starts_with(other)) fail(refuse("column {}: '{}' is written {} here", column, other, written));
   }
 
   Token number(Token token) {

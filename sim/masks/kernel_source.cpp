@@ -760,13 +760,10 @@ std::vector<KernelSourceLine> written_reads(std::span<const TableGradient> gradi
         }
         std::string arguments;
         for (std::size_t n = 0; n < expression.tables.size(); ++n) {
-          const bool used = std::ranges::any_of(expression.nodes, [&](const ExprNode& node) {
-            return node.op == ExprOp::element && node.integer == static_cast<std::int32_t>(n);
-          });
-          arguments += used ? fmt::format(", static_cast<{} const*>(x.arguments.tables[{}])",
-                                          expression.tables[n]->type == ValueType::real ? "float" : "int",
-                                          captured.table(expression.tables[n]))
-                            : ", nullptr";
+          arguments += expression.reads_table(n) ? fmt::format(", static_cast<{} const*>(x.arguments.tables[{}])",
+                                                               expression.tables[n]->type == ValueType::real ? "float" : "int",
+                                                               captured.table(expression.tables[n]))
+                                                 : ", nullptr";
         }
         return fmt::format(
             "{}({}, x.b, x.h, q, kv, ExprSizes{{x.arguments.batch, x.arguments.heads, x.arguments.kv_heads, "

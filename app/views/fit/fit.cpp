@@ -125,7 +125,7 @@ std::string tooltip(const FitCell& cell, bool own) {
   if (!cell.fits()) return say(cell.refusal);
   std::string text = own ? tr("Kernel's tile") : "";
   add_line(text, say(tr("{} of shared memory, {} registers per thread, {} threads, {} buffers"),
-                     format_capacity(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
+                     format_exact_bytes(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
                      cell.needs.stages));
   add_line(text, say(tr("{} blocks per SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
   if (cell.spills) add_line(text, tr("The accumulators exceed the registers of a thread: the compiler would spill."));

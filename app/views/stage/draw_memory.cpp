@@ -481,6 +481,10 @@ std::string l2_fill_text(const GpuSpec& gpu, double resident) {
   return fill_in(tr("{}, {} full"), {capacity_text(gpu.l2_capacity_bytes), format_percent(l2_share(gpu, resident))});
 }
 
+std::string l2_copies_text(double copies) {
+  return fill_in(tr("copies {}"), {capacity_text(copies)});
+}
+
 CellSpan span_in_l2(const StageContext& context, Tensor tensor) {
   const Rect& bar = context.layout().l2_bars.front();
   const BarScale scale = bar_scale(context);
@@ -519,7 +523,7 @@ void draw_l2(StageContext& context) {
   const float small_line = context.metrics.small_line;
   const int partitions = static_cast<int>(layout.l2_bars.size());
   const std::string percent = format_percent(full);
-  const std::string copies_text = fill_in(tr("copies {}"), {format_bytes(Bytes(std::llround(copies)))});
+  const std::string copies_text = l2_copies_text(copies);
   bool copies_fit = false;
   if (label.height() < 1.5F * small_line) {  // one line
     const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), label.min.y}, label.max};

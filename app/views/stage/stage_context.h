@@ -117,6 +117,8 @@ std::string operation_text(const Simulation& simulation, const Operation& operat
 double l2_share(const GpuSpec& gpu, double resident);
 /// Returns "60 MiB, 28 % full", or "16.7 MiB of 58.7 MiB" if less is usable than reported.
 std::string l2_fill_text(const GpuSpec& gpu, double resident);
+/// Returns "copies 1.5 MiB": what of the L2's bytes are copies, in the units of the text above.
+std::string l2_copies_text(double copies);
 /// Returns from where to where the L2's first bar shows a tensor; at its beginning where the L2 holds nothing of it.
 CellSpan span_in_l2(const StageContext& context, Tensor tensor);
 /// Eases motion in and out; keeps 0 and 1.

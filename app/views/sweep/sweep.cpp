@@ -10,6 +10,7 @@
 #include "app/views/panels.h"
 #include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
 
 namespace tilescope {
 namespace {
@@ -109,8 +110,11 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   const double value = result.request.axis.values[hover.value];
   std::string body = say(tr("HBM {}, L2↔SM {}"), format_bytes(point.hbm()), format_bytes(point.sm_link()));
   add_line(body, written_after_text(point.dirty()));
-  if (const auto theory = theory_at(result.request, result.request.algorithms[hover.algorithm], value))
-    add_line(body, say(tr("{} in the paper's count, {}"), format_bytes(theory->bytes), theory->order));
+  const std::string& algorithm = result.request.algorithms[hover.algorithm];
+  const auto request = request_at(result.request, algorithm, value);
+  if (const auto theory = theory_at(result.request, algorithm, value); theory && request)
+    add_line(body,
+             say(tr("{} in the paper's count, {}"), format_bytes(theory->bytes), say(order_text(theory->order, request->problem))));
   add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,

@@ -9,6 +9,7 @@
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
 
 namespace tilescope {
 namespace {
@@ -55,10 +56,13 @@ std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorith
   return out;
 }
 
-/// Returns the Θ form with its constant at the largest value.
+/// Returns the Θ form with its constant at the largest value; without it where a mask hides tiles.
 std::string theory_text(const SweepResult& result, std::size_t algorithm) {
-  const auto count = theory_at(result.request, result.request.algorithms[algorithm], result.request.axis.values.back());
-  if (!count || !order_holds(result.request, algorithm, result.request.axis.values.back())) return {};
+  const double largest = result.request.axis.values.back();
+  const auto count = theory_at(result.request, result.request.algorithms[algorithm], largest);
+  const auto request = request_at(result.request, result.request.algorithms[algorithm], largest);
+  if (!count || !request || !order_holds(result.request, algorithm, largest)) return {};
+  if (request->problem.mask) return say(order_text(count->order, request->problem));
   return fmt::format("{}: {} = {}", count->order, count->constant_formula,
                      format_value(std::round(count->leading_constant * 100) / 100));
 }

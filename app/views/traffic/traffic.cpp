@@ -145,13 +145,14 @@ void draw_no_rivals(const Theme& theme, const NoRivals& none, float row_height) 
 
 /// The order with its constant: "Θ(N²d²/M), here 4.57 × N²d²/M".
 void find_theory(TrafficState& state, const Simulation& simulation) {
-  state.theory = state.form ? state.form->order : std::string();
+  const AttentionProblem& problem = simulation.program->problem();
+  state.theory = state.form ? say(order_text(state.form->order, problem)) : std::string();
   state.theory_details.clear();
   if (simulation.info->family != "attention") return;
   // The counts are those of the fast memory, the shared one: behind an L2 they say nothing of HBM.
   const bool hbm = state.link == LinkChoice::hbm_read || state.link == LinkChoice::hbm_write;
   if (state.link == LinkChoice::shared || (hbm && simulation.request.gpu.has_l2())) return state.theory.clear();
-  const AttentionProblem& problem = simulation.program->problem();
+  if (problem.mask) return;  // constant and lower bound are of dense attention too
   const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
   for (const AccessCount& count : theory.counts) {
     if (count.algorithm != simulation.info->id) continue;

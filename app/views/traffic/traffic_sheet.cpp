@@ -8,6 +8,7 @@
 #include "app/model/racers.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/io_complexity.h"
 #include "sim/programs/closed_form.h"
 
 namespace tilescope {
@@ -140,16 +141,16 @@ std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice) 
   std::vector<Rival> rivals;
   const std::optional<Link> link = known_link(simulation.request.gpu, choice);
   if (!link) return rivals;
-  const auto add = [&](const ProgramInfo& info, const TileShape& tile, const BytesByTensor& bytes, std::string order,
-                       bool current) {
+  const AttentionProblem& problem = simulation.program->problem();
+  const auto add = [&](const ProgramInfo& info, const TileShape& tile, const BytesByTensor& bytes,
+                       const std::optional<ClosedForm>& form, bool current) {
     const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0},
                                              [](std::int64_t all, const auto& one) { return all + one.second; });
-    rivals.push_back({std::string(info.id), std::string(info.title), std::move(order), tile, sum, bytes, current});
+    rivals.push_back({std::string(info.id), std::string(info.title), form ? say(order_text(form->order, problem)) : std::string(),
+                      tile, sum, bytes, current});
   };
-  const auto own = simulation.program->closed_form();
-  add(*simulation.info, simulation.program->tile(), bytes_on(simulation, *link), own ? own->order : std::string(), true);
+  add(*simulation.info, simulation.program->tile(), bytes_on(simulation, *link), simulation.program->closed_form(), true);
 
-  const AttentionProblem& problem = simulation.program->problem();
   const GpuSpec& gpu = simulation.request.gpu;
   const bool own_tile_is_default = simulation.program->tile() == simulation.info->default_tile(problem, gpu);
   for (const ProgramInfo& info : program_table()) {
@@ -158,7 +159,7 @@ std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice) 
     const TileShape tile = own_tile_is_default ? info.default_tile(problem, gpu) : TileShape(simulation.program->tile());
     const auto program = info.make(problem, tile, gpu);
     if (!program) continue;
-    if (const auto form = (*program)->closed_form()) add(info, tile, bytes_on(**program, *form, *link), form->order, false);
+    if (const auto form = (*program)->closed_form()) add(info, tile, bytes_on(**program, *form, *link), form, false);
   }
   return rivals;
 }

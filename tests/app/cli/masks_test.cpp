@@ -81,6 +81,44 @@ TEST_CASE("masks: a named program without a kernel for masks is simulated, and t
   CHECK(report("h100", "hopper_flex").find("takes no such mask") == std::string::npos);
 }
 
+TEST_CASE("masks: the report says where no query sees a key") {
+  const auto report = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "simulate");
+    return run_program(arguments).out;
+  };
+  constexpr const char* said = "no query sees a key: every ";
+  CHECK(report({"--mask", "q < kv", "--causal"}).find("no query sees a key: every row of O is 0") != std::string::npos);
+  CHECK(report({"--mask", "q < 0", "--algorithm", "standard"}).find(said) != std::string::npos);
+  CHECK(report({"--mask", "q < 0", "--pass", "backward"}).find("no query sees a key: every gradient is 0") != std::string::npos);
+  CHECK(report({"--mask", "q == 63 && kv == 0"}).find(said) == std::string::npos);
+}
+
+TEST_CASE("masks: the report says that the order of the traffic is of dense attention, where a mask hides some of it") {
+  constexpr const char* said = "bytes between L2 and SMs: Θ(N²d²/M) for dense attention\n";
+  CHECK(run_program({"simulate", "--mask", "q >= kv"}).out.find(said) != std::string::npos);
+  const std::string causal = run_program({"simulate", "--causal"}).out;
+  CHECK(causal.find("bytes between L2 and SMs: Θ(N²d²/M)\n") != std::string::npos);
+}
+
+TEST_CASE("masks: the report and the JSON name the tables that no figure counts, and only those that are read") {
+  const TemporaryFolder folder;
+  std::string ids;
+  for (int i = 0; i < 64; ++i) ids += std::to_string(i / 16) + "\n";
+  const std::string doc = "doc=" + folder.file("documents.csv", ids), other = "other=" + folder.file("other.csv", "0.5\n1.5\n");
+  const std::vector<std::string> asked = {"--mask", "doc[q] == doc[kv]", "--table", doc, "--table", other};
+  std::vector<std::string> words = asked;
+  words.insert(words.begin(), "simulate");
+  CHECK(run_program(words).out.find("doc 256 B; not in the traffic and the memory below\n") != std::string::npos);
+  CHECK(simulated(asked)["tables_left_out"] == Json({{{"name", "doc"}, {"bytes", 256}}}));
+  std::vector<std::string> both = asked;
+  both.insert(both.end(), {"--score", "score + other[b]"});
+  CHECK(simulated(both)["tables_left_out"].size() == 2);
+  // The kernel of standard reads a matrix that was made of them: the ledger has it.
+  both.insert(both.end(), {"--algorithm", "standard"});
+  CHECK_FALSE(simulated(both).contains("tables_left_out"));
+  CHECK_FALSE(simulated({"--mask", "q >= kv"}).contains("tables_left_out"));
+}
+
 TEST_CASE("masks: a score change alters no byte, and presets and tables reach the request") {
   const Json plain = simulated({"--algorithm", "flex", "--seq", "128"}),
              capped = simulated({"--preset", "softcap:cap=30", "--seq", "128"});

@@ -71,7 +71,8 @@ TEST_CASE("request: --set changes the GPU in the order given") {
       good_request({"simulate", "--set", "sm.count=8", "--set", "l2.capacity_bytes=0", "--set", "sm.count=2"}).simulation.gpu;
   CHECK(gpu.sm_count == 2);
   CHECK_FALSE(gpu.has_l2());
-  CHECK(bad_request({"simulate", "--set", "sm.cuont=8"}) == "--set: unknown GPU key 'sm.cuont': did you mean sm.count?");
+  CHECK(bad_request({"simulate", "--set", "sm.cuont=8"}) ==
+        "--set: unknown GPU key 'sm.cuont': did you mean sm.count? tilescope simulate --help lists all keys");
 }
 
 TEST_CASE("request: invalid names and sizes are refused with their values") {

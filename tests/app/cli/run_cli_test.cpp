@@ -19,6 +19,7 @@
 #include "app/model/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
+#include "sim/analysis/format.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/cli/run_program.h"
@@ -179,6 +180,21 @@ TEST_CASE("cli: simulate prints simulated bytes next to closed forms") {
   CHECK(outcome.out.find("differs") == std::string::npos);
 }
 
+TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that move in units of 1000") {
+  const std::string text = run_program({"simulate"}).out;
+  CHECK(text.find(" 8.25 KiB  " + format_exact_bytes(Bytes(8448)) + "\n", text.find("peak HBM")) != std::string::npos);
+  CHECK(text.find(" kB", text.find("peak HBM")) == std::string::npos);
+}
+
+TEST_CASE("cli: the time names its clock, and what a measured clock was under load") {
+  const std::string measured = run_program({"simulate", "--gpu", "h200"}).out;
+  const std::string note = load_gpu("h200")->provenance.find("sm.clock_hz")->second.note;
+  CHECK(note.find("1720 MHz") != std::string::npos);
+  CHECK(measured.find("at 1.98 GHz: " + note + "\n") != std::string::npos);
+  CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz\n") != std::string::npos);
+  CHECK(run_program({"simulate", "--gpu", "a100"}).out.find("at 1.41 GHz\n") != std::string::npos);
+}
+
 TEST_CASE("cli: a value changed by --set is named in the table") {
   CHECK(run_program({"simulate", "--set", "l2.capacity_bytes=0"}).out.find("changed: l2.capacity_bytes") != std::string::npos);
   CHECK(run_program({"simulate"}).out.find("changed:") == std::string::npos);
@@ -190,7 +206,8 @@ TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a 
   table.insert(table.begin(), "simulate");
   const std::string text = run_program(table).out;
   CHECK(text.find("SMs with a block") != std::string::npos);
-  CHECK(text.find("4 of 132") != std::string::npos);
+  CHECK(text.find("4 of 132  an SM of the GPU has no block for 97 % of the time, on average\n") != std::string::npos);
+  CHECK(text.find("  \"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block\n") != std::string::npos);
   CHECK(text.find("of the mma.sync peak of those SMs") != std::string::npos);
   const Json json = simulated_json(small);
   CHECK(json["time"]["bound_by"] == "tensor");

@@ -140,6 +140,16 @@ TEST_CASE("mask study: a mask that changes the program says so until it was read
   CHECK_FALSE(view.workspace->message);
 }
 
+TEST_CASE("mask study: a mask that hides every key says so when its run arrives, and another mask takes the sentence away") {
+  Opened opened;
+  SessionView view = opened.after(SetMasking{condition("q < kv - 1000")});
+  REQUIRE(view.workspace->message);
+  CHECK(view.workspace->message->notice == Notice::mask_shows_nothing);
+  CHECK_FALSE(is_good(*view.workspace->message));
+  view = opened.after(SetMasking{condition("q > kv")});
+  CHECK_FALSE(view.workspace->message);
+}
+
 TEST_CASE("mask study: who decided is counted over the same planes as the states of the blocks") {
   AttentionProblem p;
   p.seq_q = p.seq_kv = 64;

@@ -9,6 +9,8 @@
 
 #include "app/model/assets.h"
 #include "app/model/studies.h"
+#include "app/ui/text_record.h"
+#include "sim/analysis/format.h"
 #include "tests/app/views/window_script.h"
 #include "tests/synthetic_measurements.h"
 
@@ -92,6 +94,13 @@ TEST_CASE("fit: clicking a tile applies it") {
   const auto cell = place_of(
       *script, within(ImHashData(&wanted_cell, sizeof wanted_cell, window->ID), "cell"));  // NOLINT(bugprone-sizeof-expression)
   REQUIRE(cell);
+  {
+    const TextRecording recording;
+    script->hover(cell->x, cell->y);
+    // Its traffic is in units of 1000, so its shared memory is in none of 1024.
+    CHECK(recording.text().find(format_exact_bytes(Bytes(map.cells[other].needs.shared_bytes)) + " of shared memory, ") !=
+          std::string::npos);
+  }
   script->click(cell->x, cell->y);
   CHECK(script->view().lane().simulation->program->tile() == wanted);
 }

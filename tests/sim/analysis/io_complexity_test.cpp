@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/analysis/io_complexity.h"
+#include "sim/masks/mask.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
@@ -141,4 +142,12 @@ TEST_CASE("io: bounds and the fraction of tiles that a causal mask keeps") {
   problem = square(256, 64);
   CHECK_FALSE(io_complexity(problem, {64, 64}, textbook_gpu()).bound_applies);  // M holds all of K and V
   for (const AccessCount& count : io.counts) CHECK(count.elements >= io.compulsory_elements);
+}
+
+TEST_CASE("io complexity: an order is called one of dense attention where the problem has a mask of its own") {
+  AttentionProblem problem;
+  problem.causal = true;
+  CHECK(order_text("Θ(N²d²/M)", problem) == "Θ(N²d²/M)");
+  problem.mask = std::make_shared<const MatrixMask>(1, 2, std::vector<bool>{true, false});
+  CHECK(order_text("Θ(N²d²/M)", problem) == "Θ(N²d²/M) for dense attention");
 }

@@ -160,9 +160,9 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
   CHECK(error_of(std::string("\xff\xfe\0\1", 4)).find("my.toml:1: not TOML: ") == 0);
   CHECK(error_of("id = 7\n") == "my.toml:1: id must be a text that is not empty");
   CHECK(error_of("id = \"a\\nb\"\n") == "my.toml:1: id must be one line of at most 100 bytes");
-  CHECK(error_of("colour = \"red\"\n") == "my.toml:1: unknown key colour");
+  CHECK(error_of("colour = \"red\"\n") == "my.toml:1: unknown key colour: tilescope simulate --help lists all keys");
   CHECK(error_of("[sm]\ncuont = { value = 1, source = \"vendor\", note = \"n\" }\n") ==
-        "my.toml:2: unknown key sm.cuont: did you mean sm.count?");
+        "my.toml:2: unknown key sm.cuont: did you mean sm.count? tilescope simulate --help lists all keys");
   CHECK(error_of("[sm]\nquarters = { value = 4, source = \"vendor\", note = \"n\" }\n") ==
         "my.toml:2: sm.quarters is now called sm.sub_partitions: use that name");
   CHECK(error_of(toy_with("sm", "count", "")) == "my.toml: sm.count is missing");
@@ -201,7 +201,7 @@ TEST_CASE("gpu spec: a wrong file is refused with the file, the line, the key an
         "my.toml: sm.reduce_queue_bytes is missing: add it, with 0 if nobody measured it");
   CHECK(error_of(toy_with("l2", "dirty_fraction", "dirty_fraction = { value = 1.5, source = \"vendor\", note = \"n\" }"))
             .find("l2.dirty_fraction is 1.5: it must be from 0.01 to 1") != std::string::npos);
-  CHECK(error_of("sm = 5\n") == "my.toml:1: unknown key sm");
+  CHECK(error_of("sm = 5\n") == "my.toml:1: unknown key sm: tilescope simulate --help lists all keys");
   CHECK(error_of("[sm.count]\nvalue = 1\n").find("sm.count has no source") != std::string::npos);
 }
 
@@ -286,7 +286,10 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
       {"l2.capacity=0", "unknown GPU key 'l2.capacity': did you mean l2.capacity_bytes?"},
       {"sm.quarters=4", "sm.quarters is now called sm.sub_partitions: use that name"},
       {"sm.groups=4", "sm.groups is a list and no number: write it into a file"},
-      {"=5", "unknown GPU key '': there are sm.count"},
+      {"l2.size=0", "unknown GPU key 'l2.size': tilescope simulate --help lists all keys"},
+      {"capacity=0", "unknown GPU key 'capacity': did you mean l2.capacity_bytes / hbm.capacity_bytes? tilescope simulate --help"},
+      {"l2.clock=1e9", "unknown GPU key 'l2.clock': did you mean sm.clock_hz?"},
+      {"=5", "unknown GPU key '': tilescope simulate --help lists all keys"},
       {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},
       {"sm.count=4x", "sm.count is '4x': it must be a number"},
       {"sm.count=0x10", "sm.count is '0x10': it must be a number"},

@@ -282,6 +282,11 @@ TEST_CASE("expression: a mistake is one sentence that begins with its column") {
   CHECK(mistake("tanh") == "column 1: tanh is a function: write tanh(x)");
   CHECK(mistake("tanh(1, 2)") == "column 1: tanh takes 1 value, not 2");
   CHECK(mistake("q ≤ kv", true) == "column 3: '≤' is written <= here");
+  CHECK(mistake("q => kv", true) == "column 3: '=>' is written >= here");
+  CHECK(mistake("q =< kv", true) == "column 3: '=<' is written <= here");
+  CHECK(mistake("q <> kv", true) == "column 3: '<>' is written != here");
+  CHECK(mistake("q === kv", true) == "column 3: '===' is written == here");
+  CHECK(mistake("q !== kv", true) == "column 3: '!==' is written != here");
   CHECK(mistake("q @ kv") == "column 3: '@' is no part of an expression");
   CHECK(mistake("3000000000").find("column 1: 3000000000 does not fit 32 bits") == 0);
   CHECK(mistake("") == "column 1: the expression is missing");
