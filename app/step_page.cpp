@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/caption.h"
 #include "sim/analysis/format.h"
 
@@ -170,7 +171,7 @@ PageStep page_step(const SessionView& view) {
   out.heading = caption_step(words);
   out.line = caption_line(words);
   if (lane.operation != nullptr && lane.operation->line > 0 && !view.playback.race)
-    out.why = translated(lane.simulation->info->listing[static_cast<std::size_t>(lane.operation->line) - 1].why);
+    out.why = formula_text(translated(lane.simulation->info->listing[static_cast<std::size_t>(lane.operation->line) - 1].why));
   struct Name {
     Link link;
     const char* text;

@@ -278,6 +278,20 @@ bool Plot::is_free(const Rect& rect) const {
   return std::none_of(taken_.begin(), taken_.end(), meets) && std::none_of(lines_.begin(), lines_.end(), meets);
 }
 
+bool Plot::crosses(ImVec2 from, ImVec2 to) const {
+  const float length = std::hypot(to.x - from.x, to.y - from.y), step = 2 * theme_.scale, half = theme_.scale;
+  const float own = 10 * theme_.scale;  // within it lies its own curve
+  const auto is_own = [&](const Rect& taken) { return taken.contains(from); };
+  for (float t = own; t < length - step; t += step) {
+    const ImVec2 p = {from.x + (to.x - from.x) * t / length, from.y + (to.y - from.y) * t / length};
+    const Rect spot = {{p.x - half, p.y - half}, {p.x + half, p.y + half}};
+    const auto meets = [&](const Rect& other) { return spot.overlaps(other); };
+    if (std::ranges::any_of(lines_, meets)) return true;
+    if (std::ranges::any_of(taken_, [&](const Rect& other) { return meets(other) && !is_own(other); })) return true;
+  }
+  return false;
+}
+
 std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::string_view text, ImU32 color) {
   if (!valid(from) || !valid(to) || text.empty()) return std::nullopt;
   const auto part = cut(at(from), at(to), inside_);
@@ -322,8 +336,8 @@ std::optional<Rect> Plot::label_on_line(PlotPoint from, PlotPoint to, std::strin
   return std::nullopt;
 }
 
-void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold) {
-  if (!valid(point) || text.empty()) return;
+bool Plot::place_label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold, bool may_cross) {
+  if (!valid(point)) return false;
   ImFont* font = bold ? theme_.ui_bold : theme_.ui_small;
   const float width = text_width(font, text) + 2 * theme_.scale, height = font->FontSize;
   const ImVec2 c = at(point);
@@ -346,15 +360,27 @@ void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side,
         if (!is_free(rect)) continue;
         if (off > 10) {
           const ImVec2 near = {std::clamp(c.x, rect.min.x, rect.max.x), std::clamp(c.y, rect.min.y, rect.max.y)};
+          if (!may_cross && crosses(c, near)) continue;
           list_->AddLine(c, near, with_alpha(color, 0.5F), std::max(1.0F, theme_.scale));
         }
         list_->AddRectFilled(rect.min, rect.max, with_alpha(theme_.panel, 0.82F), 3 * theme_.scale);
         draw_text_at(list_, font, rect.min, color, text);
         taken_.push_back(rect);
-        return;
+        return true;
       }
     }
   }
+  return false;
+}
+
+void Plot::label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold) {
+  label(std::span(&point, 1), text, color, side, bold);
+}
+
+void Plot::label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold) {
+  if (text.empty() || points.empty()) return;
+  const auto without_crossing = [&](PlotPoint point) { return place_label(point, text, color, side, bold, false); };
+  if (!std::ranges::any_of(points, without_crossing)) place_label(points.front(), text, color, side, bold, true);
 }
 
 void Plot::end_label(std::span<const PlotPoint> points, std::string_view text, ImU32 color) {

@@ -70,8 +70,10 @@ class Plot {
 
   enum class Side { right, left, above, below };
   /// Draws a label next to `point`, preferably on `side`. If that is occupied it moves to another side or further away, with a
-  /// leader line. Omitted if there is no room.
+  /// leader line, which crosses no curve where there is such a place. Omitted if there is no room.
   void label(PlotPoint point, std::string_view text, ImU32 color, Side side = Side::right, bool bold = false);
+  /// Draws one label for a curve, at the first of `points` whose leader crosses nothing; at the very first if each would.
+  void label(std::span<const PlotPoint> points, std::string_view text, ImU32 color, Side side, bool bold = false);
   /// Draws a label on the straight line from `from` to `to`, which it interrupts: near `from`, or at the first place after it that
   /// is free. On a slope among others it lies below its line instead. Draw the line with curve() first. Returns the label's place;
   /// nullopt, and no label, if there is none.
@@ -84,6 +86,8 @@ class Plot {
  private:
   bool valid(PlotPoint point) const;
   bool is_free(const Rect& rect) const;  // of other labels, points and curves
+  bool place_label(PlotPoint point, std::string_view text, ImU32 color, Side side, bool bold, bool may_cross);
+  bool crosses(ImVec2 from, ImVec2 to) const;  // curves or labels, beyond the surroundings of `from`
   void keep_clear_along(ImVec2 a, ImVec2 b);
   void polyline(std::span<const ImVec2> pixels, ImU32 color, float width, Line line);
 

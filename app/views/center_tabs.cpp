@@ -27,15 +27,21 @@ void draw_bound(const Rect& rect, const View& view) {
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
   const std::string alone = bottleneck_text(run.bound, run.sms, limit), idle = idle_text(run.bound, run.sms);
-  const std::string now =
-      (run.bound == Bound::latency ? alone : alone + fmt::format(" ({})", busy_text(run.bound, format_percent(busy), run.sms))) +
-      idle;
-  std::vector<std::string> texts = {now, alone + idle, alone};
+  const bool latency = run.bound == Bound::latency;  // no unit is busy with it
+  const std::string use = busy_text(run.bound, format_percent(busy), run.sms);
+  const std::string with_use = latency ? alone : alone + fmt::format(" ({})", use);
+  const std::string now = with_use + idle;
+  // The idle share in the same brackets, where the use is of the other share.
+  const bool joined = !latency && !is_shared(run.bound) && run.sms.many_idle() && !run.sms.never_used();
+  const std::string brief = joined ? alone + say(tr(" ({}; {} has none)"), use, format_percent(run.sms.idle)) : now;
+  const std::string least = latency ? alone : fmt::format("{}: {}", bound_name(run.bound), use);
+  std::vector<std::string> texts = {now, brief, with_use, least, alone};
   if (limit != nullptr) {
-    const std::string without = limit->decides()
-                                    ? say(tr(". Without this limit: {}"), speed_text(limit->outcome.time_ns, limit->before_ns))
-                                    : ". " + next_limit_text(*limit);
-    texts.insert(texts.begin(), {now + ". " + next_limit_text(*limit), now + without, alone + without});
+    const std::string faster = speed_text(limit->outcome.time_ns, limit->before_ns);
+    const std::string next = ". " + next_limit_text(*limit);
+    const std::string without = limit->decides() ? say(tr(". Without this limit: {}"), faster) : next;
+    const std::string without_it = limit->decides() ? say(tr(". Without it: {}"), faster) : next;
+    texts.insert(texts.begin(), {now + next, now + without, now + without_it, brief + without_it});
   }
   // In a race the line is of one of the two.
   const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();

@@ -14,6 +14,7 @@
 #include "app/model/timeline_search.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 
@@ -78,23 +79,24 @@ void draw_entry(const View& view, const GlossaryEntry& entry, FindState& state) 
   const Theme& theme = *view.theme;
   const std::string& language = view.workspace->language;
   const GlossaryEntry::Text& text = entry.text(language);
-  text_item(theme.ui_bold, theme.text, text.term);
+  text_item(theme.ui_bold, theme.text, formula_text(text.term));
   if (language != "en" && text.term != entry.text("en").term) {
     ImGui::SameLine();
     text_item(theme.ui_small, theme.text_faint, entry.text("en").term);
   }
-  wrapped_text(theme.ui, theme.text_dim, text.meaning);
+  wrapped_text(theme.ui, theme.text_dim, formula_text(text.meaning));
   ImGui::PushID(entry.id.c_str());
   bool first = true;
   for (const std::string& id : entry.see) {
     const GlossaryEntry* other = view.glossary->find(id);
     if (other == nullptr) continue;
     const std::string& term = other->text(language).term;
-    const float needed = text_width(theme.ui_bold, term) + 22 * theme.scale;
+    const std::string shown = formula_text(term);
+    const float needed = text_width(theme.ui_bold, shown) + 22 * theme.scale;
     if (!first && ImGui::GetItemRectMax().x + theme.gap + needed < ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x)
       ImGui::SameLine(0, theme.gap * 0.5F);
     first = false;
-    if (pill(theme, fmt::format("{}##{}", term, id).c_str(), false)) state.asked = term;
+    if (pill(theme, fmt::format("{}##{}", shown, id).c_str(), false)) state.asked = term;
   }
   ImGui::PopID();
   ImGui::Dummy({1, std::round(3 * theme.scale)});

@@ -7,6 +7,7 @@
 
 #include "app/ui/language.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
@@ -70,7 +71,7 @@ std::string figure_name(const ComparedFigure& f, BusyWith busy) {
     case RunFigure::link_bytes:
       return say(tr("{}, all tensors"), link_name(f.link));
     case RunFigure::tensor_bytes:
-      return fmt::format("{}, {}", to_string(f.tensor), link_name(f.link));
+      return fmt::format("{}, {}", formula_text(to_string(f.tensor)), link_name(f.link));
     case RunFigure::flushed_bytes:
       return tr("HBM write, after a flush");
     case RunFigure::busy:

@@ -158,7 +158,8 @@ void draw_loads(const View& view, MaskPanelState& state) {
             say(tr("SM busy time: {} to {}, mean {}"), format_percent(*least), format_percent(*most),
                 format_percent(sum / static_cast<double>(state.loads.size()))));
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, height = std::round(44 * theme.scale);
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float width = room.x, height = std::round(std::clamp(room.y, 44 * theme.scale, 160 * theme.scale));
   const Rect area = {at, {at.x + width, at.y + height}};
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(area.min, area.max, theme.inset, 3 * theme.scale);
@@ -475,6 +476,15 @@ Rect canvas_in(const AttentionProblem& p, ImVec2 corner, ImVec2 room) {
           {std::round(corner.x + width), std::round(corner.y + std::max(24.0F, height))}};
 }
 
+/// What the mask leaves of the work, and how that spreads over the SMs.
+void draw_counts(const View& view, MaskPanelState& state) {
+  draw_figures(view);
+  draw_loads(view, state);
+}
+
+/// Where the counts are drawn: where the map leaves room, else below the editor.
+enum class CountsAt : std::uint8_t { beside_map, below_map, below_editor };
+
 /// Presented: the map in all of the height, beside it what it is and what it saves. Nobody types a mask before a class.
 void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
   const Theme large = without_small_text(*view.theme);
@@ -505,8 +515,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
     for (const std::string& text : *texts) wrapped_text(large.mono, large.text, text);
   if (!choice.score.empty()) wrapped_text(large.mono, large.text, choice.score);
   divider(large);
-  draw_figures(shown);
-  draw_loads(shown, state);
+  draw_counts(shown, state);
   ImGui::EndChild();
 }
 
@@ -525,31 +534,48 @@ void draw_mask_panel(const View& view, Commands& commands) {
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
   if (view.workspace->present && view.lesson.lesson == nullptr) return draw_presented(view, commands, state, top, room);
+  const float gap = 2 * theme.gap;
   const bool beside = room.x >= 480 * theme.scale;
-  const float editor = beside ? std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale) : room.x;
-  const float left = beside ? room.x - editor - 2 * theme.gap : room.x;
+  const float least_editor = std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale);
+  const float left = beside ? room.x - least_editor - gap : room.x;
   draw_choices(view, state);
-  const float line = std::round(22 * theme.scale), axis = state.shows_cuda ? 0 : theme.ui_small->FontSize + 2 * theme.scale;
-  const float margin = state.shows_cuda ? 0 : axis_margin(theme);
-  const ImVec2 below = {top.x + margin, ImGui::GetCursorScreenPos().y + line + axis};
-  const float high = beside ? top.y + room.y - below.y : std::min(left, (top.y + room.y - below.y) * 0.55F);
-  const Rect canvas = canvas_in(mask.picture->problem, below, {left - margin, high});
+  const float row = theme.ui_small->FontSize + 2 * theme.scale, bottom = top.y + room.y;
+  const ImVec2 below = ImGui::GetCursorScreenPos();
+  Rect map = {below, {top.x + left, beside ? bottom : below.y + row + std::min(left, (bottom - below.y - row) * 0.55F)}};
   if (state.shows_cuda) {
-    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda,
-                   {{below.x, below.y - line + theme.gap}, {below.x + left, below.y + high}});
+    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, map);
   } else {
-    draw_canvas(view, commands, state, canvas);
-    draw_legend(theme, state.legend, {top.x, below.y - axis - line + 2 * theme.scale});
+    const ImVec2 corner = {map.min.x + axis_margin(theme), map.min.y + row};
+    map.max = canvas_in(mask.picture->problem, corner, {map.max.x - corner.x, map.max.y - corner.y}).max;
+    draw_canvas(view, commands, state, {corner, map.max});
+    draw_legend(theme, state.legend, {corner.x + text_width(theme.ui_small, "kv →") + gap, map.min.y});
   }
-  ImGui::SetCursorScreenPos(beside ? ImVec2{top.x + left + 2 * theme.gap, top.y} : ImVec2{top.x, canvas.max.y + theme.gap});
-  ImGui::BeginChild("editor", {editor, beside ? room.y : top.y + room.y - canvas.max.y - theme.gap});
-  if (mask.fault && !view.workspace->message) wrapped_text(theme.ui_small, theme.bad, say(mask.fault->sentence));
-  draw_mask_editor(view, commands);
-  draw_block_size(view, commands);
-  divider(theme);
-  draw_figures(view);
-  draw_loads(view, state);
-  ImGui::EndChild();
+  const float rest = top.x + room.x - map.max.x - gap, column = 300 * theme.scale;
+  const CountsAt counts_at = beside && rest >= 2 * column + gap             ? CountsAt::beside_map
+                             : beside && bottom - map.max.y - gap >= column ? CountsAt::below_map
+                                                                            : CountsAt::below_editor;
+  const auto child = [&](const char* id, ImVec2 from, ImVec2 to, const auto& draw) {
+    ImGui::SetCursorScreenPos(from);
+    ImGui::BeginChild(id, {to.x - from.x, to.y - from.y});
+    draw();
+    ImGui::EndChild();
+  };
+  const auto counts = [&] { draw_counts(view, state); };
+  ImVec2 editor = beside ? ImVec2{map.max.x + gap, top.y} : ImVec2{top.x, map.max.y + theme.gap};
+  if (counts_at == CountsAt::beside_map) {
+    const float counts_right = std::round(editor.x + std::min((rest - gap) / 2, 480 * theme.scale));
+    child("counts", editor, {counts_right, bottom}, counts);
+    editor.x = counts_right + gap;
+  }
+  if (counts_at == CountsAt::below_map) child("counts", {top.x, map.max.y + theme.gap}, {map.max.x, bottom}, counts);
+  child("editor", editor, {top.x + room.x, bottom}, [&] {
+    if (mask.fault && !view.workspace->message) wrapped_text(theme.ui_small, theme.bad, say(mask.fault->sentence));
+    draw_mask_editor(view, commands);
+    draw_block_size(view, commands);
+    if (counts_at != CountsAt::below_editor) return;
+    divider(theme);
+    counts();
+  });
 }
 
 }  // namespace tilescope

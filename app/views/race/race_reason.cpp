@@ -8,6 +8,7 @@
 
 #include "app/ui/language.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
@@ -40,8 +41,8 @@ std::int64_t in_all(const Simulation& run, Link up, Link down) {
 
 /// Returns "S" or "S and P".
 std::string tensor_names(const RaceReason& reason) {
-  const std::string first(to_string(reason.tensors.front()));
-  return reason.tensors.size() == 2 ? say(tr("{} and {}"), first, to_string(reason.tensors.back())) : first;
+  const std::string first = formula_text(to_string(reason.tensors.front()));
+  return reason.tensors.size() == 2 ? say(tr("{} and {}"), first, formula_text(to_string(reason.tensors.back()))) : first;
 }
 
 std::string bytes(std::int64_t count) {

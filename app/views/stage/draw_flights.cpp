@@ -1,6 +1,7 @@
 // Draws tiles in flight: eased along their path, kept apart if they share it, labelled if there is room.
 #include <algorithm>
 #include <cmath>
+#include "app/ui/short_line.h"
 
 #include "app/ui/widgets.h"
 #include "app/views/stage/flight_path.h"
@@ -264,7 +265,8 @@ void draw_flights(StageContext& context) {
   for (const Token& token : tokens) {
     const Tensor tensor = token.flight->tile.tensor;
     draw_text(context.list, theme.ui_small, rect_of(token),
-              token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), to_string(tensor), Align::center);
+              token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), formula_text(to_string(tensor)),
+              Align::center);
     draw_label(context, token, taken);
   }
 }

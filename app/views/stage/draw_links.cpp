@@ -98,6 +98,20 @@ void draw_bundle(StageContext& context) {
   if (context.hit(rect)) context.tip(tr("L2 ↔ all SMs"), rate_text(rate, peak));
 }
 
+/// Bytes so far beside a link, the fullest words first: a line each way, both ways in one line, the unit below the number.
+std::vector<std::vector<std::string>> lane_notes(std::int64_t up, std::int64_t down, bool exact) {
+  if (up == 0 && down == 0) return {};
+  const auto bytes = [&](std::int64_t count) { return (exact ? "" : "≈ ") + format_bytes(Bytes(count)); };
+  const std::string arrows = down == 0 ? "\u2191 " : up == 0 ? "\u2193 " : "\u2191\u2193 ";
+  const std::string sum = arrows + bytes(up + down);
+  const std::size_t unit = sum.rfind(' ');
+  std::vector<std::vector<std::string>> notes;
+  if (up > 0 && down > 0) notes.push_back({"\u2191 " + bytes(up), "\u2193 " + bytes(down)});
+  notes.push_back({sum});
+  notes.push_back({sum.substr(0, unit), sum.substr(unit + 1)});
+  return notes;
+}
+
 void draw_lane(StageContext& context, const TensorBox& box) {
   const Theme& theme = context.theme;
   const double peak = context.simulation().request.gpu.hbm_rate().value, cycle = context.lane.state.cycle;
@@ -105,24 +119,28 @@ void draw_lane(StageContext& context, const TensorBox& box) {
   draw_channel(context, box.lane, peak > 0 ? rate / peak : 0, theme.color(box.tensor));
 
   const std::int64_t up = traffic(context, box.tensor, Link::hbm_read), down = traffic(context, box.tensor, Link::hbm_write);
-  std::vector<std::string> lines;
-  const char* about = context.lane.state.traffic_exact ? "" : "≈ ";
-  if (up > 0) lines.push_back(std::string("\u2191 ") + about + format_bytes(Bytes(up)));
-  if (down > 0) lines.push_back(std::string("\u2193 ") + about + format_bytes(Bytes(down)));
-  // Between the boxes of the L2 and of HBM, and on neither: both directions in one line where two are too high.
-  const float high = box.lane.height(), small = context.metrics.small_line, tiny = context.metrics.tiny_line;
-  if (lines.size() > 1 && 2 * tiny > high) lines = {std::string("\u2191\u2193 ") + about + format_bytes(Bytes(up + down))};
-  const float count = static_cast<float>(lines.size()), line = count * small <= high ? small : tiny;
-  float y = std::round(box.lane.center().y - line * count / 2);
+  // Between the boxes of the L2 and of HBM, and on neither.
+  const float high = box.lane.height(), wide = box.lane_note.width();
+  const float small = context.metrics.small_line, tiny = context.metrics.tiny_line;
   context.flush();
-  for (const std::string& text : lines) {
-    const bool fits = line == small && text_width(theme.mono_small, text) <= box.lane_note.width();
-    ImFont* font = fits ? theme.mono_small : theme.mono_tiny;
-    if (count * line <= high && text_width(font, text) <= box.lane_note.width()) {
-      draw_text(context.list, font, {{box.lane_note.min.x, y}, {box.lane_note.max.x, y + line}}, theme.text_color(box.tensor),
-                text);
+  const std::vector<std::vector<std::string>> notes = lane_notes(up, down, context.lane.state.traffic_exact);
+  for (const std::vector<std::string>& lines : notes) {
+    const float nearer = &lines == &notes.back() ? context.px(2) : 0;  // to both lanes: the last chance to say it
+    const auto fits = [&](ImFont* font, float line) {
+      return static_cast<float>(lines.size()) * line <= high &&
+             std::ranges::all_of(lines, [&](const std::string& text) { return text_width(font, text) <= wide + 2 * nearer; });
+    };
+    const bool large = fits(theme.mono_small, small);
+    if (!large && !fits(theme.mono_tiny, tiny)) continue;
+    ImFont* const font = large ? theme.mono_small : theme.mono_tiny;
+    const float line = large ? small : tiny;
+    float y = std::round(box.lane.center().y - line * static_cast<float>(lines.size()) / 2);
+    for (const std::string& text : lines) {
+      draw_text(context.list, font, {{box.lane_note.min.x - nearer, y}, {box.lane_note.max.x + nearer, y + line}},
+                theme.text_color(box.tensor), text);
+      y += line;
     }
-    y += line;
+    break;
   }
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
     context.tip(fill_in(tr("HBM ↔ L2: {}"), {std::string(to_string(box.tensor))}),
@@ -134,7 +152,7 @@ void draw_lane(StageContext& context, const TensorBox& box) {
 
 /// Draws the bytes so far over two links as a bar stacked by tensor; traffic towards HBM is hatched. What the L2 has not written
 /// when the run ends is a term of its own.
-void draw_note(StageContext& context, const Rect& rect, const char* name, const char* shorter, Link up, Link down, double full) {
+void draw_note(StageContext& context, const Rect& rect, const char* name, const char* closer, Link up, Link down, double full) {
   if (rect.width() <= 0) return;
   const Theme& theme = context.theme;
   const float line = context.metrics.small_line, bar_height = context.px(8);
@@ -173,18 +191,19 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
     const std::size_t unit = text.rfind(' '), other = dirty.rfind(' ');
     const bool same = unit != std::string::npos && other != std::string::npos && text.substr(unit) == dirty.substr(other);
     const std::string brief = same ? text.substr(0, unit) + " + " + dirty : both;
-    const float room = rect.width() - text_width(theme.ui_small, shorter) - context.px(4);  // the name stays
+    const float room = rect.width() - text_width(theme.ui_small, closer) - context.px(4);  // the name stays
     if (text_width(font, brief) > room) font = theme.mono_tiny;
     if (text_width(font, brief) <= room)
       text = first_that_fits(font, room, {fill_in(tr("{} + {} in L2"), {text, dirty}), both, brief});
     else  // the dashed end of the bar says that there is more
       font = theme.mono_small;
   }
-  const float value_width = text_width(font, text);
-  const Rect name_rect = {{rect.min.x, top}, {rect.max.x - value_width - context.px(4), top + line}};
+  const auto name_room = [&] { return rect.width() - text_width(font, text) - context.px(4); };
+  if (text_width(theme.ui_small, name) > name_room()) font = theme.mono_tiny;
+  const Rect name_rect = {{rect.min.x, top}, {rect.min.x + name_room(), top + line}};
   draw_text(context.list, theme.ui_small, name_rect, theme.text_dim,
-            first_that_fits(theme.ui_small, name_rect.width(), {name, shorter, ""}));
-  draw_text(context.list, font, {{rect.max.x - value_width, top}, {rect.max.x + 1, top + line}}, theme.text, text);
+            first_that_fits(theme.ui_small, name_rect.width(), {name, closer}));
+  draw_text(context.list, font, {{rect.max.x - text_width(font, text), top}, {rect.max.x + 1, top + line}}, theme.text, text);
   if (!context.hit(rect)) return;
   std::string body =
       fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))});
@@ -212,9 +231,9 @@ void draw_links(StageContext& context) {
   const Ledger& ledger = context.simulation().ledger;
   const auto sum = [&](Link a, Link b) { return static_cast<double>(ledger.total(a).value + ledger.total(b).value); };
   const double full = std::max(sum(Link::l2_to_sm, Link::sm_to_l2), sum(Link::hbm_read, Link::hbm_write));
-  draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"), layout.has_l2 ? "L2" : "HBM",
-            Link::l2_to_sm, Link::sm_to_l2, full);
-  if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), "HBM", Link::hbm_read, Link::hbm_write, full);
+  draw_note(context, layout.upper_note, layout.has_l2 ? tr("L2 ↔ SMs") : tr("HBM ↔ SMs"),
+            layout.has_l2 ? tr("L2↔SMs") : tr("HBM↔SMs"), Link::l2_to_sm, Link::sm_to_l2, full);
+  if (layout.has_l2) draw_note(context, layout.lower_note, tr("HBM ↔ L2"), tr("HBM↔L2"), Link::hbm_read, Link::hbm_write, full);
 }
 
 }  // namespace tilescope

@@ -137,7 +137,7 @@ void draw_part_names(StageContext& context, const Rect& bar, const BarScale& sca
   for (const Part& part : scale.parts) {
     const float begin = bar.min.x + static_cast<float>(part.begin / scale.bytes) * bar.width();
     const float width = static_cast<float>(std::min(part.room / scale.bytes, 1.0)) * bar.width();
-    const std::string_view name = to_string(part.tensor);
+    const std::string name = formula_text(to_string(part.tensor));
     const float needed = text_width(context.theme.ui_small, name) + context.px(6), marks = context.px(48);
     if (width < needed + (has_marks(context, part.tensor) ? marks : 0)) continue;
     const float shown = part.room > 0 ? static_cast<float>(part.resident / part.room) * width : 0;

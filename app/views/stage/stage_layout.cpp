@@ -151,7 +151,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   layout.has_l2 = gpu.has_l2();
   const Bands bands = bands_of(area.height(), layout.has_l2, metrics);
   const float x = area.min.x, width = area.width();
-  const float label_width = std::clamp(0.14F * width, 104 * metrics.scale, 168 * metrics.scale);
+  const float label_width = std::clamp(0.14F * width, 112 * metrics.scale, 168 * metrics.scale);
 
   float y = area.max.y - bands.hbm;
   layout.hbm = rect_of(x, y, width, bands.hbm);
@@ -159,7 +159,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
       rect_of(x + metrics.padding, y + metrics.padding * 0.8F, label_width - metrics.padding, bands.hbm - 1.6F * metrics.padding);
   float link_bottom = y;
   if (layout.has_l2) {
-    layout.lower_note = rect_of(x + metrics.padding, y - bands.gap + 3 * metrics.scale, label_width - metrics.padding,
+    layout.lower_note = rect_of(x + metrics.padding, y - bands.gap + 3 * metrics.scale, label_width - 4 * metrics.scale,
                                 bands.gap - 6 * metrics.scale);
     y -= bands.gap + bands.l2;
     layout.l2 = rect_of(x, y, width, bands.l2);

@@ -367,14 +367,15 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
   mark_parting(plot, view, result, quantity);
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
-    const auto curve = curve_of(result, a, quantity);
-    if (!curve.empty()) plot.label(curve.back(), algorithm_title(result.request.algorithms[a]), color, Plot::Side::left, true);
+    auto curve = curve_of(result, a, quantity);
+    std::ranges::reverse(curve);  // from its end, where curves are apart
+    plot.label(curve, algorithm_title(result.request.algorithms[a]), color, Plot::Side::left, true);
   }
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
-    const auto theory = theory_of(result, a, quantity);
-    if (theory.size() >= 2)
-      plot.label(theory[theory.size() * 2 / 5], theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]),
-                 Plot::Side::above);
+    auto theory = theory_of(result, a, quantity);
+    if (theory.size() < 2) continue;
+    std::ranges::rotate(theory, theory.begin() + static_cast<std::ptrdiff_t>(theory.size() * 2 / 5));
+    plot.label(theory, theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]), Plot::Side::above);
   }
   return hover;
 }

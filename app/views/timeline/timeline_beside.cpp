@@ -146,10 +146,16 @@ void draw_beside_row(ImDrawList* list, const View& view, const TimeWindow& windo
   if (const float head = 5 * theme.scale; run.cycles.value * scale > window.end)  // it goes on
     list->AddTriangleFilled({plot.max.x - head, plot.min.y}, {plot.max.x, plot.min.y + 0.5F * plot.height()},
                             {plot.max.x - head, plot.max.y}, theme.highlight);
+  // Presented, nothing can be dragged.
+  const bool lacks_units = all_plot.max.y <= plot.max.y + 8 * theme.scale && !view.workspace->by_sm && !view.workspace->present;
+  const std::string hint = lacks_units ? tr("Drag the timeline higher to see its units.") : "";
+  if (is_said && text_width(theme.ui_small, total) + text_width(theme.ui_small, hint) + theme.gap <= rest.width())
+    draw_text(list, theme.ui_small, rest, theme.text_faint, hint, Align::right);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsWindowHovered() || !(plot.contains(mouse) || gutter.contains(mouse))) return;
   std::string body = beside_text(view, *beside);
   add_line(body, total);
+  if (lacks_units) add_line(body, hint);
   for (std::size_t i = 0; launches.size() > 1 && i < launches.size(); ++i)
     add_line(body, say(tr("{}: {} cycles"), specs[i].name, format_cycles(Cycles(launches[i].end - launches[i].start))));
   show_tooltip(theme, beside_label(*beside), body);

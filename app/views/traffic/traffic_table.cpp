@@ -7,6 +7,7 @@
 
 #include "app/ui/meanings.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/beside_run.h"
 #include "app/views/traffic/traffic_measured.h"
@@ -28,7 +29,7 @@ Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float lef
   Columns columns;
   float name = 24 * theme.scale;
   for (const TrafficRow& row : sheet.rows)
-    name = std::max(name, text_width(theme.ui_bold, to_string(row.tensor)) + 4 * theme.scale);
+    name = std::max(name, text_width(theme.ui_bold, formula_text(to_string(row.tensor))) + 4 * theme.scale);
   columns.name_end = left + 16 * theme.scale + name;
   const float room = right - columns.name_end;
   const float shortened = text_width(theme.mono_small, "≥ 00.0 MB") + 6 * theme.scale;
@@ -177,7 +178,7 @@ std::optional<Tensor> draw_rows(const View& view, const TrafficSheet& sheet, con
     const float swatch = 9 * theme.scale;
     draw_swatch(list, theme, {rect.min.x, std::floor(rect.center().y - swatch * 0.5F)}, swatch, row.tensor);
     draw_text(list, theme.ui_bold, {{rect.min.x + 16 * theme.scale, rect.min.y}, {columns.name_end, rect.max.y}}, theme.text,
-              to_string(row.tensor));
+              formula_text(to_string(row.tensor)));
     draw_figures(list, view, columns, row, rect.min.y, row_height, false);
     if (!view.lesson.locked)
       draw_progress(list, theme, columns, row, rect.max.y - std::floor(theme.scale), theme.color(row.tensor));
