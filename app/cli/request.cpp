@@ -147,6 +147,7 @@ Result<Request> make_request(const CommandLine& line) {
   if (!gpu) return gpu.error();
   for (const std::string& assignment : line.overrides)
     if (const auto set = set_spec_value(*gpu, assignment); !set) return refuse("--set: {}", set.error().sentence);
+  if (const auto held = check(*gpu); !held) return refuse("--set: {}", held.error().sentence);
 
   Request request;
   AttentionProblem& problem = request.simulation.problem;

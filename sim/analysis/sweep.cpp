@@ -210,6 +210,7 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
   } else if (const auto set = set_spec_value(request.gpu, fmt::format("{}={}", key, value)); !set) {
     return set.error();
   }
+  if (const auto held = check(request.gpu); !held) return held.error();
   return request;
 }
 

@@ -240,10 +240,7 @@ class SpecReader {
         return refuse("{}: {} is missing: add it, with 0 if nobody measured it", origin_, key.key);
       }
     if (!spec_.provenance.contains(sm_groups_key)) return missing(sm_groups_key);
-    if (spec_.sm_shared_bytes_per_block > spec_.sm_shared_bytes) {
-      return refuse("{}: sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM", origin_,
-                    spec_.sm_shared_bytes_per_block, spec_.sm_shared_bytes);
-    }
+    if (const auto held = check(spec_); !held) return refuse("{}: {}", origin_, held.error().sentence);
     if (const auto wrong = groups_objection()) return refuse("{}: {}", origin_, *wrong);
     return std::move(spec_);
   }
@@ -416,6 +413,12 @@ Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view orig
   } catch (const toml::parse_error& error) {
     return refuse("{}:{}: not TOML: {}", printable(origin, 200), error.source().begin.line, printable(error.description(), 160));
   }
+}
+
+Status check(const GpuSpec& gpu) {
+  if (gpu.sm_shared_bytes_per_block <= gpu.sm_shared_bytes) return Done{};
+  return refuse("sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
+                gpu.sm_shared_bytes_per_block, gpu.sm_shared_bytes);
 }
 
 Status set_spec_value(GpuSpec& spec, std::string_view assignment) {

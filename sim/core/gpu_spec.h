@@ -152,7 +152,9 @@ const SpecKey* find_spec_key(std::string_view key);
 /// Reads a spec from TOML text. `origin` names it in errors.
 /// Errors  not TOML, unknown or missing key, a value out of range, no source
 Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin);
-/// Overrides one value ("l2.capacity_bytes=0"); its provenance becomes `user`.
+/// Errors  values that contradict each other
+Status check(const GpuSpec& gpu);
+/// Overrides one value ("l2.capacity_bytes=0"); its provenance becomes `user`. check() says whether it fits the others.
 Status set_spec_value(GpuSpec& spec, std::string_view assignment);
 
 }  // namespace tilescope

@@ -47,6 +47,14 @@ TEST_CASE("request: the default is one head of 64 queries on toy") {
   CHECK(request.inputs.seed == 1);
 }
 
+TEST_CASE("request: a changed GPU must hold together, as one from a file must") {
+  CHECK(bad_request({"simulate", "--set", "sm.shared_bytes_per_block=1e6"}) ==
+        "--set: sm.shared_bytes_per_block is 1000000 and sm.shared_bytes 65536: a block cannot have more than its SM");
+  const Request both =
+      good_request({"simulate", "--set", "sm.shared_bytes_per_block=1e6", "--set", "sm.shared_bytes=1e6"});  // in any order
+  CHECK(both.simulation.gpu.sm_shared_bytes_per_block == 1e6);
+}
+
 TEST_CASE("request: kv-heads follow heads, and keys follow queries, unless given") {
   const AttentionProblem follows = good_request({"simulate", "--heads", "6", "--seq", "100"}).simulation.problem;
   CHECK(follows.kv_heads == 6);
