@@ -186,16 +186,17 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
     return clicked;
   }
   const Outcome& before = base != nullptr ? *base : now;
-  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns,
-              line.base, noise);
-  if (c.has_bar && !line.base && before.time_ns > 0)
+  const bool alone = line.base || base == nullptr;  // nothing to compare with, yet
+  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns, alone,
+              noise);
+  if (c.has_bar && !alone && before.time_ns > 0)
     draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
                   now.time_ns / before.time_ns, noise);
-  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, format_bytes(now.hbm()), now.hbm(), before.hbm(), line.base);
+  if (c.has_hbm) draw_figure(list, theme, c.hbm, c.l2, top, height, format_bytes(now.hbm()), now.hbm(), before.hbm(), alone);
   if (c.has_l2)
-    draw_figure(list, theme, c.l2, c.bound, top, height, format_bytes(now.sm_link()), now.sm_link(), before.sm_link(), line.base);
+    draw_figure(list, theme, c.l2, c.bound, top, height, format_bytes(now.sm_link()), now.sm_link(), before.sm_link(), alone);
   draw_text(list, theme.ui_small, {{c.bound + 8 * theme.scale, top}, {c.right, top + height}},
-            !line.base && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
+            !alone && now.bound != before.bound ? theme.text : theme.text_dim, bound_name(now.bound));
   return clicked;
 }
 
