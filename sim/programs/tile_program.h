@@ -198,17 +198,18 @@ struct ProgramInfo {
   bool takes_pages = false;       // reads K and V through a page table if they have pages
   /// Of a row that stands for several programs: the row of the one that `make` makes for a problem, with its listing.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
+  const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it
 };
 
 std::span<const ProgramInfo> program_table();
 /// Finds a program by id.
 /// Errors  unknown id, with the known ones
-Result<const ProgramInfo*> find_program(std::string_view id);
+Result<const ProgramInfo*> find_program(std::string_view id, std::span<const ProgramInfo> table = program_table());
 /// Finds the program that runs a pass of an algorithm: for "flash2" and "flash2_backward", pass `backward` is "flash2_backward".
 /// Pass `both` is one program with the launches of both. Its id is that of the forward program, or that of the backward program if
 /// this is not the first one of its forward program.
-/// Errors  unknown id; a backward pass of an algorithm without one
-Result<const ProgramInfo*> find_program(std::string_view id, Pass pass);
+/// Errors  unknown id; a backward pass, or both, of an algorithm without them
+Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::span<const ProgramInfo> table = program_table());
 
 /// Returns the row with the listing of the program that `row.make` makes for a problem.
 inline const ProgramInfo& row_for(const ProgramInfo& row, const AttentionProblem& problem) {
