@@ -285,19 +285,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_deterministic_program() {
-  return {id,
-          "FlashAttention-2 backward, deterministic",
-          "backward",
-          "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
-          "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
-          listing,
-          flash2_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash2",
-          "Flash-2 fixed order"};
+  ProgramInfo info = {
+      id,
+      "FlashAttention-2 backward, deterministic",
+      "backward",
+      "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
+      "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
+      listing,
+      flash2_backward_tile,
+      make,
+      {},
+      {},
+      Pass::backward,
+      "flash2",
+      "Flash-2 fixed order"};
+  info.warp_tile = warp_edge;
+  return info;
 }
 
 }  // namespace tilescope

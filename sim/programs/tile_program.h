@@ -198,6 +198,11 @@ struct ProgramInfo {
   bool takes_pages = false;       // reads K and V through a page table if they have pages
   /// Of a row that stands for several programs: the row of the one that `make` makes for a problem, with its listing.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
+  int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
+  bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
+  /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as
+  /// KernelNeeds says.
+  std::int64_t warp_tile = 0;
   const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it
 };
 
