@@ -12,6 +12,7 @@
 //                              rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
 //                              (warps_sharing_rows)
 //   other operations           read each shared operand once
+//   every operation            writes a shared result once; in place or adding to it, reads it once too
 // fp32 work of an operation: 1 per matrix element that it reads or writes, 2 if it scales twice; for row vectors, 1 per row.
 #pragma once
 

@@ -334,7 +334,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
       return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
     if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
-    const std::int64_t times = op.kind == OpKind::matmul ? times_read(op, slot) : 1;
+    const std::int64_t times = op.kind == OpKind::matmul && slot != op.dst ? times_read(op, slot) : 1;
     const std::int64_t rows = op.source_strip >= 0 && slot == op.src[0] ? op.rows : source.rows;
     if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * rows * source.cols * times;
   }
