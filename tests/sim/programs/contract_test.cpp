@@ -141,7 +141,10 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
       CAPTURE(drawn.text);
       check_program(info, drawn, lines_of[&row_for(info, drawn.problem)]);
     }
-    for (const auto& [row, lines] : lines_of) CHECK(*lines.rbegin() <= std::ssize(row->listing));
+    for (const auto& [row, lines] : lines_of) {
+      CHECK_MESSAGE(!lines.empty(), row->id, ": no block keeps the contract");
+      if (!lines.empty()) CHECK(*lines.rbegin() <= std::ssize(row->listing));
+    }
     if (info.row_of != nullptr) continue;  // those that it may launch are programs too, and meet every kind of problem
     for (std::size_t n = 0; n < info.listing.size(); ++n) {
       // What no causal problem has: a change of scores, gradients of tables, and a matrix as a mask. flex_test.cpp,
