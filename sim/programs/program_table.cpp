@@ -102,6 +102,14 @@ std::span<const ProgramInfo> program_table() {
   return table;
 }
 
+std::span<const ProgramFamily> program_families() {
+  static constexpr ProgramFamily families[] = {{"attention", "standard", "flash2", true},
+                                               {"backward", "standard_backward", "flex_backward", true},
+                                               {"softmax", "softmax_safe", "softmax_fused"},
+                                               {"matmul", "matmul_naive", "matmul_tiled"}};
+  return families;
+}
+
 std::span<const LadderStep> ladder() {
   static constexpr LadderStep steps[] = {{"flash2", ""},
                                          {"hopper_wgmma", "flash2"},

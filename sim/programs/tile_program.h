@@ -179,7 +179,7 @@ class TileProgram {
 struct ProgramInfo {
   std::string_view id;       // "flash2"
   std::string_view title;    // "FlashAttention-2"
-  std::string_view family;   // "attention", "backward", "softmax", "matmul"
+  std::string_view family;   // one of program_families()
   std::string_view source;   // paper, algorithm
   std::string_view summary;  // one sentence: the one new thing over the previous row
   std::span<const ListingLine> listing;
@@ -207,6 +207,15 @@ struct ProgramInfo {
 };
 
 std::span<const ProgramInfo> program_table();
+
+/// Programs that solve the same problem. A race shows the chosen program beside the baseline, and the baseline beside the best.
+struct ProgramFamily {
+  std::string_view id;
+  std::string_view baseline, best;  // ids of two of its programs
+  bool takes_mask = false;          // every program of the family
+};
+std::span<const ProgramFamily> program_families();
+
 /// Finds a program by id.
 /// Errors  unknown id, with the known ones
 Result<const ProgramInfo*> find_program(std::string_view id, std::span<const ProgramInfo> table = program_table());

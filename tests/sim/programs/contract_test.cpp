@@ -22,8 +22,15 @@ namespace {
 
 constexpr auto seeds = rounds(std::uint64_t{250});
 
+const ProgramFamily* family_of(const ProgramInfo& info) {
+  const auto families = program_families();
+  const auto found = std::find_if(families.begin(), families.end(), [&](const ProgramFamily& f) { return f.id == info.family; });
+  return found != families.end() ? &*found : nullptr;
+}
+
 bool takes_causal(const ProgramInfo& info) {
-  return info.family == "attention" || info.family == "backward";
+  REQUIRE(family_of(info) != nullptr);
+  return family_of(info)->takes_mask;
 }
 
 /// How often an element of an output is stored.
@@ -230,7 +237,7 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
     CHECK(ids.insert(info.id).second);
     CHECK_FALSE(info.title.empty());
     CHECK_FALSE(info.summary.empty());
-    CHECK((info.family == "attention" || info.family == "backward" || info.family == "softmax" || info.family == "matmul"));
+    CHECK(family_of(info) != nullptr);
     CHECK((info.family == "backward") == (info.pass == Pass::backward));
     if (info.pass == Pass::backward) CHECK((*find_program(info.forward))->pass == Pass::forward);
     for (const ListingLine& line : info.listing) {
@@ -247,6 +254,18 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
                          "flash2_backward_two_pass", "flash2_backward_deterministic", "flex_backward", "softmax_safe",
                          "softmax_online", "softmax_fused", "matmul_naive", "matmul_tiled"})
     CHECK_MESSAGE(ids.contains(id), id);
+}
+
+TEST_CASE("programs: a family's baseline and its best are two programs of the family") {
+  for (const ProgramFamily& family : program_families()) {
+    CAPTURE(family.id);
+    CHECK(family.baseline != family.best);
+    for (const std::string_view id : {family.baseline, family.best}) {
+      const auto row = find_program(id);
+      REQUIRE(row);
+      CHECK((*row)->family == family.id);
+    }
+  }
 }
 
 TEST_CASE("programs: an unknown id is answered with the ids there are") {
