@@ -48,8 +48,6 @@ struct LineId {
   constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}  // NOLINT(google-explicit-constructor): that is its purpose
 };
 
-inline constexpr std::int32_t warp_lanes = 32;
-
 /// The form of a product: which operands are transposed, and whether it adds to dst.
 struct ProductForm {
   bool transpose = false, accumulate = false;  // transpose the right operand; add to dst
