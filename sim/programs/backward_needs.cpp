@@ -100,10 +100,11 @@ KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const Program
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
   needs.threads = (1 + groups) * group_warps * warp_lanes;
-  needs.registers_per_thread = kernel.build("gradients", problem).registers;
-  needs.groups = {{"producer", group_warps, 24}};  // setmaxnreg moves the registers
+  const KernelBuild& build = kernel.build("gradients", problem);
+  needs.registers_per_thread = build.registers;
+  needs.groups = {{"producer", group_warps, build.setmaxnreg_dec}};
   constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
-  for (const std::string_view name : names) needs.groups.push_back({name, group_warps, 240});
+  for (const std::string_view name : names) needs.groups.push_back({name, group_warps, build.setmaxnreg_inc});
   needs.waiting = reading.waiting;
   needs.setup_instructions = reading.setup_instructions;
   needs.setup_trips = reading.setup_trips;

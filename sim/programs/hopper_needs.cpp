@@ -95,30 +95,25 @@ std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& p
 }
 
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  // What the rungs of two and of three groups are compiled for; setmaxnreg then moves registers to the consumers.
-  struct Registers {
-    int launched, producer, consumer;
-  };
   const HopperRung& rung = rung_of(id);
   const int groups = hopper_groups(rung, problem);
-  const Registers registers = groups == 3 ? Registers{128, 32, 160} : Registers{168, 40, 232};
+  const KernelBuild& build = hopper_profile(rung).build("attention", problem);
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
-  needs.registers_per_thread = rung.producer ? registers.launched : 255;
+  needs.registers_per_thread = build.registers;
   // Without a producer one thread of the first group asks for the copies, as a stream of its own.
-  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / warp_lanes, registers.producer}
+  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / warp_lanes, build.setmaxnreg_dec}
                                        : WarpGroup{"one thread"});
   for (int g = 0; g < groups; ++g)
     needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / warp_lanes,
-                            rung.producer ? registers.consumer : 0});
+                            build.setmaxnreg_inc});
   // Read in flash2, whose code before the first load and stalls are alike; those of the rungs were not read.
   const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
   needs.waiting = read.waiting;
   needs.setup_instructions = read.setup_instructions;
   needs.setup_trips = read.setup_trips;
-  if (!rung.producer) needs.registers_per_thread = hopper_profile(rung).build("attention", problem).registers;
 
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.
