@@ -9,8 +9,8 @@
 
 namespace tilescope {
 
-/// Returns (baseline, candidate): the baseline of the algorithm's family, and the algorithm. For the baseline itself the candidate is
-/// the best of the family. The algorithm twice if there is no such program.
+/// Returns (baseline, candidate): the baseline of the algorithm's family, and the algorithm. For the baseline itself the candidate
+/// is the best of the family. The algorithm twice if there is no such program.
 std::pair<std::string, std::string> racers(std::string_view algorithm);
 
 /// The other one of the two; empty where there is none.
