@@ -85,8 +85,7 @@ Result<const KernelInfo*> kernel_of_pass(const KernelInfo& named, const CommandL
 
 Result<const KernelInfo*> kernel_of(const CommandLine& line) {
   std::vector<std::string_view> names;
-  // Only flex takes masks and changes of scores, so it is what they ask for.
-  const std::string algorithm = needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
+  const std::string algorithm = algorithm_of(line);
   for (const KernelInfo& row : kernel_table()) {
     if (!row.variant_of.empty()) continue;  // --key-order chooses it
     if (row.id == algorithm) return kernel_of_pass(row, line);

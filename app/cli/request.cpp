@@ -122,6 +122,10 @@ bool needs_flex(const CommandLine& line) {
   return changes_attention(line) || line.mask_block || line.page_size;
 }
 
+std::string algorithm_of(const CommandLine& line) {
+  return needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
+}
+
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   std::vector<std::string> ids;
   if (!line.algorithm_given) {
@@ -161,8 +165,7 @@ Result<Request> make_request(const CommandLine& line) {
   if (line.base) take_inputs(*line.base, line, request.inputs);
   if (const auto settled = settle_sizes(line, problem, request.inputs); !settled) return settled.error();
   if (const auto good = check(problem); !good) return good.error();
-  // flex is the program of masks and of pages.
-  const std::string algorithm = needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
+  const std::string algorithm = algorithm_of(line);
   if (const auto info = find_program(algorithm);
       line.mask_block && info && !(*info)->has_lists && line.command != CommandKind::sweep)
     return refuse("{} is the block of the lists of flex and hopper_flex: {} has none", Setting::mask_block, algorithm);

@@ -23,6 +23,8 @@ Result<Request> make_request(const CommandLine& line);
 bool changes_attention(const CommandLine& line);
 /// The same, or for a block of their lists, or for pages: flex is what they choose.
 bool needs_flex(const CommandLine& line);
+/// Returns the algorithm of a command that runs one: flex if a flag needs it and no algorithm is given.
+std::string algorithm_of(const CommandLine& line);
 
 /// Reads --open and --deck: the same command line on top of the state that they lead to.
 /// Errors  a file that cannot be read; no link, no deck, a scene that it has not; both flags.

@@ -105,7 +105,6 @@ constexpr std::array figures = {
     Figure{"access", Part::access},
 };
 
-constexpr std::array<std::string_view, 7> bound_names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};  // by Bound
 constexpr std::array<std::string_view, 13> cause_names = {
     "none", "program_order", "data", "buffer", "tensor", "exp", "fp32", "smem", "l2", "hbm", "barrier", "block_slot", "launch"};
 constexpr std::array<std::string_view, 3> tile_names = {"empty", "partial", "full"};  // by TileVisibility

@@ -1,4 +1,4 @@
-// Chooses by the table of programs.
+// Chooses by the families of programs.
 #include "app/model/racers.h"
 
 #include <utility>
@@ -10,19 +10,9 @@ namespace tilescope {
 std::pair<std::string, std::string> racers(std::string_view algorithm) {
   const Result<const ProgramInfo*> chosen = find_program(algorithm);
   std::string_view first = algorithm, last = algorithm;
-  if (chosen) {
-    const ProgramInfo *baseline = nullptr, *best = nullptr;
-    for (const ProgramInfo& row : program_table()) {
-      if (row.family != (*chosen)->family) continue;
-      if (baseline == nullptr) baseline = &row;
-      // A row behind the buttons does not come before one that has a button. Of the backward passes of one program the first
-      // counts.
-      const bool better = row.pass == Pass::backward ? best == nullptr || best->forward != row.forward
-                                                     : best == nullptr || best->button.empty() || !row.button.empty();
-      if (better) best = &row;
-    }
-    first = baseline->id, last = best->id;
-  }
+  if (chosen)
+    for (const ProgramFamily& family : program_families())
+      if (family.id == (*chosen)->family) first = family.baseline, last = family.best;
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
 }
 

@@ -9,9 +9,8 @@
 
 namespace tilescope {
 
-/// The two of a race, the slower kind first: the first row of the algorithm's family, and the algorithm. Where it is that row
-/// itself, the other is the last row of the family that has a button, or the last of all; of backward passes, the first of the last
-/// program. The algorithm twice where there is no other.
+/// Returns (baseline, candidate): the baseline of the algorithm's family, and the algorithm. For the baseline itself the candidate
+/// is the best of the family. The algorithm twice if there is no such program.
 std::pair<std::string, std::string> racers(std::string_view algorithm);
 
 /// The other one of the two; empty where there is none.

@@ -114,6 +114,10 @@ std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor) {
   return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
 }
 
+const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Meaning tensor) {
+  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
+}
+
 Result<InputSource> Requested::with_matrix(Meaning tensor, std::string_view text, const Sentence& origin) const {
   InputSource changed = inputs;
   matrix_of(changed, tensor) = nullptr;

@@ -64,7 +64,8 @@ struct Requested {
 std::string mask_control(Setting where, std::size_t index);
 bool is_mask_control(std::string_view control);
 
-/// The slot of Q, K or V in a source of inputs.
+/// Returns the matrix of Q, K or V in a source of inputs; null if its values are random.
 std::shared_ptr<const Matrix>& matrix_of(InputSource& inputs, Meaning tensor);
+const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Meaning tensor);
 
 }  // namespace tilescope

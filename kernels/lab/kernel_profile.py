@@ -125,6 +125,17 @@ def stall_of(word):
     return word[1] >> 41 & 15
 
 
+def after_setmaxnreg(words):
+    """Returns the registers of a thread after setmaxnreg.dec and after setmaxnreg.inc, of a kernel that has them."""
+    found = {}
+    for low, high in words:
+        if low & 0xfff == 0x9c8:
+            name, registers = "setmaxnreg_inc" if high >> 9 & 1 else "setmaxnreg_dec", low >> 32
+            if found.setdefault(name, registers) != registers:
+                raise Fail(f"a kernel has two {name}: {found[name]} and {registers}")
+    return dict(sorted(found.items()))
+
+
 def resource_usage(log):
     """Maps each function in the output of ptxas -v to registers, shared memory, stack and spills."""
     found = {}
@@ -194,6 +205,8 @@ def builds_of(kernel, nvcc, cuobjdump, folder):
             if causal:
                 build["causal"] = causal[1] == "1"
             build["threads"] = max_threads(parts[".nv.info." + symbol])
+            build["registers"] = figures.pop("registers")
+            build.update(after_setmaxnreg(words))
             build.update(figures)
             build["instructions"] = len(words)
             build["stall_cycles"] = sum(map(stall_of, words))

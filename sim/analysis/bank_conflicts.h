@@ -13,9 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/gpu_spec.h"
+
 namespace tilescope {
 
-inline constexpr int warp_lanes = 32, shared_banks = 32, bank_bytes = 4;
+inline constexpr int shared_banks = 32, bank_bytes = 4;
 
 /// One access of a warp. Lanes with a negative address take no part.
 struct WarpAccess {

@@ -11,8 +11,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr int most_registers = 255;  // per thread, on every GPU modelled
-
 /// Returns `usual` and the powers of two from usual / 8 to 4 usual that the sequence can fill.
 std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
   std::vector<std::int64_t> out = {usual};

@@ -13,6 +13,8 @@
 
 namespace tilescope {
 
+inline constexpr int warp_lanes = 32;  // threads of a warp
+
 enum class Source : std::uint8_t { vendor, measured, estimated, user };
 std::string_view to_string(Source source);
 

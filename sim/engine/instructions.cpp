@@ -8,8 +8,7 @@ namespace tilescope {
 
 namespace {
 
-constexpr double lanes = 32;
-constexpr double mma_flops = 2 * 16 * 8 * 16;
+constexpr double lanes = warp_lanes;
 constexpr double wide_bytes = 16 * lanes;  // bytes of a warp's 16-byte copy, and of ldmatrix.x4
 constexpr double with_address = 2;         // the instruction and one for its address
 constexpr double copy_cost = 3;            // the copy and two for its address, which is 64 bits wide and guarded

@@ -12,6 +12,8 @@
 
 namespace tilescope {
 
+inline constexpr double mma_flops = 2 * 16 * 8 * 16;  // of an mma.sync 16 x 8 x 16
+
 struct Instructions {
   double issued = 0;                 // all kinds together
   double mma = 0, alu = 0, exp = 0;  // part of `issued`

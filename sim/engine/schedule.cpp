@@ -92,7 +92,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
 void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
   const KernelNeeds& needs = needs_of(op);
   const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
-  constexpr double lanes = 32, mma_flops = 2 * 16 * 8 * 16;
+  constexpr double lanes = warp_lanes;
   const double mma_rate = gpu_.product_flops_per_cycle(), wgmma_rate = gpu_.product_flops_per_cycle(ProductInstruction::wgmma);
   const double others = counts.issued - counts.mma;
   std::array<double, server_count>& work = c.timing.work;

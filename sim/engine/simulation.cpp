@@ -216,8 +216,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
 }  // namespace
 
 std::string_view to_string(Bound bound) {
-  constexpr std::array<std::string_view, 7> names = {"tensor", "exp", "fp32", "l2", "hbm", "smem", "latency"};
-  return names[static_cast<std::size_t>(bound)];
+  return bound_names[static_cast<std::size_t>(bound)];
 }
 
 TensorUse use_of(const TileProgram& program) {

@@ -1,10 +1,12 @@
 // simulate() runs a tile program through the memory and the timing model. The window and the command line both call it.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
@@ -37,6 +39,8 @@ struct SimulationRequest {
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
 std::string_view to_string(Bound bound);
+inline constexpr std::array<std::string_view, 7> bound_names = {"tensor", "exp",  "fp32",   "l2",
+                                                                "hbm",    "smem", "latency"};  // by Bound
 /// Returns whether all SMs share the resource. Each SM has its own of the others.
 constexpr bool is_shared(Bound bound) {
   return bound == Bound::l2 || bound == Bound::hbm;

@@ -8,20 +8,13 @@
 #include "sim/masks/expression_mask.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/needs_parts.h"
 
 namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;  // rows of one mma.sync
-constexpr std::int64_t least_registers = 24, most_registers = 255;
 constexpr double kept_rows_bytes = 162 * 1024;  // of the dS launch, see kernels/standard_backward/gradient_rows.h
-constexpr double large_shared_bytes = 99 * 1024;
-
-std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
-  return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
-}
 
 /// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's
 /// accumulators with the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
@@ -31,7 +24,7 @@ KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const A
   const KernelBuild& build = kernel.build(launch, problem);
   const LaunchReading& reading = kernel.reading(launch, problem);
   KernelNeeds needs;
-  needs.threads = static_cast<int>(row_warps * key_warps * warp_threads);
+  needs.threads = static_cast<int>(row_warps * key_warps * warp_lanes);
   const std::int64_t more = ceil_div(sums, std::int64_t{needs.threads}) - ceil_div(compiled_sums, std::int64_t{build.threads});
   needs.registers_per_thread = static_cast<int>(std::clamp(build.registers + more, least_registers, most_registers));
   needs.warps_sharing_rows = static_cast<int>(row_warps);
@@ -47,31 +40,6 @@ std::int64_t row_bytes(const AttentionProblem& problem) {
 }
 std::int64_t pair_bytes(const AttentionProblem& problem, const TileShape& tile) {
   return tile.block_q * tile.block_kv * element_bytes(problem.dtype);
-}
-
-/// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
-void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
-                const GpuSpec& gpu) {
-  const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
-  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
-  needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
-}
-
-bool is_large(const GpuSpec& gpu) {
-  return gpu.sm_shared_bytes_per_block >= large_shared_bytes;
-}
-bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
-  return why_block_does_not_fit(needs, gpu).empty();
-}
-
-/// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
-template <class Fits>
-TileShape shrink(TileShape tile, Fits fits) {
-  while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
-    std::int64_t& longer = tile.block_kv >= tile.block_q ? tile.block_kv : tile.block_q;
-    longer = ceil_div(longer, 2);
-  }
-  return tile;
 }
 
 TileShape wished_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
@@ -131,11 +99,12 @@ KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const Program
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
-  needs.threads = static_cast<int>((1 + groups) * group_warps * warp_threads);
-  needs.registers_per_thread = kernel.build("gradients", problem).registers;
-  needs.groups = {{"producer", group_warps, 24}};  // setmaxnreg moves the registers
+  needs.threads = (1 + groups) * group_warps * warp_lanes;
+  const KernelBuild& build = kernel.build("gradients", problem);
+  needs.registers_per_thread = build.registers;
+  needs.groups = {{"producer", group_warps, build.setmaxnreg_dec}};
   constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
-  for (const std::string_view name : names) needs.groups.push_back({name, group_warps, 240});
+  for (const std::string_view name : names) needs.groups.push_back({name, group_warps, build.setmaxnreg_inc});
   needs.waiting = reading.waiting;
   needs.setup_instructions = reading.setup_instructions;
   needs.setup_trips = reading.setup_trips;
@@ -254,9 +223,9 @@ TileShape flash3_backward_kernel_tile(const AttentionProblem& problem) {
 }
 
 std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count) {
-  constexpr std::int64_t most_copies = 4;
   const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.batch * problem.kv_heads;
-  const std::int64_t wanted = std::clamp(ceil_div(static_cast<std::int64_t>(sm_count), key_planes), std::int64_t{1}, most_copies);
+  const std::int64_t wanted =
+      std::clamp(ceil_div(static_cast<std::int64_t>(sm_count), key_planes), std::int64_t{1}, most_gradient_sums);
   return ceil_div(key_tiles, ceil_div(key_tiles, wanted));
 }
 

@@ -42,7 +42,9 @@ KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape
 /// Return the tiles that the kernels of flash2's backward pass, and that flash3_backward, are compiled for.
 TileShape flash2_backward_kernel_tile(const AttentionProblem& problem);
 TileShape flash3_backward_kernel_tile(const AttentionProblem& problem);
-/// Returns the copies of dQ's sums in flash2_backward_deterministic: as many runs of key tiles as give every SM a block, at most 4.
+inline constexpr std::int64_t most_gradient_sums = 4;
+/// Returns the copies of dQ's sums in flash2_backward_deterministic: as many runs of key tiles as give every SM a block, at most
+/// most_gradient_sums.
 std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count);
 
 TileShape flash2_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu);

@@ -180,7 +180,9 @@ void BlockBuilder::operands(Operation& op, std::initializer_list<Slot> sources, 
   if (!by_hand_) this->wait(op, wait);
   last_use_[buffer(op.dst)] = self;
   if (op.dst != Slot::none) filled_by_[op.dst.index()] = -1;
-  if (shared(op.dst)) op.smem_write_bytes += bytes_on_chip(op.dst);
+  if (!shared(op.dst)) return;
+  op.smem_write_bytes += bytes_on_chip(op.dst);
+  if (reads_dst) op.smem_read_bytes += bytes_on_chip(op.dst);
 }
 
 std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {

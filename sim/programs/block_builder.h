@@ -12,6 +12,7 @@
 //                              rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
 //                              (warps_sharing_rows)
 //   other operations           read each shared operand once
+//   every operation            writes a shared result once; in place or adding to it, reads it once too
 // fp32 work of an operation: 1 per matrix element that it reads or writes, 2 if it scales twice; for row vectors, 1 per row.
 #pragma once
 
@@ -46,8 +47,6 @@ struct LineId {
   requires std::is_enum_v<Line>
   constexpr LineId(Line line) : number(1 + static_cast<int>(line)) {}  // NOLINT(google-explicit-constructor): that is its purpose
 };
-
-inline constexpr std::int32_t warp_lanes = 32;
 
 /// The form of a product: which operands are transposed, and whether it adds to dst.
 struct ProductForm {

@@ -226,16 +226,18 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash1_program() {
-  return {id,
-          "FlashAttention-1",
-          "attention",
-          "arXiv:2205.14135, Algorithm 1",
-          "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
-          listing,
-          flash1_tile,
-          make,
-          "Flash-1",
-          "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
+  ProgramInfo info = {id,
+                      "FlashAttention-1",
+                      "attention",
+                      "arXiv:2205.14135, Algorithm 1",
+                      "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
+                      listing,
+                      flash1_tile,
+                      make,
+                      "Flash-1",
+                      "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
+  info.accumulates_in_hbm = true;
+  return info;
 }
 
 }  // namespace tilescope

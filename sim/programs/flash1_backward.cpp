@@ -235,19 +235,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash1_backward_program() {
-  return {id,
-          "FlashAttention-1 backward",
-          "backward",
-          "arXiv:2205.14135, Algorithm 4",
-          "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
-          listing,
-          flash1_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash1",
-          "Flash-1 backward"};
+  ProgramInfo info = {id,
+                      "FlashAttention-1 backward",
+                      "backward",
+                      "arXiv:2205.14135, Algorithm 4",
+                      "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
+                      listing,
+                      flash1_backward_tile,
+                      make,
+                      {},
+                      {},
+                      Pass::backward,
+                      "flash1",
+                      "Flash-1 backward"};
+  info.accumulates_in_hbm = true;
+  return info;
 }
 
 }  // namespace tilescope

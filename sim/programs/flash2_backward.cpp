@@ -216,19 +216,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_program() {
-  return {id,
-          "FlashAttention-2 backward",
-          "backward",
-          "arXiv:2307.08691, Algorithm 2",
-          "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
-          listing,
-          flash2_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash2",
-          "Flash-2 backward"};
+  ProgramInfo info = {id,
+                      "FlashAttention-2 backward",
+                      "backward",
+                      "arXiv:2307.08691, Algorithm 2",
+                      "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
+                      listing,
+                      flash2_backward_tile,
+                      make,
+                      {},
+                      {},
+                      Pass::backward,
+                      "flash2",
+                      "Flash-2 backward"};
+  info.warp_tile = warp_edge;
+  return info;
 }
 
 }  // namespace tilescope

@@ -91,17 +91,16 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-constexpr std::int64_t most_copies = 4;  // as in gradient_sum_copies()
 /// The accumulators of dQ, one copy per run of key tiles. The first is that of flash2_backward.
 constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
-constexpr std::array<Tensor, most_copies> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
+constexpr std::array<Tensor, most_gradient_sums> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
 /// The contribution of a tile pair to a copy; in the last launch, the copy itself. flash2 uses none of these indices.
 constexpr TileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
 constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
 constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
-constexpr std::array<Slot, most_copies> parts = {tiles::d_q_part, Slot(second_part), Slot(third_part), Slot(fourth_part)};
+constexpr std::array<Slot, most_gradient_sums> parts = {tiles::d_q_part, Slot(second_part), Slot(third_part), Slot(fourth_part)};
 
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
@@ -285,19 +284,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_deterministic_program() {
-  return {id,
-          "FlashAttention-2 backward, deterministic",
-          "backward",
-          "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
-          "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
-          listing,
-          flash2_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash2",
-          "Flash-2 fixed order"};
+  ProgramInfo info = {
+      id,
+      "FlashAttention-2 backward, deterministic",
+      "backward",
+      "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
+      "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
+      listing,
+      flash2_backward_tile,
+      make,
+      {},
+      {},
+      Pass::backward,
+      "flash2",
+      "Flash-2 fixed order"};
+  info.warp_tile = warp_edge;
+  return info;
 }
 
 }  // namespace tilescope

@@ -278,19 +278,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_two_pass_program() {
-  return {id,
-          "FlashAttention-2 backward, two passes",
-          "backward",
-          "FlexAttention's backward kernel: one launch of two kinds of block",
-          "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
-          listing,
-          two_pass_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash2",
-          "Flash-2 two passes"};
+  ProgramInfo info = {id,
+                      "FlashAttention-2 backward, two passes",
+                      "backward",
+                      "FlexAttention's backward kernel: one launch of two kinds of block",
+                      "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
+                      listing,
+                      two_pass_tile,
+                      make,
+                      {},
+                      {},
+                      Pass::backward,
+                      "flash2",
+                      "Flash-2 two passes"};
+  info.scores_computed = 2;
+  info.warp_tile = warp_edge;
+  return info;
 }
 
 }  // namespace tilescope

@@ -802,6 +802,8 @@ ProgramInfo flex_backward_program() {
   info.forward = "flex";
   info.label = "Flex backward";
   info.has_lists = true;
+  info.scores_computed = 2;
+  info.warp_tile = warp_edge;
   return info;
 }
 

@@ -7,6 +7,7 @@
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/needs_parts.h"
 
 namespace tilescope {
 
@@ -94,29 +95,25 @@ std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& p
 }
 
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  // What the rungs of two and of three groups are compiled for; setmaxnreg then moves registers to the consumers.
-  struct Registers {
-    int launched, producer, consumer;
-  };
   const HopperRung& rung = rung_of(id);
   const int groups = hopper_groups(rung, problem);
-  const Registers registers = groups == 3 ? Registers{128, 32, 160} : Registers{168, 40, 232};
+  const KernelBuild& build = hopper_profile(rung).build("attention", problem);
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
   needs.boxes = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
-  needs.registers_per_thread = rung.producer ? registers.launched : 255;
+  needs.registers_per_thread = build.registers;
   // Without a producer one thread of the first group asks for the copies, as a stream of its own.
-  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / 32, registers.producer} : WarpGroup{"one thread"});
+  needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / warp_lanes, build.setmaxnreg_dec}
+                                       : WarpGroup{"one thread"});
   for (int g = 0; g < groups; ++g)
-    needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / 32,
-                            rung.producer ? registers.consumer : 0});
+    needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / warp_lanes,
+                            build.setmaxnreg_inc});
   // Read in flash2, whose code before the first load and stalls are alike; those of the rungs were not read.
   const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
   needs.waiting = read.waiting;
   needs.setup_instructions = read.setup_instructions;
   needs.setup_trips = read.setup_trips;
-  if (!rung.producer) needs.registers_per_thread = hopper_profile(rung).build("attention", problem).registers;
 
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.
@@ -127,9 +124,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   constexpr std::int64_t count_bytes = 16;  // the lengths of the lists; those of a mask and a score come on top
   const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
                              (rung.draws() ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
-  const auto both = static_cast<double>(fixed + 2 * stage_bytes);
-  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
-  needs.shared_bytes = fixed + needs.stages * stage_bytes;
+  set_stages(needs, fixed, stage_bytes, tile, gpu);
   if (rung.lists) set_element_costs(needs, problem, true);
   return needs;
 }
@@ -137,10 +132,9 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
 TileShape hopper_default_tile(HopperRungId id, const AttentionProblem& problem, const GpuSpec& gpu) {
   const HopperRung& rung = rung_of(id);
   const int groups = hopper_groups(rung, problem);
-  const bool large = gpu.sm_shared_bytes_per_block >= 99 * 1024;
-  TileShape tile = large ? TileShape{64 * groups, 128} : TileShape{8 * groups, 16};
+  TileShape tile = is_large(gpu) ? TileShape{64 * groups, 128} : TileShape{8 * groups, 16};
   if (problem.dtype == DataType::fp32) tile.block_kv = std::min<std::int64_t>(tile.block_kv, 32);
-  while (!why_block_does_not_fit(hopper_needs(id, problem, tile, gpu), gpu).empty() && (tile.block_kv > 1 || tile.block_q > 1)) {
+  while (!fits(hopper_needs(id, problem, tile, gpu), gpu) && (tile.block_kv > 1 || tile.block_q > 1)) {
     std::int64_t& longer = tile.block_kv > 1 ? tile.block_kv : tile.block_q;
     longer = ceil_div(longer, std::int64_t{2});
   }

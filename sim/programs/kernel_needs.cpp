@@ -10,25 +10,18 @@
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/needs_parts.h"
 
 namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t warp_threads = 32;
-constexpr std::int64_t rows_of_warp = 16;                           // rows of one mma.sync
-constexpr std::int64_t least_registers = 24, most_registers = 255;  // per thread
-constexpr double large_shared_bytes = 99 * 1024;                    // every GPU that runs our kernels has at least this
 constexpr std::int64_t most_block_threads = 1024;
 constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: that of the smallest GPU in its build, see rows.cu
 
 /// Returns the bytes from one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
   return row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-}
-
-std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
-  return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
 
 /// The fp32 accumulators of a block: with the requested tile, and with the tile that the kernel was compiled for.
@@ -57,35 +50,9 @@ void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums
 
 /// Sets the warps of a product: `row_warps` along the rows, which share the right operand, and `key_warps` along the keys.
 void set_warps(KernelNeeds& needs, std::int64_t row_warps, std::int64_t key_warps, const BlockSums& sums) {
-  set_threads(needs, row_warps * key_warps * warp_threads, sums);
+  set_threads(needs, row_warps * key_warps * warp_lanes, sums);
   needs.warps_sharing_rows = static_cast<int>(row_warps);
   needs.warps_sharing_keys = static_cast<int>(key_warps);
-}
-
-/// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
-void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
-                const GpuSpec& gpu) {
-  const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
-  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
-  needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
-}
-
-bool is_large(const GpuSpec& gpu) {
-  return gpu.sm_shared_bytes_per_block >= large_shared_bytes;
-}
-
-/// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
-template <class Fits>
-TileShape shrink(TileShape tile, Fits fits) {
-  while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
-    std::int64_t& longer = tile.block_kv >= tile.block_q ? tile.block_kv : tile.block_q;
-    longer = ceil_div(longer, 2);
-  }
-  return tile;
-}
-
-bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
-  return why_block_does_not_fit(needs, gpu).empty();
 }
 
 /// Returns whether the needs fit and stay below the register limit, where the kernel would spill.
@@ -127,8 +94,7 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   needs.has_products = false;
   needs.converted_factors = 2;
   // A thread computes the whole sum of one key.
-  set_threads(needs, warps_for(tile.block_kv, warp_threads, 4) * warp_threads,
-              {tile.block_kv, scores_kernel_tile(problem).block_kv});
+  set_threads(needs, warps_for(tile.block_kv, warp_lanes, 4) * warp_lanes, {tile.block_kv, scores_kernel_tile(problem).block_kv});
   needs.shared_bytes = (1 + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
   return needs;
 }
@@ -241,7 +207,7 @@ KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTi
 }
 
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
-  return std::clamp<std::int64_t>(needs.threads / warp_threads * elements_of_turn / (tile.block_q * tile.block_kv), 1, 8);
+  return std::clamp<std::int64_t>(needs.threads / warp_lanes * elements_of_turn / (tile.block_q * tile.block_kv), 1, 8);
 }
 
 bool ends_inside_turn(std::int64_t elements) {
@@ -303,8 +269,8 @@ int ring_buffers(const TileProgram& program) {
 }
 
 std::int64_t registers_of_block(const KernelNeeds& needs) {
-  const std::int64_t warps = ceil_div(needs.threads, warp_threads);
-  return warps * ceil_div(needs.registers_per_thread * warp_threads, 256) * 256;
+  const std::int64_t warps = ceil_div(needs.threads, warp_lanes);
+  return warps * ceil_div(needs.registers_per_thread * warp_lanes, 256) * 256;
 }
 
 std::int64_t reserved_shared_bytes(const GpuSpec& gpu) {

@@ -8,6 +8,8 @@
 
 namespace tilescope {
 
+inline constexpr std::int64_t most_registers = 255;  // of a thread, on every GPU modelled; a kernel that needs more spills
+
 /// Needs of a product S = QKᵀ with one tile pair per block: the tiled matrix product, and the first launch of standard attention.
 KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile);
 /// Needs of a matrix product that holds one row of Q at a time.

@@ -42,6 +42,7 @@ struct KernelBuild {
   std::int64_t head_dim = 0;        // 0: one function for all
   std::optional<bool> causal = {};  // absent: one function for both
   int threads = 0, registers = 0;
+  int setmaxnreg_dec = 0, setmaxnreg_inc = 0;  // registers of a thread that gives some away, and of one that takes them; 0: none
   std::int64_t static_shared_bytes = 0;
   std::int64_t local_bytes = 0;  // stack of a thread
   int spill_store_bytes = 0, spill_load_bytes = 0;

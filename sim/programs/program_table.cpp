@@ -57,19 +57,13 @@ ProgramInfo both_program(std::string_view id, std::string_view title) {
   return info;
 }
 
-/// In the order of the backward rows of the table.
-std::span<const ProgramInfo> both_table() {
-  static const std::array<ProgramInfo, 7> table = {
-      both_program<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
-      both_program<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
-      both_program<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
-      both_program<flash2_program, flash2_backward_two_pass_program>("flash2_backward_two_pass",
-                                                                     "FlashAttention-2, both passes, backward in two"),
-      both_program<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
-                                                                          "FlashAttention-2, both passes, deterministic"),
-      both_program<flash2_program, flash3_backward_program>("flash3_backward", "FlashAttention-2, both passes, backward on Hopper"),
-      both_program<flex_program, flex_backward_program>("flex", "FlexAttention, both passes")};
-  return table;
+/// Returns the row of a backward program, with the row that runs both passes.
+template <ProgramInfo (*forward)(), ProgramInfo (*backward)()>
+ProgramInfo with_both_passes(std::string_view id, std::string_view title) {
+  static const ProgramInfo both = both_program<forward, backward>(id, title);
+  ProgramInfo row = backward();
+  row.both = &both;
+  return row;
 }
 
 }  // namespace
@@ -89,13 +83,16 @@ std::span<const ProgramInfo> program_table() {
       hopper_causal_program(),
       flash3_program(),
       hopper_flex_program(),
-      standard_backward_program(),
-      flash1_backward_program(),
-      flash2_backward_program(),
-      flash2_backward_two_pass_program(),
-      flash2_backward_deterministic_program(),
-      flash3_backward_program(),
-      flex_backward_program(),
+      with_both_passes<standard_program, standard_backward_program>("standard", "Standard attention, both passes"),
+      with_both_passes<flash1_program, flash1_backward_program>("flash1", "FlashAttention-1, both passes"),
+      with_both_passes<flash2_program, flash2_backward_program>("flash2", "FlashAttention-2, both passes"),
+      with_both_passes<flash2_program, flash2_backward_two_pass_program>("flash2_backward_two_pass",
+                                                                         "FlashAttention-2, both passes, backward in two"),
+      with_both_passes<flash2_program, flash2_backward_deterministic_program>("flash2_backward_deterministic",
+                                                                              "FlashAttention-2, both passes, deterministic"),
+      with_both_passes<flash2_program, flash3_backward_program>("flash3_backward",
+                                                                "FlashAttention-2, both passes, backward on Hopper"),
+      with_both_passes<flex_program, flex_backward_program>("flex", "FlexAttention, both passes"),
       softmax_safe_program(),
       softmax_online_program(),
       softmax_fused_program(),
@@ -103,6 +100,14 @@ std::span<const ProgramInfo> program_table() {
       matmul_tiled_program(),
   };
   return table;
+}
+
+std::span<const ProgramFamily> program_families() {
+  static constexpr ProgramFamily families[] = {{"attention", "standard", "flash2", true},
+                                               {"backward", "standard_backward", "flex_backward", true},
+                                               {"softmax", "softmax_safe", "softmax_fused"},
+                                               {"matmul", "matmul_naive", "matmul_tiled"}};
+  return families;
 }
 
 std::span<const LadderStep> ladder() {
@@ -128,9 +133,9 @@ std::optional<KeyOrder> key_order_from(std::string_view name) {
   return std::nullopt;
 }
 
-Result<const ProgramInfo*> find_program(std::string_view id) {
+Result<const ProgramInfo*> find_program(std::string_view id, std::span<const ProgramInfo> table) {
   std::string known;
-  for (const ProgramInfo& info : program_table()) {
+  for (const ProgramInfo& info : table) {
     if (info.id == id) return &info;
     known += known.empty() ? "" : ", ";
     known += info.id;
@@ -138,15 +143,15 @@ Result<const ProgramInfo*> find_program(std::string_view id) {
   return refuse("there is no algorithm '{}': choose one of {}", id, known);
 }
 
-Result<const ProgramInfo*> find_program(std::string_view id, Pass pass) {
-  const Result<const ProgramInfo*> row = find_program(id);
+Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::span<const ProgramInfo> table) {
+  const Result<const ProgramInfo*> row = find_program(id, table);
   if (!row || (*row)->pass == pass) return row;
   if ((*row)->pass == Pass::backward && pass == Pass::forward) return row;  // its id says which pass
-  std::size_t backward_rows = 0;
-  for (const ProgramInfo& info : program_table()) {
-    if (info.pass != Pass::backward) continue;
-    const ProgramInfo& both = both_table()[backward_rows++];
-    if (info.id == id || info.forward == id) return pass == Pass::both ? &both : &info;
+  for (const ProgramInfo& info : table) {
+    if (info.pass != Pass::backward || (info.id != id && info.forward != id)) continue;
+    if (pass == Pass::backward) return &info;
+    if (info.both == nullptr) return refuse("{} has no run of both passes: use {} forward or backward", id, Setting::pass);
+    return info.both;
   }
   return refuse("{} has no backward pass: use {} forward, or {} standard, flash1, flash2 or flex", id, Setting::pass,
                 Setting::algorithm);

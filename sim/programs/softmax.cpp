@@ -355,30 +355,37 @@ Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem,
 }  // namespace
 
 ProgramInfo softmax_safe_program() {
-  return {id_of(Kind::safe), "Safe softmax",   "softmax", family_source, "Three passes over the row: maximum, sum, result.",
-          safe_listing,      row_softmax_tile, make_safe};
+  ProgramInfo info = {
+      id_of(Kind::safe), "Safe softmax",   "softmax", family_source, "Three passes over the row: maximum, sum, result.",
+      safe_listing,      row_softmax_tile, make_safe};
+  info.scores_computed = 0;
+  return info;
 }
 
 ProgramInfo softmax_online_program() {
-  return {id_of(Kind::online),
-          "Online softmax",
-          "softmax",
-          "arXiv:1805.02867, Algorithm 3",
-          "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
-          online_listing,
-          row_softmax_tile,
-          make_online};
+  ProgramInfo info = {id_of(Kind::online),
+                      "Online softmax",
+                      "softmax",
+                      "arXiv:1805.02867, Algorithm 3",
+                      "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
+                      online_listing,
+                      row_softmax_tile,
+                      make_online};
+  info.scores_computed = 0;
+  return info;
 }
 
 ProgramInfo softmax_fused_program() {
-  return {id_of(Kind::fused),
-          "Softmax fused with V",
-          "softmax",
-          "Z. Ye, From Online Softmax to FlashAttention, 2023",
-          "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
-          fused_listing,
-          fused_softmax_tile,
-          make_fused};
+  ProgramInfo info = {id_of(Kind::fused),
+                      "Softmax fused with V",
+                      "softmax",
+                      "Z. Ye, From Online Softmax to FlashAttention, 2023",
+                      "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
+                      fused_listing,
+                      fused_softmax_tile,
+                      make_fused};
+  info.scores_computed = 0;
+  return info;
 }
 
 }  // namespace tilescope

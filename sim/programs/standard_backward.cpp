@@ -385,19 +385,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo standard_backward_program() {
-  return {id,
-          "Standard backward",
-          "backward",
-          "arXiv:2205.14135, Algorithm 3",
-          "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
-          listing,
-          standard_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "standard",
-          "Standard backward"};
+  ProgramInfo info = {id,
+                      "Standard backward",
+                      "backward",
+                      "arXiv:2205.14135, Algorithm 3",
+                      "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
+                      listing,
+                      standard_backward_tile,
+                      make,
+                      {},
+                      {},
+                      Pass::backward,
+                      "standard",
+                      "Standard backward"};
+  info.scores_computed = 0;
+  return info;
 }
 
 }  // namespace tilescope

@@ -179,7 +179,7 @@ class TileProgram {
 struct ProgramInfo {
   std::string_view id;       // "flash2"
   std::string_view title;    // "FlashAttention-2"
-  std::string_view family;   // "attention", "backward", "softmax", "matmul"
+  std::string_view family;   // one of program_families()
   std::string_view source;   // paper, algorithm
   std::string_view summary;  // one sentence: the one new thing over the previous row
   std::span<const ListingLine> listing;
@@ -201,17 +201,32 @@ struct ProgramInfo {
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
   bool is_rung = false;  // of a ladder: compared with other rungs, and with programs of the same source
+  int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
+  bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
+  /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as
+  /// KernelNeeds says.
+  std::int64_t warp_tile = 0;
+  const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it
 };
 
 std::span<const ProgramInfo> program_table();
+
+/// Programs that solve the same problem. A race shows the chosen program beside the baseline, and the baseline beside the best.
+struct ProgramFamily {
+  std::string_view id;
+  std::string_view baseline, best;  // ids of two of its programs
+  bool takes_mask = false;          // every program of the family
+};
+std::span<const ProgramFamily> program_families();
+
 /// Finds a program by id.
 /// Errors  unknown id, with the known ones
-Result<const ProgramInfo*> find_program(std::string_view id);
+Result<const ProgramInfo*> find_program(std::string_view id, std::span<const ProgramInfo> table = program_table());
 /// Finds the program that runs a pass of an algorithm: for "flash2" and "flash2_backward", pass `backward` is "flash2_backward".
 /// Pass `both` is one program with the launches of both. Its id is that of the forward program, or that of the backward program if
 /// this is not the first one of its forward program.
-/// Errors  unknown id; a backward pass of an algorithm without one
-Result<const ProgramInfo*> find_program(std::string_view id, Pass pass);
+/// Errors  unknown id; a backward pass, or both, of an algorithm without them
+Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::span<const ProgramInfo> table = program_table());
 
 /// Returns the row with the listing of the program that `row.make` makes for a problem.
 inline const ProgramInfo& row_for(const ProgramInfo& row, const AttentionProblem& problem) {

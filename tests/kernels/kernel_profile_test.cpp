@@ -78,6 +78,9 @@ TEST_CASE("profile: every kernel of ours has one, with each type and head dimens
     REQUIRE(has_profile(kernel.id));
     for (const KernelBuild& build : kernel_profile(kernel.id).builds) {
       CHECK(build.registers <= 255);
+      // A kernel whose groups exchange registers has those launched between the two.
+      CHECK((build.setmaxnreg_dec == 0) == (build.setmaxnreg_inc == 0));
+      if (build.setmaxnreg_dec > 0) CHECK((build.setmaxnreg_dec < build.registers && build.registers < build.setmaxnreg_inc));
       CHECK(build.instructions > 0);
       CHECK(build.stall_cycles > build.instructions);
       if (kernel.variant_of.empty() && !kernel.takes_masks)

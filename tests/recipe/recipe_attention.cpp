@@ -1,4 +1,5 @@
-// recipe_attention: what step 1 of "How do I add a tile program?" asks for. FlashAttention-2 with one buffer of K and of V.
+// recipe_attention: what step 1 of "How do I add a tile program?" asks for. FlashAttention-2 with one
+// buffer of K and of V, which computes each score twice: for the row maximum, and for the weights.
 #include <limits>
 
 #include "sim/programs/attention_tensors.h"
@@ -20,6 +21,8 @@ enum class Line {
   scores,
   mask,
   row_max,
+  scores_again,
+  mask_again,
   exp,
   alpha,
   row_sum,
@@ -39,6 +42,8 @@ constexpr ListingLine listing[] = {
     {1, "recipe: S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "recipe: the scores"},
     {1, "recipe: mask S", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
     {1, "recipe: m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "recipe: the largest score"},
+    {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: so that S is kept nowhere"},
+    {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
     {1, "recipe: P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "recipe: the weights"},
     {1, "recipe: α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "recipe: the factor"},
     {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
@@ -113,7 +118,7 @@ class RecipeAttention final : public TileProgram {
         {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "recipe: rows"},
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "recipe: rows"},
     };
-    form.flops = planes * 4 * problem_.head_dim * sums.rows_keys;
+    form.flops = planes * 6 * problem_.head_dim * sums.rows_keys;
     form.exps = planes * (sums.rows_keys + sums.rows_pairs);
     form.order = "Θ(N²d²/M)";
     return form;
@@ -125,6 +130,8 @@ class RecipeAttention final : public TileProgram {
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
+    b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask_again, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
@@ -144,16 +151,18 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo recipe_attention_program() {
-  return {id,
-          "Recipe attention",
-          "attention",
-          "docs/contributing.md",
-          "recipe: a program added by the recipe.",
-          listing,
-          default_tile,
-          make,
-          "",
-          ""};
+  ProgramInfo info = {id,
+                      "Recipe attention",
+                      "attention",
+                      "docs/contributing.md",
+                      "recipe: a program added by the recipe.",
+                      listing,
+                      default_tile,
+                      make,
+                      "",
+                      ""};
+  info.scores_computed = 2;
+  return info;
 }
 
 }  // namespace tilescope

@@ -7,6 +7,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
+#include "app/model/requested.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"
@@ -25,10 +26,6 @@ struct Given {
   const char* name;
 };
 constexpr std::array<Given, 3> given_tensors = {{{Meaning::query, "Q"}, {Meaning::key, "K"}, {Meaning::value, "V"}}};
-
-const std::shared_ptr<const Matrix>& matrix_of(const InputSource& inputs, Meaning tensor) {
-  return tensor == Meaning::key ? inputs.k : tensor == Meaning::value ? inputs.v : inputs.q;
-}
 
 void draw_seed(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;

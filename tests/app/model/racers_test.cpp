@@ -7,7 +7,7 @@
 
 using namespace tilescope;
 
-TEST_CASE("racers: the baseline and the chosen program; FlashAttention-2 or the last if the baseline is chosen") {
+TEST_CASE("racers: the baseline and the chosen program; the best of its family if the baseline is chosen") {
   using Pair = std::pair<std::string, std::string>;
   CHECK(racers("standard") == Pair{"standard", "flash2"});
   CHECK(racers("flash1") == Pair{"standard", "flash1"});
@@ -15,6 +15,8 @@ TEST_CASE("racers: the baseline and the chosen program; FlashAttention-2 or the 
   CHECK(racers("softmax_safe") == Pair{"softmax_safe", "softmax_fused"});
   CHECK(racers("softmax_online") == Pair{"softmax_safe", "softmax_online"});
   CHECK(racers("matmul_tiled") == Pair{"matmul_naive", "matmul_tiled"});
+  CHECK(racers("standard_backward") == Pair{"standard_backward", "flex_backward"});
+  CHECK(racers("flash2_backward") == Pair{"standard_backward", "flash2_backward"});
   CHECK(racers("no such program") == Pair{"no such program", "no such program"});
   CHECK(companion_of("flash1") == "standard");
   CHECK(companion_of("standard") == "flash2");

@@ -16,6 +16,7 @@
 #include "sim/analysis/what_if.h"
 #include "sim/engine/block_order.h"
 #include "sim/masks/expression.h"
+#include "sim/masks/presets.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/views/window_script.h"
 
@@ -141,7 +142,7 @@ TEST_CASE("language: the Korean file has every text that the program shows") {
 namespace {
 
 /// Every text that the window translates although it stands in a table of the simulation: programs, their lines, orders of blocks,
-/// questions to the machine.
+/// words and presets of the mask language, questions to the machine.
 std::set<std::string> texts_in_tables() {
   std::set<std::string> out;
   const auto add = [&](std::string_view text) {
@@ -157,6 +158,8 @@ std::set<std::string> texts_in_tables() {
   for (const BlockOrderInfo& row : block_orders()) add(row.title);
   for (const SpecKey& key : spec_keys()) add(key.meaning);
   for (const ExprNameInfo& row : expression_names()) add(row.meaning);
+  for (const ExprFunction& row : expression_functions()) add(row.meaning);
+  for (const Preset& row : presets()) add(row.meaning);
   for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
     for (const WhatIf& row : what_ifs(start.request)) {
       add(row.title);

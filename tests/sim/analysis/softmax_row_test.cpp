@@ -9,6 +9,7 @@
 #include "sim/analysis/softmax_row.h"
 #include "sim/numerics/block_history.h"
 #include "tests/sim/program_of.h"
+#include "tests/sim/tested_programs.h"
 
 using namespace tilescope;
 
@@ -115,8 +116,9 @@ TEST_CASE("softmax row: nothing is known before it was computed") {
   }
 }
 
-TEST_CASE("softmax row: on every program and every row, the identities hold and O is exact over the keys seen so far") {
-  for (const ProgramInfo& info : program_table())
+TEST_CASE("softmax row: on every program and every row, the identities hold and O is exact over the keys seen so far" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs())
     for (DataType type : {DataType::fp32, DataType::fp16}) {
       AttentionProblem problem = {.heads = 2, .kv_heads = 1, .seq_q = 21, .seq_kv = 27, .head_dim = 8, .dtype = type};
       problem.causal = info.family == "attention" || info.family == "backward";

@@ -317,6 +317,9 @@ TEST_CASE("needs: flash3_backward takes the tile, the roles and the registers of
     const KernelNeeds needs = flash3_backward_needs(p, tile, h200_gpu());
     CHECK(needs.threads == 384);
     REQUIRE(needs.groups.size() == 3);  // a producer, two groups that compute
+    const KernelBuild& build = kernel_profile("flash3_backward").build("gradients", p);
+    CHECK(needs.groups.front().registers == build.setmaxnreg_dec);
+    CHECK(needs.groups.back().registers == build.setmaxnreg_inc);
     int registers = 0;
     for (const WarpGroup& group : needs.groups) registers += group.warps * group.registers;
     CHECK(registers <= needs.threads / 32 * needs.registers_per_thread);

@@ -241,4 +241,26 @@ TEST_CASE("builder: a product reads each factor in shared memory as often as its
           }
 }
 
+TEST_CASE("builder: an operation in place reads its tile in shared memory once, and one that only writes it reads nothing") {
+  const auto read = [](std::uint32_t shared, auto change) {
+    Emitted block;
+    block.out.shared_slots = shared;
+    change(block.builder);
+    CHECK(block.latest().smem_write_bytes == (shared == 0 ? 0 : 32 * 8 * 2));
+    return block.latest().smem_read_bytes;
+  };
+  constexpr std::int64_t tile = 32 * 8 * 2;
+  for (const std::uint32_t shared : {std::uint32_t{0}, slot_bits(tiles::q)}) {
+    const std::int64_t once = shared == 0 ? 0 : tile;
+    const auto reads = [&](auto change) { return read(shared, change); };
+    CHECK(reads([](BlockBuilder& b) { b.rescale(AnyLine::only, tiles::q, tiles::alpha); }) == once);
+    CHECK(reads([](BlockBuilder& b) { b.divide(AnyLine::only, tiles::q, tiles::l); }) == once);
+    CHECK(reads([](BlockBuilder& b) { b.multiply(AnyLine::only, tiles::q, tiles::q); }) == 2 * once);
+    CHECK(reads([](BlockBuilder& b) { b.matmul(AnyLine::only, tiles::q, tiles::p, tiles::v, {.accumulate = true}); }) == once);
+    CHECK(reads([](BlockBuilder& b) { b.matmul(AnyLine::only, tiles::q, tiles::p, tiles::v, {}); }) == 0);
+    CHECK(reads([](BlockBuilder& b) { b.copy(AnyLine::only, tiles::q, tiles::o); }) == 0);
+    CHECK(reads([](BlockBuilder& b) { b.fill(AnyLine::only, tiles::q, 0); }) == 0);
+  }
+}
+
 }  // namespace tilescope

@@ -63,9 +63,9 @@ std::int64_t BlockChecker::count_sectors_of_pages(const TileRef& tile) const {
   return sectors;
 }
 
-BlockChecker::BlockChecker(const TileProgram& program, bool takes_pairs)
+BlockChecker::BlockChecker(const TileProgram& program, std::int64_t warp_tile)
     : program_(program),
-      takes_pairs_(takes_pairs),
+      warp_tile_(warp_tile),
       memory_(memory_layouts(program.problem(), program.tile(), program.tensors())),
       pages_(page_table_of(program.problem())) {
   for (Tensor tensor : program.tensors()) {
@@ -311,10 +311,9 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
 std::int64_t BlockChecker::times_read(const Operation& op, Slot slot) const {
   const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block_->launch)];
   const bool is_right = slot == op.src[1];
-  if (!takes_pairs_ || launch.name != "gradients")
+  if (warp_tile_ == 0 || launch.name != "gradients")
     return is_right ? launch.needs.warps_sharing_rows : launch.needs.warps_sharing_keys;
-  constexpr std::int64_t edge = 32;
-  const auto parts = [](std::int64_t length) { return (length + edge - 1) / edge; };
+  const auto parts = [&](std::int64_t length) { return (length + warp_tile_ - 1) / warp_tile_; };
   const TileShape& tile = program_.tile();
   if (op.tile.tensor->cols == Axis::key) return is_right ? parts(tile.block_q) : parts(tile.block_kv);                  // S, dP
   if (op.tile.tensor->rows == Axis::query) return is_right ? parts(tile.block_q) : parts(program_.problem().head_dim);  // dQ
@@ -335,7 +334,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
       return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
     if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
-    const std::int64_t times = op.kind == OpKind::matmul ? times_read(op, slot) : 1;
+    const std::int64_t times = op.kind == OpKind::matmul && slot != op.dst ? times_read(op, slot) : 1;
     const std::int64_t rows = op.source_strip >= 0 && slot == op.src[0] ? op.rows : source.rows;
     if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * rows * source.cols * times;
   }

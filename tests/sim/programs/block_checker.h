@@ -18,8 +18,8 @@ namespace tilescope {
 /// Counts for every element of every tensor, which is why problems must be small.
 class BlockChecker {
  public:
-  /// `takes_pairs`: the warps of its launch "gradients" take 32 queries and 32 keys of a pair of tiles at a time.
-  explicit BlockChecker(const TileProgram& program, bool takes_pairs = false);
+  /// `warp_tile`: that of the program's row.
+  explicit BlockChecker(const TileProgram& program, std::int64_t warp_tile = 0);
 
   /// Empty, or what is wrong.
   std::string check_block(const BlockOperations& block);
@@ -66,7 +66,7 @@ class BlockChecker {
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
   const TileProgram& program_;
-  const bool takes_pairs_;
+  const std::int64_t warp_tile_;
   std::array<TensorLayout, most_tensors> layouts_;
   TensorLayouts memory_;                    // as tensors lie in HBM
   std::shared_ptr<const PageTable> pages_;  // of K and V; null if they have none

@@ -22,17 +22,23 @@ namespace {
 
 constexpr auto seeds = rounds(std::uint64_t{250});
 
-bool takes_causal(const ProgramInfo& info) {
-  return info.family == "attention" || info.family == "backward";
+const ProgramFamily* family_of(const ProgramInfo& info) {
+  const auto families = program_families();
+  const auto found = std::find_if(families.begin(), families.end(), [&](const ProgramFamily& f) { return f.id == info.family; });
+  return found != families.end() ? &*found : nullptr;
 }
 
-/// How often an element of an output is stored: written from the algorithms' descriptions.
+bool takes_causal(const ProgramInfo& info) {
+  REQUIRE(family_of(info) != nullptr);
+  return family_of(info)->takes_mask;
+}
+
+/// How often an element of an output is stored.
 int expected_stores(const ProgramInfo& info, const AttentionProblem& p, const TileShape& tile, Tensor tensor, std::int64_t row,
                     std::int64_t col) {
   const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;  // of the row's query tile
   const std::int64_t visited = ceil_div(p.visible_keys(last_row), tile.block_kv);
-  if (info.id == "flash1") return 1 + static_cast<int>(visited);
-  if (info.id == "flash1_backward") return 1 + (tensor == tensors::d_q ? static_cast<int>(visited) : 1);  // the last query sees all
+  if (info.accumulates_in_hbm) return 1 + (tensor->rows == Axis::query ? static_cast<int>(visited) : 1);  // the last query sees all
   if (tensor->cols == Axis::key) return col / tile.block_kv < visited ? 1 : 0;
   return 1;
 }
@@ -47,12 +53,6 @@ int expected_additions(const AttentionProblem& p, const TileShape& tile, Tensor 
   if (!is_sum(tensor)) return 0;
   const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;
   return static_cast<int>(ceil_div(p.visible_keys(last_row), tile.block_kv));
-}
-
-/// How often each score is worked out.
-int expected_scores(const ProgramInfo& info) {
-  if (info.id == "standard_backward") return 0;  // it reads P
-  return info.id == "flash2_backward_two_pass" || info.id == "flex_backward" ? 2 : 1;
 }
 
 /// Puts K and V of a case in pages of one to three key tiles, or in pages of which a key tile fills several.
@@ -71,9 +71,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   const auto made = info.make(drawn.problem, drawn.tile, drawn.gpu);
   REQUIRE(made);
   const TileProgram& program = **made;
-  const std::set<std::string_view> pairs = {"flash2_backward", "flash2_backward_deterministic", "flash2_backward_two_pass",
-                                            "flex_backward"};
-  BlockChecker checker(program, pairs.contains(info.id));
+  BlockChecker checker(program, info.warp_tile);
   BlockOperations block;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
     for (std::int64_t n = 0; n < program.launches()[launch].blocks(); ++n) {
@@ -103,19 +101,18 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
                    additions_to(tensor, plane, row, col) != expected_additions(p, drawn.tile, tensor, row);
     CHECK_MESSAGE(wrong == 0, "elements of ", to_string(tensor), " stored too often or not often enough: ", wrong);
   }
-  if (info.family != "softmax") {
-    std::int64_t wrong = 0;
-    for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
-      for (std::int64_t row = 0; row < p.seq_q; ++row)
-        for (std::int64_t key = 0; key < p.seq_kv; ++key) {
-          const int times = checker.scored(plane, row, key);
-          wrong += key < p.visible_keys(row) ? times != expected_scores(info) : times > expected_scores(info);
-        }
-    CHECK_MESSAGE(wrong == 0, "visible scores that are worked out too often or not often enough: ", wrong);
-  }
+  std::int64_t wrong_scores = 0;
+  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
+    for (std::int64_t row = 0; row < p.seq_q; ++row)
+      for (std::int64_t key = 0; key < p.seq_kv; ++key) {
+        const int times = checker.scored(plane, row, key);
+        wrong_scores += key < p.visible_keys(row) ? times != info.scores_computed : times > info.scores_computed;
+      }
+  CHECK_MESSAGE(wrong_scores == 0, "visible scores computed more or less often than the row's scores_computed: ", wrong_scores);
 
   const auto form = program.closed_form();
-  const bool head = info.family != "softmax" || info.id == "softmax_fused";
+  const auto has_head = [](Tensor tensor) { return tensor->cols == Axis::head; };
+  const bool head = std::any_of(program.tensors().begin(), program.tensors().end(), has_head);
   // A group's rows can begin inside a sector where those of a tile do not.
   const auto tiles_of = program.schema().tiles;
   const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](Slot slot) { return slot.has_strips(); });
@@ -151,7 +148,10 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
       CAPTURE(drawn.text);
       check_program(info, drawn, lines_of[&row_for(info, drawn.problem)]);
     }
-    for (const auto& [row, lines] : lines_of) CHECK(*lines.rbegin() <= std::ssize(row->listing));
+    for (const auto& [row, lines] : lines_of) {
+      CHECK_MESSAGE(!lines.empty(), row->id, ": no block keeps the contract");
+      if (!lines.empty()) CHECK(*lines.rbegin() <= std::ssize(row->listing));
+    }
     if (info.row_of != nullptr) continue;  // those that it may launch are programs too, and meet every kind of problem
     for (std::size_t n = 0; n < info.listing.size(); ++n) {
       // What no causal problem has: a change of scores, gradients of tables, and a matrix as a mask. flex_test.cpp,
@@ -237,7 +237,7 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
     CHECK(ids.insert(info.id).second);
     CHECK_FALSE(info.title.empty());
     CHECK_FALSE(info.summary.empty());
-    CHECK((info.family == "attention" || info.family == "backward" || info.family == "softmax" || info.family == "matmul"));
+    CHECK(family_of(info) != nullptr);
     CHECK((info.family == "backward") == (info.pass == Pass::backward));
     if (info.pass == Pass::backward) CHECK((*find_program(info.forward))->pass == Pass::forward);
     for (const ListingLine& line : info.listing) {
@@ -254,6 +254,18 @@ TEST_CASE("programs: every row of the table is complete and can be found by its 
                          "flash2_backward_two_pass", "flash2_backward_deterministic", "flex_backward", "softmax_safe",
                          "softmax_online", "softmax_fused", "matmul_naive", "matmul_tiled"})
     CHECK_MESSAGE(ids.contains(id), id);
+}
+
+TEST_CASE("programs: a family's baseline and its best are two programs of the family") {
+  for (const ProgramFamily& family : program_families()) {
+    CAPTURE(family.id);
+    CHECK(family.baseline != family.best);
+    for (const std::string_view id : {family.baseline, family.best}) {
+      const auto row = find_program(id);
+      REQUIRE(row);
+      CHECK((*row)->family == family.id);
+    }
+  }
 }
 
 TEST_CASE("programs: an unknown id is answered with the ids there are") {

@@ -210,6 +210,9 @@ TEST_CASE("hopper: a block has the threads of the compiled kernel, at either hea
       const KernelNeeds needs = hopper_needs(id, p, hopper_default_tile(id, p, h200_gpu()), h200_gpu());
       CHECK(needs.threads == kernel.build("attention", p).threads);
       CHECK(needs.registers_per_thread == kernel.build("attention", p).registers);
+      // The first group is the producer, if there is one.
+      CHECK(needs.groups.front().registers == kernel.build("attention", p).setmaxnreg_dec);
+      CHECK(needs.groups.back().registers == kernel.build("attention", p).setmaxnreg_inc);
       ++compared;
     }
   CHECK(compared >= 2 * 8);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
@@ -45,4 +46,53 @@ TEST_CASE("program table: a row has a button and a tooltip, or neither" * doctes
   const auto table = program_table();
   CHECK(std::any_of(table.begin(), table.end(), [](const ProgramInfo& info) { return !info.button.empty(); }));
   for (const ProgramInfo& info : table) CHECK(info.button.empty() == info.tooltip.empty());
+}
+
+TEST_CASE("program table: a run of both passes has the launches of its forward program, and then those of its backward row" *
+          doctest::test_suite("every program")) {
+  const GpuSpec gpu = h200_gpu();  // flash3_backward needs wgmma
+  for (const ProgramInfo& info : tested_programs()) {
+    if (info.both == nullptr) continue;
+    CAPTURE(info.id);
+    CHECK(info.pass == Pass::backward);
+    CHECK(*find_program(info.id, Pass::both) == info.both);
+    AttentionProblem problem;
+    problem.seq_q = problem.seq_kv = 256;
+    std::vector<std::string> names, expected;
+    const auto add = [&](std::vector<std::string>& to, const ProgramInfo& row, Pass pass) {
+      problem.pass = pass;
+      const auto program = row.make(problem, info.default_tile(problem, gpu), gpu);
+      REQUIRE(program);
+      for (const LaunchSpec& launch : (*program)->launches()) to.emplace_back(launch.name);
+    };
+    add(names, *info.both, Pass::both);
+    add(expected, **find_program(info.forward), Pass::forward);
+    add(expected, info, Pass::backward);
+    CHECK(names == expected);
+  }
+}
+
+TEST_CASE("program table: a backward row without a run of both passes is refused, and moves no other row's") {
+  std::vector<ProgramInfo> table;
+  for (const ProgramInfo& info : program_table()) {
+    if (info.id == "flash2_backward") {
+      table.push_back(info);
+      table.back().id = "alone_backward";
+      table.back().forward = "softmax_safe";
+      table.back().both = nullptr;
+    }
+    table.push_back(info);
+  }
+  for (const ProgramInfo& info : table) {
+    if (info.pass != Pass::backward) continue;
+    CAPTURE(info.id);
+    const auto both = find_program(info.id, Pass::both, table);
+    if (info.id == "alone_backward") {
+      REQUIRE_FALSE(both);
+      CHECK(both.error().sentence == "alone_backward has no run of both passes: use pass forward or backward");
+    } else {
+      REQUIRE(both);
+      CHECK(*both == *find_program(info.id, Pass::both));
+    }
+  }
 }

@@ -1,0 +1,46 @@
+// What the needs of forward and backward kernels have in common.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/core/units.h"
+#include "sim/programs/kernel_needs.h"
+
+namespace tilescope {
+
+inline constexpr std::int64_t rows_of_warp = 16;  // rows of one mma.sync
+inline constexpr std::int64_t least_registers = 24;
+
+/// Returns whether a block may have the shared memory that our kernels need: every GPU that runs them has at least 99 KiB.
+inline bool is_large(const GpuSpec& gpu) {
+  return gpu.sm_shared_bytes_per_block >= 99 * 1024;
+}
+
+inline bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
+  return why_block_does_not_fit(needs, gpu).empty();
+}
+
+inline std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
+  return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
+}
+
+/// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
+inline void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
+                       const GpuSpec& gpu) {
+  const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
+  needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
+  needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
+}
+
+/// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
+template <class Fits>
+TileShape shrink(TileShape tile, Fits fits) {
+  while (!fits(tile) && (tile.block_q > 1 || tile.block_kv > 1)) {
+    std::int64_t& longer = tile.block_kv >= tile.block_q ? tile.block_kv : tile.block_q;
+    longer = ceil_div(longer, 2);
+  }
+  return tile;
+}
+
+}  // namespace tilescope
