@@ -314,7 +314,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   for (Link link : all_links) {
     traffic[fmt::format("{}_bytes", to_string(link))] = simulation.ledger.total(link).value;
     if (link != Link::hbm_write) continue;
-    traffic["hbm_write_queued_bytes"] = simulation.hbm_write_queued.value;
+    if (simulation.hbm_write_queued.value > 0) traffic["hbm_write_queued_bytes"] = simulation.hbm_write_queued.value;
     traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
   }
   if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;

@@ -200,7 +200,7 @@ struct ProgramInfo {
   /// of that program.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
-  bool is_rung = false;  // of a ladder: compared with other rungs, and with programs of the same source
+  bool is_rung = false;             // of a ladder: compared with other rungs, and with programs of the same source
   int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
   bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
   /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as

@@ -244,6 +244,9 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(keys(json["tile"]) == Names{"block_q", "block_kv"});
   CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
                                        "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes"});
+  const Json queued = simulated_json({"--algorithm", "matmul_tiled"});  // HBM is behind when this run ends
+  CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
+  CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
   CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "next_limit"});

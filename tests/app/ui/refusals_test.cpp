@@ -149,7 +149,8 @@ TEST_CASE("refusals in Korean: files of GPUs") {
   check_korean(refused(load_gpu("voodoo")), ids + "voodoo");
   check_korean(refused(load_gpu("/no/such/gpu.toml")), "no such gpu toml");
   check_korean(refused(parse_gpu_spec("name = \"x\"", "my.toml")), "my toml id");
-  check_korean(refused(parse_gpu_spec("id = \"x\"\nname = \"x\"\n[sm]\ncuont = 3", "my.toml")), "my toml sm cuont count");
+  check_korean(refused(parse_gpu_spec("id = \"x\"\nname = \"x\"\n[sm]\ncuont = 3", "my.toml")),
+               "my toml sm cuont count tilescope simulate help");
   check_korean(refused(parse_gpu_spec("[sm]\ncount = 3", "my.toml")), "my toml sm count value source note vendor");
   check_korean(refused(parse_gpu_spec("[sm]\ncount = { value = 0, source = \"vendor\", note = \"n\" }", "my.toml")),
                "my toml sm count");
@@ -159,7 +160,7 @@ TEST_CASE("refusals in Korean: files of GPUs") {
                "my toml sm count source hearsay vendor measured estimated user");
   GpuSpec gpu = request_of("flash2", 64).gpu;
   check_korean(refused(set_spec_value(gpu, "l2.capacity_bytes=much")), "l2 capacity_bytes much");
-  check_korean(refused(set_spec_value(gpu, "l2.capacty_bytes=1")), "l2 capacty_bytes capacity_bytes");
+  check_korean(refused(set_spec_value(gpu, "l2.capacty_bytes=1")), "l2 capacty_bytes capacity_bytes tilescope simulate help");
   check_korean(refused(set_spec_value(gpu, "sm.quarters=4")), "sm quarters sub_partitions");
 }
 
