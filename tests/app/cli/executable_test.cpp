@@ -1,14 +1,18 @@
 // The built program, run as a user runs it: exit codes and what arrives on the two outputs.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "sim/core/npy.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/skip.h"
 
@@ -70,6 +74,47 @@ TEST_CASE("executable: a full disk and missing assets exit with 3 and one line")
   one_line(shell(program + " simulate 2>&1 >/dev/full"), 3, "No space left on device");
   one_line(shell("TILESCOPE_ASSETS=/nonexistent " + program + " simulate 2>&1 >/dev/null"), 3, "TILESCOPE_ASSETS");
   one_line(errors_of("measure"), 3, "NVIDIA GPU");
+}
+
+namespace {
+
+/// Commands that write a file, and what goes to standard output beside it. `{}` stands for a folder.
+constexpr const char* printing_commands[] = {
+    "simulate --json {}/x", "simulate --trace {}/x", "search --quiet --head-dim 64 --json {}/x",
+    "validate --quiet --bundle {}/in/few.json --csv {}/x", "validate --quiet --bundle {}/in/few.json --markdown {}/x",
+    "validate --quiet --bundle {}/in/few.json --json {}/x", "run --quiet --device cpu --q {}/in/q.npy --k {}/in/q.npy --v {}/in/q.npy --out {}/x"};
+
+std::string with_folder(std::string command, const std::string& folder) {
+  for (std::size_t at = command.find("{}"); at != std::string::npos; at = command.find("{}")) command.replace(at, 2, folder);
+  return command;
+}
+
+/// Each command fails in words, and leaves neither its file nor a part of one.
+void check_printing_commands(const std::string& redirection) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("in"));
+  std::filesystem::copy_file(std::string(TILESCOPE_SOURCE_DIR) + "/tests/fuzz/corpus/bundle/three_cases.json",
+                             folder.path("in/few.json"));
+  folder.file("in/q.npy", to_npy(DataType::fp16, {1, 1, 16, 16}, std::vector<float>(256, 0.5F)));
+  for (const char* command : printing_commands) {
+    CAPTURE(command);
+    one_line(shell(program + " " + with_folder(command, folder.path("")) + " 2>&1 " + redirection), 3,
+             "cannot write to standard output");
+    CHECK(folder.entries() == 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("executable: a closed standard output is an error, and no file takes its place") {
+  check_printing_commands(">&-");
+  // Standard error and input may be closed too: nothing is printed into a file then either.
+  const TemporaryFolder folder;
+  CHECK(shell(program + " simulate --json " + folder.path("x") + " <&- >&- 2>&-").code == 3);
+  CHECK(folder.entries() == 0);
+  CHECK(shell(program + " simulate --json " + folder.path("x") + " <&- >/dev/null 2>&-").code == 0);
+  std::ifstream json(folder.path("x"));
+  CHECK(std::string(std::istreambuf_iterator<char>(json), {}).starts_with("{"));
 }
 
 // Sanitizers reserve terabytes of addresses, so that no limit on addresses can be set.
