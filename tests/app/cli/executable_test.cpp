@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -115,6 +116,18 @@ TEST_CASE("executable: a closed standard output is an error, and no file takes i
   CHECK(shell(program + " simulate --json " + folder.path("x") + " <&- >/dev/null 2>&-").code == 0);
   std::ifstream json(folder.path("x"));
   CHECK(std::string(std::istreambuf_iterator<char>(json), {}).starts_with("{"));
+}
+
+TEST_CASE("executable: a reader that has closed the pipe is an error, and no part of a file stays") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  ::close(ends[0]);
+  REQUIRE(::dup2(ends[1], 9) == 9);
+  ::close(ends[1]);
+  const auto before = std::signal(SIGPIPE, SIG_DFL);  // as a shell has it
+  check_printing_commands(">&9");
+  std::signal(SIGPIPE, before);
+  ::close(9);
 }
 
 // Sanitizers reserve terabytes of addresses, so that no limit on addresses can be set.
