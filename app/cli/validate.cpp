@@ -23,17 +23,6 @@ namespace tilescope {
 
 namespace {
 
-Result<KnownBundle> find_bundle(const std::string& path) {
-  if (!path.empty()) return load_bundle(path);
-  const Measurements known = load_measurements();
-  if (!known.bundles.empty()) return *known.bundles.front();
-  if (!known.problem.empty()) return Error{known.problem};
-  return Error{
-      "validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
-      "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
-      Error::Kind::machine_lacks};
-}
-
 /// The cases of one list, or all of them.
 Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, const std::string& list) {
   if (list.empty()) return bundle.cases;
@@ -52,7 +41,7 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!line.ncu.empty()) return run_validate_ncu(line, out);
-  const Result<KnownBundle> known = find_bundle(line.bundle);
+  const Result<KnownBundle> known = line.bundle.empty() ? load_default_bundle() : load_bundle(line.bundle);
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
   // Known misses were reviewed against the shipped spec.

@@ -1,5 +1,6 @@
 // `tilescope validate`: exit codes, the table, JSON and the page; on synthetic bundles of the toy GPU.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -163,6 +164,42 @@ TEST_CASE("validate: the JSON has every case with its figures, and the page has 
   CHECK(*read_text_file(page) == *text);
   CHECK(validate({"--bundle", bundle, "--json", folder.path("out.json")}).out.find("6 within their bounds") != std::string::npos);
   CHECK(read_text_file(folder.path("out.json")));
+}
+
+TEST_CASE("validate: a damaged default bundle, or one with a damaged list of known misses, is named and not replaced") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("measured"));
+  std::filesystem::copy(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus", folder.path("gpus"));
+  const std::string text = bundle_text(1);
+  folder.file("measured/a.json", text);
+  const auto with_assets = [&] {
+    const char* before = std::getenv("TILESCOPE_ASSETS");
+    const std::string kept = before != nullptr ? before : "";
+    ::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1);
+    const RunOutcome outcome = validate({"--quiet"});
+    kept.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", kept.c_str(), 1);
+    return outcome;
+  };
+  CHECK(with_assets().code == 0);  // the only one
+  for (const std::size_t length : {text.size() / 2, std::size_t{10}, std::size_t{0}}) {
+    CAPTURE(length);
+    folder.file("measured/h200.json", text.substr(0, length));
+    const RunOutcome damaged = with_assets();
+    CHECK(damaged.code == 2);
+    CHECK(damaged.out == "");
+    CHECK_MESSAGE(damaged.err.find("h200.json") != std::string::npos, damaged.err);
+  }
+  folder.file("measured/h200.json", text);
+  CHECK(with_assets().code == 0);
+  folder.file("measured/h200-known-misses.toml", "not TOML");
+  const RunOutcome spoiled = with_assets();
+  CHECK(spoiled.code == 2);
+  CHECK_MESSAGE(spoiled.err.find("h200-known-misses.toml:1") != std::string::npos, spoiled.err);
+  // Where the reference GPU has no bundle, the first by name is the default one.
+  std::filesystem::remove(folder.path("measured/h200.json"));
+  folder.file("measured/a.json", text.substr(0, text.size() / 2));
+  folder.file("measured/b.json", text);
+  CHECK(with_assets().err.find("a.json") != std::string::npos);
 }
 
 TEST_CASE("validate: without any bundle it is exit code 3 and a sentence that says how to get one") {
