@@ -375,6 +375,48 @@ Status check_lesson_action(std::string_view action, std::string_view lesson) {
   return Done{};
 }
 
+// What follows looks at flags as typed: a state of --open or --deck says what nobody typed.
+
+bool typed(const CommandLine& line, std::string_view flag) {
+  return line.given.contains(flag);
+}
+
+/// Errors  a lesson's page beside a flag that says what the page itself says
+Status check_beside_lesson(const CommandLine& line) {
+  if (line.lesson.empty()) return Done{};
+  for (const std::string_view flag : {"--deck", "--open"})
+    if (typed(line, flag)) return refuse("{} and --lesson each say what is drawn: give one of them", flag);
+  constexpr std::string_view of_the_page[] = {"--step", "--race", "--view", "--lanes"};
+  for (const auto& [name, values] : line.given) {
+    const std::string_view group = find_flag(name)->group;
+    const bool of_the_request = group == "Problem" || group == "GPU" || group == "Values";
+    if (of_the_request || std::find(std::begin(of_the_page), std::end(of_the_page), name) != std::end(of_the_page))
+      return refuse("the page of --lesson sets {}: leave one of them out", name);
+  }
+  return Done{};
+}
+
+/// Errors  a picture of one panel, or of a view that fills the window, with a flag about what it leaves out
+Status check_shown(const CommandLine& line) {
+  const bool drawn = line.command == CommandKind::render || line.command == CommandKind::exported;
+  if (!drawn) return Done{};
+  if (typed(line, "--panel") && typed(line, "--view") && center_view_from(line.panel) != line.view)
+    return refuse("--view chooses the middle of the window, and --panel {} draws one panel: give one of them", printable(line.panel));
+  if (!typed(line, "--lanes")) return Done{};
+  if (typed(line, "--panel") && line.panel != "timeline")
+    return refuse("--lanes is about the timeline, and --panel {} leaves it out: give one of them", printable(line.panel));
+  if (typed(line, "--view") && line.view != CenterView::stage)
+    return refuse("--lanes is about the timeline, and --view {} leaves it out: give one of them", line.given.at("--view").front());
+  return Done{};
+}
+
+/// Errors  flags of which one would leave another without effect
+Status check_together(const CommandLine& line) {
+  for (const auto& check : {&check_beside_lesson, &check_shown})
+    if (Status good = check(line); !good) return good;
+  return Done{};
+}
+
 CommandLine to_print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -429,7 +471,9 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
   Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
-  if (!line || chosen->command != CommandKind::lesson) return line;
+  if (!line) return line;
+  if (const Status good = check_together(*line); !good) return good.error();
+  if (chosen->command != CommandKind::lesson) return line;
   if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
   line->lesson_action = std::move(action);
   line->lesson = std::move(lesson);

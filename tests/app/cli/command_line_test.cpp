@@ -52,6 +52,40 @@ TEST_CASE("command line: lesson takes an action and an id") {
   CHECK(bad({"simulate", "--lesson", "1"}).find("--lesson is not a flag of simulate") != std::string::npos);
 }
 
+TEST_CASE("command line: a lesson's page refuses flags that say what it sets") {
+  const std::string png = "x.png", html = "x.html";
+  for (const Arguments& flag :
+       {Arguments{"--seq", "128"}, {"--gpu", "h200"}, {"--algorithm", "flash1"}, {"--causal"}, {"--mask", "q >= kv"}, {"--step", "3"},
+        {"--race"}, {"--view", "fit"}, {"--lanes", "sms"}, {"--seed", "2"}, {"--set", "sm.count=2"}, {"--heads", "2"}}) {
+    CAPTURE(flag.front());
+    Arguments render = {"render", "--lesson", "1:2", "--out", png}, exported = {"export", "--lesson", "1:2", "--out", html};
+    render.insert(render.end(), flag.begin(), flag.end());
+    exported.insert(exported.end(), flag.begin(), flag.end());
+    CHECK(bad(render) == "the page of --lesson sets " + flag.front() + ": leave one of them out");
+    if (flag.front() != "--step") CHECK(bad(exported) == bad(render));  // export has no --step
+  }
+  for (const std::string& flag : {std::string("--open"), std::string("--deck")})
+    CHECK(bad({"render", "--lesson", "1", "--out", png, flag, "seq=32"}) ==
+          flag + " and --lesson each say what is drawn: give one of them");
+  const CommandLine line = good({"render", "--lesson", "1", "--out", png, "--size", "640x400", "--scale", "1.5", "--theme", "light",
+                                 "--language", "ko", "--panel", "lesson", "--quiet"});
+  CHECK(line.theme == ThemeKind::light);
+}
+
+TEST_CASE("command line: a picture refuses --view and --lanes where they are not in it") {
+  CHECK(bad({"render", "--out", "x.png", "--view", "roofline", "--panel", "stage"}) ==
+        "--view chooses the middle of the window, and --panel stage draws one panel: give one of them");
+  CHECK(bad({"export", "--out", "x.svg", "--view", "roofline", "--panel", "traffic"}).find("draws one panel") != std::string::npos);
+  CHECK(bad({"render", "--out", "x.png", "--view", "roofline", "--lanes", "sms"}) ==
+        "--lanes is about the timeline, and --view roofline leaves it out: give one of them");
+  CHECK(bad({"render", "--out", "x.png", "--panel", "stage", "--lanes", "sms"}) ==
+        "--lanes is about the timeline, and --panel stage leaves it out: give one of them");
+  CHECK(good({"render", "--out", "x.png", "--view", "roofline", "--panel", "roofline"}).view == CenterView::roofline);
+  CHECK(good({"render", "--out", "x.png", "--panel", "timeline", "--lanes", "sms"}).by_sm == true);
+  CHECK(good({"render", "--out", "x.png", "--view", "stage", "--lanes", "sms"}).by_sm == true);
+  CHECK(good({"--view", "roofline", "--lanes", "sms"}).by_sm == true);  // the window can go back to its stage
+}
+
 TEST_CASE("command line: no arguments open the window with flash2 on toy") {
   const CommandLine line = good({});
   CHECK(line.command == CommandKind::window);
