@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -410,9 +411,45 @@ Status check_shown(const CommandLine& line) {
   return Done{};
 }
 
+/// The flag that gives every point of a sweep the same value of a key; empty for a key of --set.
+std::string_view flag_of_key(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> rows[] = {
+      {"seq", "--seq"},     {"seq_kv", "--seq-kv"},   {"head_dim", "--head-dim"}, {"batch", "--batch"},
+      {"heads", "--heads"}, {"block_q", "--block-q"}, {"block_kv", "--block-kv"}, {"stages", "--stages"}};
+  const auto* const found = std::find_if(std::begin(rows), std::end(rows), [&](const auto& row) { return row.first == key; });
+  return found == std::end(rows) ? std::string_view() : found->second;
+}
+
+/// Errors  a key of --set that is given twice, or that the sweep runs through
+Status check_settings(const CommandLine& line) {
+  const auto settings = line.given.find("--set");
+  if (settings == line.given.end()) return Done{};
+  const auto key_of = [](std::string_view text) { return text.substr(0, text.find('=')); };
+  std::set<std::string_view> keys;
+  for (const std::string& setting : settings->second) {
+    const std::string_view key = key_of(setting);
+    if (!keys.insert(key).second) return refuse("--set {} is given more than once", printable(key));
+    if (line.command == CommandKind::sweep && key == key_of(line.over))
+      return refuse("--over runs through {}, and --set gives it one value: leave one of them out", printable(key));
+  }
+  return Done{};
+}
+
+/// Errors  a flag that the range or the outputs of the sweep leave without effect
+Status check_sweep(const CommandLine& line) {
+  if (line.command != CommandKind::sweep) return Done{};
+  const std::string_view key = std::string_view(line.over).substr(0, line.over.find('='));
+  if (const std::string_view flag = flag_of_key(key); !flag.empty() && typed(line, flag))
+    return refuse("--over runs through {}, and {} gives it one value: leave one of them out", key, flag);
+  if (!line.png.empty()) return Done{};
+  for (const auto& [name, values] : line.given)
+    if (find_flag(name)->group == "Picture") return refuse("{} is about the picture of --png: give --png FILE too", name);
+  return Done{};
+}
+
 /// Errors  flags of which one would leave another without effect
 Status check_together(const CommandLine& line) {
-  for (const auto& check : {&check_beside_lesson, &check_shown})
+  for (const auto& check : {&check_beside_lesson, &check_shown, &check_settings, &check_sweep})
     if (Status good = check(line); !good) return good;
   return Done{};
 }
@@ -508,6 +545,7 @@ Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) 
   if (line.command == CommandKind::sweep && out->over.empty()) return Error{"sweep needs --over KEY=RANGE: the link has no sweep"};
   out->base = std::make_shared<const WindowState>(base);
   out->given = line.given;
+  if (const Status good = check_together(*out); !good) return good.error();
   out->scenes = line.scenes;
   return out;
 }

@@ -86,6 +86,33 @@ TEST_CASE("command line: a picture refuses --view and --lanes where they are not
   CHECK(good({"--view", "roofline", "--lanes", "sms"}).by_sm == true);  // the window can go back to its stage
 }
 
+TEST_CASE("command line: a sweep refuses flags that its range or the lack of a picture leaves without effect") {
+  for (const auto& [key, flag] : {std::pair{"seq", "--seq"},
+                                  {"seq_kv", "--seq-kv"},
+                                  {"head_dim", "--head-dim"},
+                                  {"batch", "--batch"},
+                                  {"heads", "--heads"},
+                                  {"block_q", "--block-q"},
+                                  {"block_kv", "--block-kv"},
+                                  {"stages", "--stages"}})
+    CHECK(bad({"sweep", "--over", std::string(key) + "=2,4", flag, "4"}) ==
+          std::string("--over runs through ") + key + ", and " + flag + " gives it one value: leave one of them out");
+  CHECK(bad({"sweep", "--over", "sm.count=2,4", "--set", "sm.count=8"}) ==
+        "--over runs through sm.count, and --set gives it one value: leave one of them out");
+  for (const Arguments& flag : {Arguments{"--plot", "time"}, {"--size", "640x400"}, {"--theme", "light"}, {"--scale", "2"}, {"--language", "ko"}}) {
+    Arguments arguments = {"sweep", "--over", "seq=16,32", flag[0], flag[1]};
+    CHECK(bad(arguments) == flag[0] + " is about the picture of --png: give --png FILE too");
+    arguments.insert(arguments.end(), {"--png", "x.png"});
+    CHECK(good(arguments).png == "x.png");
+  }
+  CHECK(good({"sweep", "--over", "seq=16,32", "--seq-kv", "8", "--set", "sm.count=2", "--heads", "4"}).seq_kv == 8);
+}
+
+TEST_CASE("command line: a key of --set is given once, as any flag") {
+  CHECK(bad({"simulate", "--set", "sm.count=4", "--set", "sm.count=8"}) == "--set sm.count is given more than once");
+  CHECK(good({"simulate", "--set", "sm.count=4", "--set", "l2.ways=8"}).overrides.size() == 2);
+}
+
 TEST_CASE("command line: no arguments open the window with flash2 on toy") {
   const CommandLine line = good({});
   CHECK(line.command == CommandKind::window);

@@ -143,6 +143,7 @@ TEST_CASE("open: simulate, sweep and measure take what concerns them") {
   CHECK(sweep->head_dim == 8);
   CHECK(good_open({"sweep", "--over", "seq=16,32", "--open", "head_dim=8"}).line.over == "seq=16,32");
   CHECK(bad_open({"sweep", "--open", "head_dim=8"}) == "sweep needs --over KEY=RANGE: the link has no sweep");
+  CHECK(bad_open({"sweep", "--open", "sweep=seq=16:64:x2&sweep_algorithms=standard,flash2", "--seq", "32"}).find("--over runs through seq") == 0);
   const CommandLine measure =
       good_open({"measure", "--open", "algorithm=standard&gpu=h200&heads=8&seq=256&head_dim=64&race=1"}).line;
   CHECK(measure.algorithm == "standard");
