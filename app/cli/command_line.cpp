@@ -441,6 +441,9 @@ Status check_sweep(const CommandLine& line) {
   const std::string_view key = std::string_view(line.over).substr(0, line.over.find('='));
   if (const std::string_view flag = flag_of_key(key); !flag.empty() && typed(line, flag))
     return refuse("--over runs through {}, and {} gives it one value: leave one of them out", key, flag);
+  if (key == "head_dim" || key == "shared_bytes")
+    for (const char* side : {"--block-q", "--block-kv", "--stages"})
+      if (typed(line, side)) return refuse("--over {} takes a tile of its own for each value: leave {} out", key, side);
   if (!line.png.empty()) return Done{};
   for (const auto& [name, values] : line.given)
     if (find_flag(name)->group == "Picture") return refuse("{} is about the picture of --png: give --png FILE too", name);
