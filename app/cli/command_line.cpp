@@ -522,6 +522,11 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
 
 Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {
   Texts texts = flags_of(base);
+  // A link that names no algorithm leaves it to the flags that choose flex.
+  constexpr std::string_view choosing[] = {"--mask", "--score", "--preset", "--mask-block", "--page-size"};
+  if (!base.algorithm_named.given &&
+      std::any_of(std::begin(choosing), std::end(choosing), [&](std::string_view flag) { return typed(line, flag); }))
+    texts.erase("--algorithm");
   if (line.command == CommandKind::sweep && base.sweep) {
     texts["--over"] = {base.sweep->axis};
     std::string ids;

@@ -117,6 +117,23 @@ TEST_CASE("open: every command takes the mask of a link, and refuses one that ca
   }
 }
 
+TEST_CASE("open: a flag of masks chooses flex on a link that names no algorithm") {
+  const auto algorithm = [](const std::string& link_text, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"simulate", "--open", link_text};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return good_open(arguments).request.simulation.algorithm;
+  };
+  CHECK(algorithm("seq=128", {}) == "flash2");
+  CHECK(algorithm("seq=128", {"--mask", "q >= kv"}) == "flex");
+  CHECK(algorithm("seq=128", {"--page-size", "16"}) == "flex");
+  CHECK(algorithm("seq=128", {"--preset", "softcap:cap=20"}) == "flex");
+  CHECK(algorithm("seq=128&mask=q%20%3E%3D%20kv", {}) == "flash2");  // what its window shows
+  CHECK(algorithm("seq=128&algorithm=flash2", {"--mask", "q >= kv"}) == "flash2");
+  CHECK(algorithm("seq=128&algorithm=hopper_flex&gpu=h100", {"--mask", "q >= kv"}) == "hopper_flex");
+  CHECK(algorithm("seq=128", {"--mask", "q >= kv", "--algorithm", "flash1"}) == "flash1");
+  CHECK(*from_link("seq=128&algorithm=flash2") == *from_link("seq=128"));
+}
+
 TEST_CASE("open: the numbers of a link are its inputs, and a file replaces them with its sizes") {
   const TemporaryFolder folder;
   const std::string numbers = "seq=2&head_dim=2&q=1,2;3,4";
