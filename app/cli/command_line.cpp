@@ -158,6 +158,10 @@ class CommandLineBuilder {
       }
     }
     if (const std::string* given = text("--json")) line_.json = *given;
+    for (const char* name : {"--mask", "--score", "--preset", "--table", "--table-gradient", "--set"})
+      if (const auto given = texts_.find(name); given != texts_.end())
+        for (const std::string& one : given->second)
+          if (one.empty()) return Error{fmt::format("{} is empty: {}", name, find_flag(name)->meaning_in(line_.command))};
     for (const auto& [name, target] : {std::pair{"--set", &line_.overrides},
                                        {"--mask", &line_.masks},
                                        {"--preset", &line_.presets},
@@ -173,6 +177,8 @@ class CommandLineBuilder {
                                            {line_.k_file.empty(), "--k K.npy"},
                                            {line_.out.empty(), "--out DIR: the folder for the results"}})
         if (missing) return Error{fmt::format("run needs {}", needs)};
+    if (!error_ && line_.command == CommandKind::run && line_.out == "-")
+      return Error{"--out of run is a folder, and - is standard output: name a folder"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -366,11 +372,12 @@ Texts flags_of(const WindowState& s) {
   return out;
 }
 
-Status check_lesson_action(std::string_view action, std::string_view lesson) {
+Status check_lesson_action(std::string_view action, std::string_view lesson, bool has_lesson) {
   constexpr std::string_view actions[] = {"list", "check", "open"};
   if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
   if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
     return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (has_lesson && lesson.empty()) return Error{fmt::format("the ID after lesson {} is empty: see tilescope lesson list", action)};
   if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
   if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
   return Done{};
@@ -457,6 +464,18 @@ Status check_together(const CommandLine& line) {
   return Done{};
 }
 
+/// Errors  an empty value where none means standard output: CLI11 does not tell one from the other
+Status check_optional_values(std::span<const std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (const FlagInfo& flag : flag_table()) {
+      if (flag.shape != FlagShape::optional_value) continue;
+      const bool alone = arguments[i] == flag.name && i + 1 < arguments.size() && arguments[i + 1].empty();
+      if (alone || arguments[i] == fmt::format("{}=", flag.name))
+        return Error{fmt::format("{} is empty: name a file, or leave its value out for standard output", flag.name)};
+    }
+  return Done{};
+}
+
 CommandLine to_print(std::string text) {
   CommandLine line;
   line.command = CommandKind::print;
@@ -475,11 +494,13 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     parser.app->allow_extras();
     add_flags(parser);
   }
+  if (const Status good = check_optional_values(arguments); !good) return good.error();
   std::string action, lesson;
+  const CLI::Option* lesson_option = nullptr;
   for (const Parser& parser : parsers) {
     if (parser.command != CommandKind::lesson) continue;
     parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
-    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
+    lesson_option = parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -514,7 +535,7 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
   if (!line) return line;
   if (const Status good = check_together(*line); !good) return good.error();
   if (chosen->command != CommandKind::lesson) return line;
-  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  if (const Status good = check_lesson_action(action, lesson, lesson_option->count() > 0); !good) return good.error();
   line->lesson_action = std::move(action);
   line->lesson = std::move(lesson);
   return line;

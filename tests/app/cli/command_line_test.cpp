@@ -290,6 +290,19 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"simulate", "--x\ny"}).find('\n') == std::string::npos);
 }
 
+TEST_CASE("command line: an empty value is named, also where the value may be left out") {
+  for (const std::string& flag : {std::string("--mask"), std::string("--score"), std::string("--preset"), std::string("--table"),
+                                  std::string("--set"), std::string("--table-gradient")})
+    CHECK(bad({"simulate", flag, ""}).find(flag + " is empty: ") == 0);
+  CHECK(bad({"simulate", "--mask", "q >= kv", "--mask", ""}).find("--mask is empty: ") == 0);
+  for (const Arguments& json : {Arguments{"simulate", "--json", ""}, {"simulate", "--json="}, {"--json", "", "simulate"}})
+    CHECK(bad(json) == "--json is empty: name a file, or leave its value out for standard output");
+  CHECK(bad({"lesson", "check", ""}) == "the ID after lesson check is empty: see tilescope lesson list");
+  CHECK(bad({"lesson", "open", ""}) == "the ID after lesson open is empty: see tilescope lesson list");
+  CHECK(bad({"run", "--q", "q.npy", "--k", "k.npy", "--out", "-"}) ==
+        "--out of run is a folder, and - is standard output: name a folder");
+}
+
 TEST_CASE("command line: a missing value, an unexpected value or a repeated flag is named") {
   CHECK(bad({"simulate", "--seq"}) == "--seq needs a value: queries [64]");
   CHECK(bad({"simulate", "--seq", "--heads", "2"}) == "--seq needs a value: queries [64]");
