@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -65,7 +66,8 @@ struct Files {
 
   Status read(SweepResult& result) const {
     for (const std::string& path : {csv, json}) {
-      if (path.empty() || !std::filesystem::exists(path)) continue;
+      std::error_code unknown;
+      if (path.empty() || !std::filesystem::exists(path, unknown)) continue;
       const auto text = read_text_file(path);
       if (!text) return text.error();
       if (const Status taken = continue_sweep(*text, path, result); !taken) return taken;

@@ -118,6 +118,15 @@ TEST_CASE("executable: a closed standard output is an error, and no file takes i
   CHECK(std::string(std::istreambuf_iterator<char>(json), {}).starts_with("{"));
 }
 
+TEST_CASE("executable: a working folder that has been deleted is one line") {
+  const TemporaryFolder folder;
+  const std::string gone = folder.path("gone"), go = "mkdir " + gone + " && cd " + gone + " && rmdir " + gone + " && ";
+  for (const char* arguments : {"simulate --json x.json", "simulate --trace x.json", "simulate --json x.json --trace y.json",
+                                "sweep --quiet --over seq=16,32 --csv x.csv"})
+    one_line(shell(go + program + " " + arguments + " 2>&1 >/dev/null"), 2, "the working folder has been deleted");
+  one_line(shell(go + program + " simulate --gpu x.toml 2>&1 >/dev/null"), 2, "x.toml");
+}
+
 TEST_CASE("executable: a reader that has closed the pipe is an error, and no part of a file stays") {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
