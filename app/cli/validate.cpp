@@ -23,6 +23,24 @@ namespace tilescope {
 
 namespace {
 
+/// Takes control characters out of what is printed: a terminal would obey them, and a table would break.
+void make_printable(MeasurementBundle& bundle) {
+  const auto make = [](std::string& text) { text = printable(text, text.size()); };
+  for (std::string* text : {&bundle.gpu, &bundle.device, &bundle.driver, &bundle.commit, &bundle.date, &bundle.command}) make(*text);
+  // In an expression they are blanks, or mean nothing.
+  const auto make_blank = [](std::string& text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  };
+  for (MeasuredCase& c : bundle.cases) {
+    make(c.kernel);
+    make(c.list);
+    for (auto* texts : {&c.presets, &c.masks})
+      for (std::string& text : *texts) make_blank(text);
+    make_blank(c.score);
+  }
+}
+
 /// The cases of one list, or all of them.
 Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, const std::string& list) {
   if (list.empty()) return bundle.cases;
@@ -41,9 +59,10 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!line.ncu.empty()) return run_validate_ncu(line, out);
-  const Result<KnownBundle> known = line.bundle.empty() ? load_default_bundle() : load_bundle(line.bundle);
+  Result<KnownBundle> known = line.bundle.empty() ? load_default_bundle() : load_bundle(line.bundle);
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
+  make_printable(known->bundle);
   // Known misses were reviewed against the shipped spec.
   const KnownMisses misses = line.gpu_given && line.gpu != known->bundle.gpu ? KnownMisses{} : known->misses;
   MeasurementBundle bundle = known->bundle;

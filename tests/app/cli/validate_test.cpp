@@ -214,6 +214,25 @@ TEST_CASE("validate: without any bundle it is exit code 3 and a sentence that sa
   CHECK(outcome.err.find("tilescope measure --suite") != std::string::npos);
 }
 
+TEST_CASE("validate: control characters in a bundle's names do not reach the terminal or the page") {
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  MeasurementBundle bundle = synthetic_bundle(*toy);
+  bundle.device = "GPU\x1b[31m red\nline";
+  bundle.cases[0].kernel = "flash2\x1b]0;title\x07\n";
+  bundle.cases[1].list = "bu\x1bild";
+  bundle.command = "a\nb";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("b.json", to_json(bundle)), page = folder.path("page.md");
+  const RunOutcome outcome = validate({"--quiet", "--bundle", file, "--markdown", page});
+  CHECK(outcome.out.find("GPU?[31m red?line") != std::string::npos);
+  for (const std::string& text : {outcome.out, outcome.err, *read_text_file(page)}) {
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\x07') == std::string::npos);
+    CHECK(text.find("\nline") == std::string::npos);
+  }
+}
+
 TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   const TemporaryFolder folder;
   const auto refused = [&](std::vector<std::string> arguments, const std::string& fragment) {
@@ -231,6 +250,7 @@ TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   MeasurementBundle elsewhere;
   elsewhere.gpu = "z9000";
   elsewhere.cases.resize(1);
+  elsewhere.cases[0].refused = "not measured";
   refused({"--bundle", folder.file("gpu.json", to_json(elsewhere))}, "z9000");
   const std::string good = folder.file("good.json", bundle_text(1));
   folder.file("good-known-misses.toml", "schema = \"tilescope.known_misses/0\"");
