@@ -150,6 +150,16 @@ TEST_CASE("executable: a sweep without memory for it ends with 3 and one last li
     CHECK(outcome.text == "tilescope: this needs more memory than the machine gives: use a smaller problem\n");
   }
 }
+
+TEST_CASE("executable: a picture without memory for a driver names memory, and no packages") {
+  const TemporaryFolder folder;
+  for (const char* kilobytes : {"60000", "100000", "150000", "200000"}) {
+    CAPTURE(kilobytes);
+    const std::string limit = std::string("ulimit -v ") + kilobytes + "; ";
+    one_line(shell(limit + program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null"), 3, "more memory than the machine");
+  }
+  CHECK(folder.entries() == 0);
+}
 #endif
 
 TEST_CASE("executable: without a display the window is refused with 3 and one line") {
