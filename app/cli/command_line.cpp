@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -157,6 +158,10 @@ class CommandLineBuilder {
       }
     }
     if (const std::string* given = text("--json")) line_.json = *given;
+    for (const char* name : {"--mask", "--score", "--preset", "--table", "--table-gradient", "--set"})
+      if (const auto given = texts_.find(name); given != texts_.end())
+        for (const std::string& one : given->second)
+          if (one.empty()) return Error{fmt::format("{} is empty: {}", name, find_flag(name)->meaning_in(line_.command))};
     for (const auto& [name, target] : {std::pair{"--set", &line_.overrides},
                                        {"--mask", &line_.masks},
                                        {"--preset", &line_.presets},
@@ -172,6 +177,8 @@ class CommandLineBuilder {
                                            {line_.k_file.empty(), "--k K.npy"},
                                            {line_.out.empty(), "--out DIR: the folder for the results"}})
         if (missing) return Error{fmt::format("run needs {}", needs)};
+    if (!error_ && line_.command == CommandKind::run && line_.out == "-")
+      return Error{"--out of run is a folder, and - is standard output: name a folder"};
     line_.algorithm_given = text("--algorithm") != nullptr;
     if (!error_ && line_.command == CommandKind::sweep && line_.over.empty() && line_.open.empty())
       return Error{"sweep needs --over KEY=RANGE: for example --over seq=64:1024:x2"};
@@ -365,13 +372,108 @@ Texts flags_of(const WindowState& s) {
   return out;
 }
 
-Status check_lesson_action(std::string_view action, std::string_view lesson) {
+Status check_lesson_action(std::string_view action, std::string_view lesson, bool has_lesson) {
   constexpr std::string_view actions[] = {"list", "check", "open"};
   if (action.empty()) return Error{"lesson needs an action: tilescope lesson list, lesson check [ID] or lesson open ID"};
   if (std::find(std::begin(actions), std::end(actions), action) == std::end(actions))
     return Error{fmt::format("lesson cannot '{}': {}", printable(action), name_hint(action, actions))};
+  if (has_lesson && lesson.empty()) return Error{fmt::format("the ID after lesson {} is empty: see tilescope lesson list", action)};
   if (action == "open" && lesson.empty()) return Error{"lesson open needs an ID: see tilescope lesson list"};
   if (action == "list" && !lesson.empty()) return Error{fmt::format("unexpected '{}' after lesson list", printable(lesson))};
+  return Done{};
+}
+
+// What follows looks at flags as typed: a state of --open or --deck says what nobody typed.
+
+bool typed(const CommandLine& line, std::string_view flag) {
+  return line.given.contains(flag);
+}
+
+/// Errors  a lesson's page beside a flag that says what the page itself says
+Status check_beside_lesson(const CommandLine& line) {
+  if (line.lesson.empty()) return Done{};
+  for (const std::string_view flag : {"--deck", "--open"})
+    if (typed(line, flag)) return refuse("{} and --lesson each say what is drawn: give one of them", flag);
+  constexpr std::string_view of_the_page[] = {"--step", "--race", "--view", "--lanes"};
+  for (const auto& [name, values] : line.given) {
+    const std::string_view group = find_flag(name)->group;
+    const bool of_the_request = group == "Problem" || group == "GPU" || group == "Values";
+    if (of_the_request || std::find(std::begin(of_the_page), std::end(of_the_page), name) != std::end(of_the_page))
+      return refuse("the page of --lesson sets {}: leave one of them out", name);
+  }
+  return Done{};
+}
+
+/// Errors  a picture of one panel, or of a view that fills the window, with a flag about what it leaves out
+Status check_shown(const CommandLine& line) {
+  const bool drawn = line.command == CommandKind::render || line.command == CommandKind::exported;
+  if (!drawn) return Done{};
+  if (typed(line, "--panel") && typed(line, "--view") && center_view_from(line.panel) != line.view)
+    return refuse("--view chooses the middle of the window, and --panel {} draws one panel: give one of them",
+                  printable(line.panel));
+  if (!typed(line, "--lanes")) return Done{};
+  if (typed(line, "--panel") && line.panel != "timeline")
+    return refuse("--lanes is about the timeline, and --panel {} leaves it out: give one of them", printable(line.panel));
+  if (typed(line, "--view") && line.view != CenterView::stage)
+    return refuse("--lanes is about the timeline, and --view {} leaves it out: give one of them", line.given.at("--view").front());
+  return Done{};
+}
+
+/// The flag that gives every point of a sweep the same value of a key; empty for a key of --set.
+std::string_view flag_of_key(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> rows[] = {
+      {"seq", "--seq"},     {"seq_kv", "--seq-kv"},   {"head_dim", "--head-dim"}, {"batch", "--batch"},
+      {"heads", "--heads"}, {"block_q", "--block-q"}, {"block_kv", "--block-kv"}, {"stages", "--stages"}};
+  const auto* const found = std::find_if(std::begin(rows), std::end(rows), [&](const auto& row) { return row.first == key; });
+  return found == std::end(rows) ? std::string_view() : found->second;
+}
+
+/// Errors  a key of --set that is given twice, or that the sweep runs through
+Status check_settings(const CommandLine& line) {
+  const auto settings = line.given.find("--set");
+  if (settings == line.given.end()) return Done{};
+  const auto key_of = [](std::string_view text) { return text.substr(0, text.find('=')); };
+  std::set<std::string_view> keys;
+  for (const std::string& setting : settings->second) {
+    const std::string_view key = key_of(setting);
+    if (!keys.insert(key).second) return refuse("--set {} is given more than once", printable(key));
+    if (line.command == CommandKind::sweep && key == key_of(line.over))
+      return refuse("--over runs through {}, and --set gives it one value: leave one of them out", printable(key));
+  }
+  return Done{};
+}
+
+/// Errors  a flag that the range or the outputs of the sweep leave without effect
+Status check_sweep(const CommandLine& line) {
+  if (line.command != CommandKind::sweep) return Done{};
+  const std::string_view key = std::string_view(line.over).substr(0, line.over.find('='));
+  if (const std::string_view flag = flag_of_key(key); !flag.empty() && typed(line, flag))
+    return refuse("--over runs through {}, and {} gives it one value: leave one of them out", key, flag);
+  if (key == "head_dim" || key == "shared_bytes")
+    for (const char* side : {"--block-q", "--block-kv", "--stages"})
+      if (typed(line, side)) return refuse("--over {} takes a tile of its own for each value: leave {} out", key, side);
+  if (!line.png.empty()) return Done{};
+  for (const auto& [name, values] : line.given)
+    if (find_flag(name)->group == "Picture") return refuse("{} is about the picture of --png: give --png FILE too", name);
+  return Done{};
+}
+
+/// Errors  flags of which one would leave another without effect
+Status check_together(const CommandLine& line) {
+  for (const auto& check : {&check_beside_lesson, &check_shown, &check_settings, &check_sweep})
+    if (Status good = check(line); !good) return good;
+  return Done{};
+}
+
+/// Errors  an empty value where none means standard output: CLI11 does not tell one from the other
+Status check_optional_values(std::span<const std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (const FlagInfo& flag : flag_table()) {
+      if (flag.shape != FlagShape::optional_value) continue;
+      const bool alone = arguments[i] == flag.name && i + 1 < arguments.size() && arguments[i + 1].empty();
+      if (alone || arguments[i] == fmt::format("{}=", flag.name))
+        return Error{fmt::format("{} is empty: name a file, or leave its value out for standard output", flag.name)};
+    }
   return Done{};
 }
 
@@ -393,11 +495,13 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     parser.app->allow_extras();
     add_flags(parser);
   }
+  if (const Status good = check_optional_values(arguments); !good) return good.error();
   std::string action, lesson;
+  const CLI::Option* lesson_option = nullptr;
   for (const Parser& parser : parsers) {
     if (parser.command != CommandKind::lesson) continue;
     parser.app->add_option("ACTION", action)->description("list, check or open")->type_name("");
-    parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
+    lesson_option = parser.app->add_option("ID", lesson)->description("a lesson: number, name or file")->type_name("");
   }
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text(), "the version");
@@ -429,8 +533,10 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
     if (!extras.empty()) return unknown_argument(extras.front(), parser.command);
   }
   Result<CommandLine> line = CommandLineBuilder(texts, chosen->command).build();
-  if (!line || chosen->command != CommandKind::lesson) return line;
-  if (const Status good = check_lesson_action(action, lesson); !good) return good.error();
+  if (!line) return line;
+  if (const Status good = check_together(*line); !good) return good.error();
+  if (chosen->command != CommandKind::lesson) return line;
+  if (const Status good = check_lesson_action(action, lesson, lesson_option->count() > 0); !good) return good.error();
   line->lesson_action = std::move(action);
   line->lesson = std::move(lesson);
   return line;
@@ -438,6 +544,11 @@ Result<CommandLine> parse_command_line(std::span<const std::string> arguments) {
 
 Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) {
   Texts texts = flags_of(base);
+  // A link that names no algorithm leaves it to the flags that choose flex.
+  constexpr std::string_view choosing[] = {"--mask", "--score", "--preset", "--mask-block", "--page-size"};
+  if (!base.algorithm_named.given &&
+      std::any_of(std::begin(choosing), std::end(choosing), [&](std::string_view flag) { return typed(line, flag); }))
+    texts.erase("--algorithm");
   if (line.command == CommandKind::sweep && base.sweep) {
     texts["--over"] = {base.sweep->axis};
     std::string ids;
@@ -464,6 +575,7 @@ Result<CommandLine> on_top_of(const WindowState& base, const CommandLine& line) 
   if (line.command == CommandKind::sweep && out->over.empty()) return Error{"sweep needs --over KEY=RANGE: the link has no sweep"};
   out->base = std::make_shared<const WindowState>(base);
   out->given = line.given;
+  if (const Status good = check_together(*out); !good) return good.error();
   out->scenes = line.scenes;
   return out;
 }

@@ -52,18 +52,26 @@ Status check_flags(const CommandLine& line, const Format& format) {
   const bool film = format.drawn == ExportFormat::gif || format.drawn == ExportFormat::mp4;
   struct Use {
     std::string_view flag;
-    bool given, used;
+    bool used;
   };
   const bool drawn = format.drawn.has_value();
-  for (const Use& use : {Use{"--steps", line.steps.has_value(), drawn},
-                         {"--grain", line.grain.has_value(), drawn},
-                         {"--panel", !line.panel.empty(), drawn},
-                         {"--size", line.size.has_value(), drawn},
-                         {"--seconds", line.seconds.has_value(), film},
-                         {"--fps", line.fps.has_value(), film},
-                         {"--no-caption", !line.caption, drawn},
-                         {"--sheet", !line.sheet.empty(), format.ending == ".csv"}})
-    if (use.given && !use.used) return refuse("{} means nothing for {}: leave it out", use.flag, format.ending);
+  // As typed: a state of --open gives some of them too.
+  for (const Use& use : {Use{"--steps", drawn},
+                         {"--grain", drawn},
+                         {"--panel", drawn},
+                         {"--size", drawn},
+                         {"--seconds", film},
+                         {"--fps", film},
+                         {"--no-caption", drawn},
+                         {"--sheet", format.ending == ".csv"},
+                         {"--ncu", drawn},
+                         {"--race", drawn},
+                         {"--view", drawn},
+                         {"--lanes", drawn},
+                         {"--scale", drawn},
+                         {"--theme", drawn},
+                         {"--language", drawn}})
+    if (line.given.contains(use.flag) && !use.used) return refuse("{} means nothing for {}: leave it out", use.flag, format.ending);
   return Done{};
 }
 

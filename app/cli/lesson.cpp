@@ -11,6 +11,7 @@
 #include "app/model/assets.h"
 #include "app/model/lesson_check.h"
 #include "app/model/measurements.h"
+#include "app/platform/files.h"
 #include "sim/core/text.h"
 
 namespace tilescope {
@@ -54,6 +55,7 @@ Status run_lesson_list(const CommandLine& line, std::FILE* out) {
 Result<int> run_lesson_check(const CommandLine& line, std::FILE* out, std::FILE* err) {
   const Measurements measured = load_measurements();
   if (line.lesson.ends_with(".md")) {
+    if (const auto text = read_text_file(line.lesson); !text) return text.error();
     const std::vector<std::string> found = check_file(line.lesson, {}, measured);
     std::string text;
     for (const std::string& each : found) text += each + '\n';

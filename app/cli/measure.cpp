@@ -71,6 +71,9 @@ Result<AttentionProblem> problem_of(const CommandLine& line, const KernelInfo& k
   p.page_order = line.page_order.value_or(PageOrder::shuffled);
   if (const Status sound = check(p); !sound) return sound.error();
   if (const Status settled = settle_masks(choice, p); !settled) return settled.error();
+  if (line.given.contains("--mask-block") && !p.has_mask())
+    return refuse("{} is the block of a mask's lists, and there is no mask: give {}, {} or {}", Setting::mask_block, Setting::mask,
+                  Setting::preset, Setting::causal);
   return p;
 }
 
@@ -222,7 +225,7 @@ Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
   if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
   const auto text = read_text_file(name);
   if (!text) return text.error();
-  return suite_from_text(*text);
+  return suite_from_text(*text, name);
 }
 
 /// Keeps a case that could not be measured in the bundle, with the reason.

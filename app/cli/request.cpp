@@ -14,6 +14,7 @@
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/presets.h"
 
 namespace tilescope {
 
@@ -118,6 +119,13 @@ bool changes_attention(const CommandLine& line) {
   return !line.masks.empty() || !line.presets.empty() || line.score;
 }
 
+bool hides_keys(const CommandLine& line) {
+  return line.causal || !line.masks.empty() || std::any_of(line.presets.begin(), line.presets.end(), [](const std::string& preset) {
+           const auto text = preset_text(preset);
+           return text && !text->mask.empty();
+         });
+}
+
 bool needs_flex(const CommandLine& line) {
   return changes_attention(line) || line.mask_block || line.page_size;
 }
@@ -189,6 +197,9 @@ Result<Request> make_request(const CommandLine& line) {
     if (fault->where == Setting::preset) return Error{without_column(fault->error, shown)};
     return refuse("--{} '{}': {}", to_string(fault->where), shown, fault->error.sentence);
   }
+  if (line.given.contains("--mask-block") && !hides_keys(line))
+    return refuse("{} is the block of a mask's lists, and there is no mask: give {}, {} or {}", Setting::mask_block, Setting::mask,
+                  Setting::preset, Setting::causal);
 
   request.simulation.algorithm = algorithm;
   if (const auto settled = settle_program(request.simulation); !settled) return settled.error();

@@ -21,7 +21,9 @@ Result<Request> make_request(const CommandLine& line);
 
 /// Whether a flag asks for a mask or a change of scores.
 bool changes_attention(const CommandLine& line);
-/// The same, or for a block of their lists, or for pages: flex is what they choose.
+/// Whether one asks for a mask, which has lists in flex; a known preset may be a change of scores alone.
+bool hides_keys(const CommandLine& line);
+/// Whether one asks for either, or for a block of their lists, or for pages: flex is what they choose.
 bool needs_flex(const CommandLine& line);
 /// Returns the algorithm of a command that runs one: flex if a flag needs it and no algorithm is given.
 std::string algorithm_of(const CommandLine& line);

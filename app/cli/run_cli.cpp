@@ -159,7 +159,9 @@ void end_without_memory() {
 
 int run_cli(int argc, char** argv, std::FILE* out, std::FILE* err, const Screens& screens) {
   std::set_terminate(&end_without_memory);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is then an error of write(), with a sentence
+  // A file over the limit and a reader that has ended are then errors of write(), with a sentence.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   const auto fail = [&](const Error& error) {
     const std::string words = command_words(error.sentence, screens.translate);
     std::fputs(fmt::format("tilescope: {}\n", printable(words, longest_line)).c_str(), err);

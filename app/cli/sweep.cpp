@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,13 @@ namespace tilescope {
 
 namespace {
 
+/// The first value that the key heads can share evenly; where there is none, the first, so that the refusal names it.
+std::int64_t heads_for(const SweepAxis& axis, std::int64_t kv_heads) {
+  for (const double value : axis.values)
+    if (const auto heads = static_cast<std::int64_t>(value); heads % kv_heads == 0) return heads;
+  return static_cast<std::int64_t>(axis.values.front());
+}
+
 Result<SweepRequest> sweep_request(const CommandLine& line) {
   SweepRequest sweep;
   auto axis = parse_sweep_axis(line.over);
@@ -34,17 +42,18 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   if (!algorithms) return algorithms.error();
   CommandLine one = line;
   one.algorithm = algorithms->front();
+  // The base must be a sound problem, and only the range has the heads that --kv-heads is meant for.
+  if (axis->key == "heads" && line.kv_heads && line.heads % *line.kv_heads != 0) one.heads = heads_for(*axis, *line.kv_heads);
+  if (!line.block_q || !line.block_kv) {
+    sweep.tile_part = {line.block_q, line.block_kv, line.stages};
+    for (auto* side : {&one.block_q, &one.block_kv, &one.stages}) side->reset();
+  }
   auto request = make_request(one);
   if (!request) return request.error();
   sweep.base = std::move(request->simulation);
   sweep.axis = std::move(*axis);
   sweep.algorithms = std::move(*algorithms);
   sweep.keeps_kv_heads = line.given.contains("--kv-heads");
-  // A tile with one side given is completed separately for each point.
-  if (!line.block_q || !line.block_kv) {
-    if (line.block_q || line.block_kv) return Error{"give both --block-q and --block-kv, or neither for default tiles"};
-    if (line.stages) return Error{"--stages needs --block-q and --block-kv here; or sweep it: --over stages=1:4:+1"};
-  }
   return sweep;
 }
 
@@ -57,7 +66,8 @@ struct Files {
 
   Status read(SweepResult& result) const {
     for (const std::string& path : {csv, json}) {
-      if (path.empty() || !std::filesystem::exists(path)) continue;
+      std::error_code unknown;
+      if (path.empty() || !std::filesystem::exists(path, unknown)) continue;
       const auto text = read_text_file(path);
       if (!text) return text.error();
       if (const Status taken = continue_sweep(*text, path, result); !taken) return taken;

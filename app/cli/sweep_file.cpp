@@ -94,6 +94,11 @@ Json asked_of(const SweepRequest& request) {
                 {"blocks_per_sm", nullptr},
                 {"gpu", gpu}};
   if (request.base.tile) asked["tile"] = json_of(TileShape(*request.base.tile));
+  if (const PartOfTile& part = request.tile_part; !part.empty()) {
+    if (part.block_q) asked["tile"]["block_q"] = *part.block_q;
+    if (part.block_kv) asked["tile"]["block_kv"] = *part.block_kv;
+    if (part.stages) asked["tile"]["stages"] = *part.stages;
+  }
   // Only if not the default, so that older files can continue.
   if (request.base.tile && request.base.tile->stages > 0) asked["tile"]["stages"] = request.base.tile->stages;
   if (request.base.block_order != BlockOrder::launch) asked["block_order"] = to_string(request.base.block_order);

@@ -23,15 +23,23 @@ namespace tilescope {
 
 namespace {
 
-Result<KnownBundle> find_bundle(const std::string& path) {
-  if (!path.empty()) return load_bundle(path);
-  const Measurements known = load_measurements();
-  if (!known.bundles.empty()) return *known.bundles.front();
-  if (!known.problem.empty()) return Error{known.problem};
-  return Error{
-      "validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
-      "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
-      Error::Kind::machine_lacks};
+/// Takes control characters out of what is printed: a terminal would obey them, and a table would break.
+void make_printable(MeasurementBundle& bundle) {
+  const auto make = [](std::string& text) { text = printable(text, text.size()); };
+  for (std::string* text : {&bundle.gpu, &bundle.device, &bundle.driver, &bundle.commit, &bundle.date, &bundle.command})
+    make(*text);
+  // In an expression they are blanks, or mean nothing.
+  const auto make_blank = [](std::string& text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  };
+  for (MeasuredCase& c : bundle.cases) {
+    make(c.kernel);
+    make(c.list);
+    for (auto* texts : {&c.presets, &c.masks})
+      for (std::string& text : *texts) make_blank(text);
+    make_blank(c.score);
+  }
 }
 
 /// The cases of one list, or all of them.
@@ -52,9 +60,10 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!line.ncu.empty()) return run_validate_ncu(line, out);
-  const Result<KnownBundle> known = find_bundle(line.bundle);
+  Result<KnownBundle> known = line.bundle.empty() ? load_default_bundle() : load_bundle(line.bundle);
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
+  make_printable(known->bundle);
   // Known misses were reviewed against the shipped spec.
   const KnownMisses misses = line.gpu_given && line.gpu != known->bundle.gpu ? KnownMisses{} : known->misses;
   MeasurementBundle bundle = known->bundle;

@@ -9,6 +9,7 @@
 #include "app/cli/text_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
+#include "sim/core/text.h"
 
 namespace tilescope {
 
@@ -124,7 +125,8 @@ std::vector<std::string> complaints(const ValidationReport& report) {
 std::vector<std::string> stale_lines(const ValidationReport& report) {
   std::vector<std::string> out;
   for (const StaleMiss& stale : report.stale)
-    out.push_back(fmt::format("{}, {}: {}: {}", stale.miss.kernel, stale.miss.problem, to_string(stale.miss.figure), stale.why));
+    out.push_back(fmt::format("{}, {}: {}: {}", printable(stale.miss.kernel), printable(stale.miss.problem, 200),
+                              to_string(stale.miss.figure), stale.why));
   return out;
 }
 

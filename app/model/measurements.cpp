@@ -22,6 +22,26 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view bundle_schema = "tilescope.measurements/";
+
+bool is_reference(const fs::path& file) {
+  return file.stem() == reference_gpu;
+}
+
+/// The JSON files of assets/measured/ by name, that of the reference GPU first.
+std::vector<fs::path> recorded_files() {
+  std::vector<fs::path> files;
+  for (const fs::path& folder : asset_folders()) {
+    std::error_code code;
+    for (fs::directory_iterator file(folder / "measured", code), end; !code && file != end; file.increment(code))
+      if (file->path().extension() == ".json") files.push_back(file->path());
+    if (!files.empty()) break;  // the folder that find_asset() would take them from
+  }
+  std::sort(files.begin(), files.end());
+  std::stable_partition(files.begin(), files.end(), &is_reference);
+  return files;
+}
+
 /// Bundles, probes and samples lie beside each other, each with a schema of its own in its first line or two.
 bool has_schema(std::string_view text, std::string_view schema) {
   constexpr std::size_t head = 256;
@@ -102,29 +122,32 @@ Result<KnownBundle> load_bundle(const std::string& path) {
   return known_bundle(path, *text);
 }
 
+Result<KnownBundle> load_default_bundle() {
+  for (const fs::path& file : recorded_files()) {
+    const auto text = read_text_file(file);
+    // Of a damaged file only the name is left to go by: the reference GPU's is always a bundle.
+    if (text && !is_reference(file) && !has_schema(*text, bundle_schema)) continue;
+    return text ? known_bundle(file, *text) : text.error();
+  }
+  return Error{
+      "validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
+      "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
+      Error::Kind::machine_lacks};
+}
+
 Measurements load_measurements() {
   Measurements out;
-  for (const fs::path& folder : asset_folders()) {
-    std::vector<fs::path> files;
-    std::error_code code;
-    for (fs::directory_iterator file(folder / "measured", code), end; !code && file != end; file.increment(code))
-      if (file->path().extension() == ".json") files.push_back(file->path());
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) {
-      const auto text = read_text_file(file);
-      if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
-      if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
-      if (text && !has_schema(*text, "tilescope.measurements/")) continue;
-      Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
-      if (bundle)
-        out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
-      else if (out.problem.empty())
-        out.problem = bundle.error().sentence;
-    }
-    if (!files.empty()) break;  // the folder that find_asset() would take them from
+  for (const fs::path& file : recorded_files()) {
+    const auto text = read_text_file(file);
+    if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
+    if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
+    if (text && !has_schema(*text, bundle_schema)) continue;
+    Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
+    if (bundle)
+      out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
+    else if (out.problem.empty())
+      out.problem = bundle.error().sentence;
   }
-  std::stable_partition(out.bundles.begin(), out.bundles.end(),
-                        [](const auto& known) { return fs::path(known->path).stem() == reference_gpu; });
   return out;
 }
 

@@ -48,6 +48,9 @@ struct Measurements {
 /// Loads a bundle and the list of known misses beside it, "<bundle without .json>-known-misses.toml", where there is one.
 /// Errors  what read_text_file(), bundle_from_json() and known_misses_from_toml() refuse, with the path; a bundle without cases.
 Result<KnownBundle> load_bundle(const std::string& path);
+/// Loads the bundle that `validate` compares with by default: that of the reference GPU in assets/measured/, else the first by
+/// name. Errors  those of load_bundle(), for this file; no bundle at all (machine_lacks).
+Result<KnownBundle> load_default_bundle();
 /// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 

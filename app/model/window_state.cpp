@@ -583,6 +583,7 @@ Result<WindowState> from_link(std::string_view link) {
       return refuse("{} is given twice in the link: give it once", printable(key));
     if (const Status read = read_pair(state, key, *value); !read) return read.error();
   }
+  state.algorithm_named.given = given.contains("algorithm");
   if (!given.contains("kv_heads")) state.problem.kv_heads = state.problem.heads;
   if (!given.contains("seq_kv")) state.problem.seq_kv = state.problem.seq_q;
   if (!given.contains("compared")) state.compared = usual_comparison(state.pinned.size());

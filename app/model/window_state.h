@@ -33,9 +33,16 @@ struct SweepState {
   bool operator==(const SweepState&) const = default;
 };
 
+/// Whether a link gave a value. It is no part of what is shown, so states are equal with and without.
+struct GivenByLink {
+  bool given = false;
+  bool operator==(const GivenByLink&) const { return true; }
+};
+
 struct WindowState {
   // the request
   std::string algorithm = "flash2";
+  GivenByLink algorithm_named;
   std::string gpu = "toy";                                 // an id, or the path of a file
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed
   AttentionProblem problem;

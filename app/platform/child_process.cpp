@@ -46,9 +46,18 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std:
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
+  // A child inherits what is ignored, but its own pipes may need the signal.
+  sigset_t as_usual;
+  ::sigemptyset(&as_usual);
+  ::sigaddset(&as_usual, SIGPIPE);
+  posix_spawnattr_t attributes{};
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigdefault(&attributes, &as_usual);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t process = 0;
-  const int code =
-      ::posix_spawn(&process, arguments.front().c_str(), &files, nullptr, pointers(arguments).data(), pointers(variables).data());
+  const int code = ::posix_spawn(&process, arguments.front().c_str(), &files, &attributes, pointers(arguments).data(),
+                                 pointers(variables).data());
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   ::close(ends[1]);
   if (code != 0) {

@@ -43,6 +43,8 @@ Error write_error(const fs::path& path, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO;
   const fs::path folder = folder_of(path);
   std::error_code unknown;
+  if (code == ENOENT && path.is_relative() && (fs::current_path(unknown), unknown))
+    return refuse("cannot write {}: the working folder has been deleted", quoted(path));
   const bool no_folder = code == ENOENT && !fs::is_directory(folder, unknown);
   return Error{no_folder ? phrase("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))
                          : phrase("cannot write {}: {}", quoted(path), reason(code)),
@@ -256,7 +258,10 @@ bool same_file(const fs::path& a, const fs::path& b) {
     if (fs::exists(status) && !fs::is_regular_file(status)) return false;
   }
   if (fs::equivalent(a, b, code)) return true;
-  const auto whole = [&](const fs::path& path) { return fs::weakly_canonical(fs::absolute(end_of_links(path)), code); };
+  const auto whole = [&](const fs::path& path) {
+    const fs::path from_root = fs::absolute(end_of_links(path), code);  // fails in a folder that has been deleted
+    return code ? fs::path() : fs::weakly_canonical(from_root, code);
+  };
   const fs::path first = whole(a);
   if (code) return false;
   const fs::path second = whole(b);

@@ -8,6 +8,7 @@
 #include <epoxy/egl.h>
 #include <epoxy/gl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "app/platform/opengl_name.h"
 
@@ -55,6 +56,15 @@ EGLContext make_context(EGLDisplay display, bool core) {
   return context;
 }
 
+/// Whether a driver that draws in software could be loaded. EGL only says that it has none.
+bool has_room_for_driver() {
+  constexpr std::size_t driver_bytes = std::size_t{256} << 20;
+  void* const room = ::mmap(nullptr, driver_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  ::munmap(room, driver_bytes);
+  return true;
+}
+
 }  // namespace
 
 HeadlessContext::~HeadlessContext() {
@@ -77,6 +87,9 @@ Result<std::unique_ptr<HeadlessContext>> HeadlessContext::make() {
     out->context_ = make_context(display, false);
     if (out->context_ != EGL_NO_CONTEXT && found.empty()) found = opengl_name();
   }
+  if (found.empty() && !has_room_for_driver())
+    return Error{"drawing needs more memory than the machine gives: raise the limit on memory, or free some",
+                 Error::Kind::machine_lacks};
   return Error{
       fmt::format("drawing without a display needs OpenGL 3.3, and EGL gives {} here: {}install libegl1 and libgl1-mesa-dri, "
                   "which draw in software without a GPU",

@@ -647,7 +647,21 @@ std::string pages_word(const AttentionProblem& p) {
   return fmt::format(" pages={}{}", p.page_size, p.page_order == PageOrder::shuffled ? "" : ",contiguous");
 }
 
+/// Errors  a line that ends before its case does
+Status check_words(const std::string& line) {
+  constexpr std::string_view names[] = {"kernel", "batch",    "heads", "kv_heads", "seq_q",
+                                        "seq_kv", "head_dim", "type",  "mask",     "list"};
+  std::istringstream words(line);
+  std::string word, shown;
+  std::size_t count = 0;
+  while (words >> word) ++count, shown += (shown.empty() ? "" : " ") + word;
+  if (count >= std::size(names)) return Done{};
+  return refuse("'{}' ends before its {}: a case has {} words, as in 'flash2 1 8 8 1024 1024 64 fp16 causal build'",
+                printable(shown, 100), std::string(names[count]), std::size(names));
+}
+
 Result<SuiteCase> case_from_line(const std::string& line) {
+  if (const Status whole = check_words(line); !whole) return whole.error();
   std::istringstream words(line);
   SuiteCase one;
   AttentionProblem& p = one.problem;
@@ -682,7 +696,7 @@ Result<SuiteCase> case_from_line(const std::string& line) {
 
 }  // namespace
 
-Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
+Result<std::vector<SuiteCase>> suite_from_text(std::string_view text, std::string_view origin) {
   std::vector<SuiteCase> suite;
   std::istringstream lines{std::string(text)};
   std::string line;
@@ -690,7 +704,12 @@ Result<std::vector<SuiteCase>> suite_from_text(std::string_view text) {
     line = line.substr(0, line.find('#'));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Result<SuiteCase> one = case_from_line(line);
-    if (!one) return Error{phrase("line {} of the suite: {}", number, one.error().sentence), one.error().kind};
+    if (!one) {
+      const Sentence& why = one.error().sentence;
+      return Error{origin.empty() ? phrase("line {} of the suite: {}", number, why)
+                                  : phrase("{}, line {}: {}", printable(origin, 200), number, why),
+                   one.error().kind};
+    }
     suite.push_back(*one);
   }
   if (suite.empty())

@@ -27,8 +27,8 @@ std::vector<SuiteCase> default_suite(Pass pass);
 /// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 mask build|judge. '#' is a comment.
 /// The mask is "full", "causal", or presets joined by '+': "causal+softcap:cap=20". K and V in pages are a last word: "pages=64" or
 /// "pages=64,contiguous".
-/// Errors  the line's number, and what is wrong; a preset that reads a table, which a suite cannot hold
-Result<std::vector<SuiteCase>> suite_from_text(std::string_view text);
+/// Errors  `origin`, the line's number, and what is wrong; a preset that reads a table, which a suite cannot hold
+Result<std::vector<SuiteCase>> suite_from_text(std::string_view text, std::string_view origin = {});
 std::string to_text(const SuiteCase& one);
 
 }  // namespace tilescope

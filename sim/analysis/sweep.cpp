@@ -171,7 +171,8 @@ std::string to_string(const SweepAxis& axis) {
 bool same_sweep(const SweepRequest& a, const SweepRequest& b) {
   SimulationRequest base = a.base;
   base.algorithm = b.base.algorithm;
-  return a.algorithms == b.algorithms && a.axis == b.axis && a.keeps_kv_heads == b.keeps_kv_heads && same_request(base, b.base);
+  return a.algorithms == b.algorithms && a.axis == b.axis && a.keeps_kv_heads == b.keeps_kv_heads && a.tile_part == b.tile_part &&
+         same_request(base, b.base);
 }
 
 std::optional<double> sweep_value_of(const Simulation& run, std::string_view key) {
@@ -211,6 +212,13 @@ Result<SimulationRequest> request_at(const SweepRequest& sweep, std::string_view
     return set.error();
   }
   if (const auto held = check(request.gpu); !held) return held.error();
+  if (const PartOfTile& part = sweep.tile_part; !part.empty()) {
+    ProgramTile tile = chosen_tile(request).value_or(ProgramTile{});
+    tile.block_q = part.block_q.value_or(tile.block_q);
+    tile.block_kv = part.block_kv.value_or(tile.block_kv);
+    tile.stages = part.stages.value_or(tile.stages);
+    request.tile = tile;
+  }
   return request;
 }
 

@@ -37,8 +37,16 @@ Result<SweepAxis> parse_sweep_axis(std::string_view text);
 /// Returns the axis as parse_sweep_axis() reads it: "seq=256,512,1024".
 std::string to_string(const SweepAxis& axis);
 
+/// What is asked of every point's tile. The rest is the program's own, which can differ from point to point.
+struct PartOfTile {
+  std::optional<std::int64_t> block_q, block_kv, stages;
+  bool empty() const { return !block_q && !block_kv && !stages; }
+  bool operator==(const PartOfTile&) const = default;
+};
+
 struct SweepRequest {
-  SimulationRequest base;  // its algorithm is not used
+  SimulationRequest base;     // its algorithm is not used
+  PartOfTile tile_part = {};  // where the base has no tile
   std::vector<std::string> algorithms;
   SweepAxis axis;
   bool keeps_kv_heads = false;  // a sweep over heads leaves the key heads as they are, also where there are as many

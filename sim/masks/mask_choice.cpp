@@ -36,6 +36,21 @@ MaskFault fault_of(const Source& source, Error error) {
   return {source.where, source.index, source.shown, std::move(error)};
 }
 
+/// The first of a preset's tables that is not there; empty: all are.
+std::string_view missing_table(std::string_view request, const TableList& tables) {
+  const std::string_view name = request.substr(0, request.find(':'));
+  for (const Preset& preset : presets()) {
+    if (preset.name != name) continue;
+    std::string_view wanted = preset.tables;
+    while (!wanted.empty()) {
+      const std::string_view table = wanted.substr(0, wanted.find(','));
+      wanted.remove_prefix(std::min(wanted.size(), table.size() + 1));
+      if (std::none_of(tables.begin(), tables.end(), [&](const auto& given) { return given->name == table; })) return table;
+    }
+  }
+  return {};
+}
+
 std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
   for (std::size_t i = 0; i < choice.masks.size(); ++i)
     sources.masks.push_back({Setting::mask, i, choice.masks[i], choice.masks[i]});
@@ -43,6 +58,9 @@ std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
     const std::string& name = choice.presets[i];
     const auto text = preset_text(name);
     if (!text) return MaskFault{Setting::preset, i, "", refuse("{}: {}", Setting::preset, text.error().sentence)};
+    if (const std::string_view table = missing_table(name, choice.tables); !table.empty())
+      return MaskFault{Setting::preset, i, "",
+                       refuse("{} {} needs {} {}=FILE", Setting::preset, printable(name), Setting::table, table)};
     if (!text->mask.empty()) sources.masks.push_back({Setting::preset, i, name, text->mask});
     if (!text->score.empty()) sources.scores.push_back({Setting::preset, i, name, text->score});
   }

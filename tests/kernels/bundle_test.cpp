@@ -138,6 +138,38 @@ TEST_CASE("bundle: pages that its kernel cannot have are refused with the case, 
   CHECK(bundle_from_json(to_json(bundle)));
 }
 
+TEST_CASE("bundle: numbers that nothing measures are refused with their case and bounds") {
+  const auto refused_with = [](auto change) {
+    MeasurementBundle bundle = some_bundle();
+    change(bundle, bundle.cases[1]);
+    return refusal(to_json(bundle));
+  };
+  const std::string start = "the measurement bundle is not sound: cases[1].";
+  CHECK(refused_with([](auto&, MeasuredCase& c) { c.time_cold_ns = {}; }) ==
+        start + "time_cold_ns must be at least 1 and below 1e+15");
+  CHECK(refused_with([](auto&, MeasuredCase& c) { c.sm_clock_hz = 0; }) ==
+        start + "sm_clock_hz must be at least 1 and below 1e+11");
+  CHECK(refused_with([](auto&, MeasuredCase& c) { c.sm_clock_hz = -1; }) ==
+        start + "sm_clock_hz must be at least 1 and below 1e+11");
+  CHECK(refused_with([](auto&, MeasuredCase& c) {
+          c.cycles = {1e-300, 1e-300, 1e-300};
+        }) == start + "cycles must be at least 1 and below 1e+18");
+  CHECK(refused_with([](auto&, MeasuredCase& c) {
+          c.counters["hbm_read_bytes"] = {1e300, 1e300, 1e300};
+        }) == start + "counters.hbm_read_bytes must be below 1e+18");
+  CHECK(refused_with([](auto&, MeasuredCase& c) {
+          c.counters_warm["a"] = {0, 0, 1e18};
+        }).find("counters_warm.a must be") != std::string::npos);
+  CHECK(refused_with([](auto&, MeasuredCase& c) {
+          c.launches[0].time_ns = {1, 1, 1e300};
+        }).find("launches time_ns must be") != std::string::npos);
+  CHECK(refused_with([](MeasurementBundle& b, auto&) { b.sm_clock_hz = -1; }) ==
+        "the measurement bundle is not sound: sm_clock_hz must be at least 0 and below 1e+11");
+  // A reason is no licence for numbers: only a case without any is one that was not measured.
+  CHECK(refused_with([](auto&, MeasuredCase& c) { c.refused = "no counters", c.sm_clock_hz = 0; }).find("sm_clock_hz") !=
+        std::string::npos);
+}
+
 TEST_CASE("bundle: a key with control characters is printed as one line") {
   const std::string text = to_json(some_bundle()), strange = R"("counters": {"hbm\nread\u007f":[-1,-1,-1],)";
   const std::string sentence = refusal(replaced(text, "\"counters\": {", strange));

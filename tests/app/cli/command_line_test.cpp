@@ -52,6 +52,77 @@ TEST_CASE("command line: lesson takes an action and an id") {
   CHECK(bad({"simulate", "--lesson", "1"}).find("--lesson is not a flag of simulate") != std::string::npos);
 }
 
+TEST_CASE("command line: a lesson's page refuses flags that say what it sets") {
+  const std::string png = "x.png", html = "x.html";
+  for (const Arguments& flag : {Arguments{"--seq", "128"},
+                                {"--gpu", "h200"},
+                                {"--algorithm", "flash1"},
+                                {"--causal"},
+                                {"--mask", "q >= kv"},
+                                {"--step", "3"},
+                                {"--race"},
+                                {"--view", "fit"},
+                                {"--lanes", "sms"},
+                                {"--seed", "2"},
+                                {"--set", "sm.count=2"},
+                                {"--heads", "2"}}) {
+    CAPTURE(flag.front());
+    Arguments render = {"render", "--lesson", "1:2", "--out", png}, exported = {"export", "--lesson", "1:2", "--out", html};
+    render.insert(render.end(), flag.begin(), flag.end());
+    exported.insert(exported.end(), flag.begin(), flag.end());
+    CHECK(bad(render) == "the page of --lesson sets " + flag.front() + ": leave one of them out");
+    if (flag.front() != "--step") CHECK(bad(exported) == bad(render));  // export has no --step
+  }
+  for (const std::string& flag : {std::string("--open"), std::string("--deck")})
+    CHECK(bad({"render", "--lesson", "1", "--out", png, flag, "seq=32"}) ==
+          flag + " and --lesson each say what is drawn: give one of them");
+  const CommandLine line = good({"render", "--lesson", "1", "--out", png, "--size", "640x400", "--scale", "1.5", "--theme", "light",
+                                 "--language", "ko", "--panel", "lesson", "--quiet"});
+  CHECK(line.theme == ThemeKind::light);
+}
+
+TEST_CASE("command line: a picture refuses --view and --lanes where they are not in it") {
+  CHECK(bad({"render", "--out", "x.png", "--view", "roofline", "--panel", "stage"}) ==
+        "--view chooses the middle of the window, and --panel stage draws one panel: give one of them");
+  CHECK(bad({"export", "--out", "x.svg", "--view", "roofline", "--panel", "traffic"}).find("draws one panel") != std::string::npos);
+  CHECK(bad({"render", "--out", "x.png", "--view", "roofline", "--lanes", "sms"}) ==
+        "--lanes is about the timeline, and --view roofline leaves it out: give one of them");
+  CHECK(bad({"render", "--out", "x.png", "--panel", "stage", "--lanes", "sms"}) ==
+        "--lanes is about the timeline, and --panel stage leaves it out: give one of them");
+  CHECK(good({"render", "--out", "x.png", "--view", "roofline", "--panel", "roofline"}).view == CenterView::roofline);
+  CHECK(good({"render", "--out", "x.png", "--panel", "timeline", "--lanes", "sms"}).by_sm == true);
+  CHECK(good({"render", "--out", "x.png", "--view", "stage", "--lanes", "sms"}).by_sm == true);
+  CHECK(good({"--view", "roofline", "--lanes", "sms"}).by_sm == true);  // the window can go back to its stage
+}
+
+TEST_CASE("command line: a sweep refuses flags that its range or the lack of a picture leaves without effect") {
+  for (const auto& [key, flag] : {std::pair{"seq", "--seq"},
+                                  {"seq_kv", "--seq-kv"},
+                                  {"head_dim", "--head-dim"},
+                                  {"batch", "--batch"},
+                                  {"heads", "--heads"},
+                                  {"block_q", "--block-q"},
+                                  {"block_kv", "--block-kv"},
+                                  {"stages", "--stages"}})
+    CHECK(bad({"sweep", "--over", std::string(key) + "=2,4", flag, "4"}) ==
+          std::string("--over runs through ") + key + ", and " + flag + " gives it one value: leave one of them out");
+  CHECK(bad({"sweep", "--over", "sm.count=2,4", "--set", "sm.count=8"}) ==
+        "--over runs through sm.count, and --set gives it one value: leave one of them out");
+  for (const Arguments& flag :
+       {Arguments{"--plot", "time"}, {"--size", "640x400"}, {"--theme", "light"}, {"--scale", "2"}, {"--language", "ko"}}) {
+    Arguments arguments = {"sweep", "--over", "seq=16,32", flag[0], flag[1]};
+    CHECK(bad(arguments) == flag[0] + " is about the picture of --png: give --png FILE too");
+    arguments.insert(arguments.end(), {"--png", "x.png"});
+    CHECK(good(arguments).png == "x.png");
+  }
+  CHECK(good({"sweep", "--over", "seq=16,32", "--seq-kv", "8", "--set", "sm.count=2", "--heads", "4"}).seq_kv == 8);
+}
+
+TEST_CASE("command line: a key of --set is given once, as any flag") {
+  CHECK(bad({"simulate", "--set", "sm.count=4", "--set", "sm.count=8"}) == "--set sm.count is given more than once");
+  CHECK(good({"simulate", "--set", "sm.count=4", "--set", "l2.ways=8"}).overrides.size() == 2);
+}
+
 TEST_CASE("command line: no arguments open the window with flash2 on toy") {
   const CommandLine line = good({});
   CHECK(line.command == CommandKind::window);
@@ -227,6 +298,19 @@ TEST_CASE("command line: an unknown flag or command is named, with the closest m
   CHECK(bad({"simulate", ""}) == "unexpected '' after simulate");
   CHECK(bad({"simulate", "--", "--seq"}).find("--seq") != std::string::npos);
   CHECK(bad({"simulate", "--x\ny"}).find('\n') == std::string::npos);
+}
+
+TEST_CASE("command line: an empty value is named, also where the value may be left out") {
+  for (const std::string& flag : {std::string("--mask"), std::string("--score"), std::string("--preset"), std::string("--table"),
+                                  std::string("--set"), std::string("--table-gradient")})
+    CHECK(bad({"simulate", flag, ""}).find(flag + " is empty: ") == 0);
+  CHECK(bad({"simulate", "--mask", "q >= kv", "--mask", ""}).find("--mask is empty: ") == 0);
+  for (const Arguments& json : {Arguments{"simulate", "--json", ""}, {"simulate", "--json="}, {"--json", "", "simulate"}})
+    CHECK(bad(json) == "--json is empty: name a file, or leave its value out for standard output");
+  CHECK(bad({"lesson", "check", ""}) == "the ID after lesson check is empty: see tilescope lesson list");
+  CHECK(bad({"lesson", "open", ""}) == "the ID after lesson open is empty: see tilescope lesson list");
+  CHECK(bad({"run", "--q", "q.npy", "--k", "k.npy", "--out", "-"}) ==
+        "--out of run is a folder, and - is standard output: name a folder");
 }
 
 TEST_CASE("command line: a missing value, an unexpected value or a repeated flag is named") {

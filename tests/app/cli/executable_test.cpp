@@ -1,14 +1,19 @@
 // The built program, run as a user runs it: exit codes and what arrives on the two outputs.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "sim/core/npy.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/skip.h"
 
@@ -72,6 +77,71 @@ TEST_CASE("executable: a full disk and missing assets exit with 3 and one line")
   one_line(errors_of("measure"), 3, "NVIDIA GPU");
 }
 
+namespace {
+
+/// Commands that write a file, and what goes to standard output beside it. `{}` stands for a folder.
+constexpr const char* printing_commands[] = {"simulate --json {}/x",
+                                             "simulate --trace {}/x",
+                                             "search --quiet --head-dim 64 --json {}/x",
+                                             "validate --quiet --bundle {}/in/few.json --csv {}/x",
+                                             "validate --quiet --bundle {}/in/few.json --markdown {}/x",
+                                             "validate --quiet --bundle {}/in/few.json --json {}/x",
+                                             "run --quiet --device cpu --q {}/in/q.npy --k {}/in/q.npy --v {}/in/q.npy --out {}/x"};
+
+std::string with_folder(std::string command, const std::string& folder) {
+  for (std::size_t at = command.find("{}"); at != std::string::npos; at = command.find("{}")) command.replace(at, 2, folder);
+  return command;
+}
+
+/// Each command fails in words, and leaves neither its file nor a part of one.
+void check_printing_commands(const std::string& redirection) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("in"));
+  std::filesystem::copy_file(std::string(TILESCOPE_SOURCE_DIR) + "/tests/fuzz/corpus/bundle/three_cases.json",
+                             folder.path("in/few.json"));
+  folder.file("in/q.npy", to_npy(DataType::fp16, {1, 1, 16, 16}, std::vector<float>(256, 0.5F)));
+  for (const char* command : printing_commands) {
+    CAPTURE(command);
+    one_line(shell(program + " " + with_folder(command, folder.path("")) + " 2>&1 " + redirection), 3,
+             "cannot write to standard output");
+    CHECK(folder.entries() == 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("executable: a closed standard output is an error, and no file takes its place") {
+  check_printing_commands(">&-");
+  // Standard error and input may be closed too: nothing is printed into a file then either.
+  const TemporaryFolder folder;
+  CHECK(shell(program + " simulate --json " + folder.path("x") + " <&- >&- 2>&-").code == 3);
+  CHECK(folder.entries() == 0);
+  CHECK(shell(program + " simulate --json " + folder.path("x") + " <&- >/dev/null 2>&-").code == 0);
+  std::ifstream json(folder.path("x"));
+  CHECK(std::string(std::istreambuf_iterator<char>(json), {}).starts_with("{"));
+}
+
+TEST_CASE("executable: a working folder that has been deleted is one line") {
+  const TemporaryFolder folder;
+  const std::string gone = folder.path("gone"), go = "mkdir " + gone + " && cd " + gone + " && rmdir " + gone + " && ";
+  for (const char* arguments : {"simulate --json x.json", "simulate --trace x.json", "simulate --json x.json --trace y.json",
+                                "sweep --quiet --over seq=16,32 --csv x.csv"})
+    one_line(shell(go + program + " " + arguments + " 2>&1 >/dev/null"), 2, "the working folder has been deleted");
+  one_line(shell(go + program + " simulate --gpu x.toml 2>&1 >/dev/null"), 2, "x.toml");
+}
+
+TEST_CASE("executable: a reader that has closed the pipe is an error, and no part of a file stays") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  ::close(ends[0]);
+  REQUIRE(::dup2(ends[1], 9) == 9);
+  ::close(ends[1]);
+  const auto before = std::signal(SIGPIPE, SIG_DFL);  // as a shell has it
+  check_printing_commands(">&9");
+  std::signal(SIGPIPE, before);
+  ::close(9);
+}
+
 // Sanitizers reserve terabytes of addresses, so that no limit on addresses can be set.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("executable: a sweep without memory for it ends with 3 and one last line") {
@@ -82,6 +152,17 @@ TEST_CASE("executable: a sweep without memory for it ends with 3 and one last li
     CAPTURE(outcome.text);
     CHECK(outcome.text == "tilescope: this needs more memory than the machine gives: use a smaller problem\n");
   }
+}
+
+TEST_CASE("executable: a picture without memory for a driver names memory, and no packages") {
+  const TemporaryFolder folder;
+  for (const char* kilobytes : {"60000", "100000", "150000", "200000"}) {
+    CAPTURE(kilobytes);
+    const std::string limit = std::string("ulimit -v ") + kilobytes + "; ";
+    one_line(shell(limit + program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null"), 3,
+             "more memory than the machine");
+  }
+  CHECK(folder.entries() == 0);
 }
 #endif
 

@@ -93,6 +93,8 @@ TEST_CASE("export: a .csv and a .json need no OpenGL, and a trace is that of sim
   CHECK(run_program({"simulate", "--seq", "16", "--trace", folder.path("b.json")}).code == 0);
   CHECK(*read_text_file(folder.path("a.json")) == *read_text_file(folder.path("b.json")));
   CHECK(folder.entries() == 3);
+  // A link brings a theme and a view of its own, and nobody typed them.
+  CHECK(run_program({"export", "--open", "seq=16&theme=light&view=fit&race=1", "--out", folder.path("l.csv")}).code == 0);
 }
 
 TEST_CASE("export: what cannot be is one line, before anything is drawn") {
@@ -108,6 +110,18 @@ TEST_CASE("export: what cannot be is one line, before anything is drawn") {
   CHECK(refused({"export", "--sheet", "wait", "--out", folder.path("a.csv")}).find("did you mean waits") != std::string::npos);
   CHECK(refused({"export", "--sheet", "waits", "--out", gif}).find("means nothing for .gif") != std::string::npos);
   CHECK(refused({"export", "--steps", "1:2", "--out", folder.path("a.csv")}).find("means nothing for .csv") != std::string::npos);
+  for (const std::vector<std::string>& flag : {std::vector<std::string>{"--ncu", folder.path("none.csv")},
+                                               {"--race"},
+                                               {"--view", "fit"},
+                                               {"--lanes", "sms"},
+                                               {"--theme", "light"},
+                                               {"--scale", "2"},
+                                               {"--language", "ko"}})
+    for (const char* ending : {".csv", ".json"}) {
+      std::vector<std::string> arguments = {"export", "--out", folder.path("a") + ending};
+      arguments.insert(arguments.end(), flag.begin(), flag.end());
+      CHECK(refused(arguments) == "tilescope: " + flag.front() + " means nothing for " + ending + ": leave it out\n");
+    }
   CHECK(refused({"export", "--out", folder.path("none/a.gif")}).find("there is no folder") != std::string::npos);
   CHECK(folder.entries() == 0);
 }

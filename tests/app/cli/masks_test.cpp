@@ -169,6 +169,8 @@ TEST_CASE("pages: --page-size chooses flex, the JSON describes the pool, and wha
 }
 
 TEST_CASE("masks: a mistake is one line that names the flag and the column") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("doc.csv", "0\n");
   CHECK(refusal({"--mask", "q - kw < 3"}) == "--mask 'q - kw < 3': column 5: unknown name 'kw': did you mean kv?");
   CHECK(refusal({"--mask", "q - kv"}).find("column 1: a mask is a condition") != std::string::npos);
   CHECK(refusal({"--mask", "score > 0"}).find("a mask knows no score") != std::string::npos);
@@ -181,12 +183,19 @@ TEST_CASE("masks: a mistake is one line that names the flag and the column") {
   CHECK(refusal({"--score", "score", "--algorithm", "flash2"}) ==
         "flash2 takes scores as they are: use --algorithm flex with --score");
   CHECK(refusal({"--preset", "casual"}) == "--preset: unknown name 'casual': did you mean causal?");
-  CHECK(refusal({"--preset", "document"}).find("unknown name 'doc'") != std::string::npos);
+  CHECK(refusal({"--preset", "document"}) == "--preset document needs --table doc=FILE");
+  CHECK(refusal({"--preset", "packed_causal", "--table", "doc=" + table}) == "--preset packed_causal needs --table offsets=FILE");
+  CHECK(refusal({"--preset", "vsa:top=4"}) == "--preset vsa:top=4 needs --table chosen=FILE");
   CHECK(refusal({"--mask", "q >= kv", "--algorithm", "matmul_tiled"}).find("matmul_tiled has no mask") != std::string::npos);
   CHECK(refusal({"--mask", "q >= kv", "--mask-block", "24"}).find("--mask-block is 24, and the tile is 16x16") !=
         std::string::npos);
   CHECK(refusal({"--mask-block", "32", "--algorithm", "flash2"}) ==
         "--mask-block is the block of the lists of flex and hopper_flex: flash2 has none");
+  const std::string no_mask =
+      "--mask-block is the block of a mask's lists, and there is no mask: give --mask, --preset or --causal";
+  CHECK(refusal({"--mask-block", "64"}) == no_mask);
+  CHECK(refusal({"--mask-block", "64", "--preset", "softcap"}) == no_mask);
+  CHECK(simulated({"--causal", "--mask-block", "32"})["algorithm"] == "flex");
   CHECK(refusal({"--mask-block", "0"}).find("--mask-block") != std::string::npos);
 }
 

@@ -117,6 +117,23 @@ TEST_CASE("open: every command takes the mask of a link, and refuses one that ca
   }
 }
 
+TEST_CASE("open: a flag of masks chooses flex on a link that names no algorithm") {
+  const auto algorithm = [](const std::string& link_text, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"simulate", "--open", link_text};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return good_open(arguments).request.simulation.algorithm;
+  };
+  CHECK(algorithm("seq=128", {}) == "flash2");
+  CHECK(algorithm("seq=128", {"--mask", "q >= kv"}) == "flex");
+  CHECK(algorithm("seq=128", {"--page-size", "16"}) == "flex");
+  CHECK(algorithm("seq=128", {"--preset", "softcap:cap=20"}) == "flex");
+  CHECK(algorithm("seq=128&mask=q%20%3E%3D%20kv", {}) == "flash2");  // what its window shows
+  CHECK(algorithm("seq=128&algorithm=flash2", {"--mask", "q >= kv"}) == "flash2");
+  CHECK(algorithm("seq=128&algorithm=hopper_flex&gpu=h100", {"--mask", "q >= kv"}) == "hopper_flex");
+  CHECK(algorithm("seq=128", {"--mask", "q >= kv", "--algorithm", "flash1"}) == "flash1");
+  CHECK(*from_link("seq=128&algorithm=flash2") == *from_link("seq=128"));
+}
+
 TEST_CASE("open: the numbers of a link are its inputs, and a file replaces them with its sizes") {
   const TemporaryFolder folder;
   const std::string numbers = "seq=2&head_dim=2&q=1,2;3,4";
@@ -143,6 +160,8 @@ TEST_CASE("open: simulate, sweep and measure take what concerns them") {
   CHECK(sweep->head_dim == 8);
   CHECK(good_open({"sweep", "--over", "seq=16,32", "--open", "head_dim=8"}).line.over == "seq=16,32");
   CHECK(bad_open({"sweep", "--open", "head_dim=8"}) == "sweep needs --over KEY=RANGE: the link has no sweep");
+  CHECK(bad_open({"sweep", "--open", "sweep=seq=16:64:x2&sweep_algorithms=standard,flash2", "--seq", "32"})
+            .find("--over runs through seq") == 0);
   const CommandLine measure =
       good_open({"measure", "--open", "algorithm=standard&gpu=h200&heads=8&seq=256&head_dim=64&race=1"}).line;
   CHECK(measure.algorithm == "standard");

@@ -118,6 +118,22 @@ TEST_CASE("cli: files that nest too deep for a parser are one line and exit code
                "exists and is not a sweep");
 }
 
+TEST_CASE("cli: a suite's line that is cut short is named with its file, its number and what stands there") {
+  const TemporaryFolder folder;
+  const std::string suite = folder.file("s.txt", "# mine\nflash2 1 8 8 1024\n");
+  refused_line({"measure", "--suite", suite, "--json", folder.path("x.json")}, 2,
+               "s.txt, line 2: 'flash2 1 8 8 1024' ends before its seq_kv");
+}
+
+TEST_CASE("cli: lesson check of a file that cannot be read: one line and exit code 2") {
+  const TemporaryFolder folder;
+  refused_line({"lesson", "check", folder.path("nope.md")}, 2, "there is no such file");
+  refused_line({"lesson", "check", folder.file("empty.md", "")}, 2, "it is empty");
+  const RunOutcome read = run_program({"lesson", "check", folder.file("odd.md", "no lesson\n"), "--quiet"});
+  CHECK(read.code == 1);  // it was read, and does not hold
+  CHECK(read.err == "");
+}
+
 TEST_CASE("cli: an unwritable output is one line and leaves no partial file") {
   const TemporaryFolder folder;
   for (const char* flag : {"--json", "--trace"}) {

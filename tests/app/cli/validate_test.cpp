@@ -1,5 +1,6 @@
 // `tilescope validate`: exit codes, the table, JSON and the page; on synthetic bundles of the toy GPU.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -165,6 +166,42 @@ TEST_CASE("validate: the JSON has every case with its figures, and the page has 
   CHECK(read_text_file(folder.path("out.json")));
 }
 
+TEST_CASE("validate: a damaged default bundle, or one with a damaged list of known misses, is named and not replaced") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("measured"));
+  std::filesystem::copy(std::string(TILESCOPE_SOURCE_DIR) + "/assets/gpus", folder.path("gpus"));
+  const std::string text = bundle_text(1);
+  folder.file("measured/a.json", text);
+  const auto with_assets = [&] {
+    const char* before = std::getenv("TILESCOPE_ASSETS");
+    const std::string kept = before != nullptr ? before : "";
+    ::setenv("TILESCOPE_ASSETS", folder.path("").c_str(), 1);
+    const RunOutcome outcome = validate({"--quiet"});
+    kept.empty() ? ::unsetenv("TILESCOPE_ASSETS") : ::setenv("TILESCOPE_ASSETS", kept.c_str(), 1);
+    return outcome;
+  };
+  CHECK(with_assets().code == 0);  // the only one
+  for (const std::size_t length : {text.size() / 2, std::size_t{10}, std::size_t{0}}) {
+    CAPTURE(length);
+    folder.file("measured/h200.json", text.substr(0, length));
+    const RunOutcome damaged = with_assets();
+    CHECK(damaged.code == 2);
+    CHECK(damaged.out == "");
+    CHECK_MESSAGE(damaged.err.find("h200.json") != std::string::npos, damaged.err);
+  }
+  folder.file("measured/h200.json", text);
+  CHECK(with_assets().code == 0);
+  folder.file("measured/h200-known-misses.toml", "not TOML");
+  const RunOutcome spoiled = with_assets();
+  CHECK(spoiled.code == 2);
+  CHECK_MESSAGE(spoiled.err.find("h200-known-misses.toml:1") != std::string::npos, spoiled.err);
+  // Where the reference GPU has no bundle, the first by name is the default one.
+  std::filesystem::remove(folder.path("measured/h200.json"));
+  folder.file("measured/a.json", text.substr(0, text.size() / 2));
+  folder.file("measured/b.json", text);
+  CHECK(with_assets().err.find("a.json") != std::string::npos);
+}
+
 TEST_CASE("validate: without any bundle it is exit code 3 and a sentence that says how to get one") {
   const TemporaryFolder folder;
   const char* before = std::getenv("TILESCOPE_ASSETS");
@@ -175,6 +212,25 @@ TEST_CASE("validate: without any bundle it is exit code 3 and a sentence that sa
   CHECK(outcome.code == 3);
   CHECK(outcome.out == "");
   CHECK(outcome.err.find("tilescope measure --suite") != std::string::npos);
+}
+
+TEST_CASE("validate: control characters in a bundle's names do not reach the terminal or the page") {
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  MeasurementBundle bundle = synthetic_bundle(*toy);
+  bundle.device = "GPU\x1b[31m red\nline";
+  bundle.cases[0].kernel = "flash2\x1b]0;title\x07\n";
+  bundle.cases[1].list = "bu\x1bild";
+  bundle.command = "a\nb";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("b.json", to_json(bundle)), page = folder.path("page.md");
+  const RunOutcome outcome = validate({"--quiet", "--bundle", file, "--markdown", page});
+  CHECK(outcome.out.find("GPU?[31m red?line") != std::string::npos);
+  for (const std::string& text : {outcome.out, outcome.err, *read_text_file(page)}) {
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\x07') == std::string::npos);
+    CHECK(text.find("\nline") == std::string::npos);
+  }
 }
 
 TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
@@ -194,6 +250,7 @@ TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   MeasurementBundle elsewhere;
   elsewhere.gpu = "z9000";
   elsewhere.cases.resize(1);
+  elsewhere.cases[0].refused = "not measured";
   refused({"--bundle", folder.file("gpu.json", to_json(elsewhere))}, "z9000");
   const std::string good = folder.file("good.json", bundle_text(1));
   folder.file("good-known-misses.toml", "schema = \"tilescope.known_misses/0\"");

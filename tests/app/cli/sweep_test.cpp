@@ -1,0 +1,72 @@
+// `tilescope sweep`: what every point has from the flags.
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/cli/run_program.h"
+#include "tests/app/temporary_folder.h"
+
+namespace tilescope {
+
+namespace {
+
+nlohmann::json swept(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "sweep");
+  arguments.insert(arguments.end(), {"--quiet", "--json"});
+  const RunOutcome outcome = run_program(std::move(arguments));
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
+  return nlohmann::json::parse(outcome.out)["points"];
+}
+
+}  // namespace
+
+TEST_CASE("sweep: a range of heads keeps the key heads, and refuses the points that they do not divide") {
+  const auto points = swept({"--over", "heads=2,3,4", "--kv-heads", "2", "--algorithm", "flash2"});
+  REQUIRE(points.size() == 3);
+  CHECK(points[0]["refusal"] == "");
+  CHECK(points[1]["refusal"].get<std::string>().find("3 heads cannot be shared evenly by 2") != std::string::npos);
+  CHECK(points[2]["refusal"] == "");
+  const auto alone = nlohmann::json::parse(run_program({"simulate", "--heads", "4", "--kv-heads", "2", "--json"}).out);
+  CHECK(points[2]["l2_to_sm_bytes"] == alone["traffic"]["l2_to_sm_bytes"]);
+  const RunOutcome none = run_program({"sweep", "--over", "heads=3,5", "--kv-heads", "2"});
+  CHECK(none.code == 2);
+  CHECK(none.err == "tilescope: 3 heads cannot be shared evenly by 2 key-value heads\n");
+}
+
+TEST_CASE("sweep: one side of the tile may be given; the other is the program's at each point") {
+  for (const auto& [algorithm, flag, value] : {std::tuple{"standard", "--block-q", "8"},
+                                               {"flash2", "--block-q", "8"},
+                                               {"flash1", "--block-kv", "8"},
+                                               {"flash2", "--stages", "2"}}) {
+    CAPTURE(algorithm);
+    CAPTURE(flag);
+    const auto points = swept({"--over", "seq=32,64", "--algorithm", algorithm, flag, value});
+    const auto alone =
+        nlohmann::json::parse(run_program({"simulate", "--seq", "64", "--algorithm", algorithm, flag, value, "--json"}).out);
+    REQUIRE(points.size() == 2);
+    CHECK(points[1]["block_q"] == alone["tile"]["block_q"]);
+    CHECK(points[1]["block_kv"] == alone["tile"]["block_kv"]);
+    CHECK(points[1]["l2_to_sm_bytes"] == alone["traffic"]["l2_to_sm_bytes"]);
+    CHECK(points[1]["cycles"].get<double>() == doctest::Approx(alone["time"]["cycles"].get<double>()).epsilon(1e-3));
+  }
+  CHECK(swept({"--over", "block_q=8,16", "--block-kv", "8", "--algorithm", "flash2"})[1]["block_kv"] == 8);
+  const RunOutcome own = run_program({"sweep", "--over", "head_dim=8,16", "--block-q", "8"});
+  CHECK(own.code == 2);
+  CHECK(own.err == "tilescope: --over head_dim takes a tile of its own for each value: leave --block-q out\n");
+}
+
+TEST_CASE("sweep: a file of another side of the tile is another sweep") {
+  const TemporaryFolder folder;
+  const auto to_file = [&](const char* rows) {
+    return run_program({"sweep", "--over", "seq=32,64", "--quiet", "--block-q", rows, "--csv", folder.path("s.csv")});
+  };
+  CHECK(to_file("8").code == 0);
+  CHECK(to_file("8").code == 0);
+  CHECK(to_file("16").err.find("holds another sweep") != std::string::npos);
+}
+
+}  // namespace tilescope
