@@ -43,7 +43,7 @@ Error write_error(const fs::path& path, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO;
   const fs::path folder = folder_of(path);
   std::error_code unknown;
-  if (code == ENOENT && path.is_relative() && (fs::current_path(unknown), unknown))
+  if (code == ENOENT && path.is_relative() && fs::current_path(unknown).empty())
     return refuse("cannot write {}: the working folder has been deleted", quoted(path));
   const bool no_folder = code == ENOENT && !fs::is_directory(folder, unknown);
   return Error{no_folder ? phrase("cannot write {}: there is no folder {}; make it or name another", quoted(path), quoted(folder))

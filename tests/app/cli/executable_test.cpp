@@ -99,7 +99,7 @@ void check_printing_commands(const std::string& redirection) {
   std::filesystem::create_directory(folder.path("in"));
   std::filesystem::copy_file(std::string(TILESCOPE_SOURCE_DIR) + "/tests/fuzz/corpus/bundle/three_cases.json",
                              folder.path("in/few.json"));
-  folder.file("in/q.npy", to_npy(DataType::fp16, {1, 1, 16, 16}, std::vector<float>(256, 0.5F)));
+  folder.file("in/q.npy", to_npy(DataType::fp16, std::vector<std::int64_t>{1, 1, 16, 16}, std::vector<float>(256, 0.5F)));
   for (const char* command : printing_commands) {
     CAPTURE(command);
     one_line(shell(program + " " + with_folder(command, folder.path("")) + " 2>&1 " + redirection), 3,

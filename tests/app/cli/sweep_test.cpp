@@ -34,7 +34,7 @@ TEST_CASE("sweep: a range of heads keeps the key heads, and refuses the points t
   CHECK(points[2]["l2_to_sm_bytes"] == alone["traffic"]["l2_to_sm_bytes"]);
   const RunOutcome none = run_program({"sweep", "--over", "heads=3,5", "--kv-heads", "2"});
   CHECK(none.code == 2);
-  CHECK(none.err == "tilescope: 3 heads cannot be shared evenly by 2 key-value heads\n");
+  CHECK(none.err == "tilescope: 3 heads cannot be shared evenly by 2 key-value heads: --heads must be a multiple of --kv-heads\n");
 }
 
 TEST_CASE("sweep: one side of the tile may be given; the other is the program's at each point") {
