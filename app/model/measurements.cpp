@@ -130,8 +130,8 @@ Result<KnownBundle> load_default_bundle() {
     return text ? known_bundle(file, *text) : text.error();
   }
   return Error{
-      "validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
-      "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE",
+      phrase("validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
+             "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE"),
       Error::Kind::machine_lacks};
 }
 
