@@ -30,7 +30,7 @@ const Spec& kept(const Key& key, const std::string& name, Spec spec) {
   const std::lock_guard lock(mutex);
   const auto [found, is_new] = all.try_emplace(key);
   if (is_new) {
-    found->second.name = std::move(name);
+    found->second.name = name;
     spec.name = found->second.name;
     found->second.spec = spec;
   }
