@@ -260,7 +260,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),
-               simulation.program->launches().front().needs.instruction == ProductInstruction::wgmma
+               product_instruction(simulation) == ProductInstruction::wgmma
                    ? fmt::format("of the wgmma peak{}", of_those)
                    : fmt::format("of the mma.sync peak{}; \"busy\" also counts other instructions", of_those)});
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});

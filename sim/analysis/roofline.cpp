@@ -71,10 +71,6 @@ void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch,
   }
 }
 
-ProductInstruction instruction_of(const Simulation& simulation) {
-  return simulation.program->launches().front().needs.instruction;
-}
-
 const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
   const auto at =
       std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
@@ -83,7 +79,7 @@ const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
 
 /// Returns the ceiling of a run's products: that of wgmma where it is another than the tensor cores', which every roofline has.
 const RooflineCeiling& product_ceiling(const Roofline& roofline, const Simulation& simulation) {
-  const bool wgmma = instruction_of(simulation) == ProductInstruction::wgmma && find(roofline, "wgmma") != nullptr;
+  const bool wgmma = product_instruction(simulation) == ProductInstruction::wgmma && find(roofline, "wgmma") != nullptr;
   return *std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(),
                        [&](const RooflineCeiling& c) { return c.name == (wgmma ? "wgmma" : "tensor cores"); });
 }
@@ -159,10 +155,16 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   return points;
 }
 
+ProductInstruction product_instruction(const Simulation& simulation) {
+  const auto most = std::max_element(simulation.launches.begin(), simulation.launches.end(),
+                                     [](const LaunchResult& a, const LaunchResult& b) { return a.flops < b.flops; });
+  return simulation.program->launches()[static_cast<std::size_t>(most - simulation.launches.begin())].needs.instruction;
+}
+
 double product_share(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   if (simulation.request.problem.dtype == DataType::fp32) return 0;  // its products run on the FP32 units
-  const double rate = gpu.product_flops_per_cycle(instruction_of(simulation)) * simulation.cycles.value;
+  const double rate = gpu.product_flops_per_cycle(product_instruction(simulation)) * simulation.cycles.value;
   double share = 0;
   for (const LaunchResult& launch : simulation.launches)
     if (launch.sm_cycles > 0 && rate > 0)

@@ -61,6 +61,9 @@ struct RooflinePoint {
 /// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
 
+/// Returns the instruction of most of the run's products: a backward pass has launches without any.
+ProductInstruction product_instruction(const Simulation& simulation);
+
 /// Returns the products of a run over the peak of their instruction (mma.sync or wgmma) on the SMs with a block, 0 … 1; 0 in fp32.
 /// It is at most utilisation[tensor], which includes the time that other instructions block the tensor cores.
 double product_share(const Simulation& simulation);

@@ -75,6 +75,7 @@ std::string finding(const MaskView& mask) {
   }
   const bool counted = mask.totals != nullptr && mask.totals->of == mask.picture;
   if (!counted && picture.empty > 0) return say(tr("{} of the blocks are empty"), share_text(picture.empty, picture.blocks()));
+  if (picture.partial == 0 && picture.empty == 0) return tr("Every query of this head sees every key: the mask hides nothing");
   if (!counted || mask.totals->empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
   const MaskTotals& totals = *mask.totals;
   return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic L2→SM"),

@@ -261,13 +261,14 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
     const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
     if (together && ceiling.name == "exponentials") continue;
-    if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and exponentials {}"), rate);
+    if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and products if exponentials limit {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
       if (nearly(ceiling.rate, tensor)) continue;  // labelled on the shared line
+      text = say(tr("Products if exponentials limit {}"), rate);
     } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
                ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
-      text = say(tr("Tensor cores and exponentials {}"), rate);
+      text = say(tr("Tensor cores, and products if exponentials limit {}"), rate);
     }
     // Slopes from their lower end, flat lines from the right.
     const double low = plot.x_axis().low, high = plot.x_axis().high;

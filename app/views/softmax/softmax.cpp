@@ -144,7 +144,7 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
     }
     if (!std::isfinite(top)) continue;
     const std::int64_t first_key = figures.first_key + first, last_key = figures.first_key + last;
-    const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = first_key < figures.seen;
+    const bool current = first_key < figures.current_end && last_key > figures.current_begin, seen = figures.is_earlier(first_key);
     if (held && !current && !seen) continue;  // scores to come answer many a question of a lesson
     const float x = area.min.x + static_cast<float>(bar) * width;
     const auto y_of = [&](float score) { return area.max.y - scale.share(score) * area.height(); };
@@ -240,7 +240,11 @@ const char* bars_caption(const SoftmaxFigures& figures, bool held) {
   if (parts.bars == Slot::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
   if (!parts.maximum) return tr("scores of this tile");
-  const bool ahead = figures.seen < figures.first_key + static_cast<std::int64_t>(figures.bars.size());
+  bool ahead = false;
+  for (std::size_t i = 0; i < figures.bars.size() && !ahead; ++i) {
+    const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);
+    ahead = std::isfinite(figures.bars[i]) && !figures.is_current(key) && !figures.is_earlier(key);
+  }
   return ahead && !held ? tr("scores, grey: still to come") : tr("scores seen so far");
 }
 
@@ -276,12 +280,12 @@ void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScoreP
       plot.shown.begin + std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<float>(count)), 0, count - 1);
   const std::int64_t key = figures.first_key + index;
   const float value = figures.bars[static_cast<std::size_t>(index)];
-  const bool current = key >= figures.current_begin && key < figures.current_end;
-  if (held && !current && key >= figures.seen) return;
+  const bool current = figures.is_current(key);
+  if (held && !current && !figures.is_earlier(key)) return;
   std::string body = tr("Skipped by this block");
   if (!std::isnan(value)) {
     body = say(figures.parts.bars.is(Meaning::probability) ? tr("weight {}") : tr("score {}"), format_value(value));
-    add_line(body, current ? tr("in this tile") : key < figures.seen ? tr("in an earlier tile") : tr("not reached yet"));
+    add_line(body, current ? tr("in this tile") : figures.is_earlier(key) ? tr("in an earlier tile") : tr("not reached yet"));
     if (const std::int64_t at = key - figures.current_begin;
         current && at >= 0 && at < static_cast<std::int64_t>(figures.before_change.size()))
       add_line(body, say(tr("score {} before the change"),

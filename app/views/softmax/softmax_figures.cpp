@@ -80,8 +80,8 @@ ScoreSpread score_spread(const SoftmaxFigures& figures, float low, float high, i
   for (std::size_t i = 0; i < figures.bars.size(); ++i) {
     const float score = figures.bars[i];
     const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);
-    const bool current = key >= figures.current_begin && key < figures.current_end;
-    if (!std::isfinite(score) || (!current && key >= figures.seen)) continue;
+    const bool current = figures.is_current(key);
+    if (!std::isfinite(score) || (!current && !figures.is_earlier(key))) continue;
     const auto bin = static_cast<std::size_t>(
         std::clamp(static_cast<int>((score - low) / (high - low) * static_cast<float>(bins)), 0, bins - 1));
     ++spread.seen[bin];
@@ -158,6 +158,8 @@ void SoftmaxReader::read_values(const Lane& lane) {
   const std::int64_t tile_keys = lane.simulation->program->tile().block_kv;
   figures_.current_begin = figures_.current_end = 0;
   figures_.seen = figures_.row.keys_seen;
+  figures_.tile_keys = tile_keys;
+  read_visited(operations, now);
   if (figures_.row.kv_tile < 0) return;
   figures_.seen = figures_.row.kv_tile * tile_keys;
   for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
@@ -167,6 +169,17 @@ void SoftmaxReader::read_values(const Lane& lane) {
     figures_.current_begin = figures_.seen;
     figures_.current_end = figures_.seen + tile_keys;
     break;
+  }
+}
+
+void SoftmaxReader::read_visited(const std::vector<Operation>& operations, const Operation& now) {
+  figures_.visited.clear();
+  for (int op = 0; op <= op_; ++op) {
+    const Operation& made = operations[static_cast<std::size_t>(op)];
+    if (made.dst != figures_.parts.bars || made.q_tile != now.q_tile || made.kv_tile < 0 || made.kv_tile == now.kv_tile) continue;
+    const auto tile = static_cast<std::size_t>(made.kv_tile);
+    if (figures_.visited.size() <= tile) figures_.visited.resize(tile + 1);
+    figures_.visited[tile] = true;
   }
 }
 

@@ -29,6 +29,14 @@ struct SoftmaxFigures {
   std::vector<float> bars;     // the final row of S (or P) over all keys; NaN for skipped keys
   std::int64_t seen = 0;       // keys before this tile
   std::int64_t current_begin = 0, current_end = 0;
+  std::vector<bool>
+      visited;  // by key tile: whether the block came to it before this tile, in whatever order; empty: in their order
+  std::int64_t tile_keys = 1;
+  bool is_current(std::int64_t key) const { return key >= current_begin && key < current_end; }
+  bool is_earlier(std::int64_t key) const {
+    const auto tile = static_cast<std::size_t>(key / tile_keys);
+    return visited.empty() ? key < seen : tile < visited.size() && visited[tile];
+  }
   std::vector<float> before_change;  // the current tile's scores before the change of scores; empty without one
   /// True if this iteration changes them.
   bool moves_maximum = false, moves_sum = false, moves_output = false;
@@ -61,6 +69,7 @@ class SoftmaxReader {
  private:
   void read_values(const Lane& lane);
   void read_bars(const Lane& lane);
+  void read_visited(const std::vector<Operation>& operations, const Operation& now);
   void read_before_change(const Lane& lane);
   const SoftmaxParts& parts_of(const Lane& lane);
 

@@ -217,14 +217,23 @@ bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
   return true;
 }
 
-CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics) {
+CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
+                              int most_digits) {
   PictureMaker maker{box, values, theme, metrics};
   maker.measure();
+  maker.digits = std::min(maker.digits, most_digits);
   maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
   for (int col = 0; col < box.shown_cols; ++col)
     maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
   for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
   return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.font};
+}
+
+int digits_of_cell(const SlotBox& box, const Theme& theme, const StageMetrics& metrics) {
+  const CellValues none;
+  PictureMaker maker{box, none, theme, metrics};
+  maker.measure();
+  return maker.digits;
 }
 
 void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture) {

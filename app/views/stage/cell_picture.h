@@ -35,7 +35,11 @@ struct CellPicture {
   ImFont* Theme::*font = &Theme::mono_small;
 };
 
-CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics);
+/// `most_digits`: of a number, so that statistics of a row that stand side by side, such as m and m′, can be compared.
+CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
+                              int most_digits = 4);
+/// Returns how many characters a number in a cell has room for; 0 where there is none.
+int digits_of_cell(const SlotBox& box, const Theme& theme, const StageMetrics& metrics);
 void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture);
 
 /// Returns the rectangle of the drawn cell at (row, col).

@@ -126,6 +126,10 @@ void update_stage_values(StageContext& context) {
   const float blend = ease(static_cast<float>(context.view.playback.motion));
   const Operation* operation = context.lane.operation;
   const auto& boxes = cache.layout.slots;
+  int row_digits = 4;  // of the statistics of a row: as many as the narrowest column has room for
+  for (const SlotBox& box : boxes)
+    if (const int digits = box.cols == 1 ? digits_of_cell(box, context.theme, context.metrics) : 0; digits > 0)
+      row_digits = std::min(row_digits, digits);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const SlotBox& box = boxes[i];
     const auto slot = box.slot.index();
@@ -150,7 +154,7 @@ void update_stage_values(StageContext& context) {
     CachedPicture& cached = cache.pictures[static_cast<int>(i)];
     if (cached.picture.quads && cached.values == values) continue;
     cached.values = values;
-    cached.picture = make_cell_picture(box, values, context.theme, context.metrics);
+    cached.picture = make_cell_picture(box, values, context.theme, context.metrics, box.cols == 1 ? row_digits : 4);
   }
 }
 

@@ -473,6 +473,10 @@ TEST_CASE("cell picture: numbers appear only if they fit, and a condensed cell s
   values.now = values.before = matrix;
   StageMetrics metrics;
   CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.size() == 64);
+  CHECK(digits_of_cell(box, screen.theme(), metrics) == 4);
+  matrix->at(0, 0) = 3.758F;
+  CHECK(std::string(make_cell_picture(box, values, screen.theme(), metrics).numbers.front().text.data()) == "3.76");
+  CHECK(std::string(make_cell_picture(box, values, screen.theme(), metrics, 3).numbers.front().text.data()) == "3.8");
   box.cells = {{0, 0}, {64, 64}};
   CHECK(make_cell_picture(box, values, screen.theme(), metrics).numbers.empty());
 

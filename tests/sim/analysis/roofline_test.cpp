@@ -214,6 +214,14 @@ TEST_CASE("roofline: a kernel that uses wgmma stands under the ceiling of wgmma"
   const double taken = (*run)->utilisation[static_cast<std::size_t>(Bound::tensor)];
   CHECK(product_share(**run) <= taken * (1 + 1e-9));
   CHECK(product_share(**run) > 0.5);
+  // The first launch of a backward pass has no products.
+  request.algorithm = "flash3_backward";
+  request.problem.pass = Pass::backward;
+  const auto backward = simulate(request);
+  REQUIRE(backward);
+  CHECK(product_instruction(**backward) == ProductInstruction::wgmma);
+  CHECK(product_share(**backward) < 0.8);
+  for (const RooflinePoint& point : roofline_points(**backward)) CHECK(point.fraction <= 1);
 }
 
 TEST_CASE("roofline: products reach no more of the tensor cores than the time that they are taken") {
