@@ -2,6 +2,7 @@
 #include "app/platform/standard_streams.h"
 
 #include <cerrno>
+#include <initializer_list>
 
 #include <fcntl.h>
 #include <unistd.h>
