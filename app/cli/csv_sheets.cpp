@@ -125,7 +125,7 @@ std::string bandwidth(const Simulation& simulation) {
   };
   std::array<std::vector<double>, link_count> by_link;
   for (const Shared& shared :
-       {Shared{{Link::hbm_read, Link::hbm_write}, std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value)},
+       {Shared{{Link::hbm_read, Link::hbm_write}, hbm_peak(gpu)},
         Shared{{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0},
         Shared{{Link::smem_read, Link::smem_write}, gpu.sm_count * gpu.sm_shared_bytes_per_cycle}, Shared{{Link::peer_read}, 0}}) {
     std::vector<std::vector<double>> bytes = link_bytes_by_bin(bins, shared.links, shared.most);

@@ -34,18 +34,6 @@ void add_characters(std::string_view text, std::set<std::string>& into) {
   }
 }
 
-std::vector<fs::path> lesson_files() {
-  std::vector<fs::path> files;
-  for (const fs::path& folder : asset_folders()) {
-    std::error_code code;
-    for (fs::directory_iterator file(folder / "lessons", code), end; !code && file != end; file.increment(code))
-      if (file->path().extension() == ".md") files.push_back(file->path());
-    if (!files.empty()) break;  // the folder that find_asset() would take them from
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 /// "01-why-memory.ko.md" in its pieces; an empty id where the name is another.
 std::pair<std::string, std::string> id_and_language(const fs::path& path) {
   const std::string stem = path.stem().native();  // without .md
@@ -76,7 +64,7 @@ const LessonInfo* LessonList::find(std::string_view id) const {
 LessonList load_lesson_list() {
   LessonList list;
   std::map<std::string, std::set<std::string>> characters;
-  for (const fs::path& path : lesson_files()) {
+  for (const fs::path& path : find_assets("lessons", ".md")) {
     const auto [id, language] = id_and_language(path);
     if (id.empty()) continue;
     const Result<std::string> text = read_text_file(path, largest_lesson_bytes);

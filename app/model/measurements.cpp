@@ -30,14 +30,7 @@ bool is_reference(const fs::path& file) {
 
 /// The JSON files of assets/measured/ by name, that of the reference GPU first.
 std::vector<fs::path> recorded_files() {
-  std::vector<fs::path> files;
-  for (const fs::path& folder : asset_folders()) {
-    std::error_code code;
-    for (fs::directory_iterator file(folder / "measured", code), end; !code && file != end; file.increment(code))
-      if (file->path().extension() == ".json") files.push_back(file->path());
-    if (!files.empty()) break;  // the folder that find_asset() would take them from
-  }
-  std::sort(files.begin(), files.end());
+  std::vector<fs::path> files = find_assets("measured", ".json");
   std::stable_partition(files.begin(), files.end(), &is_reference);
   return files;
 }

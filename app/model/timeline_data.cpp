@@ -157,8 +157,7 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   }
   if (has_roles(simulation)) data.bubbles = tensor_bubbles(simulation, data.steps->sm);
   const GpuSpec& gpu = simulation.request.gpu;
-  data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write},
-                        std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value));
+  data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write}, hbm_peak(gpu));
   data.l2 =
       make_curve(simulation.trace->bins(), std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
   return data;

@@ -61,4 +61,16 @@ Result<fs::path> find_asset(std::string_view relative) {
                Error::Kind::machine_lacks};
 }
 
+std::vector<fs::path> find_assets(std::string_view folder, std::string_view extension) {
+  std::vector<fs::path> files;
+  for (const fs::path& assets : asset_folders()) {
+    std::error_code code;
+    for (fs::directory_iterator file(assets / folder, code), end; !code && file != end; file.increment(code))
+      if (file->path().extension() == extension) files.push_back(file->path());
+    if (!files.empty()) break;
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 }  // namespace tilescope

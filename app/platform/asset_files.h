@@ -18,4 +18,8 @@ std::vector<std::filesystem::path> asset_folders();
 /// Errors  no such asset anywhere: names the folders that were looked in.
 Result<std::filesystem::path> find_asset(std::string_view relative);
 
+/// Lists the files of an asset folder such as "lessons" with an extension such as ".md", by name: those of the first of
+/// asset_folders() that has any.
+std::vector<std::filesystem::path> find_assets(std::string_view folder, std::string_view extension);
+
 }  // namespace tilescope

@@ -136,8 +136,7 @@ void write_counters(Writer& out, const Simulation& simulation) {
       out.event(R"({{"ph":"C","name":"{}","pid":{},"ts":{:.3f},"args":{{"{}":{:.3f},"{}":{:.3f}}}}})", name, machine_process,
                 out.microseconds(static_cast<double>(i) * bins.width), of[0], bytes[0][i] / ns, of[1], bytes[1][i] / ns);
   };
-  write("HBM GB/s", {"read", "write"}, {Link::hbm_read, Link::hbm_write},
-        std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value));
+  write("HBM GB/s", {"read", "write"}, {Link::hbm_read, Link::hbm_write}, hbm_peak(gpu));
   write("L2 GB/s", {"to SMs", "from SMs"}, {Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
 }
 

@@ -10,6 +10,10 @@
 
 namespace tilescope {
 
+double hbm_peak(const GpuSpec& gpu) {
+  return std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value);
+}
+
 namespace {
 
 using ByTensor = std::array<double, most_tensors>;

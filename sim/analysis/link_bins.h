@@ -10,6 +10,9 @@
 
 namespace tilescope {
 
+/// Returns the most bytes that HBM moves in a cycle, both ways together.
+double hbm_peak(const GpuSpec& gpu);
+
 /// Returns, per link, the bytes of all tensors in each bin. The trace books a transfer in the bin in which it ends; its bytes
 /// crossed before. So what a bin has beyond `most` bytes per cycle, for all `links` together, goes to the bin before it. Sums stay
 /// equal. A `most` of 0 leaves the bins as they are. Links of HBM are as in hbm_bytes_by_bin(); what the L2 has evicted and HBM has

@@ -49,6 +49,25 @@ CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col,
   return found;
 }
 
+/// How numbers stand in the cells of a slot: with so many characters, 0 for none.
+struct CellText {
+  int digits = 0;
+  ImFont* Theme::*font = &Theme::mono_small;
+};
+
+CellText cell_text(const SlotBox& box, const Theme& theme, const StageMetrics& metrics) {
+  if (box.shown_rows != box.rows || box.shown_cols != box.cols) return {};
+  const Rect cell = cell_rect(box, 0, 0);
+  const auto room = [&](float digit, float around = 3) {
+    return static_cast<int>((cell.width() - around * theme.scale) / std::max(digit, 1.0F));
+  };
+  if (room(metrics.large_digit, 2) >= 4 && cell.height() >= metrics.large_line) return {4, &Theme::mono};
+  if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) return {4, &Theme::mono_small};
+  if (const int digits = room(metrics.tiny_digit); digits >= 3 && cell.height() >= metrics.tiny_line)
+    return {std::min(digits, 4), &Theme::mono_tiny};
+  return {};
+}
+
 /// Builds the picture of one slot cell by cell.
 struct PictureMaker {
   const SlotBox& box;
@@ -64,8 +83,7 @@ struct PictureMaker {
   std::vector<CellSpan> columns = {};
   QuadBatch quads = {};
   std::vector<CellNumber> numbers = {};
-  int digits = 0;  // characters that fit; 0 for none
-  ImFont* Theme::*font = &Theme::mono_small;
+  CellText text = {};
 
   CellValue value_at(const Matrix* matrix, int row, int col) const {
     return value_of(matrix, row * rows_a_cell, rows_a_cell, col * cols_a_cell, cols_a_cell);
@@ -76,25 +94,6 @@ struct PictureMaker {
     for (const Matrix* matrix : {values.drain.get(), values.drain_too.get()})
       if (matrix) factor *= value_of(matrix, row * rows_a_cell, rows_a_cell, 0, 1).value;
     return std::clamp(factor, 0.0F, 1.0F);
-  }
-
-  void measure() {
-    const Rect cell = cell_rect(box, 0, 0);
-    const bool each_value = box.shown_rows == box.rows && box.shown_cols == box.cols;
-    if (!each_value) return;
-    const auto room = [&](float digit, float around = 3) {
-      return static_cast<int>((cell.width() - around * theme.scale) / std::max(digit, 1.0F));
-    };
-    if (room(metrics.large_digit, 2) >= 4 && cell.height() >= metrics.large_line) {
-      digits = 4;
-      font = &Theme::mono;
-    } else if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) {
-      digits = 4;
-      font = &Theme::mono_small;
-    } else if (room(metrics.tiny_digit) >= 3 && cell.height() >= metrics.tiny_line) {
-      digits = std::min(room(metrics.tiny_digit), 4);
-      font = &Theme::mono_tiny;
-    }
   }
 
   ImU32 color_of(const CellValue& cell) {
@@ -140,15 +139,15 @@ struct PictureMaker {
       }
     }
     quads.add(quad);
-    if (digits > 0 && shown.any) number(rect, shown, quad.fill);
+    if (text.digits > 0 && shown.any) number(rect, shown, quad.fill);
   }
 
   void number(const Rect& rect, const CellValue& cell, ImU32 fill) {
-    const std::string text = cell.masked ? "-\u221e" : format_cell(cell.value, digits);
+    const std::string shown = cell.masked ? "-\u221e" : format_cell(cell.value, text.digits);
     CellNumber number;
-    std::snprintf(number.text.data(), number.text.size(), "%s", text.c_str());
-    const float width = text_width(theme.*font, text);
-    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - (theme.*font)->FontSize / 2)};
+    std::snprintf(number.text.data(), number.text.size(), "%s", shown.c_str());
+    const float width = text_width(theme.*text.font, shown);
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - (theme.*text.font)->FontSize / 2)};
     number.color = values.drain ? theme.text : text_on(theme, fill);
     numbers.push_back(number);
   }
@@ -220,20 +219,17 @@ bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
 CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
                               int most_digits) {
   PictureMaker maker{box, values, theme, metrics};
-  maker.measure();
-  maker.digits = std::min(maker.digits, most_digits);
+  maker.text = cell_text(box, theme, metrics);
+  maker.text.digits = std::min(maker.text.digits, most_digits);
   maker.quads.reserve(static_cast<std::size_t>(box.shown_rows) * static_cast<std::size_t>(box.shown_cols));
   for (int col = 0; col < box.shown_cols; ++col)
     maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
   for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
-  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.font};
+  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.text.font};
 }
 
 int digits_of_cell(const SlotBox& box, const Theme& theme, const StageMetrics& metrics) {
-  const CellValues none;
-  PictureMaker maker{box, none, theme, metrics};
-  maker.measure();
-  return maker.digits;
+  return cell_text(box, theme, metrics).digits;
 }
 
 void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture) {

@@ -8,6 +8,7 @@
 #include "app/ui/say.h"
 #include "kernels/measure/bandwidth.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/link_bins.h"
 
 namespace tilescope {
 
@@ -23,7 +24,7 @@ struct KeptCurve {
 const BandwidthCurve& measured_curve(const View& view) {
   auto& kept = panel_state<KeptCurve>("measured bandwidth");
   const GpuSpec& gpu = view.lane().simulation->request.gpu;
-  const double ceiling = std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value);
+  const double ceiling = hbm_peak(gpu);
   if (kept.of != view.measured.bandwidth || kept.clock_hz != gpu.sm_clock_hz || kept.ceiling != ceiling)
     kept = {view.measured.bandwidth, gpu.sm_clock_hz, ceiling, curve_of(view.measured.bandwidth->record, gpu.sm_clock_hz, ceiling)};
   return kept.curve;
