@@ -146,7 +146,7 @@ double boxes_of(const Operation& op, std::int64_t most_rows) {
 }
 
 Operation as_executed(const Operation& op, const BlockOperations& block) {
-  if (block.whole_rows == 0 || op.rows < 1) return op;
+  if (block.whole_rows == 0 || (op.rows < 1 && !is_without_rows(op))) return op;
   if (op.kind == OpKind::gather || has_table(op.dst) || (writes_memory(op.kind) && has_table(op.src[0]))) return op;
   const auto rows = std::max(op.rows, block.whole_rows), keys = block.whole_keys;
   Operation whole = op;
@@ -169,19 +169,17 @@ Operation as_executed(const Operation& op, const BlockOperations& block) {
     whole.inner = std::max(op.inner, block.whole_rows);
   else if (sums_keys && op.inner > 0)
     whole.inner = std::max(op.inner, keys);
-  const auto elements = [](const Operation& o) { return std::int64_t{o.rows} * o.cols; };
-  if (elements(op) > 0) {
-    whole.exps = op.exps * elements(whole) / elements(op);
-    if (op.kind == OpKind::matmul) {
-      whole.flops = std::int64_t{2} * elements(whole) * whole.inner;
-      // The product reads both whole factors.
-      const auto read = [&](const Operation& o) {
-        const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * o.left_reads : 0;
-        const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * o.right_reads : 0;
-        return left + right;
-      };
-      if (const std::int64_t part = read(op); part > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / part;
-    }
+  const std::int64_t elements = std::int64_t{whole.rows} * whole.cols;
+  whole.exps = elements * op.exps_each;
+  if (op.kind == OpKind::matmul) {
+    whole.flops = std::int64_t{2} * elements * whole.inner;
+    // The product reads both whole factors.
+    const auto read = [&](const Operation& o) {
+      const std::int64_t left = is_shared(block, o.src[0]) ? std::int64_t{o.rows} * o.inner * o.left_reads : 0;
+      const std::int64_t right = is_shared(block, o.src[1]) ? std::int64_t{o.cols} * o.inner * o.right_reads : 0;
+      return left + right;
+    };
+    if (const std::int64_t part = read(op); part > 0) whole.smem_read_bytes = op.smem_read_bytes * read(whole) / part;
   }
   return whole;
 }

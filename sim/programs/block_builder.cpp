@@ -185,6 +185,11 @@ void BlockBuilder::operands(Operation& op, std::initializer_list<Slot> sources, 
   if (reads_dst) op.smem_read_bytes += bytes_on_chip(op.dst);
 }
 
+void BlockBuilder::exps_each(Operation& op, std::int64_t exps) {
+  op.exps_each = static_cast<std::int16_t>(exps);
+  op.exps = elements(op.dst) * exps;
+}
+
 std::int32_t BlockBuilder::add_load(LineId line, Slot dst, std::int32_t after) {
   Operation& op = next(OpKind::load, line, dst);
   if (!dst.is_ring()) op.ring = 0;
@@ -298,7 +303,7 @@ void BlockBuilder::modify(LineId line, Slot dst, std::int64_t operations, std::i
   Operation& op = next(OpKind::modify, line, dst);
   op.inner = static_cast<std::int32_t>(operations);
   op.flops = elements(dst) * operations;
-  op.exps = elements(dst) * exps;
+  exps_each(op, exps);
   operands(op, {}, true);
 }
 
@@ -306,7 +311,7 @@ void BlockBuilder::slope(LineId line, Slot dst, Slot of, std::int64_t operations
   Operation& op = next(OpKind::slope, line, dst);
   op.inner = static_cast<std::int32_t>(operations);
   op.flops = elements(dst) * operations;
-  op.exps = elements(dst) * exps;
+  exps_each(op, exps);
   operands(op, {of}, false);
 }
 
@@ -345,14 +350,14 @@ void BlockBuilder::row_max(LineId line, Slot dst, Slot old, Slot of) {
 void BlockBuilder::exp(LineId line, Slot dst, Slot of, Slot minus) {
   Operation& op = next(OpKind::exp, line, dst);
   op.flops = elements(dst);
-  op.exps = elements(dst);
+  exps_each(op, 1);
   operands(op, {of, minus}, false);
 }
 
 void BlockBuilder::exp_rows(LineId line, Slot dst, Slot of, Slot minus) {
   Operation& op = next(OpKind::exp_rows, line, dst);
   op.flops = op.rows;
-  op.exps = op.rows;
+  exps_each(op, 1);
   operands(op, {of, minus}, false);
 }
 

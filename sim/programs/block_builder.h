@@ -194,6 +194,8 @@ class BlockBuilder {
   Operation& next(OpKind kind, LineId line, Slot dst);
   /// Sets the operands, their waits and their shared-memory traffic, and marks every slot of the operation as used.
   void operands(Operation& op, std::initializer_list<Slot> sources, bool reads_dst);
+  /// Sets the exponentials of each element of dst.
+  void exps_each(Operation& op, std::int64_t exps);
   bool shared(Slot slot) const { return (out_.shared_slots & slot_bit(slot)) != 0; }
   std::int64_t elements(Slot slot) const { return held_[slot.index()].elements; }
   std::int32_t width(Slot slot) const { return held_[slot.index()].tile.cols; }

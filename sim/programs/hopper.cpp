@@ -466,11 +466,11 @@ class Hopper final : public TileProgram {
     return sums;
   }
 
-  /// Returns the rows of each group, without groups that have none.
+  /// Returns the rows of each group; a group may have none (see is_without_rows()).
   std::vector<TileRange> strips_of(TileRange rows) const {
     std::vector<TileRange> found;
-    for (std::int64_t first = 0; first < rows.count; first += strip_rows_)
-      found.push_back({rows.first + first, std::min(strip_rows_, rows.count - first)});
+    for (std::int64_t first = 0; first < tile_.block_q; first += strip_rows_)
+      found.push_back({rows.first + first, std::clamp(rows.count - first, std::int64_t{0}, strip_rows_)});
     return found;
   }
 
@@ -503,6 +503,7 @@ class Hopper final : public TileProgram {
     const HopperRung& rung() const { return program.rung_; }
     LineId at(Line line) const { return program.lines_[line]; }
     std::int64_t groups() const { return static_cast<std::int64_t>(strips.size()); }
+    bool has_rows(std::size_t s) const { return strips[s].count > 0; }
     static std::int16_t full(Slot slot, std::int64_t buffer) {
       return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
     }
@@ -517,6 +518,7 @@ class Hopper final : public TileProgram {
       if (program.plan_.pages && !visits.empty()) load_pages();
       if (!visits.empty())
         for_each_strip([&](std::size_t s) {
+          if (!has_rows(s)) return;
           b.group(0);
           b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
           if (program.plan_.pages)
@@ -529,6 +531,7 @@ class Hopper final : public TileProgram {
         clear();
         if (visits.empty()) return;
         for (std::size_t rows = rung().producer ? s : 0; rows < (rung().producer ? s + 1 : strips.size()); ++rows) {
+          if (!has_rows(rows)) continue;
           b.wait_until(at(Line::wait_q), strips::q, WaitOn::mbarrier);
           b.waits(full(strips::q, static_cast<std::int64_t>(rows)), 1);
         }
@@ -543,7 +546,7 @@ class Hopper final : public TileProgram {
       });
       for_each_strip([&](std::size_t s) {
         if (rung().overlap && !visits.empty()) last_product(s);
-        end();
+        end(s);
       });
     }
 
@@ -611,10 +614,11 @@ class Hopper final : public TileProgram {
       b.fill(at(Line::init), strips::m, -std::numeric_limits<float>::infinity());
       b.fill(at(Line::init), strips::l, 0.0F);
     }
-    void end() const {
+    void end(std::size_t s) const {
       b.divide(at(Line::finish), strips::o, strips::l);
       if (visits.empty()) after_lists();  // before the lengths arrive, nobody knows that the lists are empty
       b.log_sum_exp(at(Line::finish), strips::lse, strips::m, strips::l);
+      if (!has_rows(s)) return;
       b.store(at(Line::store), strips::o);
       b.overhead(program.of_store_);
       b.store(at(Line::store), strips::lse);
@@ -631,8 +635,10 @@ class Hopper final : public TileProgram {
       const TileGrid& grid = program.plan_.grid;
       if (program.problem_.score_change) b.modify(at(Line::modify), strips::s, program.cost_.operations, program.cost_.exps);
       // A kernel that follows lists masks the whole of a partial tile.
-      if (tile.partial && (program.lists_ || grid.mask->tile(plane, strips[s], grid.keys(tile.index)) != TileVisibility::full))
-        b.mask(at(Line::mask), strips::s);
+      const auto sees_all = [&] {
+        return !has_rows(s) || grid.mask->tile(plane, strips[s], grid.keys(tile.index)) == TileVisibility::full;
+      };
+      if (tile.partial && (program.lists_ || !sees_all())) b.mask(at(Line::mask), strips::s);
       b.row_max(at(Line::row_max), strips::m_new, strips::m, strips::s);
       // By now Q has been read. The last of these signals lets the next rows of a persistent block in.
       if (rung().persistent) b.signals(empty(strips::q, static_cast<std::int64_t>(s)));

@@ -176,6 +176,7 @@ struct Operation {
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
   std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
+  std::int16_t exps_each = 0;        // exponentials of an element of dst
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
@@ -197,6 +198,12 @@ struct Operation {
 };
 
 Unit unit_of(const Operation& operation);
+
+/// Returns whether an operation is one of a warp group whose rows all lie past the last query. Such a group computes like the
+/// others, on what lies in shared memory. It loads and stores nothing, and its operations have no values.
+constexpr bool is_without_rows(const Operation& operation) {
+  return operation.rows == 0 && (operation.dst.has_strips() || operation.kind == OpKind::wait);
+}
 
 /// Returns whether an operation reads `slot`, be it only to change it.
 bool reads(const Operation& operation, Slot slot);

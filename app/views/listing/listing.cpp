@@ -221,6 +221,13 @@ Detail detail_of(const View& view) {
   const auto listing = lane.simulation->info->listing;
   const auto line = static_cast<std::size_t>(lane.operation->line);
   if (line < 1 || line > listing.size()) return detail;
+  if (is_without_rows(*lane.operation)) {
+    detail.caption = tr("This step, of a group without rows");
+    detail.formula = formula_text(listing[line - 1].formula);
+    detail.why = tr("All rows of the group lie past the last query. It computes like the others, and stores nothing.");
+    detail.tensor = listing[line - 1].tensor;
+    return detail;
+  }
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
   detail.caption = say(tr("This step, row {} of the tile"), row);

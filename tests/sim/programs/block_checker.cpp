@@ -126,14 +126,15 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     seen_[op.group].insert(waits_[n]);
     if (wrong.empty() && op.group >= std::max<std::size_t>(1, launch.needs.groups.size()))
       wrong = fmt::format("group {} of {}", op.group, launch.needs.groups.size());
-    if (wrong.empty()) wrong = check_place(op);
+    const bool has_rows = op.rows > 0;
+    if (wrong.empty()) wrong = has_rows ? check_place(op) : check_without_rows(op);
     if (wrong.empty() && (op.line < launch.first_line || op.line > launch.last_line)) wrong = "its line is not of its launch";
     if (wrong.empty() && (op.iteration < iteration || op.iteration > block.iterations))
       wrong = "its iteration goes back, or too far";
-    if (wrong.empty()) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
+    if (wrong.empty() && has_rows) wrong = op.kind == OpKind::load ? check_load(op, self) : check_reads(op, self);
     if (wrong.empty() && op.kind == OpKind::wait)
       wrong = op.dst || op.src[0] ? "a wait has operands" : "";
-    else if (wrong.empty())
+    else if (wrong.empty() && has_rows)
       wrong = op.kind == OpKind::fetch_add ? check_counter(op)
               : writes_memory(op.kind)     ? check_store(op)
               : op.kind == OpKind::load    ? ""
@@ -159,6 +160,15 @@ std::string BlockChecker::check_tokens(const Operation& op, std::int32_t self) {
   if (op.wait_token >= 0 && waited < 0) return "it waits for a signal that never comes";
   if (waited >= self) return "it waits for itself, or for what comes later";
   if (waited != waited_for(*block_, static_cast<std::size_t>(self))) return "the two ways to find what it waits for differ";
+  return {};
+}
+
+/// Such a group computes too, but nothing of it counts, and it touches no memory outside the SM.
+std::string BlockChecker::check_without_rows(const Operation& op) const {
+  const TileRef& t = op.tile;
+  if (op.cols < 1 || moves_tile(op.kind) || !is_without_rows(op)) return "it is empty";
+  if (block_->domain.axis != Axis::query || t.rows != 0 || t.row < block_->domain.end()) return "its group has rows";
+  if (op.flops != 0 || op.exps != 0 || op.bytes != 0 || op.smem_write_bytes != 0) return "it has no rows, and work that counts";
   return {};
 }
 

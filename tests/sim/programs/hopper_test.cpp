@@ -11,6 +11,7 @@
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -302,6 +303,23 @@ TEST_CASE("hopper: groups that take turns never issue products at once") {
     std::sort(turns.begin(), turns.end());
     REQUIRE(turns.size() > 2);
     for (std::size_t i = 1; i < turns.size(); ++i) CHECK(turns[i].first >= turns[i - 1].second);
+  }
+}
+
+TEST_CASE("hopper: a tile whose last groups have no rows takes as long as a whole one, and counts only what exists") {
+  for (const HopperRung& rung : hopper_rungs()) {
+    CAPTURE(rung.id);
+    if (!find_program(rung.id)) continue;  // one that only flash3 names
+    const std::int64_t rows = std::int64_t{64} * hopper_groups(rung, problem(64, 64));
+    AttentionProblem whole = problem(rows, 64), cut = problem(64, 64);
+    whole.seq_kv = cut.seq_kv = 8192;
+    const ProgramTile tile(rows, 128);
+    const auto of_whole = run(rung.id, whole, tile, h200_gpu()), of_cut = run(rung.id, cut, tile, h200_gpu());
+    CHECK(of_cut->cycles.value > 0.98 * of_whole->cycles.value);
+    CHECK(of_cut->flops * rows == of_whole->flops * 64);
+    CHECK(of_cut->exps * rows == of_whole->exps * 64);
+    CHECK(of_cut->ledger.total(tensors::q, Link::l2_to_sm).value * rows ==
+          of_whole->ledger.total(tensors::q, Link::l2_to_sm).value * 64);
   }
 }
 
