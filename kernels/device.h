@@ -82,6 +82,9 @@ class Stopwatch {
   Status start(StreamHandle stream);
   /// Marks the end of the work. Does not wait, so the caller can queue more work.
   Status end(StreamHandle stream);
+  /// Returns whether the GPU has passed start() by now. Right after end() it means that the host came late: the time may hold its
+  /// launches.
+  bool has_started() const;
   /// Waits for the work and returns the milliseconds from start() to end().
   Result<double> elapsed();
 

@@ -208,6 +208,10 @@ Status Stopwatch::end(StreamHandle stream) {
   return checked(cudaEventRecord(events_->end, static_cast<cudaStream_t>(stream)), "timing a kernel");
 }
 
+bool Stopwatch::has_started() const {
+  return cudaEventQuery(events_->begin) == cudaSuccess;
+}
+
 Result<double> Stopwatch::elapsed() {
   float milliseconds = 0;
   cudaError_t code = cudaEventSynchronize(events_->end);

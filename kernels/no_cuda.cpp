@@ -82,6 +82,9 @@ Status Stopwatch::start(StreamHandle) {
 Status Stopwatch::end(StreamHandle) {
   return no_cuda_error();
 }
+bool Stopwatch::has_started() const {
+  return false;
+}
 Result<double> Stopwatch::elapsed() {
   return no_cuda_error();
 }
