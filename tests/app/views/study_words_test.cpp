@@ -1,6 +1,7 @@
 // What the window calls a bottleneck.
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <set>
 
 #include "app/ui/say.h"
@@ -65,6 +66,36 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
 }
 
 TEST_CASE("bottleneck: where SMs idle, a busy share of their units says that it is of the SM time with a block") {
+/// Sums what a sentence writes as a sum: "S 4.10 kB + Q 2.05 kB − 859 B".
+double sum_in(const std::string& sum) {
+  static const std::regex part("(−?)[^+−]*? ([0-9.]+) (B|kB)");
+  double all = 0;
+  for (std::sregex_iterator at(sum.begin(), sum.end(), part), end; at != end; ++at)
+    all += ((*at)[1].length() > 0 ? -1 : 1) * std::stod((*at)[2]) * ((*at)[3] == "kB" ? 1e3 : 1);
+  return all;
+}
+
+TEST_CASE("roofline: the parts of a launch's bytes make their total, and the launches make that of the run") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "standard";
+  Opened opened(start);
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1900, 900});
+  const std::string text = screen.text(view, draw_roofline_panel);
+  CAPTURE(text);
+  static const std::regex launch("products\\)? over ([^:]+): ([^\n]+)"), run("all launches: ([^:]+) of HBM: ([^\n]+)");
+  int sums = 0;
+  for (const std::regex& sentence : {launch, run})
+    for (std::sregex_iterator at(text.begin(), text.end(), sentence), end; at != end; ++at, ++sums) {
+      CAPTURE((*at)[2].str());
+      CHECK(sum_in((*at)[2]) == doctest::Approx(sum_in(" " + (*at)[1].str())).epsilon(0.005));
+    }
+  CHECK(sums == 5);  // three launches and their run, and FlashAttention-2
+  CHECK(text.find("HBM writes only after its end") != std::string::npos);
+  CHECK(text.find("HBM writes between launches and after the last") != std::string::npos);
+}
+
   const SmUse tail{.all = 132, .with_blocks = 132, .idle = 0.31}, full{.all = 132, .with_blocks = 132, .idle = 0.03};
   CHECK(busy_text(Bound::tensor, "94 %", tail) == "busy 94 % of the SM time with a block");
   CHECK(busy_text(Bound::tensor, "94 %", full) == "94 % busy");
