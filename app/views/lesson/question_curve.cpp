@@ -217,7 +217,13 @@ void draw_curve_answer(const View& view) {
       const bool off = i < real.size() && !is_near(own[i].y, real[i], drawn_tolerance);
       curve.plot.marker(Marker::ring, own[i], off ? theme.bad : theme.accent, (off ? 6.0F : 4.0F) * theme.scale);
     }
-    curve.plot.label(own[own.size() / 2], tr("yours"), theme.accent, Plot::Side::above);
+    // Its name stands where the curves are farthest apart, so that neither crosses it.
+    std::size_t apart = 0;
+    const auto gap = [&](std::size_t i) { return i < real.size() ? std::fabs(own[i].y - real[i]) : 0; };
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (gap(i) > gap(apart)) apart = i;
+    const bool below = apart < real.size() && own[apart].y < real[apart];
+    curve.plot.label(own[apart], tr("yours"), theme.accent, below ? Plot::Side::below : Plot::Side::above);
   }
   if (view.lesson.figures != nullptr) {
     const std::vector<PlotPoint> real = points_of(ask, view.lesson.figures->curve);
