@@ -84,6 +84,7 @@ constexpr std::array figures = {
     Figure{"launches", Part::none, [](const Simulation& run) { return count(run.launches.size()); }},
     Figure{"block_q", Part::none, [](const Simulation& run) { return count(run.program->tile().block_q); }},
     Figure{"block_kv", Part::none, [](const Simulation& run) { return count(run.program->tile().block_kv); }},
+    Figure{"idle", Part::none, [](const Simulation& run) { return run.sms.idle; }},
     Figure{"B", Part::none, [](const Simulation& run) { return count(run.request.problem.batch); }},
     Figure{"H", Part::none, [](const Simulation& run) { return count(run.request.problem.heads); }},
     Figure{"N", Part::none, [](const Simulation& run) { return count(run.request.problem.seq_q); }},

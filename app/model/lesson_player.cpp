@@ -80,6 +80,7 @@ LessonView LessonPlayer::view() const {
     const LessonPage& page = lesson_->pages[i];
     view.questions += page.ask ? 1 : 0;
     view.tasks += page.task ? 1 : 0;
+    if (page.task) view.goals.push_back({i, reached_.contains(i)});
     if (!page.ask || right_.contains(i)) continue;
     const auto given = answers_.find(i);
     view.missed.push_back({i, given != answers_.end() && given->second.given});

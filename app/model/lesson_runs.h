@@ -1,6 +1,7 @@
 // What a page of a lesson needs of the model: its runs, the values of its expressions, and whether an answer is right.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,10 +55,23 @@ struct PageFigures {
 Result<PageFigures> page_figures(const Lesson& lesson, std::size_t page, StateRuns& runs, const Measurements& measured,
                                  const Progress& progress);
 
+/// What the changes since the scene did to what a goal counts.
+enum class TaskEffect : std::uint8_t { none, unmoved, closer, farther };
+
+/// A figure that a goal reads: at the page's scene, and in the simulation on screen.
+struct TaskMeasure {
+  std::string figure;
+  double before = 0, now = 0;
+  bool operator==(const TaskMeasure&) const = default;
+};
+
 /// The same of the page's task, in the simulation on screen.
 struct TaskFigures {
   bool reached = false;
-  ExpressionValues shown;  // of `say`, and of `done` where the goal is reached
+  bool changed = false;                  // whether the simulation is another than that of the scene
+  TaskEffect effect = TaskEffect::none;  // none too where the goal has no distance
+  std::vector<TaskMeasure> measures;     // of the first condition that does not hold
+  ExpressionValues shown;                // of `say`, and of `done` where the goal is reached
 };
 Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t page, const FigureRun& live, StateRuns& runs,
                                  const Measurements& measured, const Progress& progress);

@@ -53,7 +53,12 @@ struct LessonView {
     bool answered = false;  // not rightly; false: passed over, or its answer was shown
   };
   std::vector<Missed> missed;  // questions without a right answer
-  bool returns = false;        // CloseLesson has somewhere to return to
+  struct Goal {
+    std::size_t page = 0;
+    bool reached = false;
+  };
+  std::vector<Goal> goals;  // of all tasks
+  bool returns = false;     // CloseLesson has somewhere to return to
 };
 
 /// Returns the option that a click on a tensor chooses; -1 where the page does not ask to point, or not at this one.

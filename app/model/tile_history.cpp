@@ -115,6 +115,7 @@ BlockMap::BlockMap(const TileProgram& program, int launch) {
   const auto [plane, row] = probe(0);
   plane_.origin = plane;
   row_.origin = row;
+  rows_ = block.domain.count;
   const auto learn = [&, plane = plane, row = row](bool exists, std::int64_t index, std::int64_t Linear::*axis) {
     if (!exists) return;
     const auto [p, r] = probe(index);

@@ -22,13 +22,15 @@ class BlockMap {
   bool known() const { return known_; }
   std::int64_t plane(std::int64_t block) const { return value(plane_, block); }
   std::int64_t first_row(std::int64_t block) const { return value(row_, block); }
+  /// Rows of the first block. The last block of a plane may have fewer.
+  std::int64_t rows() const { return rows_; }
 
  private:
   struct Linear {
     std::int64_t origin = 0, x = 0, y = 0, z = 0;
   };
   std::int64_t value(const Linear& linear, std::int64_t block) const;
-  std::int64_t grid_x_ = 1, grid_y_ = 1;
+  std::int64_t grid_x_ = 1, grid_y_ = 1, rows_ = 0;
   Linear plane_, row_;
   bool known_ = false;
 };

@@ -11,10 +11,12 @@ Outcome outcome_of(const Simulation& simulation) {
   for (std::size_t link = 0; link < link_count; ++link)
     out.bytes[link] = static_cast<double>(simulation.ledger.total(static_cast<Link>(link)).value);
   out.hbm_write_after_flush_bytes = static_cast<double>(simulation.hbm_write_after_flush.value);
+  out.hbm_write_queued_bytes = static_cast<double>(simulation.hbm_write_queued.value);
   out.cycles = simulation.cycles.value;
   out.time_ns = simulation.time.value;
   out.flops = static_cast<double>(simulation.flops);
   out.bound = simulation.bound;
+  out.utilisation = simulation.utilisation;
   out.sms = simulation.sms;
   const auto longest = std::max_element(simulation.launches.begin(), simulation.launches.end(),
                                         [](const LaunchResult& a, const LaunchResult& b) { return a.cycles < b.cycles; });

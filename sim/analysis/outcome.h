@@ -15,10 +15,12 @@ struct Outcome {
   TileShape tile;
   int blocks_per_sm = 0;                   // of the longest launch
   std::array<double, link_count> bytes{};  // by Link
+  double hbm_write_queued_bytes = 0;       // part of hbm_write that HBM writes after the end
   double hbm_write_after_flush_bytes = 0;  // hbm_write plus the bytes still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
   double flops = 0;
   Bound bound = Bound::latency;
+  std::array<double, bound_names.size()> utilisation{};  // by Bound, as in Simulation
   SmUse sms;
 
   bool done() const { return refusal.empty(); }
@@ -27,6 +29,9 @@ struct Outcome {
   double hbm() const { return on(Link::hbm_read) + on(Link::hbm_write); }
   /// Returns the bytes still dirty in the L2 when the run ends. They cross to HBM later and are no part of hbm().
   double dirty() const { return hbm_write_after_flush_bytes - on(Link::hbm_write); }
+  /// Divide the bytes of HBM: those that it moves before the run ends, and those that it writes after it.
+  double hbm_in_time() const { return hbm() - hbm_write_queued_bytes; }
+  double hbm_after() const { return dirty() + hbm_write_queued_bytes; }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
   bool operator==(const Outcome&) const = default;
 };

@@ -216,12 +216,12 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
   const Theme& theme = *view.theme;
   if (peak(study.of.gpu) <= 0) {
     for (const char* gpu : {"h200", "h100"}) {
-      if (ImGui::SmallButton(say(tr("Show on {}"), gpu).c_str())) {
+      AttentionProblem problem = study.of.problem;
+      problem.heads = problem.kv_heads = 16;
+      problem.seq_q = problem.seq_kv = 8192;
+      problem.head_dim = 128;
+      if (ImGui::SmallButton(say(tr("Show on {}: {}"), gpu, problem_text(problem)).c_str())) {
         commands.push(SetGpu{gpu});
-        AttentionProblem problem = study.of.problem;
-        problem.heads = problem.kv_heads = 16;
-        problem.seq_q = problem.seq_kv = 8192;
-        problem.head_dim = 128;
         commands.push(SetProblem{problem, "problem"});
       }
       ImGui::SameLine();

@@ -106,6 +106,31 @@ std::string prose_words(const Prose& prose, const ExpressionValues* values) {
   return text;
 }
 
+std::string measure_words(const TaskMeasure& measure) {
+  struct Words {
+    std::string_view figure;
+    const char* words;
+    FigureUnit unit;
+  };
+  const std::array known = {Words{"hbm", tr("HBM bytes"), FigureUnit::bytes},
+                            Words{"hbm_read", tr("HBM reads"), FigureUnit::bytes},
+                            Words{"hbm_write", tr("HBM writes"), FigureUnit::bytes},
+                            Words{"l2_to_sm", tr("L2→SM bytes"), FigureUnit::bytes},
+                            Words{"sm_to_l2", tr("SM→L2 bytes"), FigureUnit::bytes},
+                            Words{"extra_hbm", tr("extra memory"), FigureUnit::bytes},
+                            Words{"smem_per_block", tr("shared memory of a block"), FigureUnit::capacity},
+                            Words{"us", tr("time of the run"), FigureUnit::us},
+                            Words{"busy", tr("busy share"), FigureUnit::percent},
+                            Words{"waves", tr("waves"), FigureUnit::number},
+                            Words{"tiles", tr("tiles of the mask"), FigureUnit::number}};
+  const std::string_view name = measure.figure, head = name.substr(0, name.find('.'));
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Words& words) { return words.figure == head; });
+  std::string words = found == known.end() ? measure.figure : std::string(found->words);
+  if (found != known.end() && head.size() < name.size()) words = say(tr("{}, {}"), words, name.substr(head.size() + 1));
+  const FigureUnit unit = found == known.end() ? FigureUnit::number : found->unit;
+  return say(tr("{}: {} at first, {} now"), words, figure_words(measure.before, unit), figure_words(measure.now, unit));
+}
+
 Prose reason_words(const LessonWrong& wrong) {
   Prose out = wrong.say;
   ProseRun label;

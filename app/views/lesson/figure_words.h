@@ -19,6 +19,9 @@ std::string prose_words(const Prose& prose, const ExpressionValues* values);
 /// The right answer of a question: the option, the number, the options in their order, or the points of the curve.
 std::string answer_words(const LessonQuestion& ask, const PageFigures& figures);
 
+/// Returns what a figure of a goal was and is: "L2→SM bytes of K: 2.05 kB at first, 1.02 kB now".
+std::string measure_words(const TaskMeasure& measure);
+
 /// Returns why an answer is wrong, as the paragraph that stands below it.
 Prose reason_words(const LessonWrong& wrong);
 

@@ -146,6 +146,21 @@ void draw_free_control(const View& view, Commands& commands, LessonKeys& keys, c
   text_item(theme.mono_small, theme.text_faint, key);
 }
 
+/// Says what a change did that did not reach the goal, with what the goal counts.
+void draw_effect(const View& view, const TaskFigures& task) {
+  const Theme& theme = *view.theme;
+  const char* words = tr("The goal is not reached yet.");
+  if (task.effect == TaskEffect::unmoved) words = tr("This change does not serve the goal: what it counts is as before.");
+  if (task.effect == TaskEffect::closer) words = tr("Closer, but the goal is not reached yet.");
+  if (task.effect == TaskEffect::farther) words = tr("That is farther from the goal than before.");
+  wrapped_text(theme.ui_bold, task.effect == TaskEffect::closer ? theme.text : theme.bad, words);
+  for (const TaskMeasure& measure : task.measures)
+    if (task.effect == TaskEffect::unmoved || measure.before != measure.now)
+      wrapped_text(theme.ui_small, theme.text_dim, measure_words(measure));
+  if (task.effect == TaskEffect::unmoved)
+    wrapped_text(theme.ui_small, theme.text_dim, tr("Undo it (Ctrl+Z), and try another control or value."));
+}
+
 void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -159,6 +174,8 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);
+  } else if (lesson.task != nullptr && lesson.task->changed) {
+    draw_effect(view, *lesson.task);
   }
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
@@ -265,6 +282,34 @@ void draw_missed(const View& view, Commands& commands, LessonKeys& keys, PanelSt
   gap(theme, 4);
 }
 
+/// Every goal with its state and its page, a button that goes there.
+void draw_goals(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+  const Theme& theme = *view.theme;
+  const LessonView& lesson = view.lesson;
+  if (lesson.goals.empty()) return;
+  text_item(theme.ui_small, theme.text_dim, lesson.goals.size() == 1 ? tr("The goal to try") : tr("The goals to try"));
+  for (const LessonView::Goal& goal : lesson.goals) {
+    const float width = ImGui::GetContentRegionAvail().x;
+    const char* how = goal.reached ? tr("reached") : tr("not reached");
+    const float room = width - text_width(theme.ui_small, how) - theme.gap;
+    const std::string title = fmt::format("{}. {}", goal.page + 1, lesson.lesson->pages[goal.page].title);
+    const std::string label =
+        fmt::format("{}##goal{}", elide(theme.ui_bold, title, room - std::round(22 * theme.scale)), goal.page);
+    bool go = pill(theme, label.c_str(), false, tr("Go to this page"));
+    const Rect rect = item_rect();
+    keys.item(rect);
+    go = go || keys.entered();
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
+              goal.reached ? theme.good : theme.text_faint, how);
+    // Its sentence, without the figures of the page that is not open.
+    draw_prose(theme, lesson.lesson->pages[goal.page].task->say, nullptr, width, theme.text_dim);
+    if (!go) continue;
+    state.ended.clear();
+    commands.push(TurnLessonPage{static_cast<int>(goal.page) - static_cast<int>(lesson.page)});
+  }
+  gap(theme, 4);
+}
+
 /// What was reached, what was not, and what comes next.
 void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
   const Theme& theme = *view.theme;
@@ -282,6 +327,7 @@ void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState
   end_box(theme, box, theme.inset_border);
   gap(theme, 4);
   draw_missed(view, commands, keys, state);
+  draw_goals(view, commands, keys, state);
   if (const LessonInfo* after = next_lesson(lesson)) {
     const LessonInfo::Text& text = after->text(view.workspace->language);
     wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));

@@ -198,15 +198,21 @@ void draw_bar_row(const Theme& theme, const char* label, const std::string& valu
   ImGui::Dummy({width, line + bar + std::round(3 * theme.scale)});
 }
 
-/// "2.9× too low", "within 5 %".
-std::string verdict(double own, double real, bool right, FigureUnit unit) {
+/// "Right: 19.8 % below 5.2×. Up to 30 % counts as right.", "2.9× too low. Up to 10 % counts as right."
+std::string verdict(double own, double real, bool right, FigureUnit unit, double tolerance) {
   const double error = real != 0 ? std::fabs(own - real) / std::fabs(real) : std::fabs(own);
-  if (figure_words(own, unit) == figure_words(real, unit)) return tr("Exactly right.");
-  if (right) return say(tr("Right: {} off."), format_percent(error));
+  const std::string of = figure_words(real, unit), percent = format_percent(error);
+  if (figure_words(own, unit) == of) return tr("Exactly right.");
+  const std::string accepted = real != 0 ? " " + say(tr("Up to {} counts as right."), format_percent(tolerance)) : std::string();
+  if (right)
+    return (own > real ? say(tr("Right: your answer is {} above {}."), percent, of)
+                       : say(tr("Right: your answer is {} below {}."), percent, of)) +
+           accepted;
   const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
   if (ratio)
-    return own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own));
-  return own > real ? say(tr("{} too high."), format_percent(error)) : say(tr("{} too low."), format_percent(error));
+    return (own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own))) +
+           accepted;
+  return (own > real ? say(tr("{} too high."), percent) : say(tr("{} too low."), percent)) + accepted;
 }
 
 /// Whether an expression needs no run: it reads the GPU's numbers and the sizes of the problem.
@@ -232,7 +238,7 @@ void draw_typed(const View& view) {
                std::fabs(real) / most, theme.good);
   if (!answer.given) return;
   const bool right = is_right(ask, answer, *figures);
-  text_item(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right, ask.unit));
+  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right, ask.unit, ask.tolerance));
 }
 
 // --- order ------------------------------------------------------------------------------------------------------------------

@@ -123,24 +123,40 @@ std::vector<PlotPoint> points_of(const LessonQuestion& ask, const std::vector<do
   return points;
 }
 
-/// "Right: every point is within 30 %.", "Too low at 2 of 4 points. Farthest: N = 128, 10 kB instead of 164 kB."
+/// "N = 32, 64"
+std::string points_words(const LessonQuestion& ask, const std::vector<double>& xs) {
+  std::string list;
+  for (const double x : xs) list += (list.empty() ? "" : ", ") + (is_capacity(ask.x_key) ? capacity(x) : plain_number(x));
+  return fmt::format("{} = {}", key_words(ask.x_key), list);
+}
+
+/// "From N = 32 to 128 the simulated curve changes 19×, yours 2.1×.": what the right curve does, and what the own one does.
+std::string curve_course(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
+  if (ask.xs.size() < 2 || drawn.size() < ask.xs.size() || real.size() < ask.xs.size()) return {};
+  const std::size_t last = ask.xs.size() - 1;
+  if (!(real[0] > 0) || !(drawn[0] > 0)) return {};
+  const std::string first = points_words(ask, {ask.xs[0]}), end = points_words(ask, {ask.xs[last]});
+  return say(tr("At {} the simulated curve is {}× as high as at {}, yours {}×."), end, format_times(real[last] / real[0]), first,
+             format_times(drawn[last] / drawn[0]));
+}
+
+/// "Right: every point is within 50 %.", "Too low at N = 96, 128. Farthest: N = 128, 10 kB instead of 164 kB."
 std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
   const std::size_t count = std::min({ask.xs.size(), drawn.size(), real.size()});
-  std::size_t above = 0, below = 0, farthest = 0;
+  std::vector<double> above, below;
+  std::size_t farthest = 0;
   const auto error = [&](std::size_t i) { return std::fabs(drawn[i] - real[i]) / std::max(std::fabs(real[i]), 1e-12); };
   for (std::size_t i = 0; i < count; ++i) {
     if (error(i) > error(farthest)) farthest = i;
     if (is_near(drawn[i], real[i], drawn_tolerance)) continue;
-    ++(drawn[i] > real[i] ? above : below);
+    (drawn[i] > real[i] ? above : below).push_back(ask.xs[i]);
   }
-  if (above + below == 0) return say(tr("Right: every point is within {}."), format_percent(drawn_tolerance));
-  const std::string way = above > 0 && below > 0 ? say(tr("Of {} points {} are too high, {} too low."), count, above, below)
-                          : above > 0            ? say(tr("Too high at {} of {} points."), above, count)
-                                                 : say(tr("Too low at {} of {} points."), below, count);
+  if (above.empty() && below.empty()) return say(tr("Right: every point is within {}."), format_percent(drawn_tolerance));
+  std::string way = above.empty() ? std::string() : say(tr("Too high at {}."), points_words(ask, above));
+  if (!below.empty()) way += (way.empty() ? "" : " ") + say(tr("Too low at {}."), points_words(ask, below));
   const double x = ask.xs[farthest];
   return way + " " +
-         say(tr("Farthest: {} = {}, {} instead of {}."), key_words(ask.x_key),
-             is_capacity(ask.x_key) ? capacity(x) : plain_number(x), figure_words(drawn[farthest], ask.unit),
+         say(tr("Farthest: {}, {} instead of {}."), points_words(ask, {x}), figure_words(drawn[farthest], ask.unit),
              figure_words(real[farthest], ask.unit));
 }
 
@@ -195,19 +211,33 @@ void draw_curve_answer(const View& view) {
   if (answer.given) {
     const std::vector<PlotPoint> own = points_of(ask, answer.drawn);
     curve.plot.curve(own, theme.accent, 2 * theme.scale, Plot::Line::dashed);
-    for (const PlotPoint& point : own) curve.plot.marker(Marker::ring, point, theme.accent, 4 * theme.scale);
-    curve.plot.label(own[own.size() / 2], tr("yours"), theme.accent, Plot::Side::above);
+    const std::vector<double> none;
+    const std::vector<double>& real = view.lesson.figures != nullptr ? view.lesson.figures->curve : none;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const bool off = i < real.size() && !is_near(own[i].y, real[i], drawn_tolerance);
+      curve.plot.marker(Marker::ring, own[i], off ? theme.bad : theme.accent, (off ? 6.0F : 4.0F) * theme.scale);
+    }
+    // Its name stands where the curves are farthest apart, so that neither crosses it.
+    std::size_t apart = 0;
+    const auto gap = [&](std::size_t i) { return i < real.size() ? std::fabs(own[i].y - real[i]) : 0; };
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (gap(i) > gap(apart)) apart = i;
+    const bool below = apart < real.size() && own[apart].y < real[apart];
+    curve.plot.label(own[apart], tr("yours"), theme.accent, below ? Plot::Side::below : Plot::Side::above);
   }
   if (view.lesson.figures != nullptr) {
     const std::vector<PlotPoint> real = points_of(ask, view.lesson.figures->curve);
     curve.plot.curve(real, theme.good, 2.5F * theme.scale);
     for (const PlotPoint& point : real) curve.plot.marker(Marker::circle, point, theme.good, 4 * theme.scale);
+    if (!real.empty()) curve.plot.label(real[real.size() / 2], tr("simulated"), theme.good, Plot::Side::below);
     if (!real.empty()) curve.plot.label(real.back(), figure_words(real.back().y, ask.unit), theme.good, Plot::Side::left, true);
   }
   ImGui::Dummy({curve.area.width(), curve.area.height()});
   if (!answer.given || view.lesson.figures == nullptr) return;
   const bool right = is_right(ask, answer, *view.lesson.figures);
   wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict(ask, answer.drawn, view.lesson.figures->curve));
+  if (const std::string course = curve_course(ask, answer.drawn, view.lesson.figures->curve); !right && !course.empty())
+    wrapped_text(theme.ui, theme.text, course);
 }
 
 }  // namespace tilescope

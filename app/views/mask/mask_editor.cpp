@@ -363,7 +363,7 @@ void draw_add(const View& view, Commands& commands, EditorState& state, bool sco
   ImGui::PushID(score ? "score" : "mask");
   ImGui::SetNextWindowSizeConstraints({0, 0}, {1e4F, 420 * theme.scale});
   if (ImGui::BeginCombo("##add", score ? tr("Add a score change") : tr("Add a mask"))) {
-    if (ImGui::Selectable(score ? tr("Score change") : tr("Condition"))) {
+    if (ImGui::Selectable(score ? tr("Your own score change…") : tr("Your own condition…"))) {
       if (score)
         choice.score = "score + 0.0 * (q - kv)";
       else

@@ -210,40 +210,44 @@ struct Words {
 struct Ratio {
   double first = 0, second = 0;
   Words words, shorter;
+  double first_later = 0, second_later = 0;  // bytes that are written after the runs: the counters show them behind a plus sign
 };
 
 /// A figure of the verdict and its words.
 struct Verdict {
   std::string number;
-  std::string words, shorter;
+  std::vector<std::string> words;  // longest first
   bool same = false, better = false;
 };
+
+/// Writes how two byte counts compare: "1/5.6", "3.1×" or "=".
+std::string traffic_number(double first, double second) {
+  const double factor = std::max(first, second) / std::max(std::min(first, second), 1.0);
+  if (factor < 1.005) return "=";
+  return say(first >= second ? tr("1/{}") : tr("{}×"), format_times(factor));
+}
 
 Verdict traffic_verdict(const Ratio& ratio) {
   Verdict verdict;
   verdict.better = ratio.first >= ratio.second;
-  const double least = std::max(std::min(ratio.first, ratio.second), 1.0);
-  const double factor = std::max(ratio.first, ratio.second) / least;
-  const auto say_all = [&](const char* Words::*which) {
-    verdict.words = ratio.words.*which;
-    verdict.shorter = ratio.shorter.*which;
-  };
-  if (factor < 1.005) {
-    verdict.same = true;
-    verdict.number.assign(1, '=');
-    say_all(&Words::same);
-  } else {
-    verdict.number = say(verdict.better ? tr("1/{}") : tr("{}×"), format_times(factor));
-    say_all(verdict.better ? &Words::part : &Words::times);
+  verdict.number = traffic_number(ratio.first, ratio.second);
+  verdict.same = verdict.number == "=";
+  const char* Words::*const which = verdict.same ? &Words::same : verdict.better ? &Words::part : &Words::times;
+  const std::string all = traffic_number(ratio.first + ratio.first_later, ratio.second + ratio.second_later);
+  if (all != verdict.number) {
+    verdict.words.push_back(say(tr("{} at the end; {} with later write-backs"), ratio.words.*which, all));
+    verdict.words.push_back(say(tr("{}; {} with write-backs"), ratio.shorter.*which, all));
+    verdict.words.push_back(say(tr("{}; later {}"), ratio.shorter.*which, all));
   }
+  verdict.words.emplace_back(ratio.words.*which);
+  verdict.words.emplace_back(ratio.shorter.*which);
   return verdict;
 }
 
 Verdict time_verdict(double first, double second) {
   const double factor = std::max(first, second) / std::max(std::min(first, second), 1.0);
-  if (factor < 1.005) return {"=", tr("Same time"), tr("Same time"), true, true};
-  const std::string words = first >= second ? tr("faster") : tr("slower");
-  return {say(tr("{}×"), format_times(factor)), words, words, false, first >= second};
+  if (factor < 1.005) return {"=", {tr("Same time")}, true, true};
+  return {say(tr("{}×"), format_times(factor)), {first >= second ? tr("faster") : tr("slower")}, false, first >= second};
 }
 
 /// Draws one line under the figures: what bounds the slower run. For a class the larger text counts more than the longer sentence.
@@ -257,6 +261,18 @@ void draw_reason(const View& view, const Rect& rect, const Lane& left, const Lan
   }
 }
 
+const std::string& words_that_fit(const ImFont* font, float width, const std::vector<std::string>& words) {
+  const auto fits = [&](const std::string& text) { return text_width(font, text) <= width; };
+  const auto found = std::find_if(words.begin(), words.end(), fits);
+  return found == words.end() ? words.back() : *found;
+}
+
+/// Divides the verdict's line. HBM has the longest words, time the shortest.
+std::array<CellSpan, 3> verdict_columns(float begin, float end) {
+  const float first = begin + 0.44F * (end - begin), second = begin + 0.74F * (end - begin);
+  return {{{begin, first}, {first, second}, {second, end}}};
+}
+
 void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics& metrics) {
   const Rect& rect = layout.verdict;
   const Theme& theme = *view.theme;
@@ -268,7 +284,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const Words short_l2 = {tr("of L2 bytes"), tr("L2 bytes"), tr("Same L2 bytes")};
   const Verdict verdicts[] = {
       traffic_verdict({bytes_total(left, Link::hbm_read, Link::hbm_write), bytes_total(right, Link::hbm_read, Link::hbm_write), hbm,
-                       short_hbm}),
+                       short_hbm, dirty_at_end(left), dirty_at_end(right)}),
       traffic_verdict(
           {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2}),
       time_verdict(left.simulation->time.value, right.simulation->time.value),
@@ -292,9 +308,10 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
   if (with_reason) draw_reason(view, layout.reason, left, right);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
+  const std::array<CellSpan, 3> columns = verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding);
   for (int i = 0; i < 3; ++i) {
     const Verdict& verdict = verdicts[i];
-    const CellSpan x = cell_span(rect.min.x + metrics.padding, rect.max.x - metrics.padding, 3, i);
+    const CellSpan x = columns[static_cast<std::size_t>(i)];
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     // The counters below show the current step, the verdict the whole run.
     const float free = (x.begin + x.end - text_width(theme.display, verdict.number)) * 0.5F - x.begin - 4 * scale;
@@ -308,7 +325,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                                : theme.bad,
               verdict.number, Align::center);
     draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              first_that_fits(theme.ui_small, x.end - x.begin - 4 * scale, {verdict.words, verdict.shorter}), Align::center);
+              words_that_fit(theme.ui_small, x.end - x.begin - 4 * scale, verdict.words), Align::center);
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});

@@ -135,6 +135,54 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
   return {cause + " " + bytes_of_both, bytes_of_both, cause};
 }
 
+namespace {
+
+/// When the first of a run's blocks ends, as a share of the time until the last ends.
+double first_end(const Simulation& run) {
+  const auto blocks = run.trace->runs();
+  if (blocks.empty()) return 1;
+  const auto [first, last] = std::ranges::minmax_element(blocks, {}, &BlockRun::end);
+  return last->end > 0 ? first->end / last->end : 1;
+}
+
+}  // namespace
+
+std::string slower_reason(const Outcome& slow, const Outcome& fast, const std::string& slow_name, const std::string& fast_name) {
+  if (slow.time_ns <= (1 + alike) * fast.time_ns) return {};
+  const auto both = [&](const std::string& a, const std::string& b) {
+    return say(tr("{} {}, {} {}."), slow_name, a, fast_name, b);
+  };
+  const auto bytes_of = [](double count) { return format_bytes(std::round(count)); };
+  const auto more = [](double a, double b) { return a > (1 + alike) * b; };
+  if (slow.bound == Bound::hbm && more(slow.hbm_in_time(), fast.hbm_in_time())) {
+    std::string text = tr("HBM bytes by the end of the run:");
+    text += " " + both(bytes_of(slow.hbm_in_time()), bytes_of(fast.hbm_in_time()));
+    if (more(fast.hbm_after(), slow.hbm_after()))
+      text += std::string(" ") + tr("Written after it:") + " " + both(bytes_of(slow.hbm_after()), bytes_of(fast.hbm_after()));
+    return text;
+  }
+  if (slow.bound == Bound::l2 && more(slow.sm_link(), fast.sm_link()))
+    return std::string(tr("L2↔SM bytes:")) + " " + both(bytes_of(slow.sm_link()), bytes_of(fast.sm_link()));
+
+  std::string text;
+  const auto unit = static_cast<std::size_t>(slow.bound);
+  if (!is_shared(slow.bound) && slow.hbm() + slow.sm_link() < fast.hbm() + fast.sm_link())
+    text = say(tr("Fewer bytes save no time here: HBM is busy {}."),
+               format_percent(slow.utilisation[static_cast<std::size_t>(Bound::hbm)])) +
+           " ";
+  constexpr double clearly = 0.01;  // of the SM time
+  if (!is_shared(slow.bound) && slow.sms.idle > fast.sms.idle + clearly)
+    return text + tr("Time without a block, mean of all SMs:") + " " +
+           both(format_percent(slow.sms.idle), format_percent(fast.sms.idle));
+  if (slow.bound == Bound::latency) return text + tr("No unit is the limit: operations wait for each other.");
+  const double a = slow.utilisation[unit] * slow.time_ns, b = fast.utilisation[unit] * fast.time_ns;
+  if (more(a, b))
+    return text + say(tr("Work of its bottleneck ({}):"), bound_name(slow.bound)) + " " +
+           both(format_time(Nanoseconds(a)), format_time(Nanoseconds(b)));
+  return text + say(tr("Its bottleneck ({}) also waits longer. Busy:"), bound_name(slow.bound)) + " " +
+         both(format_percent(slow.utilisation[unit]), format_percent(fast.utilisation[unit]));
+}
+
 std::string mask_reason(const Simulation& masked, const Simulation& dense) {
   const auto bound = [](const Simulation& run) {
     if (run.bound == Bound::latency) return bound_text(run.bound, run.sms);
@@ -142,20 +190,27 @@ std::string mask_reason(const Simulation& masked, const Simulation& dense) {
     return fmt::format("{} ({})", bound_text(run.bound, run.sms), busy_text(run.bound, whole_percent(busy), run.sms));
   };
   std::string text = say(tr("Bottleneck: {}; dense: {}."), bound(masked), bound(dense));
+  const Outcome with = outcome_of(masked), without = outcome_of(dense);
   const RaceReason reason = race_reason(masked, dense);
-  if (reason.tensors.empty()) return text;
-  const std::string names = tensor_names(reason);
-  const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
-  text += " " + (reason.first_is_slower
-                     ? say(tr("{} traffic of {}: {}, dense {}."), link, names, bytes(reason.slower), bytes(reason.faster))
-                     : say(tr("{} traffic of {}: {}, dense {}."), link, names, bytes(reason.faster), bytes(reason.slower)));
-  // What the L2 evicts during one run and keeps to the end of the other costs the first its time.
-  const std::int64_t early = dirty_bytes_at_end(dense) - dirty_bytes_at_end(masked);
-  if (reason.first_is_slower && reason.bound == Bound::hbm && early > 0)
-    text += " " +
-            say(tr("With the mask, blocks end one after the other, and the L2 evicts {} of results while the rest still read. The "
-                   "dense run keeps them, and writes them after its end."),
-                bytes(early));
+  const auto by_tensor = [&](std::int64_t of_masked, std::int64_t of_dense) {
+    const char* const link = reason.bound == Bound::hbm ? "HBM" : tr("L2↔SM");
+    return say(tr("{} traffic of {}: {}, dense {}."), link, tensor_names(reason), bytes(of_masked), bytes(of_dense));
+  };
+  const std::string why = slower_reason(with, without, tr("masked"), tr("dense"));
+  if (why.empty()) return reason.tensors.empty() ? text : text + " " + by_tensor(reason.faster, reason.slower);
+  text +=
+      " " +
+      say(tr("Slower, although it computes {} of the dense products."), format_percent(with.flops / std::max(without.flops, 1.0))) +
+      " " + why;
+  const double more = with.bound == Bound::hbm ? with.hbm_in_time() - without.hbm_in_time() : with.sm_link() - without.sm_link();
+  if (!reason.tensors.empty() && static_cast<double>(reason.slower - reason.faster) >= sufficient_share * more)
+    return text + " " + by_tensor(reason.slower, reason.faster);
+  // What the L2 evicts during one run and leaves for after the other costs the first its time.
+  const double first = first_end(masked), first_of_dense = first_end(dense);
+  if (with.bound == Bound::hbm && without.hbm_after() > with.hbm_after() && first < first_of_dense)
+    text +=
+        " " + say(tr("Its first block ends at {} of the run, the dense one's at {}: results are written while other blocks read."),
+                  whole_percent(first), whole_percent(first_of_dense));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/outcome.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
@@ -27,6 +28,10 @@ RaceReason race_reason(const Simulation& first, const Simulation& second);
 
 /// Returns the reason as sentences, longest first; empty if there is none.
 std::vector<std::string> race_sentences(const Simulation& first, const Simulation& second);
+
+/// Says what the slower of two runs has more of, from what bounds it: bytes of a link, work of a unit, SMs without a block or
+/// waiting. `slow_name` and `fast_name` stand before their figures. Empty where `slow` is not slower.
+std::string slower_reason(const Outcome& slow, const Outcome& fast, const std::string& slow_name, const std::string& fast_name);
 
 /// Says what bounds a run and the same run without its mask, and what the slower of them moves more of.
 std::string mask_reason(const Simulation& masked, const Simulation& dense);

@@ -83,9 +83,14 @@ const RooflinePoint* slowest_level(std::span<const RooflinePoint> points, std::s
   return found == points.end() ? nullptr : &*found;
 }
 
-/// Lists a launch's bytes at a level, all of them: "S 597 MB, P 505 MB and 17.6 MB more".
+std::string whole_bytes(double count) {
+  return format_bytes(std::round(count));
+}
+
+constexpr double shown_share = 0.005;  // of a sum: less does not show in its digits
+
+/// Writes a launch's bytes at a level as a sum: "S 597 MB + P 505 MB + other 17.6 MB".
 std::string carried(const RooflinePoint& point) {
-  const auto bytes = [](double count) { return format_bytes(std::round(count)); };
   std::string text;
   double rest = 0;
   int named = 0;
@@ -94,15 +99,14 @@ std::string carried(const RooflinePoint& point) {
       rest += share.bytes;
       continue;
     }
-    text += fmt::format("{}{} {}", named == 0 ? "" : ", ", to_string(share.tensor), bytes(share.bytes));
+    text += fmt::format("{}{} {}", named == 0 ? "" : " + ", to_string(share.tensor), whole_bytes(share.bytes));
     ++named;
   }
-  if (rest > 0) text += say(tr(" and {} more"), bytes(rest));
-  constexpr double least = 0.005;  // of the bytes: less does not show in their digits
-  if (point.queued_bytes > least * point.bytes)
-    text += say(tr(", and {} written back for the launch before"), bytes(point.queued_bytes));
-  else if (-point.queued_bytes > least * point.bytes)
-    text += say(tr(", of which {} are still to be written at its end"), bytes(-point.queued_bytes));
+  if (rest > 0) text += (named > 0 ? " + " : "") + say(tr("other {}"), whole_bytes(rest));
+  if (point.queued_bytes > shown_share * point.bytes)
+    text += say(tr(" + {} queued by the launch before"), whole_bytes(point.queued_bytes));
+  else if (-point.queued_bytes > shown_share * point.bytes)
+    text += say(tr(" − {} that HBM writes only after its end"), whole_bytes(-point.queued_bytes));
   return text;
 }
 
@@ -165,6 +169,23 @@ const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view lev
 
 std::string per_byte(const RooflinePoint& point) {
   return format_value(std::round(plot_point(point).x * 10) / 10);
+}
+
+/// Writes the HBM bytes of a run of several launches as the sum of theirs; empty for one launch. HBM also writes between two
+/// launches and after the last, and no launch has those bytes.
+std::string sum_of_launches(const RooflineKernel& kernel) {
+  const RooflinePoint* const whole = whole_at(kernel, "HBM");
+  if (whole == nullptr || launches_of(kernel).size() < 2) return {};
+  std::string parts;
+  double rest = whole->bytes;
+  for (const RooflinePoint& point : kernel.launches) {
+    if (point.level != "HBM") continue;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", point.launch, whole_bytes(point.bytes));
+    rest -= point.bytes;
+  }
+  if (rest > shown_share * whole->bytes)
+    parts += say(tr(" + {} that HBM writes between launches and after the last"), whole_bytes(rest));
+  return say(tr("{}, all launches: {} of HBM: {}"), algorithm_title(kernel.algorithm), whole_bytes(whole->bytes), parts);
 }
 
 /// Compares the chosen algorithm with the other at one level, or states that latency decides.
@@ -437,9 +458,12 @@ void draw_roofline_panel(const View& view, Commands& commands) {
              detail + say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
-  for (const RooflineKernel& kernel : study.kernels)
-    for (std::string_view launch : held ? std::vector<std::string_view>() : launches_of(kernel))
+  for (const RooflineKernel& kernel : study.kernels) {
+    if (held) break;
+    for (std::string_view launch : launches_of(kernel))
       sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation));
+    if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));
+  }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float text = 4 * theme.scale;
   for (const std::string& sentence : sentences)

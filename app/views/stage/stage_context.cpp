@@ -211,6 +211,12 @@ std::string block_name(const StageContext& context, int launch, std::int64_t blo
   const std::int64_t rows = keys ? shape.block_kv : shape.block_q;
   // A block that owns all rows walks their tiles itself.
   if (spec.blocks() == problem.batch * heads && (keys ? problem.seq_kv : problem.seq_q) > rows) return name;
+  const std::int64_t own = domain ? domain->count : map.rows(), all = keys ? problem.seq_kv : problem.seq_q;
+  // Several blocks share such a tile, so its number would not tell them apart.
+  if (own < rows && own < all) {
+    const std::string first = std::to_string(first_row), last = std::to_string(std::min(first_row + own, all) - 1);
+    return name + ", " + fill_in(keys ? tr("keys {} to {}") : tr("rows {} to {}"), {first, last});
+  }
   const std::string tile = std::to_string(first_row / std::max<std::int64_t>(rows, 1));
   return name + ", " + fill_in(keys ? tr("key tile {}") : tr("query tile {}"), {tile});
 }

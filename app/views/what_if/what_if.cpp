@@ -12,6 +12,7 @@
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/panels.h"
+#include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 
@@ -55,7 +56,7 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
   const Nanoseconds before(table.base->time_ns);
   std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
                          format_time(now.time), table.real.gpu.id, format_time(before),
-                         format_signed_percent(now.time.value / before.value - 1), bottleneck_text(now.bound, now.sms, limit)) +
+                         difference_text(now.time.value, before.value), bottleneck_text(now.bound, now.sms, limit)) +
                      idle_text(now.bound, now.sms);
   return limit != nullptr ? text + ". " + next_limit_text(*limit) : text;
 }
@@ -171,6 +172,10 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
     if (line.outcome != nullptr && line.outcome->done()) {
       add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
       add_line(tip, written_after_text(line.outcome->dirty()));
+      if (base != nullptr && !line.base) {
+        add_line(tip, slower_reason(*line.outcome, *base, tr("this row"), tr("unchanged")));
+        add_line(tip, slower_reason(*base, *line.outcome, tr("unchanged"), tr("this row")));
+      }
     }
     show_tooltip(theme, line.title, tip);
   }
@@ -304,6 +309,11 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
                                   format_bytes(dirty), table.real.gpu.id));
   const bool compares = changed && table.base && table.base->done();
+  if (compares)
+    if (const std::string why =
+            slower_reason(outcome_of(*view.lane().simulation), *table.base, tr("current settings"), tr("unchanged"));
+        !why.empty())
+      detail = why + " " + detail;
   study_head(view, compares ? changed_finding(table, *view.lane().simulation, limit_now) : finding(table, limit), detail);
   draw_beside_line(view);
   draw_slider(view, commands);

@@ -195,6 +195,35 @@ TEST_CASE("lesson figures: a page's values are those at its scene, and a reveal'
   CHECK(solved->shown.at("N") == 32);
 }
 
+TEST_CASE("lesson figures: a change that does not reach a goal says whether it serves it") {
+  const auto lesson = load_lesson(load_lesson_list(), "6", "en");
+  REQUIRE(lesson);
+  constexpr std::size_t page = 6;  // halve the bytes of K and V: Br decides
+  const std::string scene = to_link((*lesson)->scene_of(page).state);
+  StateRuns runs(&load_gpu);
+  const auto after = [&](const std::string& change) {
+    const auto state = from_link(change.empty() ? scene : changed_link(scene, change));
+    REQUIRE(state);
+    const auto run = runs.run(*state, {});
+    REQUIRE(run);
+    const auto figures = task_figures(**lesson, page, *run, runs, {}, {});
+    REQUIRE(figures);
+    return *figures;
+  };
+  CHECK_FALSE(after("").changed);
+  const TaskFigures keys = after("block_kv=8");
+  CHECK(keys.changed);
+  CHECK(keys.effect == TaskEffect::unmoved);
+  REQUIRE(keys.measures.size() == 2);
+  CHECK(keys.measures[0].figure == "l2_to_sm.K");
+  CHECK(keys.measures[0].before == keys.measures[0].now);
+  const TaskFigures worse = after("block_q=2");
+  CHECK(worse.effect == TaskEffect::farther);
+  CHECK(worse.measures[0].now > worse.measures[0].before);
+  CHECK(after("block_q=6").effect == TaskEffect::closer);
+  CHECK(after("block_q=8").reached);
+}
+
 TEST_CASE("lesson figures: the first reason that fits a wrong answer is its reason") {
   const auto lesson = parse_lesson(small_lesson, "x", "x.md");
   REQUIRE(lesson);

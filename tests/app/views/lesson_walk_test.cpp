@@ -112,6 +112,7 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(lesson().right == 4);
   CHECK(shown.find("Right answers: 4 of 5") != std::string::npos);
   CHECK(shown.find("Goals reached: 0 of 1") != std::string::npos);
+  CHECK(shown.find("not reached") != std::string::npos);
   script->press(ImGuiKey_Tab, ImGuiMod_Shift);  // from Close to Back
   script->press(ImGuiKey_Enter);
   CHECK(window_text(*script).find("The end of the lesson") == std::string::npos);

@@ -162,6 +162,26 @@ TEST_CASE("transport: at the end the HBM bytes are a lesson's figure, and name w
   CHECK(recording.text().find(both) != std::string::npos);
 }
 
+TEST_CASE("race panel: the headline has the ratio of HBM bytes at the end, and that with what is written back later") {
+  Opened opened;
+  opened.after(SetRace{true});
+  const View view{opened.view(), nullptr};
+  PanelScreen screen({1600, 900});
+  screen.frame(view, &draw_race_panel);
+  const TextRecording recording;
+  screen.frame(view, &draw_race_panel);
+  const Simulation &first = *view.lanes.front().simulation, &second = *view.lanes.back().simulation;
+  const auto ratio = [](std::int64_t a, std::int64_t b) {
+    return "1/" + format_times(static_cast<double>(a) / static_cast<double>(b));
+  };
+  const std::string end = ratio(hbm_bytes(first), hbm_bytes(second));
+  const std::string later = ratio(hbm_bytes(first) + dirty_bytes_at_end(first), hbm_bytes(second) + dirty_bytes_at_end(second));
+  REQUIRE(end != later);
+  CAPTURE(recording.text());
+  CHECK(recording.text().find(end) != std::string::npos);
+  CHECK(recording.text().find(later + " with later write-backs") != std::string::npos);
+}
+
 TEST_CASE("race panel: presented, who wins is kept back until both runs are over or the question is answered") {
   Opened opened;
   opened.after(SetRace{true});

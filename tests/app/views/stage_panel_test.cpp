@@ -311,6 +311,22 @@ TEST_CASE("stage: a card names the key tile of its block where the blocks of a l
   CHECK(flash.find("query tile 1, key tile") == std::string::npos);
 }
 
+TEST_CASE("stage panel: SMs whose blocks share a query tile name their rows") {
+  PanelScreen screen({1400, 900});
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  problem.head_dim = 16;
+  const LaneAt at(run("standard", toy_gpu(), problem), 40);  // in the softmax, whose blocks have a few rows of a tile
+  screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+  const TextRecording recording;
+  screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+  const std::string text = recording.text();
+  CAPTURE(text);
+  CHECK(text.find("SM 0 · softmax · block (head 0, rows 0 to 3)") != std::string::npos);
+  CHECK(text.find("SM 1 · rows 4 to 7") != std::string::npos);
+  CHECK(text.find("SM 3 · rows 12 to 15") != std::string::npos);
+}
+
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {

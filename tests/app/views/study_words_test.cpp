@@ -1,10 +1,12 @@
 // What the window calls a bottleneck.
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <set>
 
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"
+#include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/opened_session.h"
@@ -64,11 +66,64 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   CHECK(text.find("useful") == std::string::npos);
 }
 
+/// Sums what a sentence writes as a sum: "S 4.10 kB + Q 2.05 kB − 859 B".
+double sum_in(const std::string& sum) {
+  static const std::regex part("(− )?([0-9.]+) (B|kB)");
+  double all = 0;
+  for (std::sregex_iterator at(sum.begin(), sum.end(), part), end; at != end; ++at)
+    all += ((*at)[1].matched ? -1 : 1) * std::stod((*at)[2]) * ((*at)[3] == "kB" ? 1e3 : 1);
+  return all;
+}
+
+TEST_CASE("roofline: the parts of a launch's bytes make their total, and the launches make that of the run") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "standard";
+  Opened opened(start);
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1900, 900});
+  const std::string text = screen.text(view, draw_roofline_panel);
+  CAPTURE(text);
+  static const std::regex launch("products\\)? over ([^:]+): ([^\n]+)"), run("all launches: ([^:]+) of HBM: ([^\n]+)");
+  int sums = 0;
+  for (const std::regex& sentence : {launch, run})
+    for (std::sregex_iterator at(text.begin(), text.end(), sentence), end; at != end; ++at, ++sums) {
+      CAPTURE((*at)[2].str());
+      CHECK(sum_in((*at)[2]) == doctest::Approx(sum_in((*at)[1])).epsilon(0.005));
+    }
+  CHECK(sums == 5);  // three launches and their run, and FlashAttention-2
+  CHECK(text.find("HBM writes only after its end") != std::string::npos);
+  CHECK(text.find("HBM writes between launches and after the last") != std::string::npos);
+}
+
 TEST_CASE("bottleneck: where SMs idle, a busy share of their units says that it is of the SM time with a block") {
   const SmUse tail{.all = 132, .with_blocks = 132, .idle = 0.31}, full{.all = 132, .with_blocks = 132, .idle = 0.03};
   CHECK(busy_text(Bound::tensor, "94 %", tail) == "busy 94 % of the SM time with a block");
   CHECK(busy_text(Bound::tensor, "94 %", full) == "94 % busy");
   CHECK(busy_text(Bound::hbm, "94 %", tail) == "94 % busy");
+}
+
+TEST_CASE("what if: why a run is slower follows from what bounds it") {
+  Outcome slow, fast;
+  slow.time_ns = 8000, fast.time_ns = 7000;
+  slow.bound = fast.bound = Bound::hbm;
+  slow.bytes[static_cast<std::size_t>(Link::hbm_read)] = fast.bytes[static_cast<std::size_t>(Link::hbm_read)] = 32000;
+  fast.hbm_write_queued_bytes = 5000;
+  CHECK(slower_reason(slow, fast, "masked", "dense") ==
+        "HBM bytes by the end of the run: masked 32.0 kB, dense 27.0 kB. Written after it: masked 0 B, dense 5.00 kB.");
+  CHECK(slower_reason(fast, slow, "masked", "dense").empty());
+  slow.bound = Bound::tensor;
+  slow.sms.idle = 0.09;
+  slow.bytes[static_cast<std::size_t>(Link::hbm_read)] = 16000;
+  slow.utilisation[static_cast<std::size_t>(Bound::hbm)] = 0.1;
+  CHECK(slower_reason(slow, fast, "grouped", "longest") ==
+        "Fewer bytes save no time here: HBM is busy 10 %. Time without a block, mean of all SMs: grouped 9 %, longest 0 %.");
+  slow.sms.idle = 0;
+  slow.utilisation[static_cast<std::size_t>(Bound::tensor)] = 0.5;
+  CHECK(slower_reason(slow, fast, "this", "that").find("Work of its bottleneck (tensor cores): this 4.00 µs, that 0 ns.") !=
+        std::string::npos);
+  slow.bound = Bound::latency;
+  CHECK(slower_reason(slow, fast, "this", "that").find("No unit is the limit") != std::string::npos);
 }
 
 TEST_CASE("what if: the best row that the headline names is the shortest of all rows, that of the lifted limit too") {
