@@ -209,11 +209,11 @@ std::string traffic(const Simulation& simulation) {
   return text;
 }
 
-/// "at 1.98 GHz", and where the clock was read from the device, what its note says of the clock under load.
+/// "at 1.98 GHz, the highest clock", or "at 1.7 GHz" where the user chose it or no other clock is known.
 std::string clock_text(const GpuSpec& gpu) {
   const auto from = gpu.provenance.find("sm.clock_hz");
-  const bool measured = from != gpu.provenance.end() && from->second.source == Source::measured;
-  return fmt::format("at {:g} GHz{}", gpu.sm_clock_hz / 1e9, measured ? ": " + from->second.note : std::string());
+  const bool own = from == gpu.provenance.end() || from->second.source != Source::user;
+  return fmt::format("at {:g} GHz{}", gpu.sm_clock_hz / 1e9, own && gpu.slows_under_load() ? ", the highest clock" : "");
 }
 
 /// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
@@ -230,7 +230,28 @@ std::string limit_text(const NextLimit& limit) {
                            : without + ": no single bottleneck";
 }
 
-std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
+/// What the L2 looks up, and what its busy share would be if no read shared a lookup.
+void add_l2(TextTable& table, const Simulation& simulation) {
+  const L2Use& l2 = simulation.l2;
+  const auto read = static_cast<double>(simulation.ledger.total(Link::l2_to_sm).value);
+  if (l2.looked_up.value == 0 || static_cast<double>(l2.looked_up.value) >= read) return;  // none, or none is shared
+  table.row({"", "L2 lookups", format_bytes(l2.looked_up),
+             fmt::format("{} of l2_to_sm; reads of a line close together share one (docs/model-limits.md, row 46)",
+                         format_percent(static_cast<double>(l2.looked_up.value) / read))});
+  const std::string unshared = l2.unshared < 1 ? format_percent(l2.unshared) : std::string("all of it");
+  table.row({"", "L2 busy", format_percent(l2.lookups),
+             fmt::format("of the run, with these lookups; {} if no read shared one. Ports of the SMs: {}", unshared,
+                         format_percent(l2.ports))});
+}
+
+/// "with it 3.1 % less time", or that the difference is noise.
+std::string effect_text(const ChangeEffect& effect) {
+  const std::string change = format_signed_percent(effect.change), noise = format_percent(effect.noise);
+  return effect.is_noise() ? fmt::format("with it {}: no difference, the order of events alone may change {}", change, noise)
+                           : fmt::format("with it {}; the order of events alone may change {}", change, noise);
+}
+
+std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   const auto counted = [&](std::int64_t count, std::int64_t expected) {
     std::string text = format_count(count);
@@ -246,18 +267,28 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
   table.row({"", "wall time", format_time(simulation.time), clock_text(simulation.request.gpu)});
+  if (beside.under_load != nullptr && beside.under_load->done())
+    table.row({"", "under load", format_time(Nanoseconds(beside.under_load->time_ns)),
+               fmt::format("at {:g} GHz, as measured under load; validate takes the clock of each measurement",
+                           simulation.request.gpu.sm_clock_under_load_hz / 1e9)});
+  if (beside.effect != nullptr)
+    table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
   for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
     if (simulation.utilisation[i] > 0)
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
-  if (const SmUse& sms = simulation.sms; sms.many_idle()) {
+  const bool many_idle = simulation.sms.many_idle();
+  if (!busy.empty())
+    table.row({"", "", "",
+               many_idle ? "busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block"
+                         : "busy: share of the run in which it works"});
+  if (const SmUse& sms = simulation.sms; many_idle)
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
                fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
-    table.row({"", "", "", "\"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block"});
-  }
-  const std::string_view of_those = simulation.sms.many_idle() ? " of those SMs" : "";
+  add_l2(table, simulation);
+  const std::string_view of_those = many_idle ? " of those SMs" : "";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),
                product_instruction(simulation) == ProductInstruction::wgmma
@@ -277,11 +308,12 @@ std::int64_t rounded(double value) {
 
 }  // namespace
 
-std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
-  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' + results(simulation, limit, cost);
+std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
+  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' +
+         results(simulation, limit, cost, beside);
 }
 
-std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost) {
+std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   Json json;
   json["schema"] = "tilescope.simulation/1";
   json["algorithm"] = simulation.request.algorithm;
@@ -318,12 +350,30 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     traffic["hbm_write_after_flush_bytes"] = simulation.hbm_write_after_flush.value;
   }
   if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
+  if (simulation.l2.looked_up.value > 0) traffic["l2_lookup_read_bytes"] = simulation.l2.looked_up.value;
   json["traffic"] = traffic;
   json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}};
   json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
   json["time"] = {{"cycles", rounded(simulation.cycles.value)},
                   {"ns", rounded(simulation.time.value)},
-                  {"bound_by", to_string(simulation.bound)}};
+                  {"bound_by", to_string(simulation.bound)},
+                  {"clock_hz", simulation.request.gpu.sm_clock_hz}};
+  if (beside.under_load != nullptr && beside.under_load->done())
+    json["time"]["under_load"] = {{"clock_hz", simulation.request.gpu.sm_clock_under_load_hz},
+                                  {"cycles", rounded(beside.under_load->cycles)},
+                                  {"ns", rounded(beside.under_load->time_ns)},
+                                  {"bound_by", to_string(beside.under_load->bound)}};
+  if (beside.effect != nullptr)
+    json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
+                                   {"ns", rounded(beside.effect->unchanged.time_ns)},
+                                   {"change", beside.effect->change},
+                                   {"noise", beside.effect->noise},
+                                   {"is_noise", beside.effect->is_noise()}};
+  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
+    if (static_cast<Bound>(i) != Bound::latency)
+      json["time"]["busy"][std::string(to_string(static_cast<Bound>(i)))] = simulation.utilisation[i];
+  json["time"]["l2_busy"] = {
+      {"lookups", simulation.l2.lookups}, {"unshared", simulation.l2.unshared}, {"ports", simulation.l2.ports}};
   if (const SmUse& sms = simulation.sms; sms.many_idle())
     json["time"]["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
   if (limit != nullptr && limit->outcome.done())

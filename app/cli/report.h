@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/analysis/change_effect.h"
 #include "sim/analysis/next_limit.h"
 #include "sim/engine/simulation.h"
 
@@ -14,11 +15,17 @@ struct HostCost {
   std::int64_t peak_rss_bytes = 0;
 };
 
+/// Runs that the report compares with; null: left out.
+struct RunsBeside {
+  const Outcome* under_load = nullptr;   // the same run at the clock under load
+  const ChangeEffect* effect = nullptr;  // the same run on the GPU without the changes of --set
+};
+
 /// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit
 /// (omitted if `limit` is nullptr).
-std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
+std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside = {});
 
 /// Returns one JSON object of schema "tilescope.simulation/1" and a newline.
-std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost);
+std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside = {});
 
 }  // namespace tilescope

@@ -93,6 +93,12 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
   } else if (const auto next = next_limit(**made)) {
     both.next = *next;
   }
+  if (const GpuSpec& gpu = request.gpu; gpu.slows_under_load()) {
+    SimulationRequest loaded = (*made)->request;
+    loaded.gpu.sm_clock_hz = gpu.sm_clock_under_load_hz;
+    loaded.keeps_intervals = false;
+    if (auto outcome = simulate_outcome(loaded)) both.under_load = std::move(*outcome);
+  }
   return both;
 }
 

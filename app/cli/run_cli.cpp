@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@
 #include "app/cli/sweep.h"
 #include "app/cli/validate.h"
 #include "app/cli/window_options.h"
+#include "app/model/assets.h"
 #include "app/model/failure.h"
 #include "app/model/lesson_list.h"
+#include "sim/analysis/change_effect.h"
 #include "sim/analysis/chrome_trace.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
@@ -52,6 +55,17 @@ std::int64_t peak_rss_bytes() {
 #endif
 }
 
+/// Compares the run with one without --set; nullopt where there is none, or where a run takes so long that several more are too
+/// many.
+std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const RunAndNextLimit& run) {
+  constexpr double most_ms = 10000;
+  if (line.overrides.empty() || run.wall.count() > most_ms) return std::nullopt;
+  const auto gpu = load_gpu(line.gpu);
+  if (!gpu) return std::nullopt;
+  const auto effect = effect_of_change(*run.simulation, *gpu);
+  return effect ? std::optional(*effect) : std::nullopt;
+}
+
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
@@ -60,16 +74,18 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
+  const std::optional<ChangeEffect> effect = effect_of_overrides(line, *result);
+  const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr};
   // Both texts before any file: a failure to make one then leaves nothing to remove.
   const std::string trace = line.trace.empty() ? "" : to_chrome_trace(simulation);
-  const std::string json = line.json ? report_json(simulation, next, cost) : "";
+  const std::string json = line.json ? report_json(simulation, next, cost, beside) : "";
   Outputs outputs(out);
   if (!line.trace.empty())
     if (Status added = outputs.add(line.trace, trace); !added) return added;
   if (line.json)
     if (Status added = outputs.add(*line.json, json); !added) return added;
   if (!standard_output_taken(line))
-    if (Status added = outputs.add("-", report_table(simulation, next, cost)); !added) return added;
+    if (Status added = outputs.add("-", report_table(simulation, next, cost, beside)); !added) return added;
   return outputs.finish();
 }
 

@@ -2,6 +2,7 @@
 #include "app/cli/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
+#include "sim/analysis/validation.h"
 
 namespace tilescope {
 
@@ -127,18 +129,28 @@ const SearchCandidate* own_of(const Candidates& ranked) {
   return found == ranked.end() ? nullptr : &*found;
 }
 
+/// Whether the times of two candidates differ by no more than noise.
+bool is_noise(const SearchCandidate& best, const SearchCandidate& other, double noise) {
+  return std::abs(other.outcome->time_ns / best.outcome->time_ns - 1) <= noise;
+}
+
+/// "+1.2 %", and "+0.3 % ~" of what is noise.
+std::string difference_text(double change, double noise) {
+  return fmt::format("{:+.1f} %{}", 100 * change, std::abs(change) <= noise ? " ~" : "");
+}
+
 std::string table_of(const Searched& searched, std::size_t rows, const std::vector<std::optional<double>>& measured) {
   const SearchCandidate* const own = own_of(searched.ranked);
+  const double noise = noise_of(searched.ranked);
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
   TextTable table("rllrllrrlrr");
   table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", own != nullptr ? "against own" : "",
              any_measured ? "measured" : ""});
   const auto row = [&](std::size_t place) {
     const SearchCandidate& c = searched.ranked[place];
-    const std::string against = own != nullptr && own != &c
-                                    ? fmt::format("{:+.1f} %", 100 * (c.outcome->time_ns / own->outcome->time_ns - 1))
-                                : c.own ? "own"
-                                        : "";
+    const std::string against = own != nullptr && own != &c ? difference_text(c.outcome->time_ns / own->outcome->time_ns - 1, noise)
+                                : c.own                     ? "own"
+                                                            : "";
     table.row(
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
@@ -150,12 +162,21 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   if (const auto place = own != nullptr ? static_cast<std::size_t>(own - searched.ranked.data()) : 0; place >= rows) row(place);
   const std::string how = any_measured ? ", and measured where a kernel is built for them" : "";
   constexpr auto formula = "A tile that no kernel is built for needs what its program's formula says.";
-  return table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
+  const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
+  std::string text =
+      table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
+  if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
+  text += '\n';
+  return text + fmt::format("Against hardware, time is off by up to {} on average (docs/validation.md).\n",
+                            format_percent(mean_time_error_bound));
 }
 
 std::string json_of(const Searched& searched, const std::vector<std::optional<double>>& measured) {
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
+  const double noise = noise_of(searched.ranked);
   for (std::size_t i = 0; i < searched.ranked.size(); ++i) {
     const SearchCandidate& c = searched.ranked[i];
     Json row = {{"algorithm", c.request.algorithm},
@@ -168,11 +189,12 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
                 {"hbm_bytes", c.outcome->hbm()},
                 {"cycles", c.outcome->cycles},
                 {"ns", c.outcome->time_ns},
-                {"bound_by", to_string(c.outcome->bound)}};
+                {"bound_by", to_string(c.outcome->bound)},
+                {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
     rows.push_back(std::move(row));
   }
-  return Json{{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"ranked", rows}}.dump(1) + "\n";
+  return Json{{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}}.dump(1) + "\n";
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ std::string table_of(const Simulation& run, const ImportedCounters& imported, co
                  std::string(imported.metric(key_of(figure)))});
   }
   if (const auto lookups = imported.sum("l2_lookup_read_bytes"))
-    table.row({"l2 lookups", "", format_bytes(Bytes(std::llround(*lookups))), "", "",
+    table.row({"l2 lookups", format_bytes(run.l2.looked_up), format_bytes(Bytes(std::llround(*lookups))),
+               error_text(static_cast<double>(run.l2.looked_up.value), *lookups), "",
                std::string(imported.metric("l2_lookup_read_bytes"))});
   if (const auto ns = imported.sum("profiled_ns")) {
     const Nanoseconds simulated = launch_time(run, imported);

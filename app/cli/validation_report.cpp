@@ -202,6 +202,9 @@ std::string validation_table(const ValidationReport& report) {
   }
   summary.row(summary_row(report.summary.all));
   text += summary.text("") + '\n';
+  if (const ErrorSummary& lookups = report.summary.all.l2_lookups; lookups.cases > 0)
+    text += fmt::format("L2 lookups of reads: {} / {} over {} cases; they have no bound (docs/model-limits.md, row 46)\n\n",
+                        format_percent(lookups.mean()), format_percent(lookups.worst), lookups.cases);
   for (const auto& [i, figure] : figures_with(report, Verdict::within_spread)) text += "~ " + line_of(report, i, figure) + '\n';
   for (const auto& [i, figure] : figures_with(report, Verdict::known_miss)) text += "! " + line_of(report, i, figure) + '\n';
   for (const std::string& line : complaints(report)) text += "✗ " + line + '\n';
@@ -257,6 +260,7 @@ Json case_json(const MeasuredCase& measured, const CaseValidation& result) {
   json["figures"] = Json::object();
   for (const Figure f : all_figures)
     if (const auto& c = result.figure(f)) json["figures"][std::string(to_string(f))] = figure_json(*c);
+  if (result.l2_lookups) json["l2_lookup_read"] = figure_json(*result.l2_lookups);
   return json;
 }
 
@@ -271,6 +275,8 @@ Json group_json(const GroupSummary& group) {
         {"cases", e.cases}, {"beyond", e.verdicts.beyond()}, {"verdicts", counts_json(e.verdicts)}, {"mean", e.mean()},
         {"worst", e.worst}, {"worst_case", e.worst_case}};
   }
+  if (const ErrorSummary& e = group.l2_lookups; e.cases > 0)
+    json["l2_lookup_read"] = {{"cases", e.cases}, {"mean", e.mean()}, {"worst", e.worst}, {"worst_case", e.worst_case}};
   return json;
 }
 

@@ -335,9 +335,11 @@ void Derived::ask(Workspace& workspace) {
   if (fault_) workspace.message = ControlMessage{"score", *std::exchange(fault_, std::nullopt)};
   for (std::size_t i = 0; i < shown_.size(); ++i) {
     show_timeline(i);
+    if (!workspace.shows_values()) continue;
     show_plane(i);
     show_values(i);
   }
+  if (!workspace.shows_values()) return;
   const Lane& lane = shown_.back().lane;
   if (lane.history != nullptr && !workspace.row_chosen) {
     workspace.row_chosen = true;

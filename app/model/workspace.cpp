@@ -23,6 +23,11 @@ bool is_good(const ControlMessage& message) {
          message.notice != Notice::mask_shows_nothing;
 }
 
+bool Workspace::shows_values() const {
+  if (alone.empty()) return center == CenterView::stage;
+  return alone == "stage" || alone == "race" || alone == "listing" || alone == "softmax";
+}
+
 void Workspace::refuse(std::string control, Error error) {
   message = ControlMessage{std::move(control), std::move(error)};
   notice_until_ = 0;  // that of an earlier notice

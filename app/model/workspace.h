@@ -65,6 +65,9 @@ struct Workspace {
   std::optional<ControlMessage> message;
   double clock_seconds = 0;  // since the window opened
 
+  /// Returns whether anything on screen shows numbers of the step: the stage, the listing or the softmax row.
+  bool shows_values() const;
+
   /// Says what is wrong with a control until something else is asked for.
   void refuse(std::string control, Error error);
   /// Says something about the window as a whole, for some seconds.

@@ -9,6 +9,7 @@
 #include <epoxy/gl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "app/platform/opengl_name.h"
 
@@ -56,13 +57,22 @@ EGLContext make_context(EGLDisplay display, bool core) {
   return context;
 }
 
-/// Whether a driver that draws in software could be loaded. EGL only says that it has none.
-bool has_room_for_driver() {
-  constexpr std::size_t driver_bytes = std::size_t{256} << 20;
-  void* const room = ::mmap(nullptr, driver_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/// Whether so much address space is left.
+bool has_room(std::size_t bytes) {
+  void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
-  ::munmap(room, driver_bytes);
+  ::munmap(room, bytes);
   return true;
+}
+
+constexpr std::size_t to_load_driver = std::size_t{256} << 20;  // that draws in software; EGL only says that it has none
+/// To draw a picture with it. Mesa took 630 MB for one of 1600x900 on two cores, and crashed where less was left.
+constexpr std::size_t to_draw = std::size_t{640} << 20;
+
+/// Whether a limit on address space (ulimit -v) leaves the driver too little: some drivers crash rather than say so.
+bool is_limited_too_far() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && !has_room(to_draw);
 }
 
 }  // namespace
@@ -75,6 +85,9 @@ HeadlessContext::~HeadlessContext() {
 }
 
 Result<std::unique_ptr<HeadlessContext>> HeadlessContext::make() {
+  const Error no_room{"drawing needs more memory than the machine gives: raise the limit on memory, or free some",
+                      Error::Kind::machine_lacks};
+  if (is_limited_too_far()) return no_room;
   std::string found;
   for (EGLDisplay display : candidate_displays()) {
     if (display == EGL_NO_DISPLAY) continue;
@@ -87,9 +100,7 @@ Result<std::unique_ptr<HeadlessContext>> HeadlessContext::make() {
     out->context_ = make_context(display, false);
     if (out->context_ != EGL_NO_CONTEXT && found.empty()) found = opengl_name();
   }
-  if (found.empty() && !has_room_for_driver())
-    return Error{"drawing needs more memory than the machine gives: raise the limit on memory, or free some",
-                 Error::Kind::machine_lacks};
+  if (found.empty() && !has_room(to_load_driver)) return no_room;
   return Error{
       fmt::format("drawing without a display needs OpenGL 3.3, and EGL gives {} here: {}install libegl1 and libgl1-mesa-dri, "
                   "which draw in software without a GPU",

@@ -67,6 +67,9 @@ void draw_bound(const Rect& rect, const View& view) {
         if (run.utilisation[i] > 0 && is_shared(static_cast<Bound>(i)) == shared)
           add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
     }
+    if (run.l2.looked_up.value > 0)
+      add_line(body, say(tr("L2: lookups {}, ports of the SMs {}. Reads of a line close together share a lookup."),
+                         format_percent(run.l2.lookups), format_percent(run.l2.ports)));
     if (const double products = product_share(run); products > 0 && tensor > products)
       add_line(body,
                say(run.sms.many_idle()

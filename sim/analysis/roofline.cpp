@@ -124,7 +124,7 @@ void place(RooflinePoint& point, double seconds, double busy_seconds, const Roof
   point.bytes_per_second = point.bytes / seconds;
   point.level_rate = busy_seconds > 0 ? point.bytes / busy_seconds : ceiling.rate;
   point.ceiling = std::min(point.level_rate * point.intensity, products.rate);
-  point.fraction = std::max(point.busy(), point.flops_per_second / products.rate);
+  point.fraction = std::max(point.of_bandwidth(), point.flops_per_second / products.rate);
 }
 
 }  // namespace

@@ -51,7 +51,9 @@ struct RooflinePoint {
   double ridge = 0;             // intensity at which the level's ceiling meets that of the products
   double ceiling = 0;           // FLOP per second that this level and the tensor cores allow at this intensity
   double fraction = 0;          // share used of the level's bandwidth or of the tensor cores, whichever is larger
-  double busy() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
+  /// Returns the share of its level's bandwidth. At HBM that is also its busy share of the time, since level_rate is that of the
+  /// mix. At the L2 it counts all bytes, also those that share a lookup, so it is more than the busy share of the lookups.
+  double of_bandwidth() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
   double earlier_bytes = 0;          // HBM: bytes written back for earlier launches
   double later_bytes = 0;            // HBM: bytes of this launch that are written back during later ones; not in `bytes`
   double queued_bytes = 0;           // HBM: write-backs queued when it starts, less those queued when it ends

@@ -2,9 +2,12 @@
 #include "sim/analysis/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "sim/analysis/fit.h"
+#include "sim/analysis/what_if.h"
 #include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 
@@ -76,6 +79,21 @@ std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> r
       }
   }
   return out;
+}
+
+double noise_of(std::span<const SearchCandidate> ranked) {
+  if (ranked.empty() || !ranked.front().done()) return least_difference;
+  const SimulationRequest& best = ranked.front().request;
+  const double best_ns = ranked.front().outcome->time_ns;
+  std::optional<double> least;
+  for (const SearchCandidate& other : ranked.subspan(1)) {
+    if (!other.done() || other.request.block_order == best.block_order || other.request.key_order != best.key_order ||
+        other.request.algorithm != best.algorithm || other.request.tile != best.tile)
+      continue;
+    const double change = std::abs(other.outcome->time_ns / best_ns - 1);
+    least = std::min(least.value_or(change), change);
+  }
+  return std::max(least.value_or(0), least_difference);
 }
 
 void rank(std::vector<SearchCandidate>& candidates) {

@@ -28,6 +28,10 @@ Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& ba
 /// The `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
 
+/// Returns the relative change of time below which a difference says nothing: the smallest effect that another block order has on
+/// the quickest tile, as in WhatIfTable::noise(), and at least least_difference. Limits  `ranked` is as rank() leaves it.
+double noise_of(std::span<const SearchCandidate> ranked);
+
 /// Sorts by predicted time, the quickest first; what was not simulated comes last.
 void rank(std::vector<SearchCandidate>& candidates);
 

@@ -58,6 +58,7 @@ GroupSummary summarise_group(std::string name, std::span<const CaseValidation> r
     ++group.cases;
     if (!results[i].not_simulated.empty()) ++group.not_simulated;
     for (const Figure f : all_figures) group.figures[static_cast<std::size_t>(f)].add(results[i].figure(f), i);
+    group.l2_lookups.add(results[i].l2_lookups, i);
     if (const auto& time = results[i].figure(Figure::time)) {
       simulated.push_back(time->simulated);
       measured.push_back(time->measured.median);
@@ -220,6 +221,7 @@ SimulatedFigures figures_of(const Simulation& simulation, const MeasuredCase& me
   set(Figure::hbm_read, total(simulation, Link::hbm_read));
   set(Figure::hbm_write, total(simulation, Link::hbm_write));
   set(Figure::hbm_write_after_flush, static_cast<double>(simulation.hbm_write_after_flush.value));
+  out.l2_lookup_read_bytes = static_cast<double>(simulation.l2.looked_up.value);
   set(Figure::cycles, simulation.cycles.value);
   set(Figure::reduced, static_cast<double>(simulation.reduced.value));
   const double clock = measured.sm_clock_hz > 0 ? measured.sm_clock_hz : simulation.request.gpu.sm_clock_hz;
@@ -248,6 +250,9 @@ CaseValidation compare(const SimulatedFigures& simulated, const MeasuredCase& me
   if (!library) {
     add(Figure::l2_to_sm, counter(measured, "l2_to_sm_bytes"), sm_link_bound);
     add(Figure::sm_to_l2, counter(measured, "sm_to_l2_bytes"), sm_link_bound);
+    const Spread* const lookups = counter(measured, "l2_lookup_read_bytes");
+    if (lookups != nullptr && simulated.l2_lookup_read_bytes)
+      out.l2_lookups = Comparison{*simulated.l2_lookup_read_bytes, *lookups, std::nullopt, false, std::nullopt};
     if (measured.problem.pass == Pass::backward) add(Figure::reduced, counter(measured, "sm_to_l2_reduce_bytes"), sm_link_bound);
   }
   add(Figure::hbm_read, counter(measured, "hbm_read_bytes"),

@@ -102,6 +102,7 @@ struct Comparison {
 struct CaseValidation {
   std::string algorithm;                                        // the simulated program
   std::array<std::optional<Comparison>, figure_count> figures;  // absent if not measured, or not comparable
+  std::optional<Comparison> l2_lookups;                         // bytes that the L2 looks up for reads; only reported
   std::string not_simulated;                                    // why it was not simulated; empty if it was
   double kv_in_flight_bytes = 0, effective_l2_bytes = 0;        // they decide the bound of hbm_read
   double host_seconds = 0;                                      // duration of the simulation
@@ -129,6 +130,7 @@ Bytes effective_l2(const GpuSpec& gpu);
 struct SimulatedFigures {
   std::string algorithm;
   std::array<double, figure_count> figures{};
+  std::optional<double> l2_lookup_read_bytes;  // absent where it was not kept
   double kv_in_flight_bytes = 0, effective_l2_bytes = 0;
 };
 /// Returns the figures of a simulation, with the time at the SM clock of the measurement.
@@ -169,6 +171,7 @@ struct GroupSummary {
   std::string name;
   int cases = 0, not_simulated = 0;
   std::array<ErrorSummary, figure_count> figures;
+  ErrorSummary l2_lookups;
   std::optional<double> time_rank_correlation;  // Spearman's, of simulated and measured time; absent for fewer than three cases
   const ErrorSummary& figure(Figure f) const { return figures[static_cast<std::size_t>(f)]; }
 };

@@ -156,7 +156,9 @@ constexpr std::array key_rows = {
             "Time from one block launch to the next anywhere on the GPU, in cycles."},
 };
 
-constexpr std::array link_rows = {
+constexpr std::array optional_rows = {
+    SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 0, 1e11, false,
+            "SM clock that the GPU holds while all SMs work, in hertz; 0 if nobody measured it."},
     SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
             "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link."},
     SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
@@ -179,7 +181,7 @@ std::optional<Sentence> renamed(std::string_view key) {
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
   for (const SpecKey& row : key_rows) names.push_back(row.key);
-  for (const SpecKey& row : link_rows) names.push_back(row.key);
+  for (const SpecKey& row : optional_rows) names.push_back(row.key);
   names.push_back(sm_groups_key);
   return names;
 }
@@ -394,12 +396,12 @@ std::span<const SpecKey> spec_keys() {
   return key_rows;
 }
 
-std::span<const SpecKey> link_spec_keys() {
-  return link_rows;
+std::span<const SpecKey> optional_spec_keys() {
+  return optional_rows;
 }
 
 const SpecKey* find_spec_key(std::string_view key) {
-  for (const std::span<const SpecKey> rows : {std::span<const SpecKey>(key_rows), std::span<const SpecKey>(link_rows)})
+  for (const std::span<const SpecKey> rows : {std::span<const SpecKey>(key_rows), std::span<const SpecKey>(optional_rows)})
     for (const SpecKey& row : rows)
       if (row.key == key) return &row;
   return nullptr;

@@ -43,6 +43,7 @@ struct GpuSpec {
 
   double sm_count = 0;
   double sm_clock_hz = 0;
+  double sm_clock_under_load_hz = 0;  // that the GPU holds under load; 0: nobody measured it. No simulation uses it by itself
   double sm_registers = 0;
   double sm_max_threads = 0;
   double sm_max_blocks = 0;
@@ -119,6 +120,8 @@ struct GpuSpec {
   std::map<std::string, Provenance, std::less<>> provenance;  // by key
 
   Hertz clock() const { return Hertz(sm_clock_hz); }
+  /// Returns whether the clock under load is known and is another than clock().
+  bool slows_under_load() const { return sm_clock_under_load_hz > 0 && sm_clock_under_load_hz < sm_clock_hz; }
   /// Returns the bandwidth of mixed reads and writes, both directions together.
   BytesPerCycle hbm_rate() const { return BytesPerCycle(hbm_bytes_per_second * hbm_sustained_fraction / sm_clock_hz); }
   BytesPerCycle hbm_read_rate() const {
@@ -142,8 +145,8 @@ struct SpecKey {
   std::string_view meaning;  // one sentence, with the unit
 };
 std::span<const SpecKey> spec_keys();
-/// The keys of the link to other devices. A spec may leave them out, since a single GPU does not need them.
-std::span<const SpecKey> link_spec_keys();
+/// The keys that a spec may leave out: those of the link to other devices, and the clock under load. --set and files take them.
+std::span<const SpecKey> optional_spec_keys();
 /// The one key without a row: its value is a list of { sms, side }, not a number. Files can set it, --set cannot.
 inline constexpr std::string_view sm_groups_key = "sm.groups";
 inline constexpr std::string_view sm_groups_meaning =

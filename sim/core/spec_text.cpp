@@ -45,7 +45,7 @@ std::string spec_text(const GpuSpec& spec, std::string_view heading) {
     if (key.key == "sm.count" && !spec.sm_groups.empty()) text += line("groups", groups_text(spec.sm_groups), spec, sm_groups_key);
   };
   for (const SpecKey& key : spec_keys()) add(key);
-  for (const SpecKey& key : link_spec_keys())
+  for (const SpecKey& key : optional_spec_keys())
     if (spec.provenance.contains(key.key)) add(key);
   return text;
 }

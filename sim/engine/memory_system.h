@@ -92,7 +92,10 @@ class MemorySystem {
   CacheContents contents() const;  // of the L2
   /// Return the busy cycles so far; those of the ports are summed over SMs.
   double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
+  double l2_write_busy_cycles() const { return l2_write_busy_; }
   double port_busy_cycles() const { return port_busy_; }
+  /// Returns the bytes that the L2 looked up for reads of SMs; 0 if it has no rate.
+  double l2_looked_up_bytes() const { return l2_read_cycles_per_byte_ > 0 ? l2_read_busy_ / l2_read_cycles_per_byte_ : 0; }
   /// Returns the work of HBM up to `cycle`, when only write-backs may still be queued.
   HbmUse hbm_use(double cycle) const;
 

@@ -207,7 +207,12 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
   }
   double ports = 0;
   for (std::size_t launch = 0; launch < port_cycles.size(); ++launch) ports += port_cycles[launch] * share_in(launch);
-  of(Bound::l2) = std::max(memory.l2_busy_cycles() / cycles, ports);
+  const GpuSpec& gpu = simulation.request.gpu;
+  const auto read = static_cast<double>(simulation.ledger.total(Link::l2_to_sm).value);
+  const double whole = gpu.has_l2() && gpu.l2_bytes_per_cycle > 0 ? read / gpu.l2_bytes_per_cycle : 0;
+  simulation.l2 = {Bytes(std::llround(memory.l2_looked_up_bytes())), memory.l2_busy_cycles() / cycles,
+                   std::max(whole, memory.l2_write_busy_cycles()) / cycles, ports};
+  of(Bound::l2) = std::max(simulation.l2.lookups, simulation.l2.ports);
   of(Bound::hbm) = memory.hbm_use(end).busy_cycles / cycles;
   const auto most = std::max_element(use.begin(), use.end());
   simulation.bound = *most > 0.5 ? static_cast<Bound>(most - use.begin()) : Bound::latency;

@@ -72,6 +72,15 @@ struct SmUse {
   bool operator==(const SmUse&) const = default;
 };
 
+/// How the L2 serves the SMs. Reads of a line that arrive close together share one lookup, which only lookups see.
+struct L2Use {
+  Bytes looked_up;      // for reads of SMs, in whole sectors; 0 without an L2 or without a limit of its rate
+  double lookups = 0;   // busy share of the run: lookups of reads, or writes if they take longer
+  double unshared = 0;  // the same if no read shared a lookup: the bytes read over what the L2 can read. It can exceed 1
+  double ports = 0;     // busy share of the SMs' ports to the L2, of the SM time with a block
+  bool operator==(const L2Use&) const = default;
+};
+
 /// The result of a simulation. Immutable, and shared between threads.
 struct Simulation {
   SimulationRequest request;  // with tile and blocks per SM filled in
@@ -87,8 +96,10 @@ struct Simulation {
   Nanoseconds time;
   Bound bound = Bound::latency;
   /// By Bound: the busy fraction of each resource, of the run's time. What an SM has of its own counts on the SMs with a block and
-  /// while they have one, so that SMs without work do not hide what limits the others. L2 and HBM count as a whole.
+  /// while they have one, so that SMs without work do not hide what limits the others. L2 and HBM count as a whole. That of the L2
+  /// is the larger of its lookups and the SMs' ports.
   std::array<double, 7> utilisation{};
+  L2Use l2;
   SmUse sms;
   std::vector<LaunchResult> launches;
   std::shared_ptr<const Trace> trace;

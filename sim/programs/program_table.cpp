@@ -153,8 +153,8 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::spa
     if (info.both == nullptr) return refuse("{} has no run of both passes: use {} forward or backward", id, Setting::pass);
     return info.both;
   }
-  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1, flash2 or flex", id, Setting::pass,
-                Setting::algorithm);
+  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1, flash2, flash3_backward or flex", id,
+                Setting::pass, Setting::algorithm);
 }
 
 Status check(const ProgramTile& tile) {

@@ -62,7 +62,7 @@ Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint>
       const RooflineCeiling* ceiling = ceiling_of(study.roof, name);
       if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {ceiling->name, rate / ceiling->rate};
     };
-    if (point.busy() > best.share) best = {point.level, point.busy()};
+    if (point.of_bandwidth() > best.share) best = {point.level, point.of_bandwidth()};
     take(point.products, point.flops / seconds);
     // The ceiling counts the products that go with each exponential.
     take("exponentials", point.exps / seconds * 4 * static_cast<double>(study.problem.head_dim));
@@ -404,7 +404,7 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
                          ceiling_name(p.level), format_value(nearest->at.x));
   if (p.flops > 0) add_line(body, say(tr("{} in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
-                     format_percent(p.busy())));
+                     format_percent(p.of_bandwidth())));
   const RooflineCeiling* level = ceiling_of(study.roof, p.level);
   if (level->copy_rate > 0)
     add_line(body, say(tr("Bandwidth at this mix of reads and writes: {} (reads only {}, copy {})"), format_bandwidth(p.level_rate),

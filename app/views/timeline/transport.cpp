@@ -144,12 +144,13 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   std::optional<Comparison> time;
   if (view.measured.found != nullptr) time = compare(run, view.measured.found->measured()).figure(Figure::time);
   std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
-  if (time) {  // the error, not the two times: they are of different clocks
+  if (time) {  // the error belongs to the time at the measured clock, so both stand together
     const std::string error = format_signed_percent(time->error());
-    texts = {say(tr("Whole run: {} at {} ({} against measured at {})"), simulated, clock, error,
-                 format_clock(view.measured.found->measured().sm_clock_hz)),
-             say(tr("Whole run: {} ({} against measured)"), simulated, error),
-             say(tr("{} ({} against measured)"), simulated, error)};
+    const std::string measured_clock = format_clock(view.measured.found->measured().sm_clock_hz);
+    const std::string at_measured = format_time(Nanoseconds(time->simulated));
+    texts = {say(tr("Whole run: {} at {}. At {}, as measured: {}, {} off"), simulated, clock, measured_clock, at_measured, error),
+             say(tr("Whole run: {}. At {}, as measured: {} off"), simulated, measured_clock, error),
+             say(tr("At {}, as measured: {}, {} off"), measured_clock, at_measured, error)};
   }
   const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();
   for (const std::string& each : texts) {

@@ -66,7 +66,7 @@ std::string rival_title(const Rival& rival) {
   return info && (*info)->pass == Pass::backward ? short_algorithm_title(**info) : translated(rival.title);
 }
 
-/// "128×64": each program has the tile that is its own default.
+/// "128×64": the tile of a program's bar.
 std::string tile_text(const Rival& rival) {
   return fmt::format("{}×{}", rival.tile.block_q, rival.tile.block_kv);
 }
@@ -112,7 +112,8 @@ void draw_rivals(const View& view, Commands& commands, const TrafficState& state
       if (rival.current && !state.theory.empty()) add_line(body, state.theory);
       if (rival.current && !state.theory_details.empty()) add_line(body, state.theory_details);
       if (!rival.current && !rival.order.empty()) add_line(body, rival.order);
-      add_line(body, tr("Each program has its own default tile, this run the chosen one."));
+      add_line(body, rivals.front().default_tile ? tr("Each program has its own default tile.")
+                                                 : tr("All programs have the tile that was chosen for this run."));
       if (!rival.current) add_line(body, tr("Click: run this program."));
       show_tooltip(theme, translated(rival.title), body);
     }

@@ -42,7 +42,8 @@ MeasuredTotal imported_total(const Simulation& simulation, const ImportedCounter
       add_line(out.details, say(tr("Simulated against measured: {}"), format_signed_percent(c->error())));
   }
   if (const auto lookups = imported.sum("l2_lookup_read_bytes"); lookups && choice == LinkChoice::l2_to_sm)
-    add_line(out.details, say(tr("Looked up in the L2, after the coalescer: {}"), format_exact_bytes(Bytes(whole(*lookups)))));
+    add_line(out.details, say(tr("Looked up in the L2, after the coalescer: {}; simulated {}"),
+                              format_exact_bytes(Bytes(whole(*lookups))), format_exact_bytes(simulation.l2.looked_up)));
   return out;
 }
 

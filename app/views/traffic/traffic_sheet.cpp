@@ -147,12 +147,12 @@ std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice) 
     const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0},
                                              [](std::int64_t all, const auto& one) { return all + one.second; });
     rivals.push_back({std::string(info.id), std::string(info.title), form ? say(order_text(form->order, problem)) : std::string(),
-                      tile, sum, bytes, current});
+                      tile, sum, bytes, current, tile == info.default_tile(problem, simulation.request.gpu)});
   };
   add(*simulation.info, simulation.program->tile(), bytes_on(simulation, *link), simulation.program->closed_form(), true);
 
   const GpuSpec& gpu = simulation.request.gpu;
-  const bool own_tile_is_default = simulation.program->tile() == simulation.info->default_tile(problem, gpu);
+  const bool own_tile_is_default = rivals.front().default_tile;
   for (const ProgramInfo& info : program_table()) {
     if (!is_compared(info, *simulation.info) || info.id == simulation.info->id) continue;
     // Like with like: a tile that was asked for is asked of the others too.

@@ -37,13 +37,15 @@ struct TrafficSheet {
 TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<ClosedForm>& form, const TrafficTable& so_far,
                            LinkChoice choice, const Simulation* pinned = nullptr);
 
-/// Another program of the family, and what it would move for the same problem with its own default tile.
+/// A program of the family, and what it moves for the same problem: with its own default tile, or with the run's where that is
+/// another than the default of the run's program.
 struct Rival {
   std::string id, title, order;
   TileShape tile;
   std::int64_t bytes = 0;  // over the chosen link
   std::vector<std::pair<Tensor, std::int64_t>> by_tensor;
   bool current = false;
+  bool default_tile = false;  // the tile is the program's own default
 };
 /// The program itself first, from its ledger; then the others by their closed forms, which know the links of the SMs only. Programs
 /// without one for this shape, or that cannot take the problem, are left out.

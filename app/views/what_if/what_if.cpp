@@ -42,7 +42,7 @@ std::string difference_text(double now, double before) {
 
 /// Grey up to `noise`, a fraction of `before`.
 ImU32 difference_color(const Theme& theme, double now, double before, double noise = 0) {
-  if (std::abs(now - before) <= std::max(noise, 0.005) * before) return theme.text_faint;
+  if (std::abs(now - before) <= std::max(noise, least_difference) * before) return theme.text_faint;
   return now < before ? theme.good : theme.bad;
 }
 
@@ -82,7 +82,7 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (limit != nullptr) now += ". " + next_limit_text(*limit);
   if (!best) return now;
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
-  const double least = std::max(table.noise(), 0.005);
+  const double least = std::max(table.noise(), least_difference);
   std::string text = now;
   if (gain < -least) text += say(tr(". Best: {} ({})"), best->title, format_signed_percent(gain));
   if (loss > least) text += say(tr(". Worst: {} ({})"), worst->title, difference_text(worst->time_ns, table.base->time_ns));

@@ -156,7 +156,7 @@ TEST_CASE("executable: a sweep without memory for it ends with 3 and one last li
 
 TEST_CASE("executable: a picture without memory for a driver names memory, and no packages") {
   const TemporaryFolder folder;
-  for (const char* kilobytes : {"60000", "100000", "150000", "200000"}) {
+  for (const char* kilobytes : {"60000", "100000", "150000", "200000", "300000", "500000", "650000"}) {
     CAPTURE(kilobytes);
     const std::string limit = std::string("ulimit -v ") + kilobytes + "; ";
     one_line(shell(limit + program + " render --out " + folder.path("a.png") + " 2>&1 >/dev/null"), 3,

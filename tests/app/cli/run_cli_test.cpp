@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/what_if.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/tile_program.h"
 #include "tests/app/cli/run_program.h"
@@ -202,13 +204,50 @@ TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that
   CHECK(text.find(" kB", text.find("peak HBM")) == std::string::npos);
 }
 
-TEST_CASE("cli: the time names its clock, and what a measured clock was under load") {
+TEST_CASE("cli: the time names its clock, and stands beside the time at the clock under load where that is known") {
   const std::string measured = run_program({"simulate", "--gpu", "h200"}).out;
-  const std::string note = load_gpu("h200")->provenance.find("sm.clock_hz")->second.note;
-  CHECK(note.find("1720 MHz") != std::string::npos);
-  CHECK(measured.find("at 1.98 GHz: " + note + "\n") != std::string::npos);
+  CHECK(measured.find("at 1.98 GHz, the highest clock\n") != std::string::npos);
+  CHECK(measured.find("at 1.72 GHz, as measured under load") != std::string::npos);
+  const Json json = simulated_json({"--gpu", "h200"}), loaded = simulated_json({"--gpu", "h200", "--set", "sm.clock_hz=1.72e9"});
+  CHECK(json["time"]["clock_hz"] == 1.98e9);
+  CHECK(json["time"]["under_load"]["clock_hz"] == 1.72e9);
+  CHECK(json["time"]["under_load"]["ns"] == loaded["time"]["ns"]);
+  CHECK(json["time"]["under_load"]["ns"] > json["time"]["ns"]);
+  CHECK_FALSE(loaded["time"].contains("under_load"));
   CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz\n") != std::string::npos);
-  CHECK(run_program({"simulate", "--gpu", "a100"}).out.find("at 1.41 GHz\n") != std::string::npos);
+  const std::string other = run_program({"simulate", "--gpu", "a100"}).out;
+  CHECK(other.find("at 1.41 GHz\n") != std::string::npos);
+  CHECK(other.find("under load") == std::string::npos);
+}
+
+TEST_CASE("cli: a run with --set says what the change does to the time, and where that is noise") {
+  const std::vector<std::string> problem = {"--gpu", "h200", "--heads", "16", "--seq", "1024", "--head-dim", "64"};
+  const auto with = [&](const char* change) {
+    std::vector<std::string> all = problem;
+    all.insert(all.end(), {"--set", change});
+    return all;
+  };
+  const Json plain = simulated_json(problem), slow = simulated_json(with("sm.clock_hz=1e9")),
+             same = simulated_json(with("hbm.capacity_bytes=1e11"));
+  CHECK_FALSE(plain["time"].contains("without_set"));
+  CHECK(slow["time"]["without_set"]["ns"] == plain["time"]["ns"]);
+  CHECK(slow["time"]["without_set"]["change"] > 0.5);
+  CHECK(slow["time"]["without_set"]["is_noise"] == false);
+  CHECK(same["time"]["without_set"]["change"] == 0);
+  CHECK(same["time"]["without_set"]["is_noise"] == true);
+  CHECK(same["time"]["without_set"]["noise"] >= least_difference);
+  std::vector<std::string> table = with("hbm.capacity_bytes=1e11");
+  table.insert(table.begin(), "simulate");
+  CHECK(run_program(table).out.find(": no difference, the order of events alone may change ") != std::string::npos);
+}
+
+TEST_CASE("cli: a search says which candidates are as quick as the first") {
+  const Json json = Json::parse(run_program({"search", "--quiet", "--gpu", "h200", "--algorithm", "flash2", "--heads", "4", "--seq",
+                                             "512", "--head-dim", "64", "--causal", "--json"})
+                                    .out);
+  const double noise = json["noise"], first = json["ranked"][0]["ns"];
+  CHECK(noise >= least_difference);
+  for (const Json& row : json["ranked"]) CHECK(row["as_quick_as_first"] == (row["ns"].get<double>() / first - 1 <= noise));
 }
 
 TEST_CASE("cli: a value changed by --set is named in the table") {
@@ -223,7 +262,8 @@ TEST_CASE("cli: the report and the JSON of a small grid say how many SMs have a 
   const std::string text = run_program(table).out;
   CHECK(text.find("SMs with a block") != std::string::npos);
   CHECK(text.find("4 of 132  an SM of the GPU has no block for 97 % of the time, on average\n") != std::string::npos);
-  CHECK(text.find("  \"busy\" of tensor, exp, fp32 and smem: share of the time in which an SM has a block\n") != std::string::npos);
+  CHECK(text.find("busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block\n") !=
+        std::string::npos);
   CHECK(text.find("of the mma.sync peak of those SMs") != std::string::npos);
   const Json json = simulated_json(small);
   CHECK(json["time"]["bound_by"] == "tensor");
@@ -259,13 +299,17 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(keys(json["problem"]) == Names{"batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal", "pass"});
   CHECK(keys(json["tile"]) == Names{"block_q", "block_kv"});
   CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
-                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes"});
+                                       "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes"});
   const Json queued = simulated_json({"--algorithm", "matmul_tiled"});  // HBM is behind when this run ends
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
-  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "next_limit"});
+  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "busy", "l2_busy", "next_limit"});
+  CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
+  CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports"});
+  CHECK(json["time"]["busy"]["l2"] ==
+        std::max(json["time"]["l2_busy"]["lookups"].get<double>(), json["time"]["l2_busy"]["ports"].get<double>()));
   CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by", "decides"});
   CHECK(json["time"]["next_limit"]["without"] == json["time"]["bound_by"]);
   CHECK(json["time"]["next_limit"]["cycles"].get<std::int64_t>() < json["time"]["cycles"].get<std::int64_t>());

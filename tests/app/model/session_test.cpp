@@ -1,5 +1,6 @@
 // The session: how it opens, and that the same commands give the same view.
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -85,4 +86,14 @@ TEST_CASE("session: two blocks of a race whose scores cannot be are each asked f
   REQUIRE(session.view().lanes.size() == 2);
   CHECK(session.view().workspace->message);
   for (const Lane& lane : session.view().lanes) CHECK(lane.history == nullptr);
+}
+
+TEST_CASE("session: a view that shows no numbers of the step computes none, and the stage computes them when it comes") {
+  Session::Start start = opening_start();
+  start.center = CenterView::roofline;
+  Opened opened(std::move(start));
+  CHECK(opened.view().lane().history == nullptr);
+  CHECK(opened.view().lane().reference == nullptr);
+  CHECK(opened.after(SetCenter{CenterView::stage}).lane().history != nullptr);
+  CHECK(opened.view().lane().reference != nullptr);
 }

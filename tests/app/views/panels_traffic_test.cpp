@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/assets.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/model/opened_session.h"
@@ -171,6 +172,27 @@ TEST_CASE("traffic: rivals are the other programs of the family, with the bytes 
       CHECK_FALSE(no_rivals(simulation, choice).brief.empty());
     }
   }
+}
+
+TEST_CASE("traffic: with its default tile a run leaves every other program its own, and a chosen tile goes to all") {
+  SimulationRequest request;
+  request.gpu = *load_gpu("h200");
+  request.problem.seq_q = request.problem.seq_kv = 1024;
+  request.problem.head_dim = 64;
+  request.key_order = KeyOrder::descending;  // part of the program's tile, and not of its shape
+  const auto own = simulate(request);
+  REQUIRE(own);
+  for (const Rival& rival : find_rivals(**own, LinkChoice::l2_to_sm)) {
+    CAPTURE(rival.id);
+    CHECK(rival.default_tile);
+    CHECK(rival.tile == (*find_program(rival.id))->default_tile(request.problem, request.gpu));
+  }
+  request.tile = ProgramTile(64, 64);
+  const auto chosen = simulate(request);
+  REQUIRE(chosen);
+  const auto rivals = find_rivals(**chosen, LinkChoice::l2_to_sm);
+  CHECK_FALSE(rivals.front().default_tile);
+  for (const Rival& rival : rivals) CHECK(rival.tile == TileShape{64, 64});
 }
 
 TEST_CASE("traffic: the row of each program says its tile") {

@@ -122,7 +122,7 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
           std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == point.level; });
       REQUIRE(ceiling != roof.ceilings.end());
       CHECK(point.level_rate <= ceiling->rate * (1 + 1e-9));
-      CHECK(point.busy() <= 1 + 1e-9);
+      CHECK(point.of_bandwidth() <= 1 + 1e-9);
       CHECK(point.bytes_per_second <= point.level_rate * (1 + 1e-9));
       if (point.level == "HBM") hbm_bytes += point.bytes;
     }

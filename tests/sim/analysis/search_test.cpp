@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/analysis/what_if.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -108,6 +109,25 @@ TEST_CASE("search: the quickest comes first, and its orders are all that differ 
   auto unmasked = simulated(*tile_candidates(full, ids));
   rank(unmasked);
   CHECK(order_candidates(unmasked, 1).size() == block_orders().size() - 1);  // without a mask the order of keys is no choice
+}
+
+TEST_CASE("search: the least effect of another block order on the quickest tile is noise") {
+  CHECK(noise_of({}) == least_difference);
+  std::vector<SearchCandidate> ranked(5);
+  const auto took = [&](std::size_t i, double ns, BlockOrder order, std::int64_t rows) {
+    ranked[i].request.block_order = order;
+    ranked[i].request.tile = ProgramTile(rows, 64);
+    ranked[i].outcome.emplace().time_ns = ns;
+  };
+  took(0, 100, BlockOrder::heads, 128);
+  took(1, 101, BlockOrder::launch, 64);  // another tile
+  took(2, 103, BlockOrder::longest, 128);
+  took(3, 110, BlockOrder::launch, 128);
+  CHECK(noise_of(ranked) == doctest::Approx(0.03));
+  ranked[2].request.key_order = KeyOrder::descending;  // keys go another way: not the order of blocks alone
+  CHECK(noise_of(ranked) == doctest::Approx(0.1));
+  took(3, 100.1, BlockOrder::launch, 128);
+  CHECK(noise_of(ranked) == least_difference);
 }
 
 TEST_CASE("search: what was not simulated comes last, and what fits no SM is refused with the reason") {

@@ -212,6 +212,21 @@ TEST_CASE("validation: what the model itself said has no error, and a tenth more
   CHECK(more.figure(Figure::time)->error() == doctest::Approx(1 / 1.1 - 1));
 }
 
+TEST_CASE("validation: lookups of the L2 are told beside their counter, and no verdict rests on them") {
+  const GpuSpec gpu = h200_gpu();
+  MeasuredCase measured = synthetic_case("flash2", problem_of(4, 1024, 64), {128, 128}, gpu);
+  CHECK_FALSE(validated(measured, gpu).l2_lookups);
+  const double simulated = measured.counters["l2_to_sm_bytes"].median;
+  measured.counters["l2_lookup_read_bytes"] = exactly(100 * simulated);
+  const CaseValidation told = validated(measured, gpu);
+  REQUIRE(told.l2_lookups);
+  CHECK(told.l2_lookups->error() < -0.98);
+  CHECK(told.verdict() == Verdict::within);
+  const ValidationSummary summary = summarise({&measured, 1}, {&told, 1});
+  CHECK(summary.all.l2_lookups.cases == 1);
+  CHECK(summary.all.l2_lookups.worst == doctest::Approx(-told.l2_lookups->error()));
+}
+
 TEST_CASE("validation: what was not timed has no error of time") {
   const GpuSpec gpu = h200_gpu();
   MeasuredCase measured = synthetic_case("flash2", problem_of(4, 1024, 64), {128, 128}, gpu);

@@ -71,7 +71,10 @@ TEST_CASE("gpu spec: every shipped file loads, is named after its id, and says w
     const GpuSpec spec = shipped(id);
     ids.insert(id);
     CHECK(spec.id == id);
-    CHECK(spec.provenance.size() == spec_keys().size() + 1);
+    const auto optional =
+        std::ranges::count_if(optional_spec_keys(), [&](const SpecKey& key) { return spec.provenance.contains(key.key); });
+    CHECK(spec.provenance.size() == spec_keys().size() + 1 + static_cast<std::size_t>(optional));
+    CHECK(spec.slows_under_load() == spec.provenance.contains("sm.clock_under_load_hz"));
     REQUIRE(spec.provenance.contains(sm_groups_key));
     CHECK(spec.provenance.find(sm_groups_key)->second.note.size() >= 4);
     for (const SpecKey& key : spec_keys()) {
@@ -288,7 +291,7 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
       {"sm.groups=4", "sm.groups is a list and no number: write it into a file"},
       {"l2.size=0", "unknown GPU key 'l2.size': tilescope simulate --help lists all keys"},
       {"capacity=0", "unknown GPU key 'capacity': did you mean l2.capacity_bytes / hbm.capacity_bytes? tilescope simulate --help"},
-      {"l2.clock=1e9", "unknown GPU key 'l2.clock': did you mean sm.clock_hz?"},
+      {"l2.clock=1e9", "unknown GPU key 'l2.clock': did you mean sm.clock_hz / sm.clock_under_load_hz?"},
       {"=5", "unknown GPU key '': tilescope simulate --help lists all keys"},
       {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},
       {"sm.count=4x", "sm.count is '4x': it must be a number"},

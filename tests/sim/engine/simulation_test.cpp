@@ -303,6 +303,29 @@ TEST_CASE("simulate: what HBM still writes when the run ends keeps no resource b
   }
 }
 
+TEST_CASE("simulate: the busy share of the L2 is of its lookups or of the ports, and without sharing every read is a lookup") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 8;
+  problem.seq_q = problem.seq_kv = 1024;
+  problem.head_dim = 64;
+  GpuSpec gpu = h200_gpu();
+  gpu.l2_merge_cycles = 66;
+  const Run shared = run(request_for("flash2", gpu, problem));
+  const double read = static_cast<double>(shared->ledger.total(Link::l2_to_sm).value);
+  CHECK(shared->l2.looked_up.value > 0);
+  CHECK(static_cast<double>(shared->l2.looked_up.value) < 0.9 * read);
+  CHECK(shared->l2.unshared == doctest::Approx(read / (gpu.l2_bytes_per_cycle * shared->cycles.value)));
+  CHECK(shared->l2.lookups ==
+        doctest::Approx(shared->l2.unshared * static_cast<double>(shared->l2.looked_up.value) / read).epsilon(0.001));
+  CHECK(shared->utilisation[static_cast<std::size_t>(Bound::l2)] == std::max(shared->l2.lookups, shared->l2.ports));
+  gpu.l2_merge_cycles = 0;
+  const Run unshared = run(request_for("flash2", gpu, problem));
+  CHECK(unshared->l2.looked_up.value == unshared->ledger.total(Link::l2_to_sm).value);
+  CHECK(unshared->l2.lookups == doctest::Approx(unshared->l2.unshared));
+  gpu.l2_capacity_bytes = 0;
+  CHECK(run(request_for("flash2", gpu, problem))->l2.looked_up.value == 0);
+}
+
 TEST_CASE("simulate: at real sizes bins add up to the ledger, utilisation stays below one, and the L2 is full") {
   AttentionProblem problem;
   problem.heads = problem.kv_heads = 16;
