@@ -8,9 +8,9 @@
 namespace tilescope {
 
 struct ChangeEffect {
-  Outcome unchanged;   // the same run on the GPU as its file has it
-  double change = 0;   // of the time by the change: -0.1 is 10 % shorter
-  double noise = 0;    // relative change that another block order alone makes, as in WhatIfTable::noise(); at least least_difference
+  Outcome unchanged;  // the same run on the GPU as its file has it
+  double change = 0;  // of the time by the change: -0.1 is 10 % shorter
+  double noise = 0;   // relative change that another block order alone makes, as in WhatIfTable::noise(); at least least_difference
   bool is_noise() const { return std::abs(change) <= noise; }
 };
 

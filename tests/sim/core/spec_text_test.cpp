@@ -15,6 +15,10 @@ TEST_CASE("spec text: what is written is read again, every value with its source
     for (const SpecKey& key : spec_keys())
       spec.provenance.insert_or_assign(std::string(key.key),
                                        Provenance{n++ % 2 == 0 ? Source::measured : Source::vendor, "a \"quoted\" note\\"});
+    for (const SpecKey& key : optional_spec_keys()) {
+      spec.*key.member = 1000;
+      spec.provenance.insert_or_assign(std::string(key.key), Provenance{Source::measured, "an optional one"});
+    }
     // Values that a hand-built spec leaves open.
     for (const SpecKey& key : spec_keys()) spec.*key.member = std::max(spec.*key.member, key.minimum);
     spec.provenance.insert_or_assign(std::string(sm_groups_key), Provenance{Source::measured, "dealt so"});
@@ -24,6 +28,10 @@ TEST_CASE("spec text: what is written is read again, every value with its source
     CHECK(again->name == spec.name);
     CHECK(again->sm_groups == spec.sm_groups);
     CHECK(again->provenance.at(std::string(sm_groups_key)).note == "dealt so");
+    for (const SpecKey& key : optional_spec_keys()) {
+      CHECK((*again).*key.member == 1000);
+      CHECK(again->provenance.contains(key.key));
+    }
     for (const SpecKey& key : spec_keys()) {
       const std::string name(key.key);
       CAPTURE(name);
