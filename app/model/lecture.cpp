@@ -75,6 +75,10 @@ WindowState Lecture::state_of(int index, bool from_behind) const {
 
 void Lecture::go(int index) {
   scene_ = index;
+  stop_asking();
+}
+
+void Lecture::stop_asking() {
   asking = answered = false;
   counts = {};
 }

@@ -45,6 +45,8 @@ class Lecture {
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
   WindowState state_of(int index, bool from_behind) const;
   void go(int index);
+  /// Closes the question, and forgets what was counted.
+  void stop_asking();
 
  private:
   Deck deck_;

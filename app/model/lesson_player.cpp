@@ -96,6 +96,7 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   const LessonList none;
   auto loaded = load_lesson(list_ != nullptr ? *list_ : none, id, from_.workspace.language);
   if (!loaded) return loaded.error();
+  if (page == last_lesson_page) page = (*loaded)->pages.size() - 1;
   if (page >= (*loaded)->pages.size()) return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
   lesson_ = std::move(*loaded);
   path_ = id;

@@ -5,6 +5,7 @@
 //                  └────────────────────────────── TurnLessonPage ◄────────────────────────────────────────────────┘
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,9 @@ namespace tilescope {
 /// Whether a command moves the playhead, or lets it move.
 bool moves_playhead(const Command& command);
 
+/// OpenLesson's page of whoever comes from the lesson after it.
+inline constexpr std::size_t last_lesson_page = static_cast<std::size_t>(-1);
+
 class LessonPlayer {
  public:
   struct Sources {
@@ -43,7 +47,7 @@ class LessonPlayer {
   /// Whether the session must go on ticking.
   bool revealing() const { return reveal_.has_value(); }
 
-  /// Opens a lesson at a page and returns the state that it shows.
+  /// Opens a lesson at a page, or at last_lesson_page, and returns the state that it shows.
   /// Errors  those of load_lesson(); no such page. What was open stays.
   Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
   /// Turns pages and returns the state that is shown then; null where there is none to turn to. Forward it stops at a question that

@@ -17,11 +17,14 @@ void Session::State::operator()(const OpenLesson& command) {
   // From lesson to lesson it stays what it was.
   if (first && !playback.empty() && !opening_state) before_lesson = std::make_shared<const WindowState>(window_state_of(view()));
   lecture_since = clock ? clock() : 0;  // a lesson has its own time
+  lecture.stop_asking();
   show_scene(std::move(*scene));
 }
 
 void Session::State::operator()(const TurnLessonPage& command) {
-  show_scene(lessons.turn_page(command.direction));
+  auto scene = lessons.turn_page(command.direction);
+  if (scene != nullptr) lecture.stop_asking();  // it was the question of the page before
+  show_scene(std::move(scene));
 }
 
 void Session::State::operator()(const AnswerLesson& command) {
@@ -31,6 +34,7 @@ void Session::State::operator()(const AnswerLesson& command) {
 void Session::State::operator()(const CloseLesson&) {
   if (lessons.view().lesson == nullptr) return;
   lessons.close();
+  lecture.stop_asking();
   lecture_since = -1;  // the lesson's time is over
   const auto before = std::exchange(before_lesson, nullptr);
   // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.

@@ -67,15 +67,18 @@ void join_columns(Layout& layout, float scale) {
 }
 
 /// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
-/// is there where the window is high.
-Layout present_layout(float width, float height, float scale) {
+/// is there where the window is high, or where it has the rows of all SMs: then they are what is shown.
+Layout present_layout(float width, float height, float scale, bool sm_rows) {
   constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 720;
-  constexpr float least_row = 300, row_share = 0.27F, softmax_height = 400, least_listing = 200;
+  constexpr float sm_rows_share = 0.3F;
+  constexpr float least_row = 260, row_share = 0.25F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));
   Layout out;
   const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
-  const float timeline = height >= least_height_with_timeline * scale ? std::round(timeline_height * scale) : 0;
+  const float timeline = sm_rows                                        ? std::round(sm_rows_share * height)
+                         : height >= least_height_with_timeline * scale ? std::round(timeline_height * scale)
+                                                                        : 0;
   const float low = height - gap, split = low - transport - timeline - gap;
   const float right = std::round(std::min(std::max(row_share * width, least_row * scale), 0.42F * width));
   const float x3 = width - gap - right, x4 = width - gap;
@@ -123,8 +126,8 @@ float scale_of_window(float width, float height) {
   return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, most);
 }
 
-Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson) {
-  if (present && !lesson) return present_layout(width, height, scale);
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson, bool sm_rows) {
+  if (present && !lesson) return present_layout(width, height, scale, sm_rows);
   const Measures m = measure(width, height, scale, present);
   const float lesson_width =
       std::min(std::clamp(lesson_share * width, least_lesson * scale, most_lesson * scale), most_lesson_share * width);
@@ -157,9 +160,18 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
   return out;
 }
 
-void give_room_to_race(Layout& layout, float height, float scale) {
-  constexpr float least_height_with_timeline = 700;
+void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows) {
+  constexpr float least_height_with_timeline = 700, whole_race = 432, least_sm_rows = 100;
   layout.stage.max.x = layout.transport.max.x;
+  if (sm_rows) {
+    // As high as the pictures of both runs allow; where they would leave too little, the rows matter more.
+    const float gap = layout.timeline.min.y - layout.stage.max.y, rows = layout.timeline.max.y - layout.stage.min.y - gap;
+    const float left = std::floor(rows - whole_race * scale);
+    if (left < least_sm_rows * scale || left >= layout.timeline.height()) return;
+    layout.timeline.min.y = layout.bottom.min.y = layout.timeline.max.y - left;
+    layout.stage.max.y = layout.timeline.min.y - gap;
+    return;
+  }
   if (height >= least_height_with_timeline * scale) return;
   layout.stage.max.y += layout.timeline.height();
   layout.bottom.min.y = layout.timeline.min.y = layout.timeline.max.y = layout.transport.min.y;

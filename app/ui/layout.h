@@ -55,13 +55,15 @@ struct Layout {
 float scale_of_window(float width, float height);
 
 /// Computes every panel's rectangle. While presenting, a caption stands in place of the top bar, and what there is no room for is
-/// empty: the traffic, the listing, the timeline.
+/// empty: the traffic, the listing, the timeline. `sm_rows`: the timeline has the rows of all SMs, and is always there.
 /// Units  pixels; `scale` is the theme's
 /// Limits  every rectangle but `alone` lies in the window and none overlaps another, from 320x240 up, save the three of one column.
-Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson = false);
+Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson = false,
+                      bool sm_rows = false);
 
-/// Gives a presented race the width of the window, and in a low one the timeline's room too: two stages are what it shows.
-void give_room_to_race(Layout& layout, float height, float scale);
+/// Gives a presented race the width of the window, and in a low one the timeline's room too: two stages are what it shows. Rows of
+/// all SMs keep what the stages do not need.
+void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows = false);
 
 /// What a lesson's page looks at while it is presented; nothing else is shown.
 struct PresentedLook {

@@ -390,10 +390,10 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline")});
   } else {
     layout_ = compute_layout(size.x, height, theme_.scale, shown_shares(options_.shares, view, height), view.workspace->present,
-                             in_column(view));
+                             in_column(view), view.workspace->by_sm);
     fit_column_to_lesson(view);
   }
-  if (presents_race(view)) give_room_to_race(layout_, height, theme_.scale);
+  if (presents_race(view)) give_room_to_race(layout_, height, theme_.scale, view.workspace->by_sm);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));

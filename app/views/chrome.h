@@ -40,6 +40,10 @@ void draw_presenting_bar(const Rect& rect, const View& view);
 void draw_notice(const View& view, ImVec2 at);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
+/// Returns what the class is asked: the question of the lesson's page, else that of the scene, else a show of hands.
+ClassQuestion class_question(const View& view);
+/// Whether its right choice is marked.
+bool shows_class_answer(const View& view);
 /// Returns the height at the bottom of the window that draw_question() takes; 0 while nothing is asked.
 float question_room(const View& view);
 /// Draws the scene's question to the class at the bottom of the window, with what was counted.

@@ -11,7 +11,6 @@
 #include "app/model/lecture.h"
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
 #include "app/model/playhead.h"
 #include "app/model/timeline_data.h"
 #include "app/model/timeline_search.h"
@@ -20,6 +19,7 @@
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "app/views/terms.h"
 
 namespace tilescope {
@@ -57,14 +57,15 @@ double next_speed(double speed, int direction) {
   return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
 }
 
-/// Page Up and Page Down turn the pages of a lesson; before a class, the next click shows the answer.
+/// Page Up and Page Down turn the pages of a lesson; before a class they go through all of it.
 void handle_lesson(const View& view, Commands& commands) {
-  if (pressed(ImGuiKey_PageUp)) commands.push(TurnLessonPage{-1});
-  if (!pressed(ImGuiKey_PageDown)) return;
-  if (!view.lesson.locked || !view.workspace->present) return commands.push(TurnLessonPage{1});
-  LessonAnswer none;
-  none.given = false;
-  commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  for (const auto& [key, direction] : {std::pair{ImGuiKey_PageUp, -1}, {ImGuiKey_PageDown, 1}}) {
+    if (!pressed(key)) continue;
+    if (view.workspace->present)
+      click_lesson(view, direction, commands);
+    else
+      commands.push(TurnLessonPage{direction});
+  }
 }
 
 /// Whether the arrows move the points of a curve.
@@ -302,7 +303,8 @@ std::span<const KeyHelp> key_help() {
       {"↑ ↓, ⇧ ↑ ↓", "In Ladder: the rung whose code is shown; scroll its code"},
       {"", "Lesson and lecture"},
       {"Tab, ↑ ↓, 1 2 …, Enter", "In a lesson: choose and answer"},
-      {"Page Up, Page Down", "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page"},
+      {"Page Up, Page Down",
+       "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page; presented, all of a lecture"},
       {"F5, ⇧ F5, F11", "Present: F5 from the first scene, the others what is on screen"},
       {"B .", "Black screen; any key brings the picture back"},
       {"L", "While presenting: hold for a pointer (or the middle mouse button)"},

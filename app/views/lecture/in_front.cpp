@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "app/model/lecture.h"
+#include "app/model/lesson.h"
+#include "app/model/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
+#include "app/views/lesson/figure_words.h"
 
 namespace tilescope {
 
@@ -32,7 +35,10 @@ ChoiceWidths choice_widths(const Theme& theme, const ClassQuestion& question, st
   widths.field = std::round(64 * theme.scale);
   widths.percent = text_width(theme.mono, "100 %");
   widths.gap = std::round(8 * theme.scale);
-  widths.least_bar = std::round(64 * theme.scale);
+  widths.least_bar = std::round(24 * theme.scale);
+  // Options of a lesson may be sentences: those wrap.
+  const float room = ImGui::GetContentRegionAvail().x - widths.field - widths.percent - widths.least_bar - 4 * widths.gap;
+  widths.text = std::min(widths.text, std::max(room, widths.field));
   return widths;
 }
 
@@ -41,7 +47,7 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
                  const ChoiceWidths& widths, float between) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
-  const bool right = lecture.answered && question.answer == static_cast<int>(i) + 1;
+  const bool right = shows_class_answer(view) && question.answer == static_cast<int>(i) + 1;
   const int count = lecture.counts[i];
   ImGui::PushID(static_cast<int>(i));
   const float left = ImGui::GetCursorScreenPos().x, width = ImGui::GetContentRegionAvail().x - between;
@@ -50,7 +56,9 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
     ImGui::SetCursorScreenPos({left + x, ImGui::GetCursorScreenPos().y});
   };
   ImGui::AlignTextToFramePadding();
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + widths.text + 1);
   text_item(theme.heading, right ? theme.good : theme.text, choice_text(question, i, right));
+  ImGui::PopTextWrapPos();
   go_to(widths.text + widths.gap);
   int typed = count;
   ImGui::SetNextItemWidth(widths.field);
@@ -94,19 +102,37 @@ void draw_choices(const View& view, Commands& commands, const ClassQuestion& que
   ImGui::EndTable();
 }
 
-/// The buttons below a question, or beside it where its line has room.
-void draw_question_buttons(const View& view, Commands& commands, const ClassQuestion& question, float beside) {
+/// The buttons at the right of the question. In a lesson the answer is that of its page, and stays.
+struct QuestionButtons {
+  const char* show = nullptr;  // null: nothing to show, or the page shows it
+  float width = 0;             // of all
+};
+
+QuestionButtons question_buttons(const View& view, const ClassQuestion& question) {
   const Theme& theme = *view.theme;
-  const Lecture& lecture = *view.lecture;
-  const char* const show = lecture.answered ? tr("Hide the answer") : tr("Show the answer");
+  QuestionButtons buttons;
+  const bool in_lesson = view.lesson.lesson != nullptr;
+  if (in_lesson ? view.lesson.locked : question.answer > 0)
+    buttons.show = view.lecture->answered && !in_lesson ? tr("Hide the answer") : tr("Show the answer");
   const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
-  const float needed = width_of(tr("Close")) + (question.answer > 0 ? width_of(show) + theme.gap : 0);
-  const float free = ImGui::GetContentRegionAvail().x - needed;
-  if (beside + theme.gap <= free) ImGui::SameLine(free);
-  if (question.answer > 0 && pill(theme, show, lecture.answered,
-                                  lecture.answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice")))
-    commands.push(AskClass{true, !lecture.answered});
-  if (question.answer > 0) ImGui::SameLine();
+  buttons.width = width_of(tr("Close")) + (buttons.show != nullptr ? width_of(buttons.show) + theme.gap : 0);
+  return buttons;
+}
+
+void draw_question_buttons(const View& view, Commands& commands, const QuestionButtons& buttons) {
+  const Theme& theme = *view.theme;
+  const bool in_lesson = view.lesson.lesson != nullptr, answered = view.lecture->answered && !in_lesson;
+  if (buttons.show != nullptr) {
+    if (pill(theme, buttons.show, answered, answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice"))) {
+      LessonAnswer none;
+      none.given = false;
+      if (in_lesson)
+        commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+      else
+        commands.push(AskClass{true, !answered});
+    }
+    ImGui::SameLine();
+  }
   if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
 }
 
@@ -117,17 +143,37 @@ struct QuestionRoom {
 
 }  // namespace
 
+bool shows_class_answer(const View& view) {
+  return view.lesson.lesson != nullptr ? view.lesson.answer != nullptr : view.lecture->answered;
+}
+
+ClassQuestion class_question(const View& view) {
+  const LessonView& lesson = view.lesson;
+  if (lesson.lesson == nullptr) return question_of(view.lecture->shown());
+  const auto& ask = lesson.lesson->pages[lesson.page].ask;
+  ClassQuestion question = question_of(nullptr);
+  if (!ask) return question;
+  const PageFigures* figures = lesson.figures;
+  const auto words = [&](const Prose& prose) { return prose_words(prose, figures != nullptr ? &figures->shown : nullptr); };
+  question.text = words(ask->question);
+  if (ask->options.empty()) return question;  // of a number or a curve: letters for what the board says
+  question.choices.clear();
+  for (const Prose& option : ask->options) question.choices.push_back(words(option));
+  if (figures == nullptr) return question;
+  question.answer = 1 + (ask->kind == QuestionKind::order ? right_order(*figures).front() : right_option(*ask, *figures));
+  return question;
+}
+
 float question_room(const View& view) {
   return view.lecture->asking ? panel_state<QuestionRoom>("question").height : 0;
 }
 
 void draw_question(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  const Lecture& lecture = *view.lecture;
-  const ClassQuestion question = question_of(lecture.shown());
+  const ClassQuestion question = class_question(view);
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
   const float width = screen.x - 2 * theme.gap;
-  constexpr float most_of_screen = 0.45F;
+  constexpr float most_of_screen = 0.45F, least_height_of_display = 640;
   ImGui::SetNextWindowPos({theme.gap, screen.y - theme.gap}, ImGuiCond_Always, {0, 1});
   ImGui::SetNextWindowSizeConstraints({width, 0}, {width, std::round(most_of_screen * screen.y)});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
@@ -136,8 +182,15 @@ void draw_question(const View& view, Commands& commands) {
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##question", nullptr, flags)) {
     const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
-    text_item(theme.display, theme.text, text);
-    draw_question_buttons(view, commands, question, text_width(theme.display, text));
+    const QuestionButtons buttons = question_buttons(view, question);
+    const float left = ImGui::GetContentRegionAvail().x - buttons.width;
+    // In a low window the picture above needs the height of a larger font.
+    const bool large = text_width(theme.display, text) + theme.gap <= left && screen.y >= least_height_of_display * theme.scale;
+    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
+    text_item(large ? theme.display : theme.heading, theme.text, text);
+    ImGui::PopTextWrapPos();
+    ImGui::SameLine(left);
+    draw_question_buttons(view, commands, buttons);
     const bool appearing = ImGui::IsWindowAppearing();
     draw_choices(view, commands, question, appearing);
   }

@@ -59,11 +59,13 @@ void draw_lesson_notes(const View& view) {
   const float width = ImGui::GetContentRegionAvail().x;
   const ExpressionValues* values = lesson.figures != nullptr ? &lesson.figures->shown : nullptr;
   const Theme large = large_text(theme, page, values, width);
+  const bool last = lesson.page + 1 == lesson.lesson->pages.size();
   wrapped_text(theme.display, theme.text, page.title);
-  text_item(theme.ui, theme.text_dim,
-            lesson.locked      ? tr("The class has not answered yet. Page Down shows the answer.")
-            : lesson.revealing ? tr("The run plays.")
-                               : tr("Page Down turns the page."));
+  wrapped_text(theme.ui, theme.text_dim,
+               lesson.locked      ? tr("The class has not answered yet. Page Down: the rest of the text, then the answer.")
+               : lesson.revealing ? tr("The run plays.")
+               : last             ? tr("Page Down: the rest of the text, the end, then the next lesson.")
+                                  : tr("Page Down: the rest of the text, then the next page."));
   ImGui::Dummy({0, theme.gap});
   for (const Prose& note : page.notes) {
     draw_prose(large, note, values, width, theme.text);
@@ -76,8 +78,12 @@ void draw_lesson_notes(const View& view) {
     if (lesson.figures != nullptr)
       wrapped_text(large.ui, theme.good, say(tr("Answer: {}"), answer_words(*page.ask, *lesson.figures)));
   }
+  if (view.lecture->asking) {
+    divider(theme);
+    draw_counts(view, class_question(view));
+  }
   divider(theme);
-  if (lesson.page + 1 < lesson.lesson->pages.size())
+  if (!last)
     wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), lesson.lesson->pages[lesson.page + 1].title));
   else
     text_item(theme.heading, theme.text_dim, tr("This is the last page."));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <imgui_internal.h>
@@ -14,6 +15,7 @@
 #include "app/ui/tab_stops.h"
 #include "app/views/chrome.h"
 #include "app/views/lesson/figure_words.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
@@ -28,7 +30,6 @@ struct PanelState {
   const Lesson* lesson = nullptr;
   std::size_t page = 0;
   bool answered = false;
-  std::string ended;  // the lesson whose end is shown, by its id
   bool showed_end = false;
   LessonFocus focus;
   QuestionDraft draft;
@@ -180,7 +181,17 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
 
-void draw_page(const View& view, Commands& commands, PanelState& state, LessonKeys& keys) {
+/// Scrolls an answer that has just come into view, as far as its options stay there.
+void follow_answer(const Theme& theme, LessonPlace& place, float top, float bottom) {
+  const float margin = std::round(8 * theme.scale), room = ImGui::GetWindowHeight(), scroll = ImGui::GetScrollY();
+  const float to_screen = ImGui::GetWindowPos().y - scroll;
+  const float wanted = std::floor(std::min(top - to_screen - margin, bottom - to_screen + margin - room));
+  if (place.followed < 0 || wanted <= place.followed) return;
+  place.followed = wanted;
+  if (wanted > scroll) ImGui::SetScrollY(wanted);
+}
+
+void draw_page(const View& view, Commands& commands, PanelState& state, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
@@ -193,7 +204,11 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
   draw_problem(view);
   if (page.ask) {
     const Box box = begin_box(theme);
-    lesson.answer == nullptr ? draw_question(view, commands, state.draft, keys) : draw_answered(view);
+    float options = 0;
+    if (lesson.answer == nullptr)
+      draw_question(view, commands, state.draft, keys);
+    else
+      options = draw_answered(view);
     if (lesson.answer != nullptr) {
       draw_reason(view, terms);
       gap(theme, 2);
@@ -201,6 +216,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
       draw_reveal(view, terms);
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
+    if (lesson.answer != nullptr) follow_answer(theme, place, options, ImGui::GetCursorScreenPos().y);
     gap(theme, 4);
   }
   if (page.task && !lesson.locked) draw_task(view, commands, keys);
@@ -212,16 +228,8 @@ Theme faint(Theme theme, bool disabled) {
   return theme;
 }
 
-/// The lesson after this one; null after the last.
-const LessonInfo* next_lesson(const LessonView& view) {
-  if (view.list == nullptr) return nullptr;
-  const auto& all = view.list->lessons;
-  const auto now = std::find_if(all.begin(), all.end(), [&](const LessonInfo& info) { return info.id == view.lesson->id; });
-  return now == all.end() || now + 1 == all.end() ? nullptr : &*(now + 1);
-}
-
 /// Back, how far one is, Next; on the last page Finish, which shows the end of the lesson. Pinned below the page.
-void draw_way(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+void draw_way(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const std::size_t pages = lesson.lesson->pages.size();
@@ -251,13 +259,13 @@ void draw_way(const View& view, Commands& commands, LessonKeys& keys, PanelState
   if (back && lesson.page > 0) commands.push(TurnLessonPage{-1});
   if (!forward) return;
   if (last)
-    state.ended = lesson.lesson->id;
+    place.ended = lesson.lesson->id;
   else
     commands.push(TurnLessonPage{1});
 }
 
 /// The pages whose question has no right answer, each a button that goes there.
-void draw_missed(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+void draw_missed(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   if (lesson.missed.empty()) return;
@@ -276,7 +284,7 @@ void draw_missed(const View& view, Commands& commands, LessonKeys& keys, PanelSt
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
               theme.text_faint, why);
     if (!go) continue;
-    state.ended.clear();  // the last page may be one of them
+    place.ended.clear();  // the last page may be one of them
     commands.push(TurnLessonPage{static_cast<int>(missed.page) - static_cast<int>(lesson.page)});
   }
   gap(theme, 4);
@@ -311,7 +319,7 @@ void draw_goals(const View& view, Commands& commands, LessonKeys& keys, PanelSta
 }
 
 /// What was reached, what was not, and what comes next.
-void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+void draw_end(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const float width = ImGui::GetContentRegionAvail().x;
@@ -326,9 +334,14 @@ void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState
   count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
   end_box(theme, box, theme.inset_border);
   gap(theme, 4);
+<<<<<<< HEAD
   draw_missed(view, commands, keys, state);
   draw_goals(view, commands, keys, state);
   if (const LessonInfo* after = next_lesson(lesson)) {
+=======
+  draw_missed(view, commands, keys, place);
+  if (const LessonInfo* after = lesson_beside(lesson, 1)) {
+>>>>>>> lec29
     const LessonInfo::Text& text = after->text(view.workspace->language);
     wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));
   }
@@ -336,12 +349,12 @@ void draw_end(const View& view, Commands& commands, LessonKeys& keys, PanelState
 }
 
 /// The buttons of the end: back to the last page, close, and the lesson after this one.
-void draw_way_out(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+void draw_way_out(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   bool back = pill(theme, tr("Back"), false, tr("The last page"));
   keys.item(item_rect());
-  if (back || keys.entered()) state.ended.clear();
-  const LessonInfo* after = next_lesson(view.lesson);
+  if (back || keys.entered()) place.ended.clear();
+  const LessonInfo* after = lesson_beside(view.lesson, 1);
   const float wide = after != nullptr ? button_width(theme, tr("Next lesson")) : 0;
   const float close_wide = button_width(theme, tr("Close"));
   const float top = item_rect().min.y, right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
@@ -378,6 +391,16 @@ void draw_head(const View& view, Commands& commands, bool ended) {
   ImGui::PopTextWrapPos();
 }
 
+/// What the next press of the clicker does, for the one who holds it.
+void draw_told(const View& view, float height) {
+  const Theme& theme = *view.theme;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {at, {at.x + width, at.y + height}}, theme.text_dim,
+            next_click_in_lesson(view), Align::center);
+  ImGui::SetCursorScreenPos({at.x, at.y + height});
+}
+
 }  // namespace
 
 void draw_lesson_panel(const View& shown, Commands& commands) {
@@ -387,20 +410,26 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));
   auto& state = panel_state<PanelState>("lesson");
+  LessonPlace& place = lesson_place();
   const bool other = state.lesson != lesson.lesson || state.page != lesson.page;
   const bool answered = lesson.answer != nullptr;
   if (other) state.draft = {};
   // Another language is another lesson, with the same id.
   const bool at_end = lesson.page + 1 == lesson.lesson->pages.size() && !lesson.locked;
-  if (state.page != lesson.page || !at_end || state.ended != lesson.lesson->id) state.ended.clear();
-  const bool ended = !state.ended.empty();
+  if (state.page != lesson.page || !at_end || place.ended != lesson.lesson->id) place.ended.clear();
+  const bool ended = !place.ended.empty();
   const bool turned = other || state.showed_end != ended;
-  if (turned || state.answered != answered) {
+  const bool opens = turned || state.answered != answered;
+  if (opens) {
     // To the first option, or, once there is nothing to answer, to the last item: Next.
     constexpr int past_the_end = 1000;
     state.focus.item = lesson.locked ? 0 : past_the_end;
     state.focus.moved = true;
+    state.focus.stays = view.workspace->present;
   }
+  const bool by_hand = ImGui::GetIO().MouseWheel != 0 || ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+  if (by_hand || (opens && !turned)) place.from_behind = false;
+  if (opens || by_hand) place.followed = !turned && state.answered != answered && answered ? 0 : -1;
   state.lesson = lesson.lesson;
   state.page = lesson.page;
   state.answered = answered;
@@ -411,17 +440,29 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   draw_head(view, commands, ended);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   LessonKeys keys(state.focus, theme, !popup && !view.workspace->help);
-  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale);
+  const float told = view.workspace->present ? std::round(theme.ui_small->FontSize * 1.3F) : 0;
+  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + told;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {std::round(2 * theme.scale), std::round(4 * theme.scale)});
   if (ImGui::BeginChild("page", {0, std::max(40.0F, ImGui::GetContentRegionAvail().y - way)},
                         ImGuiChildFlags_AlwaysUseWindowPadding, flags)) {
-    if (turned) ImGui::SetScrollY(0);
-    ended ? draw_end(view, commands, keys, state) : draw_page(view, commands, state, keys);
+    constexpr float beyond_any_text = 1e6F;
+    if (turned) {
+      ImGui::SetScrollY(0);
+      place.wanted.reset();
+    }
+    if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
+    if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
+    ended ? draw_end(view, commands, keys, place) : draw_page(view, commands, state, keys, place);
+    place.scroll = ImGui::GetScrollY();
+    place.most = ImGui::GetScrollMaxY();
+    place.seen = ImGui::GetWindowHeight();
+    place.frame = ImGui::GetFrameCount();
   }
   ImGui::EndChild();
   ImGui::PopStyleVar();
-  ended ? draw_way_out(view, commands, keys, state) : draw_way(view, commands, keys, state);
+  if (told > 0) draw_told(view, told);
+  ended ? draw_way_out(view, commands, keys, place) : draw_way(view, commands, keys, place);
   ImGui::PopStyleVar();
   ImGui::PopFont();
 }

@@ -9,8 +9,8 @@
 namespace tilescope {
 
 LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active)
-    : focus_(focus), theme_(theme), current_(focus.item), active_(active), moved_(focus.moved) {
-  focus_.moved = false;
+    : focus_(focus), theme_(theme), current_(focus.item), active_(active), moved_(focus.moved), stays_(focus.stays) {
+  focus_.moved = focus_.stays = false;
   if (const int by = take_tab_beyond(); by != 0) {
     focus_.item = by > 0 ? 0 : focus_.count - 1;
     focus_.moved = focus_.shown = true;
@@ -50,7 +50,7 @@ bool LessonKeys::item(const Rect& rect) {
   if (focus_.shown && !tab_stop_has_focus())
     ImGui::GetWindowDrawList()->AddRect({rect.min.x - 2, rect.min.y - 2}, {rect.max.x + 2, rect.max.y + 2}, theme_.accent,
                                         7 * theme_.scale, 0, std::max(1.5F, 2 * theme_.scale));
-  if (moved_) {
+  if (moved_ && !stays_) {
     const ImVec2 low = ImGui::GetWindowPos();
     const float high = low.y + ImGui::GetWindowHeight(), margin = 8 * theme_.scale;
     if (rect.min.y < low.y + margin) ImGui::SetScrollY(std::max(0.0F, ImGui::GetScrollY() - (low.y + margin - rect.min.y)));

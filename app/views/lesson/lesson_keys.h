@@ -15,6 +15,7 @@ struct LessonFocus {
   int item = 0;        // of the items of the last frame
   int count = 0;       // items of the last frame
   bool moved = true;   // since the last frame: bring the item into view
+  bool stays = false;  // but the text stays where it is: a class reads it from its beginning
   bool shown = false;  // the ring: once a key was used
 };
 
@@ -46,7 +47,7 @@ class LessonKeys {
   LessonFocus& focus_;
   const Theme& theme_;
   int current_;  // of this frame: go() is for the next one
-  bool active_, enter_ = false, here_ = false, arrows_taken_ = false, moved_ = false;
+  bool active_, enter_ = false, here_ = false, arrows_taken_ = false, moved_ = false, stays_ = false;
   int next_ = 0;
 };
 

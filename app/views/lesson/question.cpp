@@ -11,6 +11,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
+#include "app/model/lecture.h"
 #include "app/model/lesson.h"
 #include "app/model/lesson_expression.h"
 #include "app/ui/say.h"
@@ -155,7 +156,18 @@ void draw_chosen(const View& view) {
 
 // --- number -----------------------------------------------------------------------------------------------------------------
 
-void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool& submit) {
+/// No number begins with a letter: while the field is empty, B and Q do what they do everywhere.
+void take_lecture_keys(Commands& commands, const QuestionDraft& draft) {
+  ImGuiIO& io = ImGui::GetIO();
+  if (!draft.typed.empty() || !io.WantTextInput || io.KeyMods != ImGuiMod_None) return;
+  if (ImGui::IsKeyPressed(ImGuiKey_Q, false)) commands.push(AskClass{true});
+  if (ImGui::IsKeyPressed(ImGuiKey_B, false)) commands.push(SetBlank{true});
+  ImVector<ImWchar>& typed = io.InputQueueCharacters;
+  typed.resize(
+      static_cast<int>(std::remove_if(typed.begin(), typed.end(), [](ImWchar c) { return c == 'q' || c == 'b'; }) - typed.begin()));
+}
+
+void draw_number(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys, bool& submit) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const std::string unit = unit_label(ask.unit);
@@ -166,6 +178,7 @@ void draw_number(const View& view, QuestionDraft& draft, LessonKeys& keys, bool&
   const bool here = keys.item(rect);
   if (here && keys.just_moved()) activate_next_frame("##number");
   ImGui::SetNextItemWidth(width);
+  if (!view.lecture->asking) take_lecture_keys(commands, draft);
   give_digits("##number", draft.digits, false);
   const bool entered =
       ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank);
@@ -359,7 +372,7 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
       draw_choices(view, draft, keys);
       break;
     case QuestionKind::number:
-      draw_number(view, draft, keys, submit);
+      draw_number(view, commands, draft, keys, submit);
       break;
     case QuestionKind::order:
       draw_order(view, draft, keys);
@@ -389,10 +402,11 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
   }
 }
 
-void draw_answered(const View& view) {
+float draw_answered(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   draw_prose(theme, ask.question, values_of(view), ImGui::GetContentRegionAvail().x, theme.text_dim);
+  const float top = ImGui::GetCursorScreenPos().y;
   switch (ask.kind) {
     case QuestionKind::choice:
     case QuestionKind::point:
@@ -408,6 +422,7 @@ void draw_answered(const View& view) {
       draw_curve_answer(view);
       break;
   }
+  return top;
 }
 
 }  // namespace tilescope

@@ -29,8 +29,8 @@ void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool r
 const LessonQuestion& question_of(const View& view);
 /// Adds the question, its options and "Answer"; pushes AnswerLesson.
 void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys);
-/// Adds the question with the own answer and the simulated one.
-void draw_answered(const View& view);
+/// Adds the question with the own answer and the simulated one; returns where the answers begin on the screen.
+float draw_answered(const View& view);
 
 /// The curve of a question: what is drawn, and beside it the simulated one where `real` is there.
 void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys);

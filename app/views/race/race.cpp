@@ -3,6 +3,8 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "app/model/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -14,6 +16,7 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/stage/race_layout.h"
 #include "app/views/stage/stage_context.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 
@@ -154,6 +157,24 @@ std::string column_title(const Theme& theme, const Lane& lane, float width) {
   return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
+/// Says between the title and the finish what limits this run, in as many words as fit.
+void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, const Simulation& run, float marker) {
+  const float title = std::min(column.title.width(), text_width(theme.heading, translated(run.info->title)));
+  const Rect rect = {{column.title.min.x + title + theme.gap, column.title.min.y},
+                     {column.finish.max.x - marker - theme.gap, column.title.max.y}};
+  const std::string bound = bound_text(run.bound, run.sms);
+  const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
+  const std::string use =
+      run.bound == Bound::latency
+          ? bound
+          : fmt::format("{} ({})", bound, busy_text(run.bound, format_percent(std::round(100 * busy) / 100), run.sms));
+  for (const std::string& text :
+       {say(tr("Bottleneck: {}"), use), say(tr("Bottleneck: {}"), bound), bound, std::string(bound_name(run.bound))}) {
+    if (text_width(theme.ui_small, text) > rect.width()) continue;
+    return draw_text(list, theme.ui_small, rect, theme.text_dim, text, Align::center);
+  }
+}
+
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
                  const std::array<double, 3>& scales) {
   const Theme& theme = *view.theme;
@@ -180,6 +201,7 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
       : held ? std::string()  // the shares of two runs tell who wins
              : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
+  if (done && !held) draw_limit(context.list, theme, column, *lane.simulation, text_width(marker_font, marker));
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane, done);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
 
@@ -300,7 +322,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
              .border_width = scale});
   draw_quads(list, std::move(quads));
   if (holds_race_result(view))
-    return draw_text(list, theme.ui, rect.inset(metrics.padding), theme.text_dim,
+    return draw_text(list, theme.ui, rect, theme.text_dim,
                      view.lesson.locked ? tr("Who wins, and by how much, shows after the answer.")
                                         : tr("Who wins, and by how much, shows at the end."),
                      Align::center);
@@ -361,11 +383,11 @@ void draw_race_panel(const View& view, Commands& commands) {
     draw_beside_line(view);
     origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   }
-  const ImVec2 size = race_size(room, metrics);
+  const bool held = holds_race_result(view);
+  const ImVec2 size = race_size(room, metrics, held);
   // Its sentence tells the result; while a class waits for that, the stages have the room.
-  const bool with_exactness =
-      view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !holds_race_result(view));
-  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness);
+  const bool with_exactness = view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !held);
+  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness, held);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
   const std::array<double, 3> scales = {
       std::max(bytes_total(left, Link::hbm_read, Link::hbm_write) + dirty_at_end(left),
@@ -375,7 +397,7 @@ void draw_race_panel(const View& view, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
-  if (layout.exactness.height() > 0 && !holds_race_result(view)) draw_exactness(view, layout.exactness, metrics);
+  if (layout.exactness.height() > 0 && !held) draw_exactness(view, layout.exactness, metrics);
   ImGui::Dummy(size);
 }
 

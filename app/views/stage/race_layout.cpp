@@ -12,6 +12,15 @@ namespace {
 
 /// Minimum sizes in points, with and without pictures of the stage.
 constexpr ImVec2 whole_race = {520, 400}, least_race = {340, 104};
+/// Height of the line that stands in place of the figures while they are kept back, with the gap above and below its words.
+float held_height(const StageMetrics& metrics) {
+  return metrics.line + 8 * metrics.scale;
+}
+/// The least whole race: one without figures is lower.
+ImVec2 least_whole(const StageMetrics& metrics, bool held) {
+  constexpr float figures = 72;
+  return {whole_race.x, whole_race.y - (held ? figures - held_height(metrics) / metrics.scale : 0)};
+}
 /// Height of a stage whose tensors have four rows in HBM, and whose links have two lines of bytes.
 constexpr float stage_with_two_lines = 250;
 
@@ -104,18 +113,20 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   return layout;
 }
 
-ImVec2 race_size(ImVec2 room, const StageMetrics& metrics) {
-  return picture_size(room, whole_race, least_race, metrics.scale);
+ImVec2 race_size(ImVec2 room, const StageMetrics& metrics, bool held) {
+  return picture_size(room, least_whole(metrics, held), least_race, metrics.scale);
 }
 
-RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness) {
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness, bool held) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
   const float strip = 14 * scale, least_counter = 18 * scale;
-  const bool whole = is_whole({area.width(), area.height()}, whole_race, scale);
+  const bool whole = is_whole({area.width(), area.height()}, least_whole(metrics, held), scale);
   RaceLayout layout;
   // Figures, their words, and the reason.
   const float figures_height = whole ? std::clamp(0.105F * area.height(), 54 * scale, 88 * scale) : 44 * scale;
-  const float verdict_height = figures_height + (whole ? metrics.small_line : 0);
+  // A low race that keeps them back has the room for its stages.
+  const bool low = held && whole && !is_whole({area.width(), area.height()}, whole_race, scale);
+  const float verdict_height = low ? held_height(metrics) : figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
   // Where the stages need the room, what shows that the answers are the same stands beside the figures.
   const float pictures = metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;

@@ -32,10 +32,11 @@ struct RaceLayout {
 };
 
 /// Returns the size of a race in `room`; larger than `room` if it scrolls. In very little room only figures and counters remain.
-ImVec2 race_size(ImVec2 room, const StageMetrics& metrics);
+/// `held`: its figures are kept back, so that it needs less.
+ImVec2 race_size(ImVec2 room, const StageMetrics& metrics, bool held = false);
 
 /// Places the verdict on top, so that it needs no scrolling, and O of both runs below it if `with_exactness`.
-RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness = false);
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness = false, bool held = false);
 
 /// Places the stage of one side: SM in focus, L2 and HBM without notes or row vectors, so that two fit.
 StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics,

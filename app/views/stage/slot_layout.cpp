@@ -1,5 +1,6 @@
 // Places the focused SM's slots: registers in one band with aligned rows, shared memory below.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -42,7 +43,7 @@ float weight_of(const SlotShape& shape) {
 void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale;
   const Rect& area = layout.registers;
-  const float gap = (area.width() < 400 * scale || metrics.presented ? 6 : 9) * scale;
+  const float gap = (metrics.presented ? 4 : area.width() < 400 * scale ? 6 : 9) * scale;
   int most_rows = 1, columns = 0;
   float weights = 0;
   for (const SlotShape& shape : registers) {
@@ -58,27 +59,42 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
               large_column = metrics.presented ? 4 * metrics.digit + 4 * scale : number;
   // Presented, the matrices come first; in much room the columns have four digits as well.
   const float for_columns = !metrics.presented ? 0.36F : area.width() >= 580 * scale ? 0.31F : 0.29F;
-  const float column_width =
+  float column_width =
       columns == 0 ? 0 : std::clamp((for_columns * area.width() - gaps) / static_cast<float>(columns), 12 * scale, large_column);
-  const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
   // Each matrix first gets room for numbers of four or three characters, if possible, else only scores and probabilities do;
   // weights divide the rest.
   const float three = 3 * metrics.tiny_digit + 4.5F * scale, heat = 5.5F * scale;
   float key_cell = 0, other_cell = 0, taken = 0;
-  const auto cells_of = [](const SlotShape& shape, float key, float other) {
-    return is_column(shape) ? 0 : static_cast<float>(shape.cols) * (shape.slot.tensor()->cols == Axis::key ? key : other);
-  };
-  for (const auto& [key, other] : {std::pair{large, large}, {small, small}, {number, number}, {three, three}, {three, heat}}) {
+  const auto takes = [&](float key, float other, float room) {
     float needs = 0;
-    for (const SlotShape& shape : registers) needs += cells_of(shape, key, other);
-    if (needs > for_matrices) continue;
+    for (const SlotShape& shape : registers)
+      if (!is_column(shape)) needs += static_cast<float>(shape.cols) * (shape.slot.tensor()->cols == Axis::key ? key : other);
+    if (needs > room) return false;
     key_cell = key;
     other_cell = other;
     taken = needs;
-    break;
+    return true;
+  };
+  // A class reads m and α as it reads S: their columns have digits first. Whole pixels, so that none is lost by rounding.
+  const float four_tiny = std::ceil(4 * metrics.tiny_digit + 3 * scale), three_tiny = std::ceil(3 * metrics.tiny_digit + 3 * scale);
+  const std::array<std::array<float, 3>, 6> presented = {{{large, large, std::ceil(large)},
+                                                          {small, small, std::ceil(4 * metrics.digit + 3 * scale)},
+                                                          {four_tiny, four_tiny, four_tiny},
+                                                          {four_tiny, three_tiny, four_tiny},
+                                                          {three_tiny, three_tiny, three_tiny},
+                                                          {three_tiny, heat, three_tiny}}};
+  bool chosen = false;
+  for (const auto& [key, other, column] : presented) {
+    if (chosen || columns == 0 || !metrics.presented) break;
+    chosen = takes(key, other, area.width() - gaps - column * static_cast<float>(columns));
+    if (chosen) column_width = column;
   }
+  const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
+  for (const auto& [key, other] : {std::pair{large, large}, {small, small}, {number, number}, {three, three}, {three, heat}})
+    if (chosen || takes(key, other, for_matrices)) break;
   const auto width_of = [&](const SlotShape& shape) {
-    return std::min(cells_of(shape, key_cell, other_cell) + (for_matrices - taken) * weight_of(shape) / weights,
+    const float cell = shape.slot.tensor()->cols == Axis::key ? key_cell : other_cell;
+    return std::min(static_cast<float>(shape.cols) * cell + (for_matrices - taken) * weight_of(shape) / weights,
                     62 * scale * static_cast<float>(shape.cols));
   };
 

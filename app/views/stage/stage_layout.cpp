@@ -172,7 +172,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
       sm_count > 1 && sm_count - 1 <= most_cards && bands.sm / static_cast<float>(sm_count - 1) >= 66 * metrics.scale;
   const float others_width = sm_count == 1 ? 0
                              : cards       ? std::clamp((metrics.presented ? 0.18F : 0.29F) * width,
-                                                        (metrics.presented ? 140 : 150) * metrics.scale, 330 * metrics.scale)
+                                                        (metrics.presented ? 138 : 150) * metrics.scale, 330 * metrics.scale)
                                            : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
   layout.focus = rect_of(x, area.min.y, width - others_width - (others_width > 0 ? metrics.gap : 0), bands.sm);
   place_focus(layout, gpu, link_bottom, metrics);

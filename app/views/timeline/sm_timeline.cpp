@@ -57,6 +57,12 @@ LaunchBars launch_bars(const SmPanelState& state, const View& view, const Timeli
   return bars;
 }
 
+/// What the first launch costs before its blocks begin: a part of the run's time that the axis leaves out. Empty for the others.
+std::string launch_cost(const Simulation& simulation, std::size_t launch, bool measured) {
+  const double ns = simulation.request.gpu.launch_first_ns;
+  return launch > 0 || measured || ns <= 0 ? std::string() : format_time(Nanoseconds(ns));
+}
+
 /// Draws one bar per launch with as much text as fits, and the end of the run.
 void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& view, const TimelineLayout& layout,
                       const TimeWindow& window, const TimelineRow& row) {
@@ -81,14 +87,19 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     list->AddRectFilled(bar.min, bar.max, color, 3 * theme.scale);
     // Two clocks share an axis of cycles, so equal lengths are not equal times.
     const std::string cycles = fmt::format("{} {}   ", format_cycles(Cycles(launch.end - launch.start)), tr("cycles"));
-    const std::string name = launch_name(simulation, i), time = (state.measured != nullptr ? cycles : std::string()) +
-                                                                time_of(launch.end - launch.start, clock_of(view, row));
+    const std::string name = launch_name(simulation, i), first = launch_cost(simulation, i, probe != nullptr);
+    const std::string time =
+        (state.measured != nullptr ? cycles : std::string()) + time_of(launch.end - launch.start, clock_of(view, row));
     const double count = i < simulation.launches.size() ? simulation.launches[i].waves : 0;
     const std::string waves = count == 1  ? std::string(tr("1 wave"))
                               : count > 0 ? say(tr("{} waves"), format_times(count))
                                           : std::string();
     std::vector<std::string> texts = {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name,
                                       fmt::format("{}", i + 1)};
+    if (!first.empty()) {
+      const std::string both = say(tr("{} + {} to launch"), time, first);
+      texts.insert(texts.begin(), {fmt::format("{}   {}   {}", name, both, waves), fmt::format("{}   {}", name, both)});
+    }
     if (const std::string cost = probe != nullptr && i < probe->launches.size()
                                      ? probe_cost(probe->launches[i].probed_ns, probe->launches[i].plain_ns)
                                      : std::string();
@@ -178,10 +189,12 @@ HoverText block_text(const SmPanelState& state, const View& view, const SmBlock&
   const SmWork* work = lane.sm_works != nullptr ? lane.sm_works->of(run.sm) : nullptr;
   if (work != nullptr) {
     const SmWork::Waits waits = work->longest_wait(run);
-    if (waits.cause != WaitCause::none)
+    if (waits.cause != WaitCause::none) {
       add_line(text.body, say(tr("Longest stall: {}, {} cycles ({} of its time)"),
                               cause_text(waits.cause, busy_with(*lane.simulation, run.launch)), format_cycles(Cycles(waits.cycles)),
                               format_percent(waits.cycles / (run.end - run.start))));
+      add_line(text.body, tr("That is the cause for which this block's operations waited longest, all their waits added up."));
+    }
   } else {
     add_line(text.body, tr("Computing its stalls…"));
   }
@@ -357,6 +370,8 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
                                                    launch.threads, launch.blocks_per_sm, format_times(launch.waves))};
     const double cycles = bars.times[i].end - bars.times[i].start;
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
+    if (const std::string first = launch_cost(simulation, i, row.kind == Kind::measured_launches); !first.empty())
+      add_line(text.body, say(tr("And {} before its blocks begin: the time of the whole run has them, the axis does not."), first));
     if (const SmLanes* lanes = lanes_of(state, view, row); lanes != nullptr && !lanes->complete)
       add_line(text.body, tr("The trace keeps only some of these blocks."));
     if (row.kind == Kind::measured_launches) {

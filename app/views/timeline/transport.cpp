@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lecture.h"
 #include "app/model/playhead.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
@@ -115,6 +116,13 @@ std::string bytes_text(std::int64_t bytes) {
   return bytes < 100000 ? format_exact_bytes(Bytes(bytes)) : format_bytes(Bytes(bytes));
 }
 
+/// Says what of the run's time is not on the axis of the timeline; empty where all of it is.
+std::string launch_text(const Simulation& run) {
+  const double ns = run.request.gpu.launch_first_ns;
+  return ns > 0 ? say(tr("The whole run has {} for its first launch, before the timeline begins."), format_time(Nanoseconds(ns)))
+                : std::string();
+}
+
 /// Whether the hardware said how long this takes; the tooltip's lines.
 std::string trust_text(const View& view, const std::optional<Comparison>& time) {
   if (time) {
@@ -158,7 +166,9 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
     const float left = row.x();
     if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
     hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
-    item_tooltip(theme, tr("Error in time"), trust_text(view, time));
+    std::string body = trust_text(view, time);
+    if (const std::string launch = launch_text(run); !launch.empty()) add_line(body, launch);
+    item_tooltip(theme, tr("Error in time"), body);
     return;
   }
 }
@@ -204,6 +214,22 @@ void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
   if (!view.lesson.locked && !view.lesson.asks_later && !watched) draw_whole_run(row, rect, view, right);
 }
 
+/// What the next press of a clicker does in a deck; empty without one, and in a lesson, which says it beside its text.
+std::string next_click(const View& view) {
+  const Lecture& lecture = *view.lecture;
+  if (view.lesson.lesson != nullptr || lecture.count() == 0 || view.lanes.empty()) return {};
+  if (lecture.shown() == nullptr) return tr("Page Down: the first scene");
+  switch (lecture.turn(1, view.lane().step)) {
+    case Lecture::Turn::step:
+      return tr("Page Down: the next step");
+    case Lecture::Turn::scene:
+      return tr("Page Down: the next scene");
+    case Lecture::Turn::none:
+      break;
+  }
+  return tr("This is the last scene.");
+}
+
 /// Progress and a cancel button; returns its left edge.
 float draw_busy(const Rect& rect, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
@@ -245,13 +271,14 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   draw_grain_and_speed(row, view, commands);
   float right = rect.max.x - theme.padding;
   if (view.work.seconds > quiet_seconds) right = draw_busy(rect, view, commands) - theme.gap;
-  draw_figures(row, rect, view, right);
-  if (view.workspace->present) return;  // a class has no keys
-  const std::string hint = hint_text(view);
+  // A class has no keys; one who holds the clicker has.
+  const bool present = view.workspace->present;
+  const std::string hint = present ? next_click(view) : hint_text(view);
   const float width = text_width(theme.ui_small, hint);
+  draw_figures(row, rect, view, present && !hint.empty() ? right - width - theme.gap : right);
   if (row.x() + width < right)
-    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}}, theme.text_faint,
-              hint);
+    draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}},
+              present ? theme.text_dim : theme.text_faint, hint);
 }
 
 }  // namespace tilescope

@@ -274,13 +274,13 @@ void caption_line(const Theme& theme, std::span<const std::string_view> texts, s
 
 }  // namespace
 
-void draw_traffic_panel(const View& view, Commands& commands) {
-  if (view.lanes.empty() || !view.lane().simulation) return;
-  const Theme& theme = *view.theme;
+void draw_traffic_panel(const View& shown, Commands& commands) {
+  if (shown.lanes.empty() || !shown.lane().simulation) return;
+  View view = shown;
   const Lane& lane = view.lane();
   auto& state = panel_state<TrafficState>("traffic");
   refresh(state, view);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * shown.theme->scale, 0});
   const float bottom = ImGui::GetCursorPosY() + ImGui::GetContentRegionAvail().y;
   draw_heading(view, commands);
 
@@ -289,6 +289,11 @@ void draw_traffic_panel(const View& view, Commands& commands) {
                                            beside != nullptr ? beside->simulation.get() : nullptr);
   const bool held = view.lesson.locked;  // what others move answers many a question
   const auto count = static_cast<float>(sheet.rows.size() + state.rivals.size() + (state.none.brief.empty() ? 1 : 2));
+  // For a class the numbers are as large as those of the other panels, where all rows then have room.
+  const Theme large = without_small_text(*shown.theme);
+  const float free = bottom - ImGui::GetCursorPosY() - 2 * large.ui_small->FontSize - 5 * large.scale - total_gap(large);
+  if (view.workspace->present && free >= large.mono_small->FontSize * count) view.theme = &large;
+  const Theme& theme = *view.theme;
   const float smallest = theme.mono_small->FontSize;
   const float header = theme.ui_small->FontSize + 2 * theme.scale;
   float caption = theme.ui_small->FontSize + 3 * theme.scale,

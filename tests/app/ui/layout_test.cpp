@@ -1,5 +1,6 @@
 // The layout: nothing overlaps, nothing leaves the window, splitters stay where they are put.
 #include <random>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -13,8 +14,8 @@ bool overlap(const Rect& a, const Rect& b) {
   return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
 }
 
-void check_layout(float width, float height, float scale, const LayoutShares& shares, bool present) {
-  const Layout layout = compute_layout(width, height, scale, shares, present);
+void check_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool sm_rows = false) {
+  const Layout layout = compute_layout(width, height, scale, shares, present, false, sm_rows);
   const Rect* panels[] = {&layout.listing, &layout.stage, &layout.softmax, &layout.traffic, &layout.timeline, &layout.transport};
   for (const Rect* panel : panels) {
     // Presenting, some have no room.
@@ -49,7 +50,25 @@ TEST_CASE("layout: no panel overlaps another or leaves the window at any size") 
     CAPTURE(width);
     CAPTURE(height);
     CAPTURE(scale);
-    check_layout(width, height, scale, shares, i % 2 == 0);
+    check_layout(width, height, scale, shares, i % 2 == 0, i % 4 == 0);
+  }
+}
+
+TEST_CASE("layout: presented, rows of all SMs keep a timeline, beside one run and under a race") {
+  for (const auto& [width, height, scale] :
+       {std::tuple{1280.0F, 720.0F, 1.25F}, {1600.0F, 900.0F, 1.4F}, {1920.0F, 1080.0F, 1.5F}}) {
+    CAPTURE(width);
+    CHECK(compute_layout(width, height, scale, {}, true).timeline.height() < 140 * scale);
+    Layout layout = compute_layout(width, height, scale, {}, true, false, true);
+    CHECK(layout.timeline.height() >= 140 * scale);
+    CHECK(layout.stage.height() >= 280 * scale);
+    give_room_to_race(layout, height, scale, true);
+    CHECK(layout.timeline.height() >= 100 * scale);
+    CHECK(layout.stage.max.x == layout.transport.max.x);
+    CHECK_FALSE(overlap(layout.stage, layout.timeline));
+    CHECK_FALSE(overlap(layout.timeline, layout.transport));
+    CHECK(layout.bottom.min.y == layout.timeline.min.y);
+    if (width > 1280) CHECK(layout.stage.height() >= 432 * scale - 1);  // the pictures of both runs
   }
 }
 

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <imgui_internal.h>
 
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
@@ -13,6 +15,7 @@
 #include "app/model/mask_tables.h"
 #include "app/model/measurements.h"
 #include "app/ui/text_record.h"
+#include "app/views/lesson/lesson_clicker.h"
 #include "tests/app/views/window_script.h"
 
 using namespace tilescope;
@@ -135,25 +138,62 @@ TEST_CASE("lessons: all of them are gone through without a mouse") {
   }
 }
 
-TEST_CASE("lessons: all of them are shown with Page Down alone, and Page Up goes back") {
-  const auto script = WindowScript::open(start_with_lessons(), 960, 600);
+/// The scrolled text of the page that is shown.
+const ImGuiWindow* page_text(WindowScript& script) {
+  script.frame().select();
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->Active && std::string_view(window->Name).find("/page_") != std::string_view::npos) return window;
+  return nullptr;
+}
+
+TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and all of each text is on screen before it goes on") {
+  const auto script = WindowScript::open(start_with_lessons(), 1280, 720);
   if (script == nullptr) return;
+  const auto lesson = [&] { return script->view().lesson; };
   script->command(SetPresent{true});
-  for (const LessonInfo& info : script->view().lesson.list->lessons) {
-    CAPTURE(info.id);
-    script->command(OpenLesson{info.id});
-    REQUIRE(script->view().lesson.lesson != nullptr);
-    const std::size_t pages = script->view().lesson.lesson->pages.size();
-    for (std::size_t page = 0; page < pages; ++page) {
-      CAPTURE(page);
-      REQUIRE(script->view().lesson.page == page);
-      if (script->view().lesson.locked) script->press(ImGuiKey_PageDown);  // shows the answer
-      CHECK_FALSE(script->view().lesson.locked);
-      if (page + 1 < pages) script->press(ImGuiKey_PageDown);
-    }
-    if (pages > 1) {
-      script->press(ImGuiKey_PageUp);
-      CHECK(script->view().lesson.page == pages - 2);
-    }
+  script->command(OpenLesson{lesson().list->lessons.front().id});
+  float seen = 0;  // of the text, from its beginning
+  int scrolled = 0;
+  constexpr int most_presses = 4000;
+  for (int press = 0; press < most_presses; ++press) {
+    const std::string id = lesson().lesson->id;
+    const std::size_t page = lesson().page;
+    const bool locked = lesson().locked;
+    CAPTURE(id);
+    CAPTURE(page);
+    CAPTURE(locked);
+    const ImGuiWindow* text = page_text(*script);
+    REQUIRE(text != nullptr);
+    const float from = text->Scroll.y, whole = text->ScrollMax.y + text->Size.y;
+    CHECK(from <= seen + 1);
+    seen = std::max(seen, from + text->Size.y);
+    const std::string told = next_click_in_lesson(script->view());
+    script->press(ImGuiKey_PageDown);
+    text = page_text(*script);
+    REQUIRE(text != nullptr);
+    const bool same_page = lesson().lesson->id == id && lesson().page == page && lesson().locked == locked;
+    const bool moved = same_page && text->Scroll.y > from + 1;
+    scrolled += moved ? 1 : 0;
+    CHECK((told == "Page Down: more of this page ▾") == moved);
+    if (moved) continue;
+    CHECK(seen + 1 >= whole);
+    CHECK((told == "Page Down: the answer") == locked);
+    if (told == "This is the last lesson.") break;
+    if (!locked) seen = 0;  // another page, or the end of the lesson
   }
+  CHECK(scrolled > 0);
+  CHECK(lesson().lesson->id == lesson().list->lessons.back().id);
+  for (const LessonInfo& info : lesson().list->lessons) CHECK(lesson().done->contains(info.id));
+
+  // And back: the end, the last page from its end, and at last the lesson before.
+  const std::size_t pages = lesson().lesson->pages.size();
+  std::size_t page = pages - 1;
+  for (int press = 0; press < 100 && lesson().lesson->id == lesson().list->lessons.back().id; ++press) {
+    script->press(ImGuiKey_PageUp);
+    CHECK(lesson().page + 1 >= page);
+    page = lesson().page;
+  }
+  CHECK(lesson().lesson->id == (lesson().list->lessons.end() - 2)->id);
+  CHECK(lesson().page + 1 == lesson().lesson->pages.size());
+  CHECK(page_text(*script)->Scroll.y + 1 >= page_text(*script)->ScrollMax.y);
 }

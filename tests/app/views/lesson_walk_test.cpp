@@ -1,13 +1,17 @@
 // A lesson by keyboard alone, in the window without a display: every kind of question, from the first page to the last.
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
+#include "app/model/lecture.h"
 #include "app/model/lesson.h"
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
 #include "app/ui/text_record.h"
+#include "app/views/chrome.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -174,21 +178,74 @@ TEST_CASE("lesson: its end lists the questions without a right answer, and a but
   CHECK(script->view().lesson.right == 1);
 }
 
-TEST_CASE("lesson: before a class, a clicker shows the answers and turns the pages") {
+TEST_CASE("lesson: before a class, a clicker shows the answers, turns the pages and comes to the end, and the window says so") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small"});
+  CHECK(window_text(*script).find("Page Down: ") == std::string::npos);
+  script->command(SetPresent{true});
+  const auto click = [&](const char* told) {
+    CAPTURE(told);
+    for (int more = 0; more < 10 && window_text(*script).find("Page Down: more of this page") != std::string::npos; ++more)
+      script->press(ImGuiKey_PageDown);
+    CHECK(window_text(*script).find(told) != std::string::npos);
+    script->press(ImGuiKey_PageDown);
+  };
+  for (std::size_t page = 0; page < 5; ++page) {
+    CHECK(script->view().lesson.page == page);
+    click("Page Down: the answer");
+    CHECK(script->view().lesson.answer != nullptr);
+    click(page < 4 ? "Page Down: the next page" : "Page Down: the end of the lesson");
+  }
+  CHECK(script->view().lesson.page == 4);
+  const auto at_end = [&] { return window_text(*script).find("The end of the lesson") != std::string::npos; };
+  CHECK(at_end());
+  click("This is the last lesson.");
+  CHECK(at_end());
+  for (int press = 0; press < 10 && at_end(); ++press) script->press(ImGuiKey_PageUp);
+  CHECK(script->view().lesson.page == 4);
+  for (int press = 0; press < 10 && script->view().lesson.page == 4; ++press) script->press(ImGuiKey_PageUp);
+  CHECK(script->view().lesson.page == 3);
+}
+
+TEST_CASE(
+    "lesson: the class is asked the question of the page, its answer is marked with the page's, and a page has its own counts") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
   if (script == nullptr) return;
   script->command(OpenLesson{"00-small"});
   script->command(SetPresent{true});
-  for (std::size_t page = 0; page < 5; ++page) {
-    CHECK(script->view().lesson.page == page);
-    script->press(ImGuiKey_PageDown);
-    CHECK(script->view().lesson.answer != nullptr);
-    script->press(ImGuiKey_PageDown);
+  script->press(ImGuiKey_Q);
+  REQUIRE(script->view().lecture->asking);
+  CHECK(class_question(script->view()).text == "Which moves more?");
+  CHECK(class_question(script->view()).choices == std::vector<std::string>{"flash2", "standard"});
+  CHECK(class_question(script->view()).answer == 2);
+  CHECK(window_text(*script).find("standard  ✓") == std::string::npos);
+  script->command(CountAnswer{1, 12});
+  for (int press = 0; press < 10 && script->view().lesson.locked; ++press) script->press(ImGuiKey_PageDown);
+  CHECK(script->view().lecture->counts[1] == 12);  // the counts stand beside the answer
+  CHECK(window_text(*script).find("standard  ✓") != std::string::npos);
+  for (int press = 0; press < 10 && script->view().lesson.page == 0; ++press) script->press(ImGuiKey_PageDown);
+  CHECK_FALSE(script->view().lecture->asking);
+  CHECK(script->view().lecture->counts[1] == 0);
+  CHECK(class_question(script->view()).text == "How many keys?");
+  CHECK(class_question(script->view()).choices == std::vector<std::string>{"A", "B", "C", "D"});
+  REQUIRE(script->frame().typing());  // the empty field of a number takes no key of the lecture
+  for (const ImGuiKey key : {ImGuiKey_B, ImGuiKey_Q}) {
+    script->frame().io().AddInputCharacter(key == ImGuiKey_B ? 'b' : 'q');
+    script->press(key);
+    CHECK((key == ImGuiKey_B ? script->view().workspace->blank : script->view().lecture->asking));
+    CHECK(window_text(*script).find("Type a number") == std::string::npos);
+    script->press(key);
   }
-  CHECK(script->view().lesson.page == 4);
-  script->press(ImGuiKey_PageUp);
-  CHECK(script->view().lesson.page == 3);
+  script->command(OpenLesson{"00-small", 2});
+  CHECK(class_question(script->view()).choices == std::vector<std::string>{"K", "O"});
+  CHECK(class_question(script->view()).answer == 2);
+  script->command(OpenLesson{"00-small", 3});
+  CHECK(class_question(script->view()).answer == 2);  // what stands first in the right order
+  script->command(CloseLesson{});
+  CHECK(class_question(script->view()).text.empty());
 }
 
 TEST_CASE("lesson: Esc declines the offer, and it does not come back") {

@@ -283,7 +283,7 @@ TEST_CASE("stage layout: presented at 1600x900 and at 1280x720, the cells of a 4
   metrics.large_digit = 7.8F;
   metrics.tiny_digit = 5.4F;
   metrics.presented = true;
-  for (const auto& [width, height] : {std::pair{782.0F, 527.0F}, {672.0F, 462.0F}}) {
+  for (const auto& [width, height] : {std::pair{782.0F, 527.0F}, {711.0F, 462.0F}}) {
     const StageLayout layout = layout_stage({{0, 0}, {width, height}}, gpu, program_shape(**info, **program, 0), 0, metrics);
     for (const Slot slot : {tiles::s, tiles::p, tiles::o}) {
       const SlotBox* box = layout.find(slot);
@@ -292,6 +292,35 @@ TEST_CASE("stage layout: presented at 1600x900 and at 1280x720, the cells of a 4
       CHECK(box->cells.height() / 4 >= 24);
       CHECK(box->cells.width() / 4 >= 4 * metrics.digit + 3);
     }
+    for (const Slot slot : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
+      const SlotBox* box = layout.find(slot);
+      REQUIRE(box);
+      CAPTURE(to_string(slot));
+      CHECK(box->cells.width() >= 4 * metrics.digit + 3);
+    }
+  }
+}
+
+TEST_CASE("stage layout: presented beside a lesson at 1280x720, the columns of m, m′, α and ℓ have four digits") {
+  const GpuSpec gpu = toy_gpu();
+  const auto info = find_program("flash2");
+  REQUIRE(info);
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 4;
+  problem.head_dim = 4;
+  const auto program = (*info)->make(problem, TileShape{4, 2}, gpu);
+  REQUIRE(program);
+  StageMetrics metrics = metrics_at(1);
+  metrics.digit = 6.6F;  // of JetBrains Mono in 11 points
+  metrics.large_digit = 7.8F;
+  metrics.tiny_digit = 5.4F;
+  metrics.presented = true;
+  const StageLayout layout = layout_stage({{0, 0}, {515, 538}}, gpu, program_shape(**info, **program, 0), 0, metrics);
+  for (const Slot slot : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
+    const SlotBox* box = layout.find(slot);
+    REQUIRE(box);
+    CAPTURE(to_string(slot));
+    CHECK(box->cells.width() >= 4 * metrics.tiny_digit + 3);
   }
 }
 
@@ -433,6 +462,17 @@ TEST_CASE("race layout: in a little less room than the pictures need, all of the
       check_apart(parts);
       check_inside(parts, column.box, "its column");
     }
+  }
+}
+
+TEST_CASE("race layout: with its figures kept back, a low race keeps both stages") {
+  const StageMetrics metrics = metrics_at(1);
+  const Rect low = {{0, 0}, {960, 336}};  // presented at 1280x720, with a question below it in two rows
+  for (const bool held : {false, true}) {
+    CAPTURE(held);
+    const RaceLayout race = layout_race(low, metrics, false, held);
+    for (const RaceColumn& column : race.columns) CHECK((column.stage.height() >= 100) == held);
+    CHECK(race.verdict.max.y <= race.columns[0].box.min.y);
   }
 }
 

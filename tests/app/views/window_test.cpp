@@ -21,6 +21,7 @@
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/window.h"
+#include "sim/analysis/format.h"
 #include "tests/app/model/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/temporary_folder.h"
@@ -404,6 +405,97 @@ TEST_CASE("window: in a race the bytes are on the cards, and the bar below names
   CAPTURE(raced);
   CHECK(raced.find("HBM ") == std::string::npos);
   CHECK(raced.find("Flash-2 · Whole run: ") != std::string::npos);
+}
+
+TEST_CASE("window: a finished race says of both runs what limits them") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetRace{true});
+  script->command(SetPresent{true});
+  const auto limits = [&] {
+    const TextRecording recording;
+    script->hover(5, 5);
+    const std::string text = recording.text();
+    int found = 0;
+    for (std::size_t at = text.find("Bottleneck: "); at != std::string::npos; at = text.find("Bottleneck: ", at + 1)) ++found;
+    return found;
+  };
+  CHECK(limits() == 0);  // a class still guesses
+  script->command(SeekCycle{1e12});
+  CHECK(limits() == 2 * 2);  // in two frames
+}
+
+TEST_CASE("window: rows of SMs and the bar below add up to one time, with the first launch") {
+  const auto script = WindowScript::open(opening_start(), 1600, 900);
+  if (script == nullptr) return;
+  script->command(SetGpu{"h200"});
+  ask_for_2048_keys(*script);
+  script->command(SetLanes{true});
+  script->settle();
+  const Simulation& run = *script->view().lane().simulation;
+  const double first = run.request.gpu.launch_first_ns, blocks = run.trace->end_cycle() / run.request.gpu.sm_clock_hz * 1e9;
+  REQUIRE(first > 0);
+  CHECK(run.time.value == doctest::Approx(blocks + first).epsilon(1e-3));
+  const TextRecording recording;
+  script->hover(5, 5);
+  const std::string text = recording.text(),
+                    both = format_time(Nanoseconds(blocks)) + " + " + format_time(Nanoseconds(first)) + " to launch";
+  CAPTURE(text);
+  CHECK(text.find(both) != std::string::npos);
+  CHECK(text.find("Whole run: " + format_time(run.time)) != std::string::npos);
+}
+
+TEST_CASE("window: presented, a lecture of scenes says what the next press of the clicker does") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720);
+  if (script == nullptr) return;
+  const auto told = [&] {
+    const TextRecording recording;
+    script->hover(5, 5);
+    const std::string all = recording.text();
+    for (const char* each :
+         {"Page Down: the first scene", "Page Down: the next step", "Page Down: the next scene", "This is the last scene."})
+      if (all.find(each) != std::string::npos) return std::string(each);
+    return std::string();
+  };
+  script->command(SetPresent{true});
+  CHECK(told().empty());
+  script->command(BookmarkState{});
+  Scene walked = *script->view().lecture->shown();
+  walked.steps = StepRange{script->view().lane().step, script->view().lane().step + 1};
+  script->command(EditScene{0, std::make_shared<const Scene>(walked)});
+  script->command(BookmarkState{});
+  CHECK(told() == "This is the last scene.");
+  script->command(GoToScene{0});
+  CHECK(told() == "Page Down: the next step");
+  script->press(ImGuiKey_PageDown);
+  CHECK(told() == "Page Down: the next scene");
+  script->press(ImGuiKey_PageDown);
+  CHECK(script->view().lecture->scene() == 1);
+}
+
+TEST_CASE("window: at 1280x720 a race keeps the pictures of both runs while the class is asked") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetRace{true});
+  script->command(BookmarkState{});
+  Scene asks = *script->view().lecture->shown();
+  asks.question =
+      ClassQuestion{"Which run moves fewer bytes between HBM and the L2?", {"Standard", "FlashAttention-2", "Neither"}, 2};
+  script->command(EditScene{0, std::make_shared<const Scene>(asks)});
+  script->press(ImGuiKey_F5);
+  const auto text = [&] {
+    const TextRecording recording;
+    script->hover(5, 5);
+    return recording.text();
+  };
+  CHECK(text().find("SM 0 · scores") != std::string::npos);
+  script->press(ImGuiKey_Q);
+  REQUIRE(script->view().lecture->asking);
+  CHECK(text().find("SM 0 · scores") != std::string::npos);
+  const ImGuiWindow* question = ImGui::FindWindowByName("##question");
+  REQUIRE(question != nullptr);
+  CHECK(question->ScrollMax.y == 0);
+  CHECK(question->Pos.y >= script->frame().layout().transport.max.y);
 }
 
 TEST_CASE("window: every key of the help sheet does what it says") {

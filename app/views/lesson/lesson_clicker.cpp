@@ -1,0 +1,101 @@
+// Nothing of a page stays hidden: it is turned once the end of its text was on screen.
+#include "app/views/lesson/lesson_clicker.h"
+
+#include <algorithm>
+
+#include <imgui.h>
+
+#include "app/model/lesson.h"
+#include "app/model/lesson_player.h"
+#include "app/model/lesson_runs.h"
+#include "app/ui/panel_state.h"
+#include "app/ui/say.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Of the part on screen; the rest of it stays, so that a reader finds the line.
+constexpr float scrolled_part = 0.8F;
+
+/// Whether a maximised panel or another view leaves no text to scroll.
+bool is_drawn(const LessonPlace& place) {
+  return place.frame >= ImGui::GetFrameCount() - 1;
+}
+
+bool has_more(const LessonPlace& place, int direction) {
+  if (!is_drawn(place)) return false;
+  return direction > 0 ? place.scroll + 1 < place.most : place.scroll > 1;
+}
+
+bool shows_end(const LessonPlace& place, const LessonView& lesson) {
+  return place.ended == lesson.lesson->id;
+}
+
+bool is_last_page(const LessonView& lesson) {
+  return lesson.page + 1 == lesson.lesson->pages.size();
+}
+
+}  // namespace
+
+LessonPlace& lesson_place() {
+  return panel_state<LessonPlace>("lesson place");
+}
+
+const LessonInfo* lesson_beside(const LessonView& view, int direction) {
+  if (view.list == nullptr) return nullptr;
+  const auto& all = view.list->lessons;
+  const auto now = std::find_if(all.begin(), all.end(), [&](const LessonInfo& info) { return info.id == view.lesson->id; });
+  if (now == all.end()) return nullptr;
+  const auto wanted = now - all.begin() + direction;
+  return wanted < 0 || wanted >= static_cast<std::ptrdiff_t>(all.size()) ? nullptr : &all[static_cast<std::size_t>(wanted)];
+}
+
+void click_lesson(const View& view, int direction, Commands& commands) {
+  LessonPlace& place = lesson_place();
+  const LessonView& lesson = view.lesson;
+  place.from_behind = false;
+  if (has_more(place, direction)) {
+    const float by = static_cast<float>(direction) * scrolled_part * place.seen;
+    place.wanted = std::clamp(place.scroll + by, 0.0F, place.most);
+    place.followed = -1;
+    return;
+  }
+  if (direction > 0) {
+    if (lesson.locked) {
+      LessonAnswer none;
+      none.given = false;
+      return commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+    }
+    if (!is_last_page(lesson)) return commands.push(TurnLessonPage{1});
+    if (!shows_end(place, lesson)) {
+      place.ended = lesson.lesson->id;
+      return;
+    }
+    if (const LessonInfo* after = lesson_beside(lesson, 1)) commands.push(OpenLesson{after->id, 0});
+    return;
+  }
+  if (shows_end(place, lesson)) {
+    place.ended.clear();
+    place.from_behind = true;
+  } else if (lesson.page > 0) {
+    place.from_behind = true;
+    commands.push(TurnLessonPage{-1});
+  } else if (const LessonInfo* before = lesson_beside(lesson, -1)) {
+    place.from_behind = true;
+    commands.push(OpenLesson{before->id, last_lesson_page});
+  }
+}
+
+std::string next_click_in_lesson(const View& view) {
+  const LessonPlace& place = lesson_place();
+  const LessonView& lesson = view.lesson;
+  if (has_more(place, 1)) return tr("Page Down: more of this page ▾");
+  if (lesson.locked) return tr("Page Down: the answer");
+  if (!is_last_page(lesson)) return tr("Page Down: the next page");
+  if (!shows_end(place, lesson)) return tr("Page Down: the end of the lesson");
+  const LessonInfo* after = lesson_beside(lesson, 1);
+  return after != nullptr ? say(tr("Page Down: lesson {}"), after->number) : std::string(tr("This is the last lesson."));
+}
+
+}  // namespace tilescope
