@@ -39,6 +39,13 @@ constexpr SweptFigure link_figure(std::string_view name) {
           [](Outcome& o, double v) { o.bytes[static_cast<std::size_t>(link)] = v; }};
 }
 
+/// The share of the run in which a resource works.
+template <Bound bound>
+constexpr SweptFigure busy_figure(std::string_view name) {
+  constexpr auto at = static_cast<std::size_t>(bound);
+  return {name, [](const Outcome& o) { return o.utilisation[at]; }, [](Outcome& o, double v) { o.utilisation[at] = v; }};
+}
+
 constexpr std::array swept_figures = {
     SweptFigure{"block_q", [](const Outcome& o) { return static_cast<double>(o.tile.block_q); },
                 [](Outcome& o, double v) { o.tile.block_q = static_cast<std::int64_t>(v); }},
@@ -50,6 +57,8 @@ constexpr std::array swept_figures = {
     link_figure<Link::hbm_write>("hbm_write_bytes"),
     SweptFigure{"hbm_write_after_flush_bytes", [](const Outcome& o) { return o.hbm_write_after_flush_bytes; },
                 [](Outcome& o, double v) { o.hbm_write_after_flush_bytes = v; }},
+    SweptFigure{"hbm_write_queued_bytes", [](const Outcome& o) { return o.hbm_write_queued_bytes; },
+                [](Outcome& o, double v) { o.hbm_write_queued_bytes = v; }},
     link_figure<Link::l2_to_sm>("l2_to_sm_bytes"),
     link_figure<Link::sm_to_l2>("sm_to_l2_bytes"),
     link_figure<Link::smem_read>("smem_read_bytes"),
@@ -62,6 +71,12 @@ constexpr std::array swept_figures = {
     SweptFigure{"sms_with_blocks", [](const Outcome& o) { return static_cast<double>(o.sms.with_blocks); },
                 [](Outcome& o, double v) { o.sms.with_blocks = static_cast<int>(v); }},
     SweptFigure{"idle_share", [](const Outcome& o) { return o.sms.idle; }, [](Outcome& o, double v) { o.sms.idle = v; }},
+    busy_figure<Bound::tensor>("tensor_busy"),
+    busy_figure<Bound::exp>("exp_busy"),
+    busy_figure<Bound::fp32>("fp32_busy"),
+    busy_figure<Bound::l2>("l2_busy"),
+    busy_figure<Bound::hbm>("hbm_busy"),
+    busy_figure<Bound::smem>("smem_busy"),
 };
 
 constexpr std::array bounds = {Bound::tensor, Bound::exp, Bound::fp32, Bound::l2, Bound::hbm, Bound::smem, Bound::latency};

@@ -19,7 +19,7 @@ constexpr std::array matrices = {&InputSource::q, &InputSource::k, &InputSource:
 template <class Test>
 bool all_launches(std::string_view id, const SimulationRequest& request, AttentionProblem problem, const Test& test) {
   const auto row = find_program(id, problem.pass);
-  if (!row) return false;
+  if (!row || !check(problem)) return false;  // the window keeps a refused problem
   problem.mask = nullptr;
   problem.score_change = nullptr;
   const ProgramTile tile = request.tile ? *request.tile : ProgramTile((*row)->default_tile(problem, request.gpu));

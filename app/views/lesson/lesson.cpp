@@ -291,7 +291,7 @@ void draw_missed(const View& view, Commands& commands, LessonKeys& keys, LessonP
 }
 
 /// Every goal with its state and its page, a button that goes there.
-void draw_goals(const View& view, Commands& commands, LessonKeys& keys, PanelState& state) {
+void draw_goals(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   if (lesson.goals.empty()) return;
@@ -312,7 +312,7 @@ void draw_goals(const View& view, Commands& commands, LessonKeys& keys, PanelSta
     // Its sentence, without the figures of the page that is not open.
     draw_prose(theme, lesson.lesson->pages[goal.page].task->say, nullptr, width, theme.text_dim);
     if (!go) continue;
-    state.ended.clear();
+    place.ended.clear();
     commands.push(TurnLessonPage{static_cast<int>(goal.page) - static_cast<int>(lesson.page)});
   }
   gap(theme, 4);
@@ -334,14 +334,9 @@ void draw_end(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
   end_box(theme, box, theme.inset_border);
   gap(theme, 4);
-<<<<<<< HEAD
-  draw_missed(view, commands, keys, state);
-  draw_goals(view, commands, keys, state);
-  if (const LessonInfo* after = next_lesson(lesson)) {
-=======
   draw_missed(view, commands, keys, place);
+  draw_goals(view, commands, keys, place);
   if (const LessonInfo* after = lesson_beside(lesson, 1)) {
->>>>>>> lec29
     const LessonInfo::Text& text = after->text(view.workspace->language);
     wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));
   }

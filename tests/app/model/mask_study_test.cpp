@@ -140,6 +140,22 @@ TEST_CASE("mask study: a mask that changes the program says so until it was read
   CHECK_FALSE(view.workspace->message);
 }
 
+TEST_CASE("mask study: a condition beside a problem that is refused chooses a program, whatever ran before") {
+  for (const ProgramInfo& info : program_table()) {
+    CAPTURE(info.id);
+    Opened opened;
+    opened.after(SetAlgorithm{std::string(info.id)});
+    for (std::int64_t AttentionProblem::*length :
+         {&AttentionProblem::seq_q, &AttentionProblem::seq_kv, &AttentionProblem::head_dim}) {
+      AttentionProblem problem = opened.view().requested->request.problem;
+      problem.*length = 0;
+      opened.after(SetProblem{problem, "problem"});
+      const SessionView view = opened.after(SetMasking{condition("q >= kv")});
+      CHECK(view.workspace->message);
+    }
+  }
+}
+
 TEST_CASE("mask study: a mask that hides every key says so when its run arrives, and another mask takes the sentence away") {
   Opened opened;
   SessionView view = opened.after(SetMasking{condition("q < kv - 1000")});
