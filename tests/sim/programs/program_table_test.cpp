@@ -30,6 +30,22 @@ TEST_CASE("program table: every program refuses a tile that is none, and names t
   }
 }
 
+TEST_CASE("program table: a problem without rows, heads or columns has a default tile, too: the window keeps what is refused") {
+  for (const ProgramInfo& info : program_table())
+    for (std::int64_t AttentionProblem::*member :
+         {&AttentionProblem::batch, &AttentionProblem::heads, &AttentionProblem::kv_heads, &AttentionProblem::seq_q,
+          &AttentionProblem::seq_kv, &AttentionProblem::head_dim})
+      for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()}) {
+        CAPTURE(info.id);
+        AttentionProblem problem;
+        problem.pass = info.pass;
+        problem.*member = 0;
+        const TileShape tile = info.default_tile(problem, gpu);
+        CHECK(tile.block_q >= 1);
+        CHECK(tile.block_kv >= 1);
+      }
+}
+
 TEST_CASE("program table: a tile may have up to eight buffers and 4096 rows, or leave the buffers to the program") {
   const auto is_taken = [](std::int64_t q, std::int64_t kv, std::int64_t stages) {
     return static_cast<bool>(check(ProgramTile(q, kv, stages)));
