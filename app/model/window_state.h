@@ -18,9 +18,9 @@
 #include "app/model/session_view.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
+#include "sim/core/matrix.h"
 #include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
-#include "sim/numerics/matrix.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/core/matrix.h"
 #include "sim/masks/element_cost.h"
-#include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
 namespace tilescope {
