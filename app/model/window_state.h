@@ -41,7 +41,7 @@ struct GivenByLink {
 
 struct WindowState {
   // the request
-  std::string algorithm = "flash2";
+  std::string algorithm{default_algorithm};
   GivenByLink algorithm_named;
   std::string gpu = "toy";                                 // an id, or the path of a file
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed

@@ -103,14 +103,22 @@ std::span<const ProgramInfo> program_table() {
 }
 
 std::span<const ProgramFamily> program_families() {
-  static constexpr ProgramFamily families[] = {{"attention", "standard", "flash2", true},
-                                               {"backward", "standard_backward", "flex_backward", true},
-                                               {"softmax", "softmax_safe", "softmax_fused"},
-                                               {"matmul", "matmul_naive", "matmul_tiled"}};
+  static constexpr ProgramFamily families[] = {
+      {"attention", "Attention", "standard", "flash2", true},
+      {"backward", "Backward pass", "standard_backward", "flex_backward", true},
+      {"softmax", "Softmax, one row", "softmax_safe", "softmax_fused"},
+      {"matmul", "Matrix product", "matmul_naive", "matmul_tiled"},
+  };
   return families;
 }
 
 std::span<const LadderStep> ladder() {
+const ProgramFamily* family_of(const ProgramInfo& info) {
+  const auto families = program_families();
+  const auto found = std::find_if(families.begin(), families.end(), [&](const ProgramFamily& f) { return f.id == info.family; });
+  return found != families.end() ? &*found : nullptr;
+}
+
   static constexpr LadderStep steps[] = {{"flash2", ""},
                                          {"hopper_wgmma", "flash2"},
                                          {"hopper_producer", "hopper_wgmma"},

@@ -215,10 +215,16 @@ std::span<const ProgramInfo> program_table();
 struct ProgramFamily {
   std::string_view id;
   std::string_view baseline, best;  // ids of two of its programs
+  std::string_view title;           // heading of its programs in the window
   bool takes_mask = false;          // every program of the family
 };
 std::span<const ProgramFamily> program_families();
 
+/// Returns the family of a program; null if its row names one that is not in the list.
+const ProgramFamily* family_of(const ProgramInfo& info);
+
+/// The program of a request that names none.
+inline constexpr std::string_view default_algorithm = "flash2";
 /// Finds a program by id.
 /// Errors  unknown id, with the known ones
 Result<const ProgramInfo*> find_program(std::string_view id, std::span<const ProgramInfo> table = program_table());

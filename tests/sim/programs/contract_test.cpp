@@ -22,12 +22,6 @@ namespace {
 
 constexpr auto seeds = rounds(std::uint64_t{250});
 
-const ProgramFamily* family_of(const ProgramInfo& info) {
-  const auto families = program_families();
-  const auto found = std::find_if(families.begin(), families.end(), [&](const ProgramFamily& f) { return f.id == info.family; });
-  return found != families.end() ? &*found : nullptr;
-}
-
 bool takes_causal(const ProgramInfo& info) {
   REQUIRE(family_of(info) != nullptr);
   return family_of(info)->takes_mask;
