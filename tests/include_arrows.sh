@@ -14,7 +14,7 @@ function allowed(from) {
   if (from == "sim/core") return " sim/core sim/masks/mask.h sim/masks/score_change.h "
   if (from == "sim/masks") return " sim/masks sim/core "
   if (from == "sim/memory") return " sim/memory sim/core "
-  if (from == "sim/programs") return " sim/programs sim/masks sim/core sim/numerics/matrix.h "
+  if (from == "sim/programs") return " sim/programs sim/masks sim/core "
   if (from == "sim/engine") return " sim/engine sim/memory sim/programs sim/masks sim/core "
   if (from == "sim/numerics") return " sim/numerics sim/engine/simulation.h sim/programs sim/masks sim/core "
   if (from == "sim/analysis") return " sim/analysis sim/numerics sim/engine sim/programs sim/masks sim/core "

@@ -44,7 +44,7 @@ struct Parser {
 void add_flags(Parser& parser) {
   for (const FlagInfo& flag : flag_table()) {
     if (!takes(flag, parser.command)) continue;
-    const std::string meaning(flag.meaning_in(parser.command));
+    const std::string meaning = flag.meaning_in(parser.command);
     const std::string name = flag.alias.empty() ? std::string(flag.name) : fmt::format("{},{}", flag.name, flag.alias);
     CLI::Option* option = nullptr;
     if (flag.shape == FlagShape::toggle) {

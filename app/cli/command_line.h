@@ -27,7 +27,7 @@ struct CommandLine {
   CommandKind command = CommandKind::window;
   std::string text;  // for print: the help or the version
 
-  std::string algorithm = "flash2";  // of sweep: ids with commas between
+  std::string algorithm{default_algorithm};  // of sweep: ids with commas between
   bool algorithm_given = false;
   std::string gpu = "toy";
   bool gpu_given = false;

@@ -2,6 +2,10 @@
 #include "app/cli/flags.h"
 
 #include <array>
+#include <string>
+#include <utility>
+
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -146,8 +150,8 @@ using enum FlagShape;
 constexpr std::array flags = {
     FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
              value, problem},
-    FlagInfo{"--algorithm", "ID", "Problem", "program to run [flash2]; listed below", value, problem, "", "",
-             "programs to compare, separated by commas [standard,flash1,flash2; with a mask flex too]; listed below"},
+    FlagInfo{"--algorithm", "ID", "Problem", "program to run [{default}]; listed below", value, problem, "", "",
+             "programs to compare, separated by commas [{buttons}; with a mask {masks} too]; listed below"},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [--heads]", value, problem},
@@ -158,8 +162,8 @@ constexpr std::array flags = {
     FlagInfo{"--causal", "", "Problem", "causal mask; the last query sees every key", toggle, problem},
     FlagInfo{"--mask", "EXPR", "Problem", "condition over b, h, q, kv: the visible keys; several must all hold [none]", repeated,
              masked},
-    FlagInfo{"--score", "EXPR", "Problem",
-             "what replaces the score, over score, b, h, q, kv; needs flex, hopper_flex or flex_backward [score]", value, masked},
+    FlagInfo{"--score", "EXPR", "Problem", "what replaces the score, over score, b, h, q, kv; needs one of {lists} [score]", value,
+             masked},
     FlagInfo{"--preset", "NAME[:K=V,…]", "Problem", "a mask or a score change by name; listed below; may be given many times",
              repeated, masked},
     FlagInfo{"--table", "NAME=FILE", "Problem", "numbers for --mask and --score, from .csv or .npy; may be given many times",
@@ -168,8 +172,8 @@ constexpr std::array flags = {
              "a table of --score whose gradient the backward pass makes; NAME:in_order adds in a fixed order", repeated, masked},
     FlagInfo{"--mask-block", "N", "Problem",
              "queries and keys of a block of the lists [128 where the tile divides it, else the tile]", value, masked},
-    FlagInfo{"--page-size", "P", "Problem", "keys of a page: K and V lie in a pool of pages; needs flex [0: no pages]", value,
-             masked},
+    FlagInfo{"--page-size", "P", "Problem", "keys of a page: K and V lie in a pool of pages; needs one of {pages} [0: no pages]",
+             value, masked},
     FlagInfo{"--page-order", "NAME", "Problem", "shuffled or contiguous: where the pages lie in the pool [shuffled]", value,
              masked},
     FlagInfo{"--pass", "PASS", "Problem", "forward, backward or both: flash2 backward is flash2_backward [forward]", value,
@@ -268,6 +272,22 @@ std::span<const CommandInfo> command_table() {
 }
 std::span<const FlagInfo> flag_table() {
   return flags;
+}
+
+std::string FlagInfo::meaning_in(CommandKind command) const {
+  std::string text(command == CommandKind::run && !in_run.empty()                                            ? in_run
+                   : (command == CommandKind::sweep || command == CommandKind::search) && !in_ranges.empty() ? in_ranges
+                                                                                                             : meaning);
+  const std::pair<std::string_view, std::string> names[] = {
+      {"{default}", std::string(default_algorithm)},
+      {"{buttons}", programs_where([](const ProgramInfo& info) { return !info.button.empty(); }).all()},
+      {"{masks}", std::string(program_with_lists())},
+      {"{lists}", programs_where([](const ProgramInfo& info) { return info.has_lists; }).all()},
+      {"{pages}", programs_where([](const ProgramInfo& info) { return info.takes_pages; }).all()},
+  };
+  for (const auto& [name, ids] : names)
+    if (const std::size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), ids);
+  return text;
 }
 
 std::string_view to_string(CommandKind command) {

@@ -31,11 +31,8 @@ struct FlagInfo {
   std::string_view in_run = {};     // the meaning in `run`, where it differs
   std::string_view in_ranges = {};  // the same in `sweep` and `search`
 
-  std::string_view meaning_in(CommandKind command) const {
-    if (command == CommandKind::run && !in_run.empty()) return in_run;
-    if ((command == CommandKind::sweep || command == CommandKind::search) && !in_ranges.empty()) return in_ranges;
-    return meaning;
-  }
+  /// Returns the meaning for a command. In the row, {default}, {buttons}, {masks}, {lists} and {pages} stand for ids of programs.
+  std::string meaning_in(CommandKind command) const;
 };
 std::span<const FlagInfo> flag_table();
 

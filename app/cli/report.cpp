@@ -12,6 +12,7 @@
 
 #include "app/cli/text_table.h"
 #include "app/model/requested.h"
+#include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
@@ -108,7 +109,7 @@ std::string heading(const Simulation& simulation) {
     if (mask->shows_nothing())
       table.row({"", info.pass == Pass::forward ? "no query sees a key: every row of O is 0"
                                                 : "no query sees a key: every gradient is 0"});
-    if (info.family == "attention" && info.pass == Pass::forward && !info.has_lists)
+    if (const auto kernel = find_kernel(info.id); kernel && !(*kernel)->takes_masks && info.pass == Pass::forward)
       table.row({"", fmt::format("the CUDA kernel of {} takes no such mask: that of {} does", info.id,
                                  program_of_masks(simulation.request, problem))});
   }

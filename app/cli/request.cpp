@@ -15,6 +15,7 @@
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/presets.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -131,7 +132,7 @@ bool needs_flex(const CommandLine& line) {
 }
 
 std::string algorithm_of(const CommandLine& line) {
-  return needs_flex(line) && !line.algorithm_given ? "flex" : line.algorithm;
+  return needs_flex(line) && !line.algorithm_given ? std::string(program_with_lists()) : line.algorithm;
 }
 
 Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
@@ -139,7 +140,7 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   if (!line.algorithm_given) {
     for (const ProgramInfo& row : program_table())
       if (!row.button.empty()) ids.emplace_back(row.id);
-    if (changes_attention(line) || line.page_size) ids.emplace_back("flex");
+    if (changes_attention(line) || line.page_size) ids.emplace_back(program_with_lists());
     return ids;
   }
   std::string_view rest = line.algorithm;
@@ -175,8 +176,12 @@ Result<Request> make_request(const CommandLine& line) {
   if (const auto good = check(problem); !good) return good.error();
   const std::string algorithm = algorithm_of(line);
   if (const auto info = find_program(algorithm);
-      line.mask_block && info && !(*info)->has_lists && line.command != CommandKind::sweep)
-    return refuse("{} is the block of the lists of flex and hopper_flex: {} has none", Setting::mask_block, algorithm);
+      line.mask_block && info && !(*info)->has_lists && line.command != CommandKind::sweep) {
+    const ListedPrograms with_lists =
+        programs_where([](const ProgramInfo& row) { return row.has_lists && row.pass == Pass::forward; });
+    return refuse("{} is the block of the lists of {} and {}: {} has none", Setting::mask_block, with_lists.first, with_lists.last,
+                  algorithm);
+  }
   MaskChoice& masking = request.simulation.masking;
   masking.masks = line.masks;
   masking.presets = line.presets;

@@ -204,7 +204,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   if (!algorithms) return algorithms.error();
   // Both take every mask, change of scores and pages.
   const bool for_flex = !line.algorithm_given && needs_flex(line);
-  if (for_flex) *algorithms = {"flex"};
+  if (for_flex) *algorithms = {std::string(program_with_lists())};
   CommandLine one = line;
   one.algorithm = algorithms->front();
   one.algorithm_given = true;

@@ -36,19 +36,20 @@ struct SetGpu {
   std::string id_or_path;
 };
 struct SetSpecValue {
-  std::string assignment;
-};  // "l2.capacity_bytes=0"
+  std::string assignment;  // "l2.capacity_bytes=0"
+};
 struct ResetSpecValue {
-  std::string key;
-};  // back to what the GPU's file says
+  std::string key;  // back to what the GPU's file says
+};
 struct SetProblem {
   AttentionProblem problem;
   std::string control;
 };
+/// Sets the tile; nullopt: that of the program.
 struct SetTile {
   std::optional<ProgramTile> tile;
   std::string control;
-};  // nullopt: the program's default
+};
 struct SetBlocksPerSm {
   std::optional<int> count;
 };
@@ -63,8 +64,8 @@ struct SetMasking {
   MaskChoice choice;
 };
 struct SetMaskTable {
-  std::string name, path;
-};  // from .csv or .npy; an empty path takes it away
+  std::string name, path;  // from .csv or .npy; an empty path takes it away
+};
 /// What the Mask view looks at: a plane, and the elements of a rectangle of it.
 struct LookAtMask {
   std::int64_t plane = 0;
@@ -77,13 +78,14 @@ struct AskVisit {
   bool operator==(const AskVisit&) const = default;
 };
 struct SetInputs {
-  InputSource inputs;
-};  // seed, spread, or a matrix the user typed or loaded
+  InputSource inputs;  // seed, spread, or a matrix the user typed or loaded
+};
+/// Sets a matrix from CSV; empty: seeded values again.
 struct SetMatrix {
   Meaning tensor = Meaning::query;
   std::string text;
   bool is_path = false;
-};  // CSV; empty: seeded values again
+};
 struct SetFocusSm {
   int sm = 0;
 };
@@ -95,23 +97,24 @@ struct SeekStep {
   std::int64_t step = 0;
 };
 struct SeekCycle {
-  double cycle = 0;
-};  // from the timeline
+  double cycle = 0;  // from the timeline
+};
 struct SetLanes {
-  bool by_sm = false;
-};  // of the timeline
+  bool by_sm = false;  // of the timeline
+};
 /// What these SMs did, once they have been simulated anew with them in focus: Lane::sm_works.
 struct LookIntoSms {
   int first = 0, last = 0;
   std::size_t lane = 0;
   bool operator==(const LookIntoSms&) const = default;
 };
+/// Brings its SM into focus, and the clock to its first operation.
 struct FocusBlock {
   int sm = 0, launch = 0;
   std::int64_t block = 0;
   double start = 0;  // when the block began: its place among the runs of the trace
   int op = -1;       // of the block's operations the one to go to; -1: its first
-};                   // its SM into focus, and the clock to its first operation
+};
 struct SetPlaying {
   bool on = false;
 };
@@ -145,15 +148,15 @@ struct SetBanks {
 };
 /// Shows the code of a rung in the Ladder view.
 struct SetRung {
-  std::string id;
-};                        // empty: of none
+  std::string id;  // empty: of none
+};
 struct GoOnWithStudy {};  // after CancelWork
 struct SetPresent {
   bool on = false;
 };
 struct SetAlone {
-  std::string panel;
-};  // empty: every panel again
+  std::string panel;  // empty: every panel again
+};
 struct SetSide {
   std::string panel;
 };
@@ -199,8 +202,8 @@ struct ShowNotice {
   Notice notice{};
 };
 struct SetBlank {
-  bool on = false;
-};  // nothing but black, while somebody talks
+  bool on = false;  // nothing but black, while somebody talks
+};
 struct OpenDeck {
   std::string path;
 };
@@ -208,19 +211,19 @@ struct SaveDeck {
   std::string path;
 };
 struct ShowScenes {
-  bool on = true;
-};  // the list of them
+  bool on = true;  // the list of them
+};
 struct ShowPresenter {
-  bool on = true;
-};                        // the presenter's own window
+  bool on = true;  // the presenter's own window
+};
 struct RestartTimer {};   // of the presenter: it counts from zero
 struct BookmarkState {};  // the state as a scene behind the one that is shown
 struct GoToScene {
   int scene = 0;
 };
 struct TurnPage {
-  int direction = 1;
-};  // a step within the scene, or another scene; without a deck a step
+  int direction = 1;  // a step within the scene, or another scene; without a deck a step
+};
 struct EditScene {
   int scene = 0;
   std::shared_ptr<const Scene> to;
@@ -264,13 +267,13 @@ struct TurnLessonPage {
   int direction = 1;
 };
 struct AnswerLesson {
-  std::shared_ptr<const LessonAnswer> answer;
-};                         // the question of the page; then the run plays
+  std::shared_ptr<const LessonAnswer> answer;  // the question of the page; then the run plays
+};
 struct CloseLesson {};     // what was open before the lesson comes back
 struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
-  bool on = true;
-};  // stop it, go on with it
+  bool on = true;  // stop it, go on with it
+};
 /// Measures a spec of this machine's GPU; false stops that.
 struct Calibrate {
   bool on = true;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/numerics/inputs.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -38,9 +39,12 @@ std::string program_of_masks(const SimulationRequest& request, const AttentionPr
   const auto fits = [&](const TileProgram& program, const LaunchSpec& launch) {
     return static_cast<bool>(occupancy(program, launch, request.gpu));
   };
-  const bool stays =
-      all_launches(request.algorithm, request, request.problem, is_hopper) && all_launches("hopper_flex", request, problem, fits);
-  return stays ? "hopper_flex" : "flex";
+  const bool on_hopper = all_launches(request.algorithm, request, request.problem, is_hopper);
+  for (const ProgramInfo& row : program_table())
+    if (on_hopper && row.has_lists && row.pass == Pass::forward && all_launches(row.id, request, problem, is_hopper) &&
+        all_launches(row.id, request, problem, fits))
+      return std::string(row.id);
+  return std::string(program_with_lists());
 }
 
 void Requested::set_gpu(std::string source, GpuSpec gpu) {
@@ -57,7 +61,7 @@ void Requested::add_gpu(std::string path) {
 
 void Requested::set_problem(const AttentionProblem& problem) {
   const auto row = find_program(request.algorithm);
-  if (problem.page_size > 0 && request.problem.page_size == 0 && row && (*row)->family == "attention" &&
+  if (problem.page_size > 0 && request.problem.page_size == 0 && row && family_of(**row)->takes_mask &&
       (*row)->pass == Pass::forward && !(*row)->takes_pages)
     request.algorithm = program_of_masks(request, problem);
   request.problem = problem;
@@ -66,7 +70,7 @@ void Requested::set_problem(const AttentionProblem& problem) {
 void Requested::set_masking(MaskChoice choice) {
   // flex is the mask's own program; another may be chosen afterwards.
   const auto row = find_program(request.algorithm);
-  if (request.masking.empty() && !choice.empty() && row && (*row)->family == "attention" && (*row)->pass == Pass::forward &&
+  if (request.masking.empty() && !choice.empty() && row && family_of(**row)->takes_mask && (*row)->pass == Pass::forward &&
       !(*row)->has_lists)
     request.algorithm = program_of_masks(request, request.problem);
   request.masking = std::move(choice);

@@ -262,7 +262,7 @@ using Text = std::string_view;
 
 /// In the order in which they are written; the keys of the GPU's spec come after `gpu`.
 constexpr std::array keys = {
-    Key{"algorithm", [](const WindowState& s) { return unless(std::string("flash2"), s.algorithm); },
+    Key{"algorithm", [](const WindowState& s) { return unless(std::string(default_algorithm), s.algorithm); },
         [](WindowState& s, Text key, Text text) -> Status {
           const auto known = read_name(key, text, algorithm_names());
           if (!known) return known.error();

@@ -18,9 +18,9 @@
 #include "app/model/session_view.h"
 #include "app/model/time_range.h"
 #include "app/platform/theme_kind.h"
+#include "sim/core/matrix.h"
 #include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
-#include "sim/numerics/matrix.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
@@ -41,7 +41,7 @@ struct GivenByLink {
 
 struct WindowState {
   // the request
-  std::string algorithm = "flash2";
+  std::string algorithm{default_algorithm};
   GivenByLink algorithm_named;
   std::string gpu = "toy";                                 // an id, or the path of a file
   std::map<std::string, double, std::less<>> spec_values;  // by key: those that a person changed

@@ -75,30 +75,6 @@ bool looks_at_middle(const View& view) {
          looks_at(view, center_panel(view));
 }
 
-/// Returns true for panels that can scroll.
-bool scrolls(std::string_view id) {
-  return id == "listing" || id == "softmax" || id == "traffic" || id == "what_if" || id == "fit" || id == "ladder" ||
-         id == "compare" || id == "validate" || id == "presenter" || id == "lesson";
-}
-
-/// Minimum size of a panel in points; below it the panel scrolls, for example with large text in a small window. 0: none.
-ImVec2 least_content(std::string_view id) {
-  if (id == "softmax") return {190, 0};
-  if (id == "lesson") return {180, 0};
-  if (id == "what_if") return {430, 0};
-  if (id == "fit" || id == "ladder") return {500, 0};
-  if (id == "compare") return {380, 0};
-  if (id == "roofline" || id == "sweep" || id == "banks") return {500, 385};  // room for a plot below the text
-  if (id == "validate") return {310, 0};                                      // its switches
-  if (id == "timeline" || scrolls(id)) return {0, 0};
-  return {340, 124};
-}
-
-/// Stage and Race simplify themselves in less room.
-bool lays_itself_out(std::string_view id) {
-  return id == "stage" || id == "race";
-}
-
 /// Enlarges the timeline for recorded rows or for rows of all SMs.
 LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   constexpr float recorded_lanes = 40;
@@ -330,14 +306,14 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   if (panel == nullptr || rect.width() < 8 || rect.height() < 8) return;
   ImGui::SetCursorScreenPos(rect.min);
   ImGuiWindowFlags flags = ImGuiWindowFlags_NoNav;
-  const ImVec2 least = least_content(id);
+  const PanelContent& least = panel->least;
   const auto content = [&](float room, float points) {
     return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
   };
-  const ImVec2 size = {content(rect.width(), least.x), content(rect.height(), least.y)};
-  if (!lays_itself_out(id)) ImGui::SetNextWindowContentSize(size);
+  const ImVec2 size = {content(rect.width(), least.width), content(rect.height(), least.height)};
+  if (!panel->lays_itself_out) ImGui::SetNextWindowContentSize(size);
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
-  if (!scrolls(id) && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (!panel->scrolls && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::BeginChild(id, {rect.width(), rect.height()}, ImGuiChildFlags_AlwaysUseWindowPadding, flags);
   if (copy_panel_ == id) {
     const TextRecording recording;

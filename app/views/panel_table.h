@@ -8,11 +8,19 @@
 
 namespace tilescope {
 
+/// Its content's least size in points. In less room it scrolls, for example with large text in a small window. 0: any size.
+struct PanelContent {
+  float width = 340, height = 124;
+};
+
 /// A panel is one file: app/views/<id>/. It draws inside the ImGui child that the layout opened for it.
 struct PanelInfo {
   std::string_view id;  // "listing", "stage", "softmax", "traffic", "timeline", "race"
   std::string_view title;
   void (*draw)(const View& view, Commands& commands);
+  PanelContent least = {};
+  bool scrolls = false;          // a text that may be longer than its room
+  bool lays_itself_out = false;  // simplifies itself in less room
 };
 std::span<const PanelInfo> panel_table();
 

@@ -29,6 +29,7 @@ class SoftmaxRowReader {
         row_(row),
         range_(range_around(op)) {
     find_queries();
+    find_walk();
   }
 
   SoftmaxRow read(const ReferencePlane* exact) {
@@ -88,6 +89,27 @@ class SoftmaxRowReader {
       break;
     }
     row_ = std::clamp(row_, 0, static_cast<int>(std::max<std::int64_t>(0, rows - 1)));
+  }
+
+  /// Returns whether operation `i` writes S of these queries.
+  bool writes_scores(int i, std::int32_t q_tile) const {
+    const Operation& o = operation(i);
+    return o.kv_tile >= 0 && o.q_tile == q_tile && o.dst.is(Meaning::score) && (plane_ < 0 || o.tile.plane == plane_);
+  }
+
+  /// Finds where the walk over the keys begins: a program that computes the scores of a key tile again begins another walk.
+  void find_walk() {
+    if (op_ < 0) return;
+    const std::int32_t q_tile = operation(range_.last).q_tile;
+    std::map<std::int32_t, std::int32_t> iteration_of;  // by key tile
+    for (int i = 0; i <= range_.last; ++i) {
+      if (!writes_scores(i, q_tile)) continue;
+      const std::int32_t iteration = operation(i).iteration;
+      const auto [found, is_new] = iteration_of.try_emplace(operation(i).kv_tile, iteration);
+      if (is_new || found->second == iteration) continue;
+      iteration_of = {{operation(i).kv_tile, iteration}};
+      walk_ = range_around(i).first;
+    }
   }
 
   /// Returns the row's entry of a row vector after operation `op`.
@@ -196,27 +218,26 @@ class SoftmaxRowReader {
     result.keys_seen = seen_.empty() ? keys : std::count(seen_.begin(), seen_.end(), true);
   }
 
-  /// Marks the keys of earlier tiles in `seen_`, unless these are exactly the tiles below this one. With block lists or a
-  /// descending order they are not.
+  /// Marks the keys of the walk's earlier tiles in `seen_`, unless these are exactly the tiles below this one. With block lists or
+  /// a descending order they are not.
   void find_other_order(const SoftmaxRow& result) {
     std::vector<bool> visited(static_cast<std::size_t>(result.kv_tile) + 1, false);
     const std::int32_t q_tile = operation(range_.last).q_tile;
     bool beyond = false;
-    for (int i = 0; i < range_.first; ++i) {
-      const Operation& o = operation(i);
-      if (o.kv_tile < 0 || o.q_tile != q_tile || !o.dst.is(Meaning::score)) continue;
-      if (o.kv_tile > result.kv_tile) beyond = true;
-      if (o.kv_tile < result.kv_tile) visited[static_cast<std::size_t>(o.kv_tile)] = true;
+    for (int i = walk_; i < range_.first; ++i) {
+      if (!writes_scores(i, q_tile)) continue;
+      const std::int32_t kv_tile = operation(i).kv_tile;
+      if (kv_tile > result.kv_tile) beyond = true;
+      if (kv_tile < result.kv_tile) visited[static_cast<std::size_t>(kv_tile)] = true;
     }
     const bool all = std::all_of(visited.begin(), visited.end() - 1, [](bool seen) { return seen; });
     if (!has_scores() || tile(Meaning::row_max) == Slot::none || (all && !beyond)) return;
     const std::int64_t tile_keys = program_.tile().block_kv, keys = program_.problem().seq_kv;
     seen_.assign(static_cast<std::size_t>(keys), false);
-    for (int i = 0; i < range_.first; ++i) {
-      const Operation& o = operation(i);
-      if (o.kv_tile < 0 || o.q_tile != q_tile || !o.dst.is(Meaning::score)) continue;
-      for (std::int64_t key = o.kv_tile * tile_keys; key < std::min(keys, (o.kv_tile + 1) * tile_keys); ++key)
-        seen_[static_cast<std::size_t>(key)] = true;
+    for (int i = walk_; i < range_.first; ++i) {
+      if (!writes_scores(i, q_tile)) continue;
+      const std::int64_t first = operation(i).kv_tile * tile_keys;
+      for (std::int64_t key = first; key < std::min(keys, first + tile_keys); ++key) seen_[static_cast<std::size_t>(key)] = true;
     }
   }
 
@@ -242,10 +263,10 @@ class SoftmaxRowReader {
           add(key, static_cast<float>(row.scores[static_cast<std::size_t>(key)]));
       return;
     }
-    // The last operation on S in each earlier tile of these queries. A later pass over the same keys replaces an earlier one.
+    // The last operation on S in each earlier tile of the walk.
     std::map<std::int32_t, int> last_on;
     const std::int32_t q_tile = operation(range_.last).q_tile;
-    for (int i = 0; i < range_.first; ++i) {
+    for (int i = walk_; i < range_.first; ++i) {
       const Operation& o = operation(i);
       const bool same_queries = o.q_tile == q_tile && o.tile.plane == plane_ && is_ours(i);
       const bool earlier = o.kv_tile >= 0 && (o.kv_tile < result.kv_tile || !seen_.empty());
@@ -260,18 +281,22 @@ class SoftmaxRowReader {
   void compare(SoftmaxRow& result, const ReferencePlane& exact) {
     const std::vector<float>& output = result.o_after.empty() ? result.o_before : result.o_after;
     if (output.empty() || result.iteration < 0 || updates_output_later() || output_lags(result)) return;
-    std::optional<double> divisor = 1.0;
     const Division division = division_of_output();
     const bool divided = last_of([](const Operation& o) { return o.kind == OpKind::divide && o.dst.is(Meaning::output); }) >= 0;
-    if (division == Division::at_end && result.kv_tile >= 0 && !divided) divisor = number(tile(Meaning::row_sum), op_);
-    if (division == Division::none && result.keys_seen < visible(result.query)) return;  // P is normalised over all keys
-    if (!divisor) return;
+    // P is normalised over all keys, or O will be divided by the sum over all of them.
+    if ((division == Division::none || !sums_in_walk()) && result.keys_seen < visible(result.query)) return;
+    double divisor = 1;
+    if (division == Division::at_end && result.kv_tile >= 0 && !divided) {
+      const std::optional<float> sum = number(tile(Meaning::row_sum), op_);
+      if (!sum) return;
+      divisor = *sum;
+    }
     result.exact_so_far = !seen_.empty() && result.kv_tile >= 0 ? exact.row(result.query, seen_).output
                                                                 : exact_row(exact, result.query, result.keys_seen).output;
     if (result.exact_so_far.empty()) return;
     double difference = 0, size = 0;
     for (std::size_t t = 0; t < output.size(); ++t) {
-      const double made = *divisor == 0 ? 0 : output[t] / *divisor;
+      const double made = divisor == 0 ? 0 : output[t] / divisor;
       difference += (made - result.exact_so_far[t]) * (made - result.exact_so_far[t]);
       size += result.exact_so_far[t] * result.exact_so_far[t];
     }
@@ -285,14 +310,20 @@ class SoftmaxRowReader {
       if (o->kind == OpKind::divide && o->dst.is(Meaning::output)) return o->kv_tile >= 0 ? Division::every_tile : Division::at_end;
     return Division::none;
   }
+  /// Returns whether the walk adds to l, so that l belongs to the keys seen so far.
+  bool sums_in_walk() const {
+    const auto adds = [](const Operation& o) {
+      return (o.kind == OpKind::row_sum || o.kind == OpKind::merge) && o.dst.tensor().means(Meaning::row_sum);
+    };
+    return std::any_of(operations_.begin() + walk_, operations_.begin() + range_.last + 1, adds);
+  }
   /// Returns whether O has fewer key tiles than l: its latest product belongs to the tile before, or is still to come.
   bool output_lags(const SoftmaxRow& result) const {
-    if (result.kv_tile < 0) return false;
     const auto is_product = [&](int i) {
       return is_ours(i) && operation(i).kind == OpKind::matmul && operation(i).dst.is(Meaning::output);
     };
     for (int i = op_; i >= 0; --i)
-      if (is_product(i)) return operation(i).kv_tile >= 0 && operation(i).kv_tile != result.kv_tile;
+      if (is_product(i)) return result.kv_tile >= 0 && operation(i).kv_tile >= 0 && operation(i).kv_tile != result.kv_tile;
     for (int i = op_ + 1; at(i) < operations_.size(); ++i)
       if (is_product(i)) return true;
     return false;
@@ -318,6 +349,7 @@ class SoftmaxRowReader {
   const std::vector<Operation>& operations_;
   int op_, row_;
   IterationRange range_;
+  int walk_ = 0;  // first operation of this walk over the keys
   std::int64_t first_query_ = 0;
   std::vector<bool> seen_;   // keys of the tiles so far; empty if these are the first tiles
   std::int32_t plane_ = -1;  // plane of the queries

@@ -101,10 +101,10 @@ Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, doub
 }
 
 void MemorySystem::write_back(double cycle, int launch) {
-  TensorBytes evicted;
-  if (!cache_->take_evicted(evicted)) return;
+  TensorBytes written;
+  if (!cache_->take_written_back(written)) return;
   for (Tensor tensor : tensors_) {
-    const std::int64_t bytes = evicted[tensor.index()];
+    const std::int64_t bytes = written[tensor.index()];
     if (bytes == 0) continue;
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes, device_);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
@@ -240,7 +240,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
   if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
   if (cache_) {
-    if (cache_->any_evicted()) write_back(cycle, op.launch);
+    if (cache_->any_written_back()) write_back(cycle, op.launch);
     recorder_.l2_after(cycle, cache_->contents());
   }
   return transfer;
@@ -262,7 +262,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   recorder_.traffic(transfer.end, op.tensor, Link::peer_read, op.bytes);
   if (read.hbm_bytes != 0) far.recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, read.hbm_bytes);
   if (far.cache_) {
-    if (far.cache_->any_evicted()) far.write_back(cycle, op.launch);
+    if (far.cache_->any_written_back()) far.write_back(cycle, op.launch);
     far.recorder_.l2_after(cycle, far.cache_->contents());
   }
   return transfer;

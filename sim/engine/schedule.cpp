@@ -14,6 +14,15 @@ namespace tilescope {
 
 namespace {
 
+/// The delay of the slowest warp at a barrier, in shared-memory latencies. By the stall counters a warp waits 35 to 125 cycles at a
+/// barrier, four times as long as at one that all warps reach together.
+constexpr double drift_trips = 2;
+constexpr std::int64_t wavefront_bytes = 128;                   // one word per lane
+constexpr int asynchronous_bit = 1 << 30, paced_bit = 1 << 29;  // above every inner dimension
+
+/// Marks an operation that waits for nothing.
+constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
+
 /// Returns the cycles per unit of work; 0 for a rate of 0, which means that the resource is not modelled.
 double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
@@ -32,8 +41,6 @@ bool same(const OpClass::Key& a, const OpClass::Key& b) {
   return differ == 0;
 }
 
-constexpr int asynchronous_bit = 1 << 30, paced_bit = 1 << 29;  // above every inner dimension
-
 OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
@@ -49,9 +56,6 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
       op.flops ^ op.exps << 32,
       pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
 }
-
-/// Marks an operation that waits for nothing.
-constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
 std::int32_t landing(std::int32_t ordinal) {
@@ -133,17 +137,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
-/// The delay of the slowest warp at a barrier, in shared-memory latencies. By the stall counters a warp waits 35 to 125 cycles at a
-/// barrier, four times as long as at one that all warps reach together.
-constexpr double drift_trips = 2;
-
 /// Returns the mean cycles from an instruction of a warp to its next: its issue slot, the wait for the previous result, and the
 /// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
   const double turn = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;
   const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
-  const double others = std::max(0.0, needs.threads / 32.0 / gpu_.sm_sub_partitions - 1);
+  const double others = std::max(0.0, static_cast<double>(needs.threads) / warp_lanes / gpu_.sm_sub_partitions - 1);
   return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
 }
 
@@ -151,9 +151,9 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   needs_ = needs;
   persistent_ = persistent;
   group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
-  for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = 32 * needs.groups[g].warps;
+  for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = warp_lanes * needs.groups[g].warps;
   setup_ = {};
-  const double warps = needs.threads / 32.0;
+  const double warps = static_cast<double>(needs.threads) / warp_lanes;
   if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
@@ -198,8 +198,6 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   }
 }
 
-constexpr std::int64_t wavefront_bytes = 128;  // one word per lane
-
 /// Sets the pipe and the port that must be free before an operation can begin.
 void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   if (timing.smem_cycles > 0) timing.port = smem_port;
@@ -215,7 +213,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
 /// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
 double ScheduleBuilder::lines_waited_for(const Operation& op) const {
   if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
-  const double waiting = needs_.has_products ? 1 : needs_of(op).threads / 32.0;
+  const double waiting = needs_.has_products ? 1 : static_cast<double>(needs_of(op).threads) / warp_lanes;
   return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
 }
 
@@ -262,7 +260,8 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   // a lane adds what it holds.
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (instructions_wait()) through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / 32 * wavefront_bytes;
+  if (instructions_wait())
+    through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
   c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs));

@@ -19,7 +19,7 @@
 namespace tilescope {
 
 struct SimulationRequest {
-  std::string algorithm = "flash2";
+  std::string algorithm{default_algorithm};
   AttentionProblem problem;
   /// What the problem's mask and score change are made from, for whatever sizes it has; empty: they are as given.
   MaskChoice masking;

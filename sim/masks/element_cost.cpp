@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sim/masks/function_costs.h"
 
 namespace tilescope {
 
@@ -63,11 +67,18 @@ bool is_constant_times_tanh(const Expression& expression, const ExprNode& node) 
 
 /// Returns the cost of a call for one, two or four sines with small arguments: the sines, their comparison with the bound and
 /// what surrounds a branch and a call.
-/// Source  cycles: kernels/lab/measured/h100-call-latency-2026-11-27.txt
 ElementCost cost_of_sines(std::size_t count) {
-  const double computed = count > 2 ? 4 : static_cast<double>(count);
-  const double cycles = count == 1 ? 142.4 : count == 2 ? 201.9 : 259.9;
-  return {15 * computed + 5, 6 * computed + 4, 0.25 * computed, cycles};
+  const int computed = count > 2 ? 4 : static_cast<int>(count);
+  const std::span<const SineCall> calls = sine_calls();
+  const auto call = std::ranges::find(calls, computed, &SineCall::sines);
+  return {15.0 * computed + 5, 6.0 * computed + 4, 0.25 * computed, call == calls.end() ? 0 : call->cycles};
+}
+
+/// Returns the counted cost of a function.
+ElementCost counted_cost(std::string_view function) {
+  const std::span<const FunctionCost> rows = function_costs();
+  const auto row = std::ranges::find(rows, function, &FunctionCost::function);
+  return row == rows.end() ? ElementCost{} : row->cost;
 }
 
 /// Returns the cost of a node by itself. Its operands may be constants of the kernel.
@@ -75,19 +86,19 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
   if (linear || is_constant_times_tanh(expression, node)) return {};
   switch (node.op) {
     case ExprOp::exp:
-      return {5.63, 1.42, 1.00};
+      return counted_cost("exp");
     case ExprOp::exp2:
-      return {1.78, 1.73, 1.00};
+      return counted_cost("exp2");
     case ExprOp::log:
-      return {14.63, 11.41, 0};
+      return counted_cost("log");
     case ExprOp::tanh:
-      return {5.88, 1.39, 1.25};  // four scores share a reciprocal
+      return counted_cost("tanh");  // four scores share a reciprocal
     case ExprOp::sigmoid:
-      return {3.88, 1.39, 1.25};
+      return counted_cost("sigmoid");
     case ExprOp::sqrt:
-      return {4.31, 4.80, 1.01};
+      return counted_cost("sqrt");
     case ExprOp::divide:
-      return divides_by_constant(expression, node) ? ElementCost{1, 0, 0} : ElementCost{4.92, 4.86, 1.02};
+      return divides_by_constant(expression, node) ? ElementCost{1, 0, 0} : counted_cost("divide");
     case ExprOp::floor_divide:
     case ExprOp::modulo:
       if (!is_of_block(operand_of(expression, node, 1))) return {12, 10, 2};  // estimate: a division of ints
@@ -173,7 +184,7 @@ ElementCost element_cost(const Expression& expression, bool is_forward) {
   ElementCost cost = cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true));
   const ExprNode& root = expression.nodes.back();
   // The scale of the softmax has the factor: one multiply-add less. A negative factor, which it cannot have, counts so too.
-  if (is_forward && (root.op == ExprOp::tanh || is_constant_times_tanh(expression, root))) cost.fp32 -= 1.97;
+  if (is_forward && (root.op == ExprOp::tanh || is_constant_times_tanh(expression, root))) cost.fp32 -= softcap_saving();
   return cost;
 }
 

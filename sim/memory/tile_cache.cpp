@@ -224,8 +224,8 @@ void TileCache::clean(std::uint32_t number, std::uint64_t slices) {
   if (dirty == 0) unlink_dirty(number);
   set_of(number).dirty_bytes -= written;
   contents_.dirty[tensor] -= written;
-  evicted_[tensor] += written;
-  any_evicted_ = any_evicted_ || written != 0;
+  written_back_[tensor] += written;
+  any_written_back_ = any_written_back_ || written != 0;
 }
 
 std::uint32_t TileCache::pick_victim(const Set& set) {
@@ -391,11 +391,11 @@ void TileCache::note_arrival(double cycle) {
   for (std::uint32_t entry : missed_) arrivals_[entry] = cycle;
 }
 
-bool TileCache::take_evicted(TensorBytes& evicted) {
-  if (!any_evicted_) return false;
-  evicted = evicted_;
-  evicted_ = {};
-  any_evicted_ = false;
+bool TileCache::take_written_back(TensorBytes& bytes) {
+  if (!any_written_back_) return false;
+  bytes = written_back_;
+  written_back_ = {};
+  any_written_back_ = false;
   return true;
 }
 

@@ -66,9 +66,9 @@ class TileCache {
   /// Sets the arrival time of the bytes that the last read() missed.
   void note_arrival(double cycle);
 
-  bool any_evicted() const { return any_evicted_; }
-  /// Moves the bytes written back since the last call into `evicted`. Returns false, and leaves `evicted` alone, if there are none.
-  bool take_evicted(TensorBytes& evicted);
+  bool any_written_back() const { return any_written_back_; }
+  /// Moves the bytes written back since the last call into `bytes`. Returns false, and leaves `bytes` alone, if there are none.
+  bool take_written_back(TensorBytes& bytes);
   const CacheContents& contents() const { return contents_; }
   const TensorBytes& resident() const { return contents_.resident; }
   const TensorBytes& dirty() const { return contents_.dirty; }
@@ -170,8 +170,8 @@ class TileCache {
   std::vector<std::uint16_t> set_numbers_;  // by entry
   std::array<std::int64_t, 2> used_{};
   CacheContents contents_;
-  TensorBytes evicted_{};
-  bool any_evicted_ = false;
+  TensorBytes written_back_{};
+  bool any_written_back_ = false;
   std::vector<std::uint32_t> missed_;
   std::array<Latest, 2> latest_;
 };

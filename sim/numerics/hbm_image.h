@@ -7,8 +7,8 @@
 #include <map>
 #include <memory>
 
+#include "sim/core/matrix.h"
 #include "sim/core/tensor.h"
-#include "sim/numerics/matrix.h"
 
 namespace tilescope {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/matrix.h"
 #include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
-#include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
 namespace tilescope {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/matrix.h"
 #include "sim/core/result.h"
 #include "sim/engine/simulation.h"
-#include "sim/numerics/matrix.h"
 
 namespace tilescope {
 

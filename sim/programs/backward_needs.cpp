@@ -198,7 +198,7 @@ GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& til
   const std::int64_t scratch_bytes = kernel_profile("standard_backward").build("dS", problem).static_shared_bytes;
   const std::int64_t both = 2 * row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
   const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
-  const std::int64_t fit = static_cast<std::int64_t>(room) / both;
+  const std::int64_t fit = static_cast<std::int64_t>(room) / std::max<std::int64_t>(1, both);
   if (fit < 1) return {most, false};
   return {std::min(most, fit), true};
 }
@@ -250,13 +250,9 @@ TileShape flex_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu
 }
 
 TileShape flash1_backward_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const std::int64_t d = problem.head_dim;
-  if (!gpu.has_l2()) {
-    const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
-    const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
-    const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, std::int64_t{4096}})};
-    return shrink(paper, [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
-  }
+  if (!gpu.has_l2())
+    return shrink(paper_tile_of(problem, gpu),
+                  [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
   return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16},
                 [&](const TileShape& tile) { return fits(flash1_backward_needs(problem, tile, gpu), gpu); });
 }

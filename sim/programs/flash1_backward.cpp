@@ -249,6 +249,7 @@ ProgramInfo flash1_backward_program() {
                       "flash1",
                       "Flash-1 backward"};
   info.accumulates_in_hbm = true;
+  info.may_spill = true;
   return info;
 }
 

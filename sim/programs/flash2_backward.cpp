@@ -230,6 +230,7 @@ ProgramInfo flash2_backward_program() {
                       "flash2",
                       "Flash-2 backward"};
   info.warp_tile = warp_edge;
+  info.may_spill = true;
   return info;
 }
 

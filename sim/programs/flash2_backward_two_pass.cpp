@@ -293,6 +293,7 @@ ProgramInfo flash2_backward_two_pass_program() {
                       "Flash-2 two passes"};
   info.scores_computed = 2;
   info.warp_tile = warp_edge;
+  info.may_spill = true;
   return info;
 }
 

@@ -570,19 +570,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash3_backward_program() {
-  return {id,
-          "FlashAttention-3 backward",
-          "backward",
-          "arXiv:2407.08608, section 3",
-          "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
-          listing,
-          flash3_backward_tile,
-          make,
-          {},
-          {},
-          Pass::backward,
-          "flash2",
-          "Flash-3 backward"};
+  ProgramInfo info = {id,
+                      "FlashAttention-3 backward",
+                      "backward",
+                      "arXiv:2407.08608, section 3",
+                      "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
+                      listing,
+                      flash3_backward_tile,
+                      make,
+                      {},
+                      {},
+                      Pass::backward,
+                      "flash2",
+                      "Flash-3 backward"};
+  info.may_spill = true;
+  return info;
 }
 
 }  // namespace tilescope

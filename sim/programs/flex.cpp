@@ -249,6 +249,7 @@ ProgramInfo flex_program() {
   info.make = make;
   info.has_lists = true;
   info.takes_pages = true;
+  info.may_spill = true;
   return info;
 }
 

@@ -799,6 +799,7 @@ ProgramInfo flex_backward_program() {
   info.default_tile = flex_backward_tile;
   info.make = make;
   info.pass = Pass::backward;
+  info.may_spill = true;
   info.forward = "flex";
   info.label = "Flex backward";
   info.has_lists = true;

@@ -351,8 +351,8 @@ class Hopper final : public TileProgram {
  public:
   Hopper(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, in_order_of(id, tile),
-                    declared(has_lists(id, problem), problem.page_size > 0, hopper_rungs()[static_cast<std::size_t>(id)].draws())),
-        rung_(hopper_rungs()[static_cast<std::size_t>(id)]),
+                    declared(has_lists(id, problem), problem.page_size > 0, hopper_rung(id).draws())),
+        rung_(hopper_rung(id)),
         lines_(listing_of(id)),
         of_tile_(hopper_profile(rung_).overhead("attention", "tile", problem)),
         of_store_(hopper_profile(rung_).overhead("attention", "store", problem)),
@@ -440,12 +440,10 @@ class Hopper final : public TileProgram {
     if (tile_.block_q % box_rows_ != 0) return seen;
     return formula_for(problem_, fmt::format("B·Hq·{0}·⌈Nq/{0}⌉·d·e", box_rows_), seen);
   }
-  static bool has_lists(HopperRungId id, const AttentionProblem& problem) {
-    return hopper_rungs()[static_cast<std::size_t>(id)].lists && problem.has_mask();
-  }
+  static bool has_lists(HopperRungId id, const AttentionProblem& problem) { return hopper_rung(id).lists && problem.has_mask(); }
   /// Returns the tile with the order of the rung's kernel: from the last key, or that of the lists.
   static ProgramTile in_order_of(HopperRungId id, ProgramTile tile) {
-    if (!hopper_rungs()[static_cast<std::size_t>(id)].lists) tile.key_order = KeyOrder::descending;
+    if (!hopper_rung(id).lists) tile.key_order = KeyOrder::descending;
     return tile;
   }
   std::int64_t query_tile_of(std::int64_t block) const {
@@ -770,7 +768,7 @@ class Hopper final : public TileProgram {
 /// Makes the program of a rung. `name` is what errors call it.
 Result<std::unique_ptr<TileProgram>> make_rung(HopperRungId id, std::string_view name, const AttentionProblem& problem,
                                                const ProgramTile& tile, const GpuSpec& gpu) {
-  const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
+  const HopperRung& rung = hopper_rung(id);
   const ScoreChanges scores = rung.lists ? ScoreChanges::taken : ScoreChanges::refused;
   const Pages pages = rung.lists ? Pages::taken : Pages::refused;
   if (Status status = check_request(name, problem, tile, CausalMask::taken, scores, pages); !status) return status.error();
@@ -782,12 +780,12 @@ Result<std::unique_ptr<TileProgram>> make_rung(HopperRungId id, std::string_view
 
 template <HopperRungId id>
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_rung(id, hopper_rungs()[static_cast<std::size_t>(id)].id, problem, tile, gpu);
+  return make_rung(id, hopper_rung(id).id, problem, tile, gpu);
 }
 
 template <HopperRungId id>
 ProgramInfo info() {
-  const HopperRung& rung = hopper_rungs()[static_cast<std::size_t>(id)];
+  const HopperRung& rung = hopper_rung(id);
   ProgramInfo info;
   info.id = rung.id;
   info.title = rung.title;

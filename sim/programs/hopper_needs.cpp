@@ -69,10 +69,6 @@ constexpr std::array rungs = {
                .longest_first = true},
 };
 
-const HopperRung& rung_of(HopperRungId id) {
-  return rungs[static_cast<std::size_t>(id)];
-}
-
 constexpr std::array<std::string_view, hopper_most_groups> consumer_names = {"consumer 0", "consumer 1", "consumer 2"},
                                                            group_names = {"group 0", "group 1", "group 2"};
 
@@ -80,6 +76,9 @@ constexpr std::array<std::string_view, hopper_most_groups> consumer_names = {"co
 
 std::span<const HopperRung> hopper_rungs() {
   return rungs;
+}
+const HopperRung& hopper_rung(HopperRungId id) {
+  return rungs[static_cast<std::size_t>(id)];
 }
 
 const KernelProfile& hopper_profile(const HopperRung& rung) {
@@ -95,7 +94,7 @@ std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& p
 }
 
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  const HopperRung& rung = rung_of(id);
+  const HopperRung& rung = hopper_rung(id);
   const int groups = hopper_groups(rung, problem);
   const KernelBuild& build = hopper_profile(rung).build("attention", problem);
   KernelNeeds needs;
@@ -130,7 +129,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
 }
 
 TileShape hopper_default_tile(HopperRungId id, const AttentionProblem& problem, const GpuSpec& gpu) {
-  const HopperRung& rung = rung_of(id);
+  const HopperRung& rung = hopper_rung(id);
   const int groups = hopper_groups(rung, problem);
   TileShape tile = is_large(gpu) ? TileShape{64 * groups, 128} : TileShape{8 * groups, 16};
   if (problem.dtype == DataType::fp32) tile.block_kv = std::min<std::int64_t>(tile.block_kv, 32);

@@ -40,6 +40,7 @@ struct HopperRung {
 };
 /// Returns the rungs by their number. hopper_wgmma_longest is a program only as what flash3 launches.
 std::span<const HopperRung> hopper_rungs();
+const HopperRung& hopper_rung(HopperRungId id);
 inline constexpr int hopper_most_groups = 3;
 
 /// Returns the compiled properties of the rung's loop.

@@ -17,7 +17,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t most_block_threads = 1024;
-constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: that of the smallest GPU in its build, see rows.cu
+constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: that of the smallest GPU in its build, see rows_plan.h
 
 /// Returns the bytes from one row of S or P to the next.
 std::int64_t score_row_bytes(const AttentionProblem& problem) {
@@ -104,7 +104,7 @@ SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile,
   const std::int64_t row_bytes = score_row_bytes(problem);
   const std::int64_t scratch_bytes = kernel_profile("standard").build("softmax", problem).static_shared_bytes;
   const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
-  const std::int64_t fit = static_cast<std::int64_t>(room) / row_bytes;
+  const std::int64_t fit = static_cast<std::int64_t>(room) / std::max<std::int64_t>(1, row_bytes);
   if (fit < 1) return {most, false};
   return {std::min(most, fit), true};
 }
@@ -223,13 +223,8 @@ TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
 }
 
 TileShape flash1_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  if (!gpu.has_l2()) {
-    const std::int64_t d = problem.head_dim;
-    const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
-    const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * d));
-    const TileShape paper = {std::min({keys, d, problem.seq_q}), std::min({keys, problem.seq_kv, TileShape::most_rows})};
-    return shrink(paper, [&](const TileShape& tile) { return fits(flash1_needs(problem, tile, gpu), gpu); });
-  }
+  if (!gpu.has_l2())
+    return shrink(paper_tile_of(problem, gpu), [&](const TileShape& tile) { return fits(flash1_needs(problem, tile, gpu), gpu); });
   return shrink(is_large(gpu) ? flash1_kernel_tile(problem) : TileShape{16, 16},
                 [&](const TileShape& tile) { return fits_well(flash1_needs(problem, tile, gpu), gpu); });
 }

@@ -33,6 +33,13 @@ inline void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_
   needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;
 }
 
+/// Returns the tile of FlashAttention-1's paper for a fast memory without an L2: Bc = ⌈M/4d⌉, Br = min(Bc, d).
+inline TileShape paper_tile_of(const AttentionProblem& problem, const GpuSpec& gpu) {
+  const auto memory = static_cast<std::int64_t>(gpu.sm_shared_bytes_per_block) / element_bytes(problem.dtype);
+  const std::int64_t keys = std::max<std::int64_t>(1, ceil_div(memory, 4 * problem.head_dim));
+  return {std::min({keys, problem.head_dim, problem.seq_q}), std::min({keys, problem.seq_kv, TileShape::most_rows})};
+}
+
 /// Halves the longer edge of a tile until it fits. If even 1 x 1 does not, occupancy() reports why.
 template <class Fits>
 TileShape shrink(TileShape tile, Fits fits) {

@@ -13,6 +13,7 @@
 #include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -103,11 +104,19 @@ std::span<const ProgramInfo> program_table() {
 }
 
 std::span<const ProgramFamily> program_families() {
-  static constexpr ProgramFamily families[] = {{"attention", "standard", "flash2", true},
-                                               {"backward", "standard_backward", "flex_backward", true},
-                                               {"softmax", "softmax_safe", "softmax_fused"},
-                                               {"matmul", "matmul_naive", "matmul_tiled"}};
+  static constexpr ProgramFamily families[] = {
+      {"attention", "Attention", "standard", "flash2", true},
+      {"backward", "Backward pass", "standard_backward", "flex_backward", true},
+      {"softmax", "Softmax, one row", "softmax_safe", "softmax_fused"},
+      {"matmul", "Matrix product", "matmul_naive", "matmul_tiled"},
+  };
   return families;
+}
+
+const ProgramFamily* family_of(const ProgramInfo& info) {
+  const auto families = program_families();
+  const auto found = std::find_if(families.begin(), families.end(), [&](const ProgramFamily& f) { return f.id == info.family; });
+  return found != families.end() ? &*found : nullptr;
 }
 
 std::span<const LadderStep> ladder() {
@@ -153,8 +162,12 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::spa
     if (info.both == nullptr) return refuse("{} has no run of both passes: use {} forward or backward", id, Setting::pass);
     return info.both;
   }
-  return refuse("{} has no backward pass: use {} forward, or {} standard, flash1, flash2, flash3_backward or flex", id,
-                Setting::pass, Setting::algorithm);
+  ListedPrograms others;
+  for (const ProgramInfo& info : table)
+    if (std::any_of(table.begin(), table.end(), [&](const ProgramInfo& other) { return other.forward == info.id; }))
+      others.add(info.id);
+  return refuse("{} has no backward pass: use {} forward, or {} {} or {}", id, Setting::pass, Setting::algorithm, others.first,
+                others.last);
 }
 
 Status check(const ProgramTile& tile) {
@@ -172,9 +185,9 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
     return problem.mask ? refuse("{} has no mask: leave {} out, or choose an attention algorithm", id, Setting::mask)
                         : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   if (problem.score_change && scores == ScoreChanges::refused)
-    return refuse("{} takes scores as they are: use {} flex with {}", id, Setting::algorithm, Setting::score);
+    return refuse("{} takes scores as they are: use {} {} with {}", id, Setting::algorithm, program_with_lists(), Setting::score);
   if (problem.page_size > 0 && pages == Pages::refused)
-    return refuse("{} has no page table: leave out {}, or run flex forward", id, Setting::page_size);
+    return refuse("{} has no page table: leave out {}, or run {} forward", id, Setting::page_size, program_with_lists());
   if (problem.mask)
     if (Status status = problem.mask->fits(problem); !status) return status;
   if (problem.score_change)

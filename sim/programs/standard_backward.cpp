@@ -399,6 +399,7 @@ ProgramInfo standard_backward_program() {
                       "standard",
                       "Standard backward"};
   info.scores_computed = 0;
+  info.may_spill = true;
   return info;
 }
 

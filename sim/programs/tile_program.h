@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/core/gpu_spec.h"
+#include "sim/core/matrix.h"
 #include "sim/masks/element_cost.h"
-#include "sim/numerics/matrix.h"
 #include "sim/programs/operation.h"
 
 namespace tilescope {
@@ -206,6 +206,7 @@ struct ProgramInfo {
   /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as
   /// KernelNeeds says.
   std::int64_t warp_tile = 0;
+  bool may_spill = false;             // default_tile() takes a tile that fits even where it leaves its kernel no register to spare
   const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it
 };
 
@@ -214,10 +215,16 @@ std::span<const ProgramInfo> program_table();
 /// Programs that solve the same problem. A race shows the chosen program beside the baseline, and the baseline beside the best.
 struct ProgramFamily {
   std::string_view id;
+  std::string_view title;           // heading of its programs in the window
   std::string_view baseline, best;  // ids of two of its programs
   bool takes_mask = false;          // every program of the family
 };
 std::span<const ProgramFamily> program_families();
+/// Returns the family of a program; null if its row names one that is not in the list.
+const ProgramFamily* family_of(const ProgramInfo& info);
+
+/// The program of a request that names none.
+inline constexpr std::string_view default_algorithm = "flash2";
 
 /// Finds a program by id.
 /// Errors  unknown id, with the known ones

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "sim/analysis/validation.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
 
@@ -43,6 +44,16 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
   for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+}
+
+TEST_CASE("kernel table: validation knows whose products a library computes") {
+  int libraries = 0;
+  for (const KernelInfo& row : kernel_table()) {
+    CAPTURE(row.id);
+    CHECK(counterpart_of(row.id).library == row.is_library);
+    libraries += row.is_library ? 1 : 0;
+  }
+  CHECK(libraries == 1);
 }
 
 TEST_CASE("kernel table: flash3 runs the kernel that is fastest for the head dimension, the mask and the length") {

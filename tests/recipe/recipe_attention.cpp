@@ -1,5 +1,5 @@
-// recipe_attention: what step 1 of "How do I add a tile program?" asks for. FlashAttention-2 with one
-// buffer of K and of V, which computes each score twice: for the row maximum, and for the weights.
+// recipe_attention: what step 1 of "How do I add a tile program?" asks for. Attention in two walks over the
+// keys: the first finds L, the second computes each score again and weighs V with P = exp(S − L).
 #include <limits>
 
 #include "sim/programs/attention_tensors.h"
@@ -16,21 +16,23 @@ constexpr std::string_view id = "recipe_attention";
 enum class Line {
   load_q,
   init,
-  key_loop,
+  first_walk,
   load_k,
   scores,
   mask,
   row_max,
-  scores_again,
-  mask_again,
   exp,
   alpha,
   row_sum,
-  rescale,
-  load_v,
-  weigh,
   keep_max,
   finish,
+  second_walk,
+  load_k_again,
+  scores_again,
+  mask_again,
+  weights,
+  load_v,
+  weigh,
   store,
   count
 };
@@ -42,16 +44,18 @@ constexpr ListingLine listing[] = {
     {1, "recipe: S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "recipe: the scores"},
     {1, "recipe: mask S", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
     {1, "recipe: m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "recipe: the largest score"},
-    {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: so that S is kept nowhere"},
-    {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
-    {1, "recipe: P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "recipe: the weights"},
+    {1, "recipe: P = exp(S − m′)", tensors::p, "P = exp(S − m′)", "recipe: only its sum is kept"},
     {1, "recipe: α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "recipe: the factor"},
     {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
-    {1, "recipe: O = α O", tensors::o, "O = diag(α)·O", "recipe: rescaled"},
+    {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
+    {0, "recipe: L = m + log l", tensors::lse, "L = m + log l", "recipe: over all keys"},
+    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now"},
+    {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into the same buffer"},
+    {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: S was kept nowhere"},
+    {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
+    {1, "recipe: P = exp(S − L)", tensors::p, "P = exp(S − L)", "recipe: the weights, divided already"},
     {1, "recipe: load Vⱼ", tensors::v, "Vⱼ: Bc × d", "recipe: into the other buffer"},
     {1, "recipe: O = O + P Vⱼ", tensors::o, "O = O + P·V", "recipe: the second product"},
-    {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
-    {0, "recipe: O = O / l", tensors::o, "O = O / l, L = m + log l", "recipe: once a row"},
     {0, "recipe: store Oᵢ, Lᵢ", tensors::o, "Oᵢ: Br × d, Lᵢ: Br", "recipe: written once"},
 };
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
@@ -91,19 +95,35 @@ class RecipeAttention final : public TileProgram {
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
-    out.iterations = static_cast<std::int32_t>(visits.size());
+    out.iterations = static_cast<std::int32_t>(2 * visits.size());
     b.queries(i, rows);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
     b.fill(Line::init, tiles::o, 0.0F);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.fill(Line::init, tiles::l, 0.0F);
-    b.walk_keys(
-        visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
-        [&](const KeyTile& tile) { emit_pair(b, tile.partial); });
-    b.divide(Line::finish, tiles::o, tiles::l);
+    std::int64_t n = 0;
+    for (const KeyTile& tile : visits) {
+      b.keys(tile.index, grid.keys(tile.index));
+      b.iteration(n++, 0);
+      add_to_sum(b, tile.partial);
+    }
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
+    for (const KeyTile& tile : visits) {
+      b.keys(tile.index, grid.keys(tile.index));
+      b.iteration(n++, 0);
+      add_to_output(b, tile.partial);
+    }
+    b.keys(-1, {});
+    b.iteration(n, 0);
     b.store(Line::store, tiles::o);
     b.store(Line::store, tiles::lse);
+  }
+
+  std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
+    if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
+    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const TileRange rows = plan_.grid.queries(i);
+    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -113,32 +133,35 @@ class RecipeAttention final : public TileProgram {
     ClosedForm form;
     form.terms = {
         {tensors::q, Link::l2_to_sm, Bytes(planes * sums.rows * row_bytes), "recipe: rows"},
-        {tensors::k, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "recipe: keys"},
+        {tensors::k, Link::l2_to_sm, Bytes(planes * 2 * sums.keys * row_bytes), "recipe: keys"},
         {tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "recipe: keys"},
         {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "recipe: rows"},
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "recipe: rows"},
     };
     form.flops = planes * 6 * problem_.head_dim * sums.rows_keys;
-    form.exps = planes * (sums.rows_keys + sums.rows_pairs);
+    form.exps = planes * (2 * sums.rows_keys + sums.rows_pairs);
     form.order = "Θ(N²d²/M)";
     return form;
   }
 
  private:
-  void emit_pair(BlockBuilder& b, bool masked) const {
+  void add_to_sum(BlockBuilder& b, bool masked) const {
     b.load(Line::load_k, tiles::k);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-    if (masked) b.mask(Line::mask_again, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
-    b.rescale(Line::rescale, tiles::o, tiles::alpha);
+    b.copy(Line::keep_max, tiles::m, tiles::m_new);
+  }
+  void add_to_output(BlockBuilder& b, bool masked) const {
+    b.load(Line::load_k_again, tiles::k);
+    b.matmul(Line::scores_again, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
+    if (masked) b.mask(Line::mask_again, tiles::s);
+    b.exp(Line::weights, tiles::p, tiles::s, tiles::lse);
     b.load(Line::load_v, tiles::v);
     b.matmul(Line::weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
-    b.copy(Line::keep_max, tiles::m, tiles::m_new);
   }
 
   BlockPlan plan_;
@@ -151,16 +174,8 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo recipe_attention_program() {
-  ProgramInfo info = {id,
-                      "Recipe attention",
-                      "attention",
-                      "docs/contributing.md",
-                      "recipe: a program added by the recipe.",
-                      listing,
-                      default_tile,
-                      make,
-                      "",
-                      ""};
+  ProgramInfo info = {id,      "Recipe attention", "attention", "docs/contributing.md", "recipe: a program added by the recipe.",
+                      listing, default_tile,       make,        "recipe: two walks",    "recipe: A walk for L, and one for O."};
   info.scores_computed = 2;
   return info;
 }

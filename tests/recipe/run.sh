@@ -6,6 +6,10 @@ trap 'rm -rf "$out"' EXIT
 "$1" simulate --algorithm recipe_attention --seq 64 --json "$out/recipe.json" >"$out/table.txt"
 grep -q '"algorithm": *"recipe_attention"' "$out/recipe.json"
 grep -q 'Recipe attention' "$out/table.txt"
+# It has no CUDA kernel, so the report says nothing about one.
+"$1" simulate --algorithm recipe_attention --seq 64 --mask 'q - kv < 8' >"$out/masked.txt"
+grep -q 'q - kv < 8' "$out/masked.txt"
+if grep 'CUDA kernel' "$out/masked.txt"; then exit 1; fi
 "$1" sweep --algorithm recipe_attention --over seq=32:64:x2 --csv "$out/sweep.csv" >/dev/null 2>&1
 [ "$(grep -c '^recipe_attention,' "$out/sweep.csv")" = 2 ]
 code=0

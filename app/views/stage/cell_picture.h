@@ -8,7 +8,7 @@
 #include "app/ui/quad_batch.h"
 #include "app/ui/theme.h"
 #include "app/views/stage/stage_layout.h"
-#include "sim/numerics/matrix.h"
+#include "sim/core/matrix.h"
 
 namespace tilescope {
 

@@ -79,8 +79,21 @@ std::string step_cost(const StageContext& context) {
   return text;
 }
 
-/// What P is made from in this launch: the running maximum, the final one, or L.
+/// Returns what P is made from: the maximum that the latest exponential up to this iteration read, or L.
 const char* probability_formula(const StageContext& context) {
+  const Operation* latest = nullptr;
+  if (context.lane.operations != nullptr)
+    for (const Operation& o : context.lane.operations->operations) {
+      if (o.kind != OpKind::exp || !o.dst.is(Meaning::probability)) continue;
+      const bool is_later = context.lane.operation == nullptr || o.iteration > context.lane.operation->iteration;
+      if (latest != nullptr && is_later) break;
+      latest = &o;
+    }
+  if (latest != nullptr) {
+    const Slot minus = latest->src[1];
+    if (minus.is(Meaning::row_max, TilePart::updated)) return "P = exp(S − m′)";
+    return minus.is(Meaning::log_sum_exp) ? "P = exp(S − L)" : "P = exp(S − m)";
+  }
   const Schema& schema = context.simulation().program->schema();
   if (context.layout().find(schema.tile(Meaning::row_max, TilePart::updated))) return "P = exp(S − m′)";
   return context.layout().find(schema.tile(Meaning::log_sum_exp)) ? "P = exp(S − L)" : "P = exp(S − m)";

@@ -223,11 +223,7 @@ void draw_more_menu(const View& view, Commands& commands, const Detail& detail) 
     if (info.family != family) {
       if (!family.empty()) ImGui::Separator();
       family = info.family;
-      text_item(view.theme->ui_small, view.theme->text_faint,
-                family == "softmax"    ? tr("Softmax, one row")
-                : family == "matmul"   ? tr("Matrix product")
-                : family == "backward" ? tr("Backward pass")
-                                       : tr("Attention"));
+      text_item(view.theme->ui_small, view.theme->text_faint, translated(family_of(info)->title));
     }
     const std::string label = fmt::format("{}##{}", translated(info.title), info.id);
     if (ImGui::Selectable(label.c_str(), is_shown(view, info.id))) {

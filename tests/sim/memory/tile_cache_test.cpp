@@ -28,9 +28,9 @@ TileRef tile_of(Tensor tensor, int row, int rows = 16, int cols = 64) {
   return {tensor, 0, row, rows, 0, cols};
 }
 
-std::int64_t evicted_bytes(TileCache& cache) {
+std::int64_t written_back_bytes(TileCache& cache) {
   TensorBytes evicted{};
-  if (!cache.take_evicted(evicted)) return 0;
+  if (!cache.take_written_back(evicted)) return 0;
   std::int64_t sum = 0;
   for (std::int64_t bytes : evicted) sum += bytes;
   return sum;
@@ -60,7 +60,7 @@ Totals run_tiles(const TensorLayouts& layouts, Bytes capacity, int partitions, c
       totals.read += cache.add(step.tile, step.side).hbm_read_bytes;
     else
       totals.read += cache.read(step.tile, step.side).hbm_read_bytes;
-    totals.written += evicted_bytes(cache);
+    totals.written += written_back_bytes(cache);
     for (int p = 0; p < partitions; ++p) within_capacity = within_capacity && cache.used(p) <= capacity.value / partitions;
     std::int64_t resident = 0;
     for (std::int64_t bytes : cache.resident()) resident += bytes;
@@ -159,7 +159,7 @@ TEST_CASE("l2: one set loses only as much of its oldest tile as the new bytes ne
   cache.read(tile_of(tensors::k, 0), 0);
   CHECK(cache.read(tile_of(tensors::k, 16, 4), 0).hbm_read_bytes == 512);
   CHECK(cache.used(0) == 2 * 2048);
-  CHECK(evicted_bytes(cache) == 512);
+  CHECK(written_back_bytes(cache) == 512);
   CHECK(cache.resident()[of_o] == 2048 - 512);
   CHECK(cache.dirty()[of_o] == 2048 - 512);
   CHECK(cache.read(tile_of(tensors::o, 4, 12), 0).hbm_read_bytes == 0);
@@ -217,13 +217,13 @@ TEST_CASE("l2: a write fetches nothing, stays dirty, drops the other side's copi
   CHECK(cache.used(1) == 2048);  // the writer's side has a copy of the far half
   CHECK(cache.read(tile_of(tensors::o, 0), 1).crossed_bytes == 0);
   CHECK(cache.dirty()[Tensor(tensors::o).index()] == 2048);
-  CHECK(evicted_bytes(cache) == 0);
+  CHECK(written_back_bytes(cache) == 0);
   CHECK(cache.read(tile_of(tensors::o, 0), 1).hbm_read_bytes == 0);
   std::int64_t written = 0;
   for (int row : {0, 16, 32, 48})
     for (int side : {0, 1}) {
       cache.read(tile_of(tensors::k, row), side);
-      written += evicted_bytes(cache);
+      written += written_back_bytes(cache);
     }
   CHECK(written == 2048);
   CHECK(cache.dirty()[Tensor(tensors::o).index()] == 0);
@@ -249,7 +249,7 @@ TEST_CASE("l2: an addition reads what is missing, stays dirty where its home is,
         const std::int64_t read = cache.add(tile_of(tensors::o, row), side).hbm_read_bytes;
         CHECK(read == (pass == 0 && side == 0 && row > 0 ? 2048 : 0));
       }
-  CHECK(evicted_bytes(cache) == 0);
+  CHECK(written_back_bytes(cache) == 0);
 }
 
 TEST_CASE("l2 against its oracle: with additions, HBM reads agree within 3 percent") {
@@ -292,13 +292,13 @@ TEST_CASE("l2: where too much is dirty, what was used longest ago is written bac
   TileCache cache(map, Bytes(16 * 2048), 1, CachePolicy{0, 0, 0.125});
   cache.write(tile_of(tensors::o, 0), 0);
   cache.write(tile_of(tensors::o, 16), 0);
-  CHECK(evicted_bytes(cache) == 0);
+  CHECK(written_back_bytes(cache) == 0);
   cache.read(tile_of(tensors::o, 0), 0);
   cache.write(tile_of(tensors::o, 32), 0);
-  CHECK(evicted_bytes(cache) == 2048);
+  CHECK(written_back_bytes(cache) == 2048);
   CHECK(cache.dirty()[Tensor(tensors::o).index()] == 2 * 2048);
   cache.write(tile_of(tensors::o, 0), 0);  // was read in between, so that it still is dirty
-  CHECK(evicted_bytes(cache) == 0);
+  CHECK(written_back_bytes(cache) == 0);
   CHECK(cache.read(tile_of(tensors::o, 16), 0).hbm_read_bytes == 0);
 }
 
@@ -325,11 +325,11 @@ TEST_CASE("l2: in sets, what is dirty is written back when it would be evicted, 
   cache.write(written, 0);
   int read = 0;
   while (cache.dirty()[Tensor(tensors::o).index()] != 0) cache.read(tile_of(tensors::k, 64 * read++, 64), 0);
-  CHECK(evicted_bytes(cache) == 8192);
+  CHECK(written_back_bytes(cache) == 8192);
   CHECK(read > 64);
   CHECK(cache.resident()[Tensor(tensors::o).index()] == 8192);
   while (cache.resident()[Tensor(tensors::o).index()] != 0) cache.read(tile_of(tensors::k, 64 * read++, 64), 0);
-  CHECK(evicted_bytes(cache) == 0);
+  CHECK(written_back_bytes(cache) == 0);
   CHECK(read < 180);
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("l2: in sets, one dirty tile is written back for each tile that comes,
   std::int64_t evicted = 0;
   for (int i = 0; i < 250; ++i) {
     cache.read(tile_of(tensors::k, 64 * i, 64), 0);
-    const std::int64_t now = evicted_bytes(cache);
+    const std::int64_t now = written_back_bytes(cache);
     CHECK(now <= 8192);
     evicted += now;
   }

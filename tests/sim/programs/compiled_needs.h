@@ -116,14 +116,13 @@ void for_each_default_tile(Wished wished) {
             if (!tile) continue;
             CAPTURE(info.id);
             p.pass = info.pass;
-            const bool may_spill = info.id == "flash2" || info.id == "flex" || info.pass == Pass::backward;
             const auto fits = [&] {
               const auto program = info.make(p, *tile, gpu);
               REQUIRE(program);
               bool all = true;
               for (const LaunchSpec& launch : (*program)->launches())
                 all = all && why_block_does_not_fit(launch.needs, gpu).empty() &&
-                      (may_spill || launch.needs.registers_per_thread < 255);
+                      (info.may_spill || launch.needs.registers_per_thread < 255);
               return all;
             };
             while (!fits() && (tile->block_q != 1 || tile->block_kv != 1)) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <map>
+
 #include <doctest/doctest.h>
 
 #include "sim/programs/kernel_profile.h"
@@ -185,13 +187,22 @@ TEST_CASE("needs: every forward launch has the warps, the sums in registers and 
 TEST_CASE("default tile: the kernel's own, or one that halves its longer edge until every launch fits") {
   for_each_default_tile([](const ProgramInfo& info, const AttentionProblem& p, const GpuSpec& gpu) -> std::optional<TileShape> {
     const bool large = gpu.sm_shared_bytes_per_block >= 99 * 1024;
-    if (info.id.starts_with("softmax")) return large ? TileShape{1, 128} : TileShape{1, 8};
-    if (info.family == "backward" || info.id.starts_with("hopper") || info.id == "flash3") return std::nullopt;
-    if (!large) return TileShape{16, 16};
-    if (info.id == "flash1") return TileShape{64, 64};
-    if (info.id == "flash2" || info.id == "flex")
-      return p.dtype == DataType::fp32 || p.head_dim > 128 ? TileShape{64, 64} : TileShape{128, p.head_dim <= 64 ? 128 : 64};
-    return TileShape{128, 128};
+    const TileShape small = large ? TileShape{128, 128} : TileShape{16, 16};
+    const bool is_wide = p.dtype == DataType::fp32 || p.head_dim > 128;
+    const std::map<std::string_view, TileShape> own = {
+        {"standard", small},
+        {"matmul_naive", small},
+        {"matmul_tiled", small},
+        {"flash1", large ? TileShape{64, 64} : small},
+        {"flash2", !large    ? small
+                   : is_wide ? TileShape{64, 64}
+                             : TileShape{128, p.head_dim <= 64 ? 128 : 64}},
+        {"softmax_safe", large ? TileShape{1, 128} : TileShape{1, 8}},
+    };
+    // Rows whose kernels have the tile of another row's.
+    const std::string_view like = info.id == "flex" ? "flash2" : info.id.starts_with("softmax_") ? "softmax_safe" : info.id;
+    const auto found = own.find(like);
+    return found == own.end() ? std::nullopt : std::optional(found->second);
   });
 }
 

@@ -1,0 +1,31 @@
+// What the functions of expressions cost in the flex kernels, as counted and timed on an H100: kernels/lab/measured/. The tables are
+// generated at build time (cmake/function_costs.awk).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sim/masks/element_cost.h"
+
+namespace tilescope {
+
+/// The instructions of a function for each score.
+/// Source  kernels/lab/function_costs.py, in the machine code for sm_90a
+struct FunctionCost {
+  std::string_view function;  // "exp"
+  ElementCost cost;
+};
+std::span<const FunctionCost> function_costs();
+
+/// The time of a call that computes several sines with small arguments, for a warp alone on its scheduler.
+/// Source  kernels/lab/call_latency.cu
+struct SineCall {
+  int sines = 1;
+  double cycles = 0;
+};
+std::span<const SineCall> sine_calls();
+
+/// Returns the FP32 instructions that a score c·tanh(s/c) saves against its tanh, because the scale of the softmax has the factor.
+double softcap_saving();
+
+}  // namespace tilescope
