@@ -1,5 +1,5 @@
-// What the functions of expressions cost in the flex kernels, as counted and timed on an H100: kernels/lab/measured/. The tables are
-// generated at build time (cmake/function_costs.awk).
+// What the functions of expressions cost in the flex kernels, as counted and timed on an H100: kernels/lab/measured/. The tables
+// are generated at build time (cmake/function_costs.awk).
 #pragma once
 
 #include <span>

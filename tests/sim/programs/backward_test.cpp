@@ -83,8 +83,7 @@ TEST_CASE("pass: a backward pass of an algorithm is the first backward program o
       const auto found = find_program(none, pass);
       REQUIRE_FALSE(found);
       CHECK(found.error().sentence ==
-            std::string(none) +
-                " has no backward pass: use pass forward, or algorithm standard, flash1, flash2, flash3_backward or flex");
+            std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1, flash2 or flex");
     }
   for (const std::string_view way_out : {"standard", "flash1", "flash2", "flash3_backward", "flex"})
     for (const Pass pass : {Pass::backward, Pass::both}) CHECK(find_program(way_out, pass));
