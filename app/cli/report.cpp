@@ -266,12 +266,14 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
-  table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation.md"});
+  table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation*.md"});
   table.row({"", "wall time", format_time(simulation.time), clock_text(simulation.request.gpu)});
   if (beside.under_load != nullptr && beside.under_load->done())
     table.row({"", "under load", format_time(Nanoseconds(beside.under_load->time_ns)),
-               fmt::format("at {:g} GHz, as measured under load; validate takes the clock of each measurement",
-                           simulation.request.gpu.sm_clock_under_load_hz / 1e9)});
+               fmt::format(
+                   "at {:g} GHz, as products of mma.sync and exponentials hold it; {}validate takes the clock of each measurement",
+                   simulation.request.gpu.sm_clock_under_load_hz / 1e9,
+                   product_instruction(simulation) == ProductInstruction::wgmma ? "long kernels on wgmma run slower; " : "")});
   if (beside.effect != nullptr)
     table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
@@ -282,14 +284,12 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
   const bool many_idle = simulation.sms.many_idle();
   if (!busy.empty())
-    table.row({"", "", "",
-               many_idle ? "busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block"
-                         : "busy: share of the run in which it works"});
+    table.row({"", "", "", "busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block"});
   if (const SmUse& sms = simulation.sms; many_idle)
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
                fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
   add_l2(table, simulation);
-  const std::string_view of_those = many_idle ? " of those SMs" : "";
+  const std::string_view of_those = many_idle ? " of those SMs" : " while an SM has a block";
   if (const double products = product_share(simulation); products > 0)
     table.row({"", "products", format_percent(products),
                product_instruction(simulation) == ProductInstruction::wgmma

@@ -174,8 +174,9 @@ bool LessonPlayer::locked() const {
 }
 
 bool LessonPlayer::asks_later() const {
+  const WindowState& shown = lesson_->scene_of(page_).state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i)
-    if (lesson_->pages[i].ask && !answers_.contains(i)) return true;
+    if (lesson_->pages[i].ask && !answers_.contains(i) && same_run(lesson_->scene_of(i).state, shown)) return true;
   return false;
 }
 

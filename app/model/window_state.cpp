@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -624,6 +625,15 @@ std::vector<std::string_view> changed_keys(const WindowState& a, const WindowSta
     if (in_a_only || (at != a.spec_values.end() && at->second != in_b->second)) changed.push_back(row.key);
   }
   return changed;
+}
+
+bool same_run(const WindowState& a, const WindowState& b) {
+  const auto asked = [](const WindowState& state) {
+    return std::tie(state.algorithm, state.gpu, state.spec_values, state.problem, state.masks, state.presets, state.tables,
+                    state.table_gradients, state.score, state.tile, state.blocks_per_sm, state.block_order, state.key_order,
+                    state.race);
+  };
+  return asked(a) == asked(b);
 }
 
 void keep_room(WindowState& state, const Workspace& workspace) {

@@ -99,6 +99,9 @@ struct WindowState {
 /// Collects the state from what a session shows: of a request that is refused or under way, the one on screen.
 WindowState window_state_of(const SessionView& view);
 
+/// Returns whether two states ask for the same simulation, or the same race, whatever they show of it.
+bool same_run(const WindowState& a, const WindowState& b);
+
 /// Gives a state the theme and the language of the window, and whether it presents: they are the room's, and not the scene's.
 void keep_room(WindowState& state, const Workspace& workspace);
 

@@ -207,7 +207,7 @@ TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that
 TEST_CASE("cli: the time names its clock, and stands beside the time at the clock under load where that is known") {
   const std::string measured = run_program({"simulate", "--gpu", "h200"}).out;
   CHECK(measured.find("at 1.98 GHz, the highest clock\n") != std::string::npos);
-  CHECK(measured.find("at 1.72 GHz, as measured under load") != std::string::npos);
+  CHECK(measured.find("at 1.72 GHz, as products of mma.sync and exponentials hold it") != std::string::npos);
   const Json json = simulated_json({"--gpu", "h200"}), loaded = simulated_json({"--gpu", "h200", "--set", "sm.clock_hz=1.72e9"});
   CHECK(json["time"]["clock_hz"] == 1.98e9);
   CHECK(json["time"]["under_load"]["clock_hz"] == 1.72e9);
