@@ -138,13 +138,18 @@ std::string heading(const Simulation& simulation) {
   return table.text("");
 }
 
+/// With a digit that tells how full the last wave is.
+std::string waves_text(double waves) {
+  return waves >= 9.95 && waves < 1000 ? fmt::format("{:.1f}", waves) : format_times(waves);
+}
+
 std::string launches(const Simulation& simulation) {
   TextTable table("lrrrrlrr");
   table.row({"launch", "blocks", "threads", "shared", "per SM", "limited by", "waves", "cycles"});
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
     table.row({launch.name, format_count(launch.blocks), format_count(launch.threads), format_capacity(Bytes(launch.shared_bytes)),
-               format_count(launch.blocks_per_sm), limited_by(simulation, i), format_times(launch.waves),
+               format_count(launch.blocks_per_sm), limited_by(simulation, i), waves_text(launch.waves),
                format_cycles(launch.cycles)});
   }
   return table.text("");

@@ -610,8 +610,8 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
       content.min.y += center_tabs_height(theme_);
     }
     if (is_withheld(view))
-      draw_text(ImGui::GetWindowDrawList(), theme_.ui, content, theme_.text_dim,
-                tr("This view is about the whole run: it shows after the answer."), Align::center);
+      draw_text(ImGui::GetWindowDrawList(), theme_.ui, content, theme_.text_dim, tr("This view shows after the answer."),
+                Align::center);
     else
       draw_panel(center_panel(view), content, view, commands);
   } else {

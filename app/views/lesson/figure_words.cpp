@@ -210,11 +210,19 @@ const char* unit_label(FigureUnit unit) {
 
 std::optional<double> typed_quantity(std::string_view text, FigureUnit unit) {
   while (text.starts_with(' ') || text.starts_with('+')) text.remove_prefix(1);
+  const char* const last = text.data() + text.size();
   double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  auto [end, code] = std::from_chars(text.data(), last, value);
   if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
+  if (end != last && *end == '/') {  // a fraction, as in 1/4
+    double divisor = 0;
+    const auto [after, error] = std::from_chars(end + 1, last, divisor);
+    if (error != std::errc() || !std::isfinite(divisor) || divisor == 0) return std::nullopt;
+    value /= divisor;
+    end = after;
+  }
   std::string rest;
-  for (const char* at = end; at != text.data() + text.size(); ++at)
+  for (const char* at = end; at != last; ++at)
     if (*at != ' ') rest += *at >= 'A' && *at <= 'Z' ? static_cast<char>(*at - 'A' + 'a') : *at;
   if (rest.empty()) return unit == FigureUnit::percent ? value / 100 : value;
   for (const Suffix& suffix : suffixes_of(unit))

@@ -28,7 +28,7 @@ Prose reason_words(const LessonWrong& wrong);
 /// The name of a unit beside a field: "bytes", "%".
 const char* unit_label(FigureUnit unit);
 
-/// Reads what a person typed, in the unit's own terms or with one of its names: "3.5", "3.5 MB", "45 %", "1.2 ms".
+/// Reads what a person typed, in the unit's own terms or with one of its names: "3.5", "1/4", "3.5 MB", "45 %", "1.2 ms".
 std::optional<double> typed_quantity(std::string_view text, FigureUnit unit);
 
 /// Returns the endings that a typed quantity may have, in small letters, with their factors: "kb", 1000.

@@ -326,16 +326,18 @@ void draw_end(const View& view, Commands& commands, LessonKeys& keys, LessonPlac
   text_item(theme.ui_small, theme.text_dim, tr("The goal of this lesson"));
   draw_prose(theme, lesson.lesson->goal, nullptr, width, theme.text);
   gap(theme, 4);
-  const Box box = begin_box(theme);
-  const auto count = [&](int reached, int all, const char* words) {
-    if (all > 0) wrapped_text(theme.ui, reached == all ? theme.good : theme.text, say(words, reached, all));
-  };
-  count(lesson.right, lesson.questions, tr("Right answers: {} of {}"));
-  count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
-  end_box(theme, box, theme.inset_border);
-  gap(theme, 4);
-  draw_missed(view, commands, keys, place);
-  draw_goals(view, commands, keys, place);
+  if (!view.workspace->present) {  // a class answers aloud
+    const Box box = begin_box(theme);
+    const auto count = [&](int reached, int all, const char* words) {
+      if (all > 0) wrapped_text(theme.ui, reached == all ? theme.good : theme.text, say(words, reached, all));
+    };
+    count(lesson.right, lesson.questions, tr("Right answers: {} of {}"));
+    count(lesson.tasks_reached, lesson.tasks, tr("Goals reached: {} of {}"));
+    end_box(theme, box, theme.inset_border);
+    gap(theme, 4);
+    draw_missed(view, commands, keys, place);
+    draw_goals(view, commands, keys, place);
+  }
   if (const LessonInfo* after = lesson_beside(lesson, 1)) {
     const LessonInfo::Text& text = after->text(view.workspace->language);
     wrapped_text(theme.ui, theme.text, say(tr("Next lesson: {}, {} minutes."), text.title, text.minutes));

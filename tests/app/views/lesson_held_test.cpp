@@ -7,6 +7,7 @@
 #include "app/model/lesson_list.h"
 #include "app/model/lesson_runs.h"
 #include "app/ui/text_record.h"
+#include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/lesson_fixture.h"
@@ -46,6 +47,14 @@ void show_answer(Opened& opened) {
 }
 
 }  // namespace
+
+TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
+  CHECK(typed_quantity("1/4", FigureUnit::number) == 0.25);
+  CHECK(typed_quantity("+3 / 2", FigureUnit::number) == std::nullopt);
+  CHECK(typed_quantity("3/2 kB", FigureUnit::bytes) == 1500);
+  CHECK(typed_quantity("45 %", FigureUnit::percent) == doctest::Approx(0.45));
+  for (const char* wrong : {"1/", "1/0", "/4", "1/x", "1/4/2", "one"}) CHECK_FALSE(typed_quantity(wrong, FigureUnit::number));
+}
 
 TEST_CASE("lesson: the traffic panel has no figure of the whole run until the question is answered") {
   const TemporaryFolder folder;
