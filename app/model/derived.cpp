@@ -335,9 +335,15 @@ void Derived::ask(Workspace& workspace) {
   if (fault_) workspace.message = ControlMessage{"score", *std::exchange(fault_, std::nullopt)};
   for (std::size_t i = 0; i < shown_.size(); ++i) {
     show_timeline(i);
-    if (!workspace.shows_values()) continue;
-    show_plane(i);
-    show_values(i);
+    if (workspace.shows_values()) {
+      show_plane(i);
+      show_values(i);
+    } else {  // those of an earlier step belong to no step that is shown
+      Lane& lane = shown_[i].lane;
+      lane.history = nullptr;
+      lane.reference = nullptr;
+      lane.tile_history = nullptr;
+    }
   }
   if (!workspace.shows_values()) return;
   const Lane& lane = shown_.back().lane;
