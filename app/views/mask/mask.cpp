@@ -530,7 +530,9 @@ void draw_mask_panel(const View& view, Commands& commands) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  study_head(view, finding(mask), detail(view));
+  const auto& message = view.workspace->message;
+  const bool is_refused = mask.fault || (message && message->control.starts_with("mask."));
+  study_head(view, is_refused ? say(tr("Of the last mask that could be read: {}"), finding(mask)) : finding(mask), detail(view));
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);

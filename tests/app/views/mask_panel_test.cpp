@@ -11,6 +11,7 @@
 #include "app/views/mask/mask_cuda.h"
 #include "app/views/mask/mask_editor.h"
 #include "app/views/mask/mask_picture.h"
+#include "app/views/panels.h"
 #include "sim/analysis/format.h"
 #include "sim/masks/expression.h"
 #include "sim/masks/expression_mask.h"
@@ -235,6 +236,19 @@ TEST_CASE("mask editor: a preset that is typed over becomes a condition once its
   script->press(ImGuiKey_Enter, ImGuiMod_Ctrl);
   CHECK(script->view().requested->request.masking.presets.empty());
   CHECK(script->view().requested->request.masking.masks == std::vector<std::string>{"q > kv"});
+}
+
+TEST_CASE("mask panel: while a condition cannot be read, the headline says that it is of the last one that could") {
+  PanelScreen screen({1200, 800});
+  Opened opened;
+  opened.after(SetCenter{CenterView::mask});
+  MaskChoice choice;
+  for (const auto& [text, is_read] : {std::pair("q >= kv", true), std::pair("q >= kw", false), std::pair("q > kv", true)}) {
+    CAPTURE(text);
+    choice.masks = {text};
+    const SessionView view = opened.after(SetMasking{choice});
+    CHECK((screen.text(View(view), &draw_mask_panel).find("Of the last mask that could be read") == std::string::npos) == is_read);
+  }
 }
 
 TEST_CASE("mask legend: each entry looks as the map draws it, at any zoom") {
