@@ -230,7 +230,9 @@ Detail detail_of(const View& view) {
   }
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
-  detail.caption = say(tr("This step, row {} of the tile"), row);
+  // Steps come in the order in which operations end, so that a copy may stand above the line before it.
+  detail.caption = lane.operation->kind == OpKind::load ? tr("This step: a copy asked for earlier lands")
+                                                        : say(tr("This step, row {} of the tile"), row);
   detail.formula = formula_text(listing[line - 1].formula);
   detail.why = formula_text(translated(listing[line - 1].why));
   detail.tensor = listing[line - 1].tensor;
