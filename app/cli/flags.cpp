@@ -285,8 +285,8 @@ std::string FlagInfo::meaning_in(CommandKind command) const {
       {"{lists}", programs_where([](const ProgramInfo& info) { return info.has_lists; }).all()},
       {"{pages}", programs_where([](const ProgramInfo& info) { return info.takes_pages; }).all()},
   };
-  for (const auto& [name, ids] : names)
-    if (const std::size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), ids);
+  for (const auto& [placeholder, ids] : names)
+    if (const std::size_t at = text.find(placeholder); at != std::string::npos) text.replace(at, placeholder.size(), ids);
   return text;
 }
 
