@@ -21,6 +21,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
 #include "sim/analysis/validation.h"
+#include "sim/programs/program_names.h"
 
 namespace tilescope {
 

@@ -1,6 +1,8 @@
 // Probes: what the device wrote is understood, written and read back.
 #include "kernels/measure/probe.h"
 
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "kernels/measure/bandwidth.h"
