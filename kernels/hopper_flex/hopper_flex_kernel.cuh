@@ -4,9 +4,9 @@
 //     producer    a warp: copies by TMA from its first lane; all lanes compute what changes with the key alone
 //     consumers   two groups of 64 query rows: S ─► score change ─► mask ─► softmax, under the second product of the tile before
 //
-//   A consumer has 232 registers, so that few expressions spill. At d 64, tiles of 64 keys, two blocks an SM and no turns were tried.
-//   With each softmax behind its product, full attention and windows are 11 % faster and documents 8 %, and a causal bias is 7 %
-//   slower: 4 % on average of the eleven cases of kernels/lab/flex_cases.py (H100). Not worth a second loop.
+//   A consumer has 232 registers, so that few expressions spill. At d 64, tiles of 64 keys, two blocks an SM and no turns were
+//   tried. With each softmax behind its product, full attention and windows are 11 % faster and documents 8 %, and a causal bias is
+//   7 % slower: 4 % on average of the eleven cases of kernels/lab/flex_cases.py (H100). Not worth a second loop.
 #pragma once
 
 #include "kernels/flex/flex_parts.cuh"
