@@ -16,7 +16,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
 #include "app/cli/text_table.h"
-#include "app/model/parallel.h"
+#include "app/model/background/parallel.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "app/model/stage_facts.h"
-#include "app/model/timeline_data.h"
+#include "app/model/run_data/stage_facts.h"
+#include "app/model/run_data/timeline_data.h"
 #include "sim/numerics/inputs.h"
 
 namespace tilescope {

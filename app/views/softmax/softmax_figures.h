@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/program_shape.h"
+#include "app/model/run_data/program_shape.h"
 #include "app/views/view.h"
 #include "sim/analysis/softmax_row.h"
 

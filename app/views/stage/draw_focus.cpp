@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "app/model/key_visits.h"
-#include "app/model/step_index.h"
+#include "app/model/run_data/key_visits.h"
+#include "app/model/run_data/step_index.h"
 #include "app/ui/meanings.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"

@@ -1,8 +1,8 @@
 // Updates the stage's caches and answers queries about the step.
 #include "app/views/stage/stage_context.h"
 
-#include "app/model/step_index.h"
-#include "app/model/timeline_data.h"
+#include "app/model/run_data/step_index.h"
+#include "app/model/run_data/timeline_data.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/race_layout.h"

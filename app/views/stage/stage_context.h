@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/stage_facts.h"
+#include "app/model/run_data/stage_facts.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
 #include "app/views/stage/link_use.h"

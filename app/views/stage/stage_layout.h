@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "app/model/program_shape.h"
-#include "app/model/tile_span.h"
+#include "app/model/run_data/program_shape.h"
+#include "app/model/run_data/tile_span.h"
 #include "app/ui/widgets.h"
 #include "sim/core/gpu_spec.h"
 

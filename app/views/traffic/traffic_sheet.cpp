@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "app/model/racers.h"
+#include "app/model/requests/racers.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
