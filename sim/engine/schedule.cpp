@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/mask.h"
 #include "sim/core/page_table.h"
 #include "sim/engine/instructions.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

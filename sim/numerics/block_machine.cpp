@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/element.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/mask.h"
 #include "sim/core/matrix.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/operation.h"
 

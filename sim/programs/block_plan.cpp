@@ -1,5 +1,6 @@
 // Computes the layouts, row sizes and token names of a program.
 #include "sim/programs/block_plan.h"
+#include "sim/programs/tensor_layout.h"
 
 #include <fmt/format.h>
 

@@ -24,6 +24,7 @@
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/programs.h"
 #include "sim/programs/table_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

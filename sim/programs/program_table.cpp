@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/mask.h"
 #include "sim/core/refuse.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/program_names.h"

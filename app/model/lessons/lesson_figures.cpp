@@ -15,10 +15,10 @@
 #include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
+#include "sim/core/mask.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

@@ -1,5 +1,6 @@
 // Collects what a launch keeps on chip and in HBM from the operations of a few of its blocks.
 #include "app/model/run_data/program_shape.h"
+#include "sim/programs/tensor_layout.h"
 
 #include <algorithm>
 #include <array>

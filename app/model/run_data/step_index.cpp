@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/model/run_data/program_shape.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 namespace {

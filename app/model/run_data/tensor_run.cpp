@@ -11,11 +11,12 @@
 
 #include "kernels/measure/run_kernel.h"
 #include "sim/core/element.h"
+#include "sim/core/mask.h"
 #include "sim/core/refuse.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/inputs.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -14,8 +14,8 @@
 
 #include "app/model/background/worker.h"
 #include "app/model/state/commands.h"
+#include "sim/core/mask.h"
 #include "sim/masks/block_mask.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

@@ -7,7 +7,8 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -7,7 +7,7 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 
 namespace tilescope {
 

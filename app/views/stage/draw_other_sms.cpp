@@ -6,6 +6,7 @@
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

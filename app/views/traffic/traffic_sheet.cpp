@@ -10,6 +10,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 namespace {

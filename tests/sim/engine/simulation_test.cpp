@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/engine/simulation.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/rounds.h"

@@ -1,9 +1,10 @@
 // The checks of a block's operations, written from the contract in operation.h and not from the builder.
 #include "tests/sim/programs/block_checker.h"
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_plan.h"
+#include "sim/programs/tensor_layout.h"
 
 #include <algorithm>
 

@@ -11,6 +11,7 @@
 #include "sim/programs/closed_form.h"
 
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "sim/programs/tile_program.h"
 #include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"

@@ -15,6 +15,7 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/flex_lists.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/rounds.h"
 #include "tests/sim/masks/random_expression.h"
 #include "tests/sim/programs/block_checker.h"

@@ -12,6 +12,7 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

@@ -1,5 +1,5 @@
 // Float64 gradients of attention, one query row at a time.
-#include "sim/core/reference_gradients.h"
+#include "sim/reference/reference_gradients.h"
 
 #include <cmath>
 

@@ -1,12 +1,12 @@
 // Float64 attention from its definition.
-#include "sim/core/reference.h"
+#include "sim/reference/attention_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/masks/score_change.h"
 
 namespace tilescope {

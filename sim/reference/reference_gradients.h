@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
-#include "sim/core/reference.h"
+#include "sim/reference/attention_reference.h"
 
 namespace tilescope {
 

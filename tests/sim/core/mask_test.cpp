@@ -1,5 +1,5 @@
 // Masks tile by tile and element by element, and programs under a boolean matrix: values, bytes and time of lists with holes.
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 
 #include <random>
 #include <vector>

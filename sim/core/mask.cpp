@@ -1,5 +1,5 @@
 // No mask, the causal one, and one given element by element.
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 
 #include <algorithm>
 #include <cassert>
