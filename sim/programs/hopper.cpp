@@ -792,6 +792,7 @@ ProgramInfo info() {
   info.id = rung.id;
   info.title = rung.title;
   info.family = "attention";
+  info.instruction = ProductInstruction::wgmma;
   info.source = rung.lists ? "arXiv:2412.05496; arXiv:2407.08608, Algorithm 2" : "arXiv:2407.08608, Algorithms 1 and 2";
   info.summary = rung.summary;
   info.listing = listing_of(id).lines;
