@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "app/lesson_page.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/platform/animation.h"
 #include "app/platform/png.h"
 #include "app/step_page.h"

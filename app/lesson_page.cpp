@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "app/model/glossary.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/glossary.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/step_page.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/model/session_view.h"
+#include "app/model/session/session_view.h"
 
 namespace tilescope {
 

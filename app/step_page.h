@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/model/session_view.h"
+#include "app/model/session/session_view.h"
 
 namespace tilescope {
 

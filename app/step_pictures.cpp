@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
-#include "app/model/glossary.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
-#include "app/model/mask_tables.h"
-#include "app/model/window_state.h"
+#include "app/model/lessons/glossary.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
+#include "app/model/requests/assets.h"
+#include "app/model/requests/mask_tables.h"
+#include "app/model/state/window_state.h"
 #include "app/platform/files.h"
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"

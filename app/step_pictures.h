@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "app/model/session.h"
-#include "app/model/window_options.h"
+#include "app/model/session/session.h"
+#include "app/model/session/window_options.h"
 #include "app/platform/headless_context.h"
 #include "app/views/app_frame.h"
 

@@ -22,12 +22,12 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
-#include "app/model/assets.h"
-#include "app/model/glossary.h"
-#include "app/model/lecture.h"
-#include "app/model/lesson_list.h"
-#include "app/model/mask_tables.h"
-#include "app/model/state_file.h"
+#include "app/model/lessons/glossary.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/requests/assets.h"
+#include "app/model/requests/mask_tables.h"
+#include "app/model/state/state_file.h"
 #include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"

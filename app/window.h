@@ -1,7 +1,7 @@
 // The window, and a picture of it: the two ways in which the program shows what it simulates.
 #pragma once
 
-#include "app/model/window_options.h"
+#include "app/model/session/window_options.h"
 
 namespace tilescope {
 

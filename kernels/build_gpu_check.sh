@@ -16,7 +16,7 @@ toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
 sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_probes.cpp kernels/lab/record_suite.cpp tests/gpu/gpu_check.cpp
-  sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/npy.cpp sim/core/reference.cpp sim/core/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/page_table.cpp sim/core/document.cpp sim/core/text.cpp
+  sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/mask.cpp sim/core/npy.cpp sim/reference/attention_reference.cpp sim/reference/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/page_table.cpp sim/core/document.cpp sim/core/text.cpp
   kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/function_costs.cpp" "$out/embedded_kernels.cpp")
 run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -oE '(kernels|sim)/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
 cmake "-DOUTPUT=$out/embedded_kernels.cpp" "-DROOT=$root" "-DSOURCES=$run_time_sources" -P cmake/embed_kernels.cmake

@@ -5,7 +5,7 @@
 
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
-#include "app/model/calibration.h"
+#include "app/model/measurements/calibration.h"
 
 namespace tilescope {
 

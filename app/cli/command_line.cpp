@@ -16,8 +16,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/help.h"
-#include "app/model/deck.h"
-#include "app/model/window_state.h"
+#include "app/model/state/deck.h"
+#include "app/model/state/window_state.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 

@@ -12,16 +12,16 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/numbers.h"
-#include "app/model/center_views.h"
-#include "app/model/studies.h"
-#include "app/model/window_options.h"
+#include "app/model/session/studies.h"
+#include "app/model/session/window_options.h"
+#include "app/model/state/center_views.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/attention_problem.h"
 
 namespace tilescope {
 
-struct Deck;         // app/model/deck.h
-struct WindowState;  // app/model/window_state.h
+struct Deck;         // app/model/state/deck.h
+struct WindowState;  // app/model/state/window_state.h
 
 struct CommandLine {
   CommandKind command = CommandKind::window;

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/csv_field.h"
-#include "app/model/step_index.h"
+#include "app/model/run_data/step_index.h"
 #include "sim/analysis/link_bins.h"
 
 namespace tilescope {

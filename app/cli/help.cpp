@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/flags.h"
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "sim/core/gpu_spec.h"
 #include "sim/masks/presets.h"
 #include "sim/programs/tile_program.h"

@@ -8,9 +8,9 @@
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
 #include "app/cli/text_table.h"
-#include "app/model/assets.h"
-#include "app/model/lesson_check.h"
-#include "app/model/measurements.h"
+#include "app/model/lessons/lesson_check.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/core/text.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "app/model/window_options.h"
+#include "app/model/session/window_options.h"
 #include "sim/core/result.h"
 
 namespace tilescope {

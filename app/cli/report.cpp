@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
-#include "app/model/requested.h"
+#include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"

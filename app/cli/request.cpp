@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
-#include "app/model/lecture.h"
-#include "app/model/mask_tables.h"
-#include "app/model/state_file.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/requests/assets.h"
+#include "app/model/requests/mask_tables.h"
+#include "app/model/state/state_file.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "app/cli/command_line.h"
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
 

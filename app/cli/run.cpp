@@ -16,7 +16,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
 #include "app/cli/text_table.h"
-#include "app/model/tensor_run.h"
+#include "app/model/run_data/tensor_run.h"
 #include "app/platform/files.h"
 #include "sim/core/element.h"
 #include "sim/core/npy.h"

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "app/model/parallel.h"
+#include "app/model/background/parallel.h"
 
 namespace tilescope {
 

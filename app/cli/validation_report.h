@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/measurements.h"
+#include "app/model/measurements/measurements.h"
 #include "sim/analysis/known_misses.h"
 #include "sim/analysis/validation.h"
 

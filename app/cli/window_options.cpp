@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/progress.h"
-#include "app/model/racers.h"
+#include "app/model/requests/racers.h"
 
 namespace tilescope {
 

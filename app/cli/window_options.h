@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "app/cli/command_line.h"
-#include "app/model/window_options.h"
+#include "app/model/session/window_options.h"
 
 namespace tilescope {
 

@@ -10,9 +10,9 @@
 #include <imgui_impl_opengl3.h>
 #include <imgui_internal.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"

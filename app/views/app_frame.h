@@ -11,7 +11,7 @@
 
 #include <imgui.h>
 
-#include "app/model/session.h"
+#include "app/model/session/session.h"
 #include "app/platform/framebuffer.h"
 #include "app/ui/fonts.h"
 #include "app/ui/layout.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/center_views.h"
+#include "app/model/state/center_views.h"
 #include "app/ui/layout.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "app/model/deck.h"
+#include "app/model/state/deck.h"
 #include "app/ui/typed_limits.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"

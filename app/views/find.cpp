@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
 
-#include "app/model/glossary.h"
-#include "app/model/timeline_data.h"
-#include "app/model/timeline_search.h"
+#include "app/model/lessons/glossary.h"
+#include "app/model/run_data/timeline_data.h"
+#include "app/model/run_data/timeline_search.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"

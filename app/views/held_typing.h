@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/commands.h"
+#include "app/model/state/commands.h"
 
 namespace tilescope {
 

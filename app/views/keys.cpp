@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/playhead.h"
-#include "app/model/timeline_data.h"
-#include "app/model/timeline_search.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/run_data/timeline_data.h"
+#include "app/model/run_data/timeline_search.h"
+#include "app/model/state/playhead.h"
 #include "app/ui/layout.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/tab_stops.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "app/model/measurements.h"
-#include "app/model/studies.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/session/studies.h"
 #include "app/ui/plot.h"
 #include "app/views/view.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/model/glossary.h"
+#include "app/model/lessons/glossary.h"
 #include "app/views/view.h"
 
 namespace tilescope {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/model/work_kind.h"
-#include "app/model/workspace.h"
+#include "app/model/background/work_kind.h"
+#include "app/model/state/workspace.h"
 
 namespace tilescope {
 

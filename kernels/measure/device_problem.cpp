@@ -10,6 +10,7 @@
 #include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

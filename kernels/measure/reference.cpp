@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sim/core/element.h"
-#include "sim/core/reference_gradients.h"
+#include "sim/reference/reference_gradients.h"
 
 namespace tilescope {
 

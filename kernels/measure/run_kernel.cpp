@@ -5,6 +5,7 @@
 
 #include "kernels/measure/device_problem.h"
 #include "sim/core/element.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

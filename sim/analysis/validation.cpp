@@ -10,6 +10,7 @@
 
 #include "sim/analysis/format.h"
 #include "sim/masks/mask_choice.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

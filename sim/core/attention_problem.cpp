@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/mask.h"
 #include "sim/core/refuse.h"
 #include "sim/core/units.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

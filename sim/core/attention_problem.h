@@ -25,7 +25,7 @@ std::optional<DataType> data_type_from(std::string_view name);
 std::optional<Pass> pass_from(std::string_view name);
 std::optional<PageOrder> page_order_from(std::string_view name);
 
-class Mask;         // sim/masks/mask.h
+class Mask;         // sim/core/mask.h
 class ScoreChange;  // sim/masks/score_change.h
 
 /// Describes one attention call.

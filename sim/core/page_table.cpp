@@ -60,23 +60,12 @@ std::int64_t page_pitch(const AttentionProblem& problem) {
   return row_pitch(pages_of_sequence(problem), DataType::fp32);  // int32 has the size of fp32
 }
 
+std::int64_t pool_rows(const AttentionProblem& problem) {
+  return pages_of_pool(problem) * problem.page_size;
+}
+
 std::shared_ptr<const PageTable> page_table_of(const AttentionProblem& problem) {
   return problem.page_size > 0 ? std::make_shared<const PageTable>(problem) : nullptr;
-}
-
-TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
-  TensorLayout layout = tensor_layout(problem, tile, tensor);
-  if (problem.page_size == 0 || !PageTable::holds(tensor)) return layout;
-  layout.planes = problem.kv_heads;
-  layout.rows = pages_of_pool(problem) * problem.page_size;
-  layout.tile_rows = std::min(layout.tile_rows, problem.page_size);
-  return layout;
-}
-
-TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors) {
-  TensorLayouts layouts;
-  for (const Tensor tensor : tensors) layouts[tensor.index()] = memory_layout(problem, tile, tensor);
-  return layouts;
 }
 
 std::optional<std::int64_t> page_size_that_fits(const AttentionProblem& problem, const TileShape& tile,

@@ -67,12 +67,11 @@ class PageTable {
 /// Returns the entries from one sequence's row of the table in HBM to the next: rows start on sectors.
 std::int64_t page_pitch(const AttentionProblem& problem);
 
+/// Returns the rows of K, and of V, in the pool of a problem with pages, for each key head.
+std::int64_t pool_rows(const AttentionProblem& problem);
+
 /// Returns the page table of a problem; null if its K and V have no pages.
 std::shared_ptr<const PageTable> page_table_of(const AttentionProblem& problem);
-
-/// Return the layouts of tensors as they lie in HBM: those of tensor_layouts(), but the pool of K and V in pages.
-TensorLayout memory_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
-TensorLayouts memory_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
 /// Returns a page size near the problem's that suits the key tile, has a pool that can be numbered, and passes `fits`; nullopt if
 /// none was found.

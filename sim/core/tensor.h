@@ -118,11 +118,8 @@ struct TensorLayout {
   Bytes plane_bytes() const { return Bytes(rows * row_bytes()); }
 };
 
-TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor);
-
 /// The layouts of a program's tensors, by index; the layouts of other indices are empty.
 using TensorLayouts = std::array<TensorLayout, most_tensors>;
-TensorLayouts tensor_layouts(const AttentionProblem& problem, const TileShape& tile, std::span<const Tensor> tensors);
 
 /// Counts the 32-byte sectors that `tile` touches, each once. Exact for every alignment.
 std::int64_t sectors_touched(const TensorLayout& layout, const TileRef& tile);

@@ -9,6 +9,7 @@
 #include "sim/core/refuse.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

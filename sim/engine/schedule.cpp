@@ -6,19 +6,27 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/mask.h"
 #include "sim/core/page_table.h"
 #include "sim/engine/instructions.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 
 namespace {
 
-/// The delay of the slowest warp at a barrier, in shared-memory latencies. By the stall counters a warp waits 35 to 125 cycles at a
-/// barrier, four times as long as at one that all warps reach together.
-constexpr double drift_trips = 2;
-constexpr std::int64_t wavefront_bytes = 128;                   // one word per lane
-constexpr int asynchronous_bit = 1 << 30, paced_bit = 1 << 29;  // above every inner dimension
+/// The delay of the slowest warp at a barrier, in latencies of shared memory.
+/// Source  stall counters of the kernels: a warp waits 35 to 125 cycles at a barrier, four times as long as at one that all warps
+///         reach together (docs/model-limits.md, row 9)
+constexpr double barrier_skew_round_trips = 2;
+/// The shuffles by which the four lanes that share a row of an mma.sync tile find its maximum. Each takes a round trip to shared
+/// memory.
+constexpr double row_max_shuffles = 2;
+/// The lines of the tile for which hbm.tile_latency_cycles is measured: 16 KiB.
+constexpr double tile_latency_lines = 16 * 1024 / 128.0;
+/// The lines of the loads for which hbm.write_wait_cycles is measured, 2 KiB, and those at which the wait begins to grow.
+/// Source  loads of 512 bytes, 2 KiB and 8 KiB: the notes of hbm.write_wait_cycles in assets/gpus/
+constexpr double write_wait_lines = 2 * 1024 / 128.0, write_wait_begins = 2;
+constexpr std::int64_t wavefront_bytes = 128;  // one word per lane
 
 /// Marks an operation that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
@@ -28,33 +36,41 @@ double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
 
-std::size_t hash(const OpClass::Key& key) {
-  std::uint64_t h = 0;
-  for (std::int64_t word : key) h = (h ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15U + (h >> 29);
-  return h ^ (h >> 32);
-}
-
-/// Compares two keys inline: std::array's operator== calls memcmp, which dominated the cost of a look-up.
-bool same(const OpClass::Key& a, const OpClass::Key& b) {
-  std::int64_t differ = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) differ |= a[i] ^ b[i];
-  return differ == 0;
-}
-
-OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
-  const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
-  const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
-  // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
-  return {
-      byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
-          byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
-      pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
-      // A wait has no inner dimension.
-      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0),
-           block.shared_slots),
-      op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6), op.bytes | byte(op.wavefronts, 6),
-      op.flops ^ op.exps << 32,
-      pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
+OpKey key_of(const Operation& op, const BlockOperations& block) {
+  OpKey key;
+  key.kind = op.kind;
+  key.line = op.line;
+  key.launch = static_cast<std::uint8_t>(block.launch);
+  key.group = op.group;
+  key.dst = static_cast<std::uint8_t>(op.dst.index());
+  key.left = static_cast<std::uint8_t>(op.src[0].index());
+  key.right = static_cast<std::uint8_t>(op.src[1].index());
+  key.tensor = static_cast<std::uint8_t>(op.tile.tensor.index());
+  key.sectors_at_once = op.sectors_at_once;
+  key.slices = op.slices;
+  key.wait_on = op.wait_on;
+  key.asynchronous = op.asynchronous;
+  key.paced = op.paced;
+  key.instructions = op.instructions;
+  key.other_alu = op.other_alu;
+  key.other_exps = op.other_exps;
+  key.barriers = op.barriers;
+  key.shared_round_trips = op.shared_round_trips;
+  key.l2_round_trips = op.l2_round_trips;
+  key.wavefronts = op.wavefronts;
+  key.share = op.share;
+  key.rows = op.rows;
+  key.cols = op.cols;
+  key.inner = op.inner;
+  key.tile_rows = op.tile.rows;
+  key.tile_cols = op.tile.cols;
+  key.shared_tiles = block.shared_tiles;
+  key.smem_read_bytes = op.smem_read_bytes;
+  key.smem_write_bytes = op.smem_write_bytes;
+  key.bytes = op.bytes;
+  key.flops = op.flops;
+  key.exps = op.exps;
+  return key;
 }
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
@@ -89,7 +105,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       table_(64, 0) {
   classes_.reserve(64);
   classes_.emplace_back();  // a class that no operation matches, so that the first guess exists
-  classes_.front().key.fill(-1);
+  classes_.front().key.rows = -1;
   timings_.emplace_back();
 }
 
@@ -111,16 +127,17 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
   // stands between products of its own warp (mixed) or belongs to another warp.
   const bool mixed = counts.mma > 0 || op.slices > 1;
-  const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
+  const double issue_cycles = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   // fp32 products do not use the tensor cores.
   const bool in_the_way =
       needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
-  const double taken = in_the_way ? others * turn / gpu_.sm_sub_partitions : 0;
+  const double taken = in_the_way ? others * issue_cycles / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double beside = op.instructions * instruction_cycles(needs), in_calls = instructions_wait() ? counts.in_calls / warps : 0,
+  const double beside = op.instructions * instruction_cycles(needs),
+               in_calls = models_instruction_latency() ? counts.in_calls / warps : 0,
                own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (!on_tensor_cores) of(Server::tensor) = taken;
@@ -134,17 +151,17 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
     c.beside.takes =
         static_cast<float>((counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes) / gpu_.sm_sub_partitions);
   }
-  if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
+  if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
 /// Returns the mean cycles from an instruction of a warp to its next: its issue slot, the wait for the previous result, and the
 /// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
-  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
-  const double turn = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;
-  const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
+  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return 0;
+  const double issue = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;  // of a scheduler
+  const double alone = issue + needs.dependent_share * std::max(0.0, gpu_.sm_dependent_cycles - issue);
   const double others = std::max(0.0, static_cast<double>(needs.threads) / warp_lanes / gpu_.sm_sub_partitions - 1);
-  return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
+  return std::max((others + 1) * issue, (alone + std::sqrt(alone * alone + 4 * others * issue * issue)) / 2);
 }
 
 void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
@@ -154,29 +171,30 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = warp_lanes * needs.groups[g].warps;
   setup_ = {};
   const double warps = static_cast<double>(needs.threads) / warp_lanes;
-  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
+  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
+  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
 }
 
 /// Returns the latency from the last instruction of an operation to the first that can use its result.
 double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles;
-  if (instructions_wait())
-    cycles += op.round_trips * farthest + (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+  if (models_instruction_latency())
+    cycles += op.l2_round_trips * farthest +
+              (op.shared_round_trips + barrier_skew_round_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
     if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
   }
-  // A row maximum needs two shuffles, each with the latency of shared memory.
-  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0) cycles += 2 * gpu_.sm_shared_latency_cycles;
+  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
+    cycles += row_max_shuffles * gpu_.sm_shared_latency_cycles;
   return cycles;
 }
 
@@ -207,7 +225,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   }
   timing.pipe.fill(pipe_of(timing.server));
   // Work between an interleaved operation and its product runs while the interleaved operation still holds the pipe.
-  if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
+  if (!timing.product && models_instruction_latency()) timing.pipe[1] = no_pipe;
 }
 
 /// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
@@ -220,22 +238,21 @@ double ScheduleBuilder::lines_waited_for(const Operation& op) const {
 /// Returns the latency of the last line of a load from HBM. It grows with the number of lines: measured for one line and for a
 /// 16 KiB tile, and interpolated by the logarithm of the number.
 double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
-  constexpr double measured_lines = 16 * 1024 / 128.0;
   const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);
-  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(measured_lines));
+  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(tile_latency_lines));
 }
 
-/// Returns the extra latency of a load while HBM only writes. Measurements with 4, 16 and 64 lines fit a logarithm that starts at
-/// two lines.
+/// Returns the extra latency of a load while HBM only writes. It grows with the logarithm of the lines.
 double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
-  return gpu_.hbm_write_wait_cycles * std::max(0.0, std::log2(lines_waited_for(op) / 2) / std::log2(16.0 / 2));
+  return gpu_.hbm_write_wait_cycles *
+         std::max(0.0, std::log2(lines_waited_for(op) / write_wait_begins) / std::log2(write_wait_lines / write_wait_begins));
 }
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   const KernelNeeds& needs = needs_of(op);
   OpClass c;
   // A GPU for teaching computes only the part of a tile that exists.
-  const Operation executed = instructions_wait() ? as_executed(op, block) : op;
+  const Operation executed = models_instruction_latency() ? as_executed(op, block) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
@@ -258,9 +275,10 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
   // a lane adds what it holds.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products &&
+      models_instruction_latency())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (instructions_wait())
+  if (models_instruction_latency())
     through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
@@ -270,7 +288,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
   const double stored_byte = adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_;
-  if (instructions_wait() && moves) {
+  if (models_instruction_latency() && moves) {
     const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;
     c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
@@ -284,13 +302,13 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     c.hbm_latency = hbm_latency_of(op);
     c.hbm_write_wait = hbm_write_wait_of(op);
   }
-  if (op.kind == OpKind::load && needs.boxes && is_shared(block, op.dst)) {
+  if (op.kind == OpKind::load && needs.uses_tma && is_shared(block, op.dst)) {
     c.timing.asynchronous = true;
     if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
     const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
     c.timing.duration =
         boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
-    if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
+    if (models_instruction_latency()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
   }
   if (is_bulk_addition(op, block, needs)) {
     c.timing.asynchronous = true;
@@ -310,24 +328,24 @@ void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
   timing.asynchronous = true;
   timing.shown = std::max(timing.shown, timing.smem_cycles);
   const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
-  timing.duration = (instructions_wait() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
+  timing.duration = (models_instruction_latency() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
   timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
   timing.pipe.fill(no_pipe);
   timing.port = no_pipe;
 }
 
-std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block) {
+std::uint32_t ScheduleBuilder::find_class(const OpKey& key, const Operation& op, const BlockOperations& block) {
   if (classes_.size() * 2 > table_.size()) {
     table_.assign(table_.size() * 2, 0);
     for (std::uint32_t i = 1; i < classes_.size(); ++i) {
-      std::size_t at = hash(classes_[i].key) & (table_.size() - 1);
+      std::size_t at = classes_[i].key.hash() & (table_.size() - 1);
       while (table_[at] != 0) at = (at + 1) & (table_.size() - 1);
       table_[at] = i + 1;
     }
   }
-  std::size_t at = hash(key) & (table_.size() - 1);
+  std::size_t at = key.hash() & (table_.size() - 1);
   for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
-    if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
+    if (classes_[table_[at] - 1].key == key) return table_[at] - 1;
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
@@ -338,9 +356,9 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
 }
 
 std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperations& block) {
-  const OpClass::Key key = key_of(op, block);
+  const OpKey key = key_of(op, block);
   std::uint32_t found = classes_[previous_].next;
-  if (!same(classes_[found].key, key)) {
+  if (!(classes_[found].key == key)) {
     found = find_class(key, op, block);
     classes_[previous_].next = found;
   }
@@ -428,7 +446,7 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   }
   find_tokens(block, out);
   const bool has_tokens =
-      !out.tokens.empty() || needs_.boxes ||
+      !out.tokens.empty() || needs_.uses_tma ||
       std::any_of(block.operations.begin(), block.operations.end(), [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 
 namespace tilescope {
 

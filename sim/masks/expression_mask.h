@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/masks/expression.h"
 #include "sim/masks/interval_analysis.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/masks/expression.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/core/result.h"
 #include "sim/masks/captured_table.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

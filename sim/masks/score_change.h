@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/masks/evaluate.h"
 #include "sim/masks/expression.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/table_gradient.h"
 
 namespace tilescope {

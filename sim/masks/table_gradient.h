@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/core/result.h"
 #include "sim/masks/expression.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

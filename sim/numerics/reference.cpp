@@ -7,6 +7,7 @@
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/reference_gradients.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

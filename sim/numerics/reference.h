@@ -1,8 +1,8 @@
-// The float64 reference of a tile program: sim/core/reference.h on the program's inputs.
+// The float64 reference of a tile program: sim/reference/attention_reference.h on the program's inputs.
 #pragma once
 
-#include "sim/core/reference.h"
 #include "sim/numerics/tile_machine.h"
+#include "sim/reference/attention_reference.h"
 
 namespace tilescope {
 

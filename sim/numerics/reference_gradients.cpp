@@ -4,6 +4,7 @@
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/reference.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "sim/core/reference_gradients.h"
 #include "sim/numerics/tile_machine.h"
+#include "sim/reference/reference_gradients.h"
 
 namespace tilescope {
 

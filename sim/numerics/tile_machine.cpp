@@ -11,6 +11,7 @@
 #include "sim/core/refuse.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/producers.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/mask.h"
 #include "sim/core/tensor.h"
 #include "sim/core/units.h"
-#include "sim/masks/mask.h"
 
 namespace tilescope {
 

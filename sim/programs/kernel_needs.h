@@ -15,18 +15,20 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
 /// Needs of a matrix product that holds one row of Q at a time.
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile);
 
-/// The rows of S of a block of the softmax launch, and whether they stay in shared memory between its two passes.
-struct SoftmaxRows {
+/// The rows of a block of a launch that goes over them in two passes, and whether they stay in shared memory in between.
+struct KeptRows {
   std::int64_t rows = 4;
   bool kept = true;
+  std::int64_t bytes = 0;  // of shared memory; 0 if they are not kept
 };
-SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+/// Returns the rows of S of the softmax launch.
+KeptRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Sets what the problem's score change and mask expression cost an element. `is_forward`: see element_cost().
-void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, bool is_forward);
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, const GpuSpec& gpu, bool is_forward);
 /// Needs of flex's launch: flash2's, as its own profile has them.
 KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a softmax whose rows pass through registers: softmax_safe or softmax_online.
@@ -34,12 +36,12 @@ KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& probl
 KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 
 /// Elements of a row of S or P that a warp of a softmax kernel fetches at a time: eight per lane.
-inline constexpr std::int64_t elements_of_turn = 32 * 8;
+inline constexpr std::int64_t elements_per_warp_fetch = 32 * 8;
 
 /// Returns how many tiles of a row the threads of a block hold in registers: each thread fetches 8 neighbouring elements at a time.
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
 /// Returns whether a row of `elements` ends inside a warp's fetch. The warp's lanes then diverge, and reconverge one by one.
-bool ends_inside_turn(std::int64_t elements);
+bool ends_inside_warp_fetch(std::int64_t elements);
 
 // The tiles that the kernels are compiled for.
 TileShape scores_kernel_tile(const AttentionProblem& problem);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/mask.h"
 #include "sim/core/units.h"
-#include "sim/masks/mask.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {

@@ -52,14 +52,14 @@ struct KernelNeeds {
   /// The instruction of the products. Other instructions of the launch delay mma.sync, but not wgmma.
   ProductInstruction instruction = ProductInstruction::mma_sync;
   /// Share of a warp's instructions that wait for the previous one, from the stall counts that the compiler encoded.
-  double waiting = 0;
-  std::vector<WarpGroup> groups;     // empty: one group of all warps
-  bool boxes = false;                // one thread asks TMA for a tile's boxes; otherwise all warps copy it
-  int setup_instructions = 0;        // per warp before its first load: they compute the block's coordinates
-  int setup_trips = 0;               // part of them: divisions, which take as long as a round trip to shared memory
-  ElementCost score_cost;            // of a score change
-  ElementCost slope_cost;            // of its derivative, beside it
-  ElementCost mask_cost{0, 1.5, 0};  // of a masked element: one comparison for two rows, one select
+  double dependent_share = 0;
+  std::vector<WarpGroup> groups;             // empty: one group of all warps
+  bool uses_tma = false;                     // one thread asks TMA for a tile's boxes; otherwise all warps copy it
+  int setup_instructions = 0;                // per warp before its first load: they compute the block's coordinates
+  int setup_round_trips = 0;                 // part of them: divisions, which take as long as a round trip to shared memory
+  ElementCost score_cost;                    // of a score change
+  ElementCost slope_cost;                    // of its derivative, beside it
+  ElementCost mask_cost = causal_mask_cost;  // of an element of a partial tile
   bool operator==(const KernelNeeds&) const = default;
 };
 
@@ -200,6 +200,7 @@ struct ProgramInfo {
   /// of that program.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
+  ProductInstruction instruction = ProductInstruction::mma_sync;  // of its products; a GPU without wgmma cannot run that of Hopper
   bool is_rung = false;             // of a ladder: compared with other rungs, and with programs of the same source
   int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
   bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
@@ -218,6 +219,8 @@ struct ProgramFamily {
   std::string_view title;           // heading of its programs in the window
   std::string_view baseline, best;  // ids of two of its programs
   bool takes_mask = false;          // every program of the family
+  bool computes_attention = false;  // O from Q, K and V, by way of S and P, be it only on chip
+  std::string_view row_title = {};  // heading of one row of the result; empty: the title of the program
 };
 std::span<const ProgramFamily> program_families();
 /// Returns the family of a program; null if its row names one that is not in the list.

@@ -11,12 +11,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/step_pictures.h"
 #include "app/window.h"
-#include "tests/app/model/lesson_fixture.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/skip.h"

@@ -8,6 +8,7 @@
 #include "sim/engine/simulation.h"
 #include "sim/memory/tile_cache.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/model/deck.h"
+#include "app/model/state/deck.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,8 +1,8 @@
 // Fuzzes the reader of lessons: Markdown, blocks, links and expressions.
 #include <string_view>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_expression.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_expression.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/masks/presets.h"
 

@@ -1,4 +1,5 @@
-// A Worker without threads, whose jobs begin, end and arrive when the monkey says so. It takes the place of app/model/worker.cpp.
+// A Worker without threads, whose jobs begin, end and arrive when the monkey says so. It takes the place of
+// app/model/background/worker.cpp.
 //
 //   submit() ──► pending, one a slot ──begin──► running ──end──► ended ──arrive──► arrived ──► take_finished()
 //
@@ -11,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/model/failure.h"
-#include "app/model/slots.h"
-#include "app/model/worker.h"
+#include "app/model/background/failure.h"
+#include "app/model/background/slots.h"
+#include "app/model/background/worker.h"
 #include "tests/monkey/work_control.h"
 
 namespace tilescope {

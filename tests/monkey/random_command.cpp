@@ -11,11 +11,11 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
-#include "app/model/export_job.h"
-#include "app/model/lecture.h"
-#include "app/model/lesson_runs.h"
-#include "app/model/panel_ids.h"
-#include "app/model/studies.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson_runs.h"
+#include "app/model/session/export_job.h"
+#include "app/model/session/studies.h"
+#include "app/model/state/panel_ids.h"
 #include "sim/masks/presets.h"
 #include "sim/programs/tile_program.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/model/commands.h"
-#include "app/model/session_view.h"
+#include "app/model/session/session_view.h"
+#include "app/model/state/commands.h"
 #include "tests/monkey/random.h"
 
 namespace tilescope {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "app/model/session.h"
+#include "app/model/session/session.h"
 #include "tests/monkey/random.h"
 
 namespace tilescope {

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include "app/model/assets.h"
-#include "app/model/session.h"
-#include "app/model/window_state.h"
+#include "app/model/requests/assets.h"
+#include "app/model/session/session.h"
+#include "app/model/state/window_state.h"
 #include "app/platform/files.h"
 #include "sim/analysis/outcome.h"
 #include "tests/monkey/random_command.h"

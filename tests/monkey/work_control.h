@@ -1,6 +1,6 @@
 // Controls when the session's background work begins, ends and arrives. Two executables link one of two definitions.
 //
-//   controlled_worker.cpp  replaces app/model/worker.cpp: work moves only when the monkey says so
+//   controlled_worker.cpp  replaces app/model/background/worker.cpp: work moves only when the monkey says so
 //   threaded_worker.cpp    leaves the program's own worker and its threads in place
 #pragma once
 

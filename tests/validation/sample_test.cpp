@@ -2,8 +2,8 @@
 // they are written.
 #include <set>
 
-#include "app/model/parallel.h"
-#include "app/model/validation_run.h"
+#include "app/model/background/parallel.h"
+#include "app/model/measurements/validation_run.h"
 #include "sim/analysis/validation_sample.h"
 #include "tests/validation/shipped_bundle.h"
 

@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
-#include "app/model/measurements.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/analysis/validation_csv.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "sim/analysis/run_comparison.h"
 
 namespace tilescope {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "app/model/commands.h"
-#include "app/model/rung_code.h"
+#include "app/model/session/rung_code.h"
+#include "app/model/state/commands.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
 
-#include "app/model/center_views.h"
-#include "app/model/lecture.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/state/center_views.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"

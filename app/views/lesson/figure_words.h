@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson_runs.h"
 
 namespace tilescope {
 

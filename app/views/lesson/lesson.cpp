@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "app/model/lesson_list.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/views/view.h"
 
 namespace tilescope {

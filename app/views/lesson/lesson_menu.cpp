@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/lesson/question.h"

@@ -1,8 +1,8 @@
 // draw_prose(): a text of a lesson, wrapped, with its figures in it.
 #pragma once
 
-#include "app/model/lesson_prose.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson_prose.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/theme.h"
 #include "app/views/terms.h"
 

@@ -11,9 +11,9 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_expression.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_expression.h"
 #include "app/ui/say.h"
 #include "app/views/keys.h"
 #include "app/views/lesson/figure_words.h"

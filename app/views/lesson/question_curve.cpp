@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/lesson.h"
+#include "app/model/lessons/lesson.h"
 #include "app/ui/plot.h"
 #include "app/ui/say.h"
 #include "app/views/lesson/figure_words.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/model/timeline_data.h"
+#include "app/model/run_data/timeline_data.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"

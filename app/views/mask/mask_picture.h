@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "app/model/mask_study.h"
+#include "app/model/session/mask_study.h"
 #include "app/ui/quad_batch.h"
 #include "app/ui/widgets.h"
 

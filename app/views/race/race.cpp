@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "app/model/lecture.h"
+#include "app/model/lessons/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"

@@ -28,18 +28,19 @@ std::string number_text(const std::optional<float>& value) {
 
 /// True of a softmax without an output beside it, as standard attention has: its kernel walks a row of S tile by tile.
 bool is_softmax_of_a_row(const Simulation& simulation, const SoftmaxParts& parts) {
-  return simulation.info->family == "attention" && parts.scale && !parts.output;
+  return family_of(*simulation.info)->computes_attention && parts.scale && !parts.output;
 }
 
 /// Names what the row belongs to: the launch where a program has several, else the family.
 std::string row_title(const Simulation& simulation, const SoftmaxParts& parts) {
   if (is_softmax_of_a_row(simulation, parts)) return tr("Softmax, in parts");
-  if (simulation.info->family == "attention" && parts.scale) return tr("Online softmax");
-  if (simulation.info->family == "attention")
+  const ProgramFamily& family = *family_of(*simulation.info);
+  if (family.computes_attention && parts.scale) return tr("Online softmax");
+  if (family.computes_attention)
     return parts.maximum || parts.sum            ? tr("Softmax of one row")
            : parts.bars.is(Meaning::probability) ? tr("One row of P")
                                                  : tr("One row of S");
-  return simulation.info->family == "matmul" ? std::string(tr("One row of S")) : translated(simulation.info->title);
+  return translated(family.row_title.empty() ? simulation.info->title : family.row_title);
 }
 
 void heading(const View& view, Commands& commands, const SoftmaxParts& parts, int row, int rows) {
@@ -237,7 +238,7 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
 
 const char* bars_caption(const SoftmaxFigures& figures, bool held) {
   const SoftmaxParts& parts = figures.parts;
-  if (parts.bars == Slot::none) return tr("No scores in this launch");
+  if (parts.bars == ChipTile::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
   if (!parts.maximum) return tr("scores of this tile");
   bool ahead = false;
@@ -336,7 +337,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
 struct Statistic {
   const char* id = "";
   std::string letter;
-  Slot slot = Slot::none;
+  ChipTile chip_tile = ChipTile::none;
   ImU32 color = 0;
   std::optional<float> before, after;
   bool only_after = false, only_before = false;
@@ -344,9 +345,9 @@ struct Statistic {
 };
 
 void line_tip(const Theme& theme, const Statistic& line, std::string_view note) {
-  std::string body = meaning_of(line.slot);
+  std::string body = meaning_of(line.chip_tile);
   if (!note.empty()) add_line(body, note);
-  if (line.slot.is(Meaning::output)) add_line(body, tr("Click: the next column."));
+  if (line.chip_tile.is(Meaning::output)) add_line(body, tr("Click: the next column."));
   item_tooltip(theme, line.letter, body);
 }
 

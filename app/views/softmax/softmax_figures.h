@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "app/model/program_shape.h"
+#include "app/model/run_data/program_shape.h"
 #include "app/views/view.h"
 #include "sim/analysis/softmax_row.h"
 
 namespace tilescope {
 
-/// The slots of a launch's blocks, so that rows keep their position before values arrive.
+/// The on-chip tiles of a launch's blocks, so that rows keep their position before values arrive.
 struct SoftmaxParts {
-  Slot bars;  // drawn as bars: S, or P if there is no S, or none
-  Slot maximum, scale, old_scale, sum, output;
+  ChipTile bars;  // drawn as bars: S, or P if there is no S, or none
+  ChipTile maximum, scale, old_scale, sum, output;
 };
-SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
+SoftmaxParts softmax_parts(std::span<const ChipTileShape> chip_tiles);
 
 struct SoftmaxFigures {
   SoftmaxParts parts;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/model/probe_comparison.h"
+#include "app/model/measurements/probe_comparison.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "sim/analysis/format.h"

@@ -9,7 +9,7 @@
 #include <array>
 #include <memory>
 
-#include "app/model/sm_lanes.h"
+#include "app/model/run_data/sm_lanes.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/view.h"
 

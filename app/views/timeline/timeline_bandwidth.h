@@ -1,7 +1,7 @@
 // Draws the measured HBM bandwidth over the simulated one, on the same axis.
 #pragma once
 
-#include "app/model/timeline_axis.h"
+#include "app/model/run_data/timeline_axis.h"
 #include "app/views/timeline/timeline_picture.h"
 #include "app/views/view.h"
 

@@ -1,7 +1,7 @@
 // The pinned run below the timeline's rows: its launches and units on the same axis of time.
 #pragma once
 
-#include "app/model/timeline_axis.h"
+#include "app/model/run_data/timeline_axis.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
 

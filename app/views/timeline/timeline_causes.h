@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/timeline_data.h"
+#include "app/model/run_data/timeline_data.h"
 
 namespace tilescope {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "app/model/timeline_axis.h"
+#include "app/model/run_data/timeline_axis.h"
 #include "app/views/timeline/timeline_picture.h"
 
 namespace tilescope {

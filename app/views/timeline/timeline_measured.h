@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/model/timeline_axis.h"
+#include "app/model/run_data/timeline_axis.h"
 #include "app/ui/widgets.h"
 #include "app/views/view.h"
 #include "sim/core/probe_result.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/model/timeline_axis.h"
-#include "app/model/timeline_data.h"
+#include "app/model/run_data/timeline_axis.h"
+#include "app/model/run_data/timeline_data.h"
 #include "app/ui/quad_batch.h"
 #include "app/ui/widgets.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "app/model/range_sums.h"
-#include "app/model/timeline_axis.h"
+#include "app/model/run_data/range_sums.h"
+#include "app/model/run_data/timeline_axis.h"
 #include "app/views/timeline/sm_timeline.h"
 #include "app/views/timeline/timeline_cause_box.h"
 #include "app/views/timeline/timeline_picture.h"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "app/model/lecture.h"
-#include "app/model/playhead.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/state/playhead.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/work_words.h"

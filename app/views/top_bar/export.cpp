@@ -11,8 +11,8 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/model/export_job.h"
-#include "app/model/lesson.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/session/export_job.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"

@@ -7,7 +7,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/model/requested.h"
+#include "app/model/requests/requested.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/model/calibration.h"
+#include "app/model/measurements/calibration.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "sim/analysis/format.h"

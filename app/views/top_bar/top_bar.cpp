@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "app/model/export_job.h"
-#include "app/model/lecture.h"
-#include "app/model/playhead.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/session/export_job.h"
+#include "app/model/state/playhead.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"

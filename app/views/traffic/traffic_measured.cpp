@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/model/imported_counters.h"
+#include "app/model/measurements/imported_counters.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/core/text.h"

@@ -5,11 +5,12 @@
 #include <numeric>
 #include <optional>
 
-#include "app/model/racers.h"
+#include "app/model/requests/racers.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 namespace {

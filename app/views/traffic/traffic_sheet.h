@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/model/link_choice.h"
+#include "app/model/state/link_choice.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {

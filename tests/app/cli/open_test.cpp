@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/request.h"
-#include "app/model/deck.h"
-#include "app/model/state_file.h"
+#include "app/model/state/deck.h"
+#include "app/model/state/state_file.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
 

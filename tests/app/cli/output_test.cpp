@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/asset_files.h"
 #include "kernels/measure/bundle.h"
 #include "tests/app/cli/run_program.h"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "app/cli/run_and_next_limit.h"
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 
 using namespace tilescope;
 

@@ -17,7 +17,7 @@
 #include "app/cli/output.h"
 #include "app/cli/report.h"
 #include "app/cli/request.h"
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "sim/analysis/format.h"

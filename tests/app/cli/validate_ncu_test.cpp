@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "sim/engine/simulation.h"
 #include "tests/app/cli/run_program.h"

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
 #include "sim/analysis/validation_csv.h"

@@ -10,22 +10,22 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
-#include "app/model/deck.h"
-#include "app/model/state_file.h"
-#include "app/model/window_state.h"
+#include "app/model/requests/assets.h"
+#include "app/model/state/deck.h"
+#include "app/model/state/state_file.h"
+#include "app/model/state/window_state.h"
 #include "app/platform/files.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/sweep.h"
+#include "sim/core/mask.h"
 #include "sim/core/npy.h"
 #include "sim/engine/simulation.h"
 #include "sim/masks/captured_table.h"
-#include "sim/masks/mask.h"
 #include "sim/masks/mask_choice.h"
 #include "tests/app/cli/run_program.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 
 using namespace tilescope;
 

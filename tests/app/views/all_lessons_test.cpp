@@ -9,11 +9,11 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
-#include "app/model/mask_tables.h"
-#include "app/model/measurements.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/requests/mask_tables.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/lesson_clicker.h"
 #include "tests/app/views/window_script.h"

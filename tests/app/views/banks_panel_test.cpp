@@ -7,11 +7,11 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/language.h"
 #include "app/ui/text_record.h"
 #include "app/views/banks/banks_picture.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/export_job.h"
+#include "app/model/session/export_job.h"
 #include "tests/app/views/window_script.h"
 
 namespace tilescope {

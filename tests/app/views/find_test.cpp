@@ -7,10 +7,10 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/glossary.h"
-#include "app/model/timeline_data.h"
-#include "app/model/timeline_search.h"
-#include "app/model/window_state.h"
+#include "app/model/lessons/glossary.h"
+#include "app/model/run_data/timeline_data.h"
+#include "app/model/run_data/timeline_search.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/views/keys.h"

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/tab_stops.h"
-#include "tests/app/model/lesson_fixture.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
 

@@ -7,12 +7,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "app/model/rung_code.h"
-#include "app/model/window_state.h"
+#include "app/model/session/rung_code.h"
+#include "app/model/state/window_state.h"
 #include "app/ui/text_record.h"
 #include "app/views/study_panel.h"
 #include "sim/programs/programs.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 

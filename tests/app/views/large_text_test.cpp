@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/short_line.h"
 #include "app/views/timeline/timeline_marks.h"

@@ -3,15 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
 #include "sim/analysis/format.h"
-#include "tests/app/model/lesson_fixture.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/panel_screen.h"
 

@@ -6,13 +6,13 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson.h"
-#include "app/model/lesson_list.h"
-#include "app/model/lesson_runs.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
-#include "tests/app/model/lesson_fixture.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
 

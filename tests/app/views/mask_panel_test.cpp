@@ -17,7 +17,7 @@
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/attention_tensors.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
 namespace tilescope {

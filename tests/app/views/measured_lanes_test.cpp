@@ -3,12 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/measurements.h"
+#include "app/model/measurements/measurements.h"
 #include "app/ui/text_record.h"
 #include "app/views/panels.h"
 #include "app/views/timeline/timeline_measured.h"
 #include "sim/analysis/format.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
 namespace tilescope {

@@ -5,10 +5,10 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/window_state.h"
+#include "app/model/state/window_state.h"
 #include "app/views/compare/compare_sheet.h"
 #include "sim/analysis/format.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 
 using namespace tilescope;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "app/model/step_index.h"
-#include "app/model/tile_history.h"
+#include "app/model/run_data/step_index.h"
+#include "app/model/run_data/tile_history.h"
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
-#include "app/model/exactness.h"
+#include "app/model/requests/assets.h"
+#include "app/model/run_data/exactness.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
 #include "app/views/race/race_exactness.h"
@@ -11,7 +11,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "sim/programs/attention_tensors.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/views/panel_screen.h"
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/views/traffic/traffic_sheet.h"
 #include "sim/programs/attention_tensors.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/sim/attention_schema.h"
 #include "tests/sim/test_gpus.h"

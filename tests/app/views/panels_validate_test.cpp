@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
-#include "app/model/studies.h"
+#include "app/model/requests/assets.h"
+#include "app/model/session/studies.h"
 #include "app/views/traffic/traffic_measured.h"
 #include "app/views/validate/validate_panel.h"
 #include "tests/app/views/window_script.h"

@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 #include <imgui_internal.h>
 
-#include "app/model/assets.h"
-#include "app/model/studies.h"
+#include "app/model/requests/assets.h"
+#include "app/model/session/studies.h"
 #include "app/ui/text_record.h"
 #include "sim/analysis/format.h"
 #include "tests/app/views/window_script.h"

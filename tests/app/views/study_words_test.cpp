@@ -9,7 +9,7 @@
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
-#include "tests/app/model/opened_session.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/app/views/window_script.h"
 

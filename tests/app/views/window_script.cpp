@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/model/assets.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "app/ui/language.h"
 #include "tests/skip.h"

@@ -12,17 +12,17 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
-#include "app/model/lecture.h"
-#include "app/model/lesson_list.h"
-#include "app/model/sm_lanes.h"
-#include "app/model/window_state.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/model/run_data/sm_lanes.h"
+#include "app/model/state/window_state.h"
 #include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/window.h"
 #include "sim/analysis/format.h"
-#include "tests/app/model/lesson_fixture.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"

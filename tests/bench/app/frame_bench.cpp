@@ -13,8 +13,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "app/model/assets.h"
-#include "app/model/measurements.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/requests/assets.h"
 #include "app/platform/headless_context.h"
 #include "app/views/app_frame.h"
 #include "sim/programs/attention_tensors.h"

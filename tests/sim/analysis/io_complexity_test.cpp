@@ -5,7 +5,7 @@
 #include <random>
 
 #include "sim/analysis/io_complexity.h"
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"

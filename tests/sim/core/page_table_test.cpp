@@ -10,6 +10,7 @@
 
 #include "sim/core/page_table.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 

@@ -15,6 +15,7 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;

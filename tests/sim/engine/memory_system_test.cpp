@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/rounds.h"
 #include "tests/sim/engine/fake_program.h"
 

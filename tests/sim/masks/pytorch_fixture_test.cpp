@@ -11,8 +11,6 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/core/reference.h"
-#include "sim/core/reference_gradients.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/mask_choice.h"
@@ -21,6 +19,8 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tile_program.h"
+#include "sim/reference/attention_reference.h"
+#include "sim/reference/reference_gradients.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
 

@@ -11,6 +11,7 @@
 #include "sim/memory/line_cache.h"
 #include "sim/memory/tile_cache.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/sim/attention_schema.h"
 
 using namespace tilescope;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/element.h"
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/inputs.h"

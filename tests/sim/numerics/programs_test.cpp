@@ -13,6 +13,7 @@
 #include "sim/numerics/reference_gradients.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/rounds.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/masks/mask.h"
+#include "sim/core/mask.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"

@@ -11,10 +11,12 @@
 #include "sim/programs/closed_form.h"
 
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "sim/programs/tile_program.h"
 #include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
+#include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
 
 namespace tilescope {
@@ -109,7 +111,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   const bool head = std::any_of(program.tensors().begin(), program.tensors().end(), has_head);
   // A group's rows can begin inside a sector where those of a tile do not.
   const auto tiles_of = program.schema().tiles;
-  const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](Slot slot) { return slot.has_strips(); });
+  const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](ChipTile chip_tile) { return chip_tile.has_strips(); });
   const bool whole = takes_causal(info) && !strips ? head_tiles_are_whole(p, drawn.tile) : !head || head_rows_are_whole(p);
   REQUIRE(form.has_value() == whole);
   if (!form) return;
@@ -214,7 +216,7 @@ TEST_CASE("programs: a block is the same however often and after whatever it is 
     for (std::int64_t n = 0; n <= block; ++n) (*program)->emit_block(static_cast<int>(last), n, used);
     REQUIRE(fresh.operations.size() == used.operations.size());
     CHECK(fresh.iterations == used.iterations);
-    CHECK(fresh.shared_slots == used.shared_slots);
+    CHECK(fresh.shared_tiles == used.shared_tiles);
     for (std::size_t n = 0; n < fresh.operations.size(); ++n) {
       CHECK(fresh.operations[n].tile == used.operations[n].tile);
       CHECK(fresh.operations[n].wait_token == used.operations[n].wait_token);
@@ -259,6 +261,26 @@ TEST_CASE("programs: a family's baseline and its best are two programs of the fa
       REQUIRE(row);
       CHECK((*row)->family == family.id);
     }
+  }
+}
+
+TEST_CASE("programs: a row says which instruction multiplies, and whether its family computes attention" *
+          doctest::test_suite("every program")) {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  for (const ProgramInfo& info : tested_programs()) {
+    CAPTURE(info.id);
+    const auto program = info.make(problem, info.default_tile(problem, h200_gpu()), h200_gpu());
+    REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
+    const auto launches = (*program)->launches();
+    CHECK(std::any_of(launches.begin(), launches.end(), [](const LaunchSpec& launch) {
+            return launch.needs.has_products && launch.needs.instruction == ProductInstruction::wgmma;
+          }) == (info.instruction == ProductInstruction::wgmma));
+    const Schema& schema = (*program)->schema();
+    const auto reads = [&](Meaning meaning) { return schema.reads(schema.tensor(meaning)); };
+    const bool is_attention =
+        reads(Meaning::query) && reads(Meaning::key) && reads(Meaning::value) && schema.writes(schema.tensor(Meaning::output));
+    CHECK(is_attention == family_of(info)->computes_attention);
   }
 }
 

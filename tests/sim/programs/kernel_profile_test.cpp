@@ -68,11 +68,12 @@ TEST_CASE("profile: what was read by hand follows type and head dimension; fp32 
 }
 
 TEST_CASE("profile: overheads add up and multiply field by field") {
-  const Overhead a = {.instructions = 1, .trips = 2, .barriers = 3, .round_trips = 4, .alu = 5, .exps = 6, .wavefronts = 7};
+  const Overhead a = {
+      .instructions = 1, .shared_round_trips = 2, .barriers = 3, .l2_round_trips = 4, .alu = 5, .exps = 6, .wavefronts = 7};
   const Overhead b = a + a, c = a * 2;
-  CHECK((b.instructions == 2 && b.trips == 4 && b.barriers == 6 && b.round_trips == 8));
+  CHECK((b.instructions == 2 && b.shared_round_trips == 4 && b.barriers == 6 && b.l2_round_trips == 8));
   CHECK((b.alu == 10 && b.exps == 12 && b.wavefronts == 14));
-  CHECK((c.instructions == 2 && c.trips == 4 && c.barriers == 6 && c.round_trips == 8));
+  CHECK((c.instructions == 2 && c.shared_round_trips == 4 && c.barriers == 6 && c.l2_round_trips == 8));
   CHECK((c.alu == 10 && c.exps == 12 && c.wavefronts == 14));
 }
 

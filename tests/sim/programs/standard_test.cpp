@@ -11,6 +11,7 @@
 #include "sim/masks/mask_choice.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

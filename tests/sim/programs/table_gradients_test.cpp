@@ -14,6 +14,7 @@
 #include "sim/numerics/reference_gradients.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
+#include "sim/programs/tensor_layout.h"
 #include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/gradient_tables.h"

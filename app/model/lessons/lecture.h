@@ -1,0 +1,61 @@
+// Lecture: the deck that is open, where one is in it, and what is counted of a question to the class.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/model/state/deck.h"
+
+namespace tilescope {
+
+class Lecture {
+ public:
+  /// What turning a page asks for.
+  enum class Turn : std::uint8_t { none, step, scene };
+
+  const Deck& deck() const { return deck_; }
+  const std::string& path() const { return path_; }
+  bool changed() const { return changed_; }  // since it was read or saved
+  int scene() const { return scene_; }       // that is shown, 0 first; -1: none was opened yet
+  const Scene* shown() const { return at(scene_); }
+  const Scene* next() const { return at(scene_ + 1); }
+  const Scene* at(int index) const;
+  int count() const { return static_cast<int>(deck_.scenes.size()); }
+
+  bool listed = false;     // the list of scenes is open
+  bool asking = false;     // the question of the scene is on screen
+  bool answered = false;   // and its answer too
+  bool presenter = false;  // the presenter's window is wanted
+  std::array<int, most_choices> counts{};
+  std::string clock;   // the time of day as text; empty: unknown
+  double seconds = 0;  // on the presenter's timer
+
+  void take(Deck deck, std::string path);
+  void saved(std::string path);
+  /// After the scene that is shown; it is then the one that is shown.
+  void bookmark(Scene scene);
+  void edit(int index, Scene scene);
+  void move(int index, int to);
+  void remove(int index);
+
+  /// What Page Down (1) or Page Up (-1) does where the run stands at `step`: it stays within the steps of the scene, then turns.
+  Turn turn(int direction, std::int64_t step) const;
+  /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
+  WindowState state_of(int index, bool from_behind) const;
+  void go(int index);
+  /// Closes the question, and forgets what was counted.
+  void stop_asking();
+
+ private:
+  Deck deck_;
+  std::string path_;
+  bool changed_ = false;
+  int scene_ = -1;
+};
+
+/// The question of a scene; of one without, a show of hands with four letters.
+ClassQuestion question_of(const Scene* scene);
+
+}  // namespace tilescope

@@ -1,0 +1,106 @@
+// What a page of a lesson needs of the model: its runs, the values of its expressions, and whether an answer is right.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_figures.h"
+#include "app/model/session/measured.h"
+
+namespace tilescope {
+
+/// Simulates states, each request once.
+class StateRuns {
+ public:
+  explicit StateRuns(GpuLoader load_gpu) : load_gpu_(load_gpu) {}
+
+  /// A simulation that is there already, and the request as it was asked.
+  void know(SimulationRequest asked, std::shared_ptr<const Simulation> simulation) {
+    known_.push_back({std::move(asked), std::move(simulation)});
+  }
+
+  /// The run of a state, standing where the state says.
+  /// Errors  those of the GPU's loader and of simulate(); a step or a cycle beyond the end.
+  Result<FigureRun> run(const WindowState& state, const Progress& progress);
+
+ private:
+  struct Known {
+    SimulationRequest asked;
+    std::shared_ptr<const Simulation> simulation;
+  };
+  GpuLoader load_gpu_;
+  std::vector<Known> known_;
+};
+
+/// Values by expression.
+using ExpressionValues = std::map<std::string, double, std::less<>>;
+
+/// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,
+/// and of its question.
+struct PageFigures {
+  ExpressionValues shown, revealed;
+  std::vector<double> values;  // of the options
+  double answer = 0;           // of number; of choice: the place of the right option, 1 first
+  std::vector<double> curve;   // of draw, by point
+  std::vector<double> near;    // of each reason of the question; 0 where it has no such value
+};
+
+/// Runs what a page names, and evaluates all of it.
+/// Errors  each with file and line: what a run or an expression is refused for.
+Result<PageFigures> page_figures(const Lesson& lesson, std::size_t page, StateRuns& runs, const Measurements& measured,
+                                 const Progress& progress);
+
+/// What the changes since the scene did to what a goal counts.
+enum class TaskEffect : std::uint8_t { none, unmoved, closer, farther };
+
+/// A figure that a goal reads: at the page's scene, and in the simulation on screen.
+struct TaskMeasure {
+  std::string figure;
+  double before = 0, now = 0;
+  bool operator==(const TaskMeasure&) const = default;
+};
+
+/// The same of the page's task, in the simulation on screen.
+struct TaskFigures {
+  bool reached = false;
+  bool changed = false;                  // whether the simulation is another than that of the scene
+  TaskEffect effect = TaskEffect::none;  // none too where the goal has no distance
+  std::vector<TaskMeasure> measures;     // of the first condition that does not hold
+  ExpressionValues shown;                // of `say`, and of `done` where the goal is reached
+};
+Result<TaskFigures> task_figures(const Lesson& lesson, std::size_t page, const FigureRun& live, StateRuns& runs,
+                                 const Measurements& measured, const Progress& progress);
+
+/// What a person answered; which field counts, the kind of the question says.
+struct LessonAnswer {
+  bool given = true;          // false: the answer was shown without one, as before a class
+  int option = 0;             // of choice and point, from 0
+  double number = 0;          // in the unit of the question
+  std::vector<int> order;     // options, the first place first
+  std::vector<double> drawn;  // a value at each x
+  bool operator==(const LessonAnswer&) const = default;
+};
+
+/// Whether an answer has what its question asks for.
+bool is_complete(const LessonQuestion& question, const LessonAnswer& answer);
+/// The right option of choice and point, from 0.
+int right_option(const LessonQuestion& question, const PageFigures& figures);
+/// The options by value, largest first.
+std::vector<int> right_order(const PageFigures& figures);
+/// How far each point of a drawn curve may be from the real one, relative to it.
+inline constexpr double drawn_tolerance = 0.5;
+/// Which way a drawing is off; nullopt where it is right everywhere.
+std::optional<DrawnWay> way_off(const std::vector<double>& drawn, const std::vector<double>& curve);
+/// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
+bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
+/// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.
+const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
+/// Whether a number is within a tolerance, relative to the real one.
+bool is_near(double number, double real, double tolerance);
+
+}  // namespace tilescope

@@ -1,0 +1,190 @@
+// Reading and searching measurement bundles.
+#include "app/model/measurements/measurements.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "app/platform/asset_files.h"
+#include "app/platform/files.h"
+#include "kernels/kernel_table.h"
+#include "kernels/measure/bundle.h"
+#include "kernels/measure/measure_case.h"
+#include "kernels/measure/probe_json.h"
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view bundle_schema = "tilescope.measurements/";
+
+bool is_reference(const fs::path& file) {
+  return file.stem() == reference_gpu;
+}
+
+/// The JSON files of assets/measured/ by name, that of the reference GPU first.
+std::vector<fs::path> recorded_files() {
+  std::vector<fs::path> files = find_assets("measured", ".json");
+  std::stable_partition(files.begin(), files.end(), &is_reference);
+  return files;
+}
+
+/// Bundles, probes and samples lie beside each other, each with a schema of its own in its first line or two.
+bool has_schema(std::string_view text, std::string_view schema) {
+  constexpr std::size_t head = 256;
+  return text.substr(0, head).find(schema) != std::string_view::npos;
+}
+
+void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<ProbeResult> probe = probe_from_json(text);
+  if (!probe) {
+    if (out.problem.empty()) out.problem = phrase("{}: {}", printable(path.native(), 200), probe.error().sentence);
+    return;
+  }
+  InputSource inputs;
+  inputs.seed = probe->seed;
+  out.probes.push_back(std::make_shared<const KnownProbe>(KnownProbe{std::move(*probe), inputs, false}));
+}
+
+void take_bandwidth(Measurements& out, const fs::path& path, std::string_view text) {
+  Result<BandwidthRecord> record = bandwidth_from_json(text);
+  if (record)
+    out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
+  else if (out.problem.empty())
+    out.problem = phrase("{}: {}", printable(path.native(), 200), record.error().sentence);
+}
+
+/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
+template <class Recorded>
+bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
+  ProgramTile tile = recorded.tile;
+  tile.key_order = simulation.program->tile().key_order;  // the rungs to Hopper have one of their own
+  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
+}
+
+/// The same, and of the GPU.
+template <class Recorded>
+bool is_of(const Recorded& recorded, const Simulation& simulation) {
+  return spec_id_of(recorded.device) == simulation.request.gpu.id && is_of_kernel(recorded, simulation);
+}
+
+Result<MeasurementBundle> parse(const fs::path& path, std::string_view text) {
+  Result<MeasurementBundle> bundle = bundle_from_json(text);
+  if (!bundle) return refuse("{}: {}", printable(path.native(), 200), bundle.error().sentence);
+  if (bundle->cases.empty()) return refuse("{}: the measurement bundle has no cases", printable(path.native(), 200));
+  return bundle;
+}
+
+Result<KnownMisses> known_misses_of(const fs::path& bundle) {
+  const fs::path path = bundle.parent_path() / (bundle.stem().native() + "-known-misses.toml");
+  std::error_code code;
+  if (!fs::exists(path, code)) return KnownMisses{};
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  Result<KnownMisses> misses = known_misses_from_toml(*text, path.native());
+  if (misses) misses->file = path.filename().native();
+  return misses;
+}
+
+Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
+  Result<MeasurementBundle> bundle = parse(path, text);
+  if (!bundle) return bundle.error();
+  Result<KnownMisses> misses = known_misses_of(path);
+  if (!misses) return misses.error();
+  return KnownBundle{std::move(*bundle), path.native(), false, std::move(*misses)};
+}
+
+}  // namespace
+
+bool unchanged(const GpuSpec& gpu) {
+  return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
+                      [](const auto& entry) { return entry.second.note == changed_note; });
+}
+
+Result<KnownBundle> load_bundle(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  return known_bundle(path, *text);
+}
+
+Result<KnownBundle> load_default_bundle() {
+  for (const fs::path& file : recorded_files()) {
+    const auto text = read_text_file(file);
+    // Of a damaged file only the name is left to go by: the reference GPU's is always a bundle.
+    if (text && !is_reference(file) && !has_schema(*text, bundle_schema)) continue;
+    return text ? known_bundle(file, *text) : text.error();
+  }
+  return Error{
+      phrase("validate compares with what real kernels measured, and there is no bundle in assets/measured: record one with "
+             "tilescope measure --suite on a machine with an NVIDIA GPU, or name one with --bundle FILE"),
+      Error::Kind::machine_lacks};
+}
+
+Measurements load_measurements() {
+  Measurements out;
+  for (const fs::path& file : recorded_files()) {
+    const auto text = read_text_file(file);
+    if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
+    if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
+    if (text && !has_schema(*text, bundle_schema)) continue;
+    Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
+    if (bundle)
+      out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
+    else if (out.problem.empty())
+      out.problem = bundle.error().sentence;
+  }
+  return out;
+}
+
+std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  if (!unchanged(asked.gpu)) return std::nullopt;
+  for (const auto& known : measurements.bundles) {
+    if (known->bundle.gpu != asked.gpu.id) continue;
+    const auto& cases = known->bundle.cases;
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      if (!cases[i].is_changed() && is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
+  }
+  return std::nullopt;
+}
+
+const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
+                              const AttentionProblem& problem) {
+  if (!unchanged(gpu)) return nullptr;
+  for (const auto& known : measurements.bundles) {
+    if (known->bundle.gpu != gpu.id) continue;
+    for (const MeasuredCase& measured : known->bundle.cases)
+      if (!measured.is_changed() && measured.kernel == kernel && measured.problem == problem) return &measured;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {
+  std::vector<std::shared_ptr<const KnownProbe>> found;
+  if (!unchanged(simulation.request.gpu)) return found;
+  for (const auto& known : measurements.probes)
+    if (is_of(known->probe, simulation)) found.push_back(known);
+  return found;
+}
+
+std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measurements, const Simulation& simulation) {
+  if (!unchanged(simulation.request.gpu)) return nullptr;
+  for (const auto& known : measurements.bandwidths)
+    if (is_of(known->record, simulation)) return known;
+  return nullptr;
+}
+
+bool same_numbers(const InputSource& a, const InputSource& b) {
+  const auto same = [](const auto& x, const auto& y) { return x == y || (x != nullptr && y != nullptr && *x == *y); };
+  return a.seed == b.seed && a.spread == b.spread && same(a.q, b.q) && same(a.k, b.k) && same(a.v, b.v);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,83 @@
+// Finds and loads GPU specs.
+#include "app/model/requests/assets.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "app/platform/asset_files.h"
+#include "app/platform/files.h"
+#include "sim/core/refuse.h"
+#include "sim/core/text.h"
+
+namespace tilescope {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> gpu_ids() {
+  std::vector<std::string> ids;
+  for (const fs::path& folder : asset_folders()) {
+    std::error_code code;
+    for (fs::directory_iterator file(folder / "gpus", code), end; !code && file != end; file.increment(code)) {
+      std::error_code unreadable;
+      if (file->path().extension() == ".toml" && file->is_regular_file(unreadable)) ids.push_back(file->path().stem().native());
+    }
+    if (!ids.empty()) break;  // the folder that find_asset() would take them from
+  }
+  const auto rank = [](const std::string& id) { return id == "toy" ? 0 : id == "textbook" ? 1 : 2; };
+  std::sort(ids.begin(), ids.end(),
+            [&](const std::string& a, const std::string& b) { return rank(a) != rank(b) ? rank(a) < rank(b) : a < b; });
+  return ids;
+}
+
+std::optional<fs::path> own_gpu_folder() {
+  const auto from = [](const char* name) -> std::optional<fs::path> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value != '/') return std::nullopt;  // the XDG rules ignore a relative path
+    return fs::path(value);
+  };
+  if (const auto data = from("XDG_DATA_HOME")) return *data / "tilescope" / "gpus";
+  if (const auto home = from("HOME")) return *home / ".local" / "share" / "tilescope" / "gpus";
+  return std::nullopt;
+}
+
+std::vector<std::string> own_gpus() {
+  std::vector<std::string> files;
+  const auto folder = own_gpu_folder();
+  if (!folder) return files;
+  std::error_code code;
+  for (fs::directory_iterator file(*folder, code), end; !code && file != end; file.increment(code)) {
+    std::error_code unreadable;
+    if (file->path().extension() == ".toml" && file->is_regular_file(unreadable)) files.push_back(file->path().native());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<GpuSpec> load_gpu(std::string_view id_or_path) {
+  fs::path path(id_or_path);
+  if (!id_or_path.ends_with(".toml") && id_or_path.find('/') == std::string_view::npos) {
+    const std::vector<std::string> ids = gpu_ids();
+    if (ids.empty()) {
+      const auto missing = find_asset("gpus/toy.toml");
+      if (!missing) return missing.error();
+    }
+    if (std::find(ids.begin(), ids.end(), id_or_path) == ids.end()) {
+      const std::vector<std::string_view> names(ids.begin(), ids.end());
+      return nearest_name(id_or_path, names) ? refuse("unknown GPU '{}': {}", printable(id_or_path), name_hint(id_or_path, names))
+                                             : refuse("unknown GPU '{}': {}; or give the path of a .toml file",
+                                                      printable(id_or_path), name_hint(id_or_path, names));
+    }
+    const auto found = find_asset(fmt::format("gpus/{}.toml", id_or_path));
+    if (!found) return found.error();
+    path = *found;
+  }
+  const auto text = read_text_file(path, std::size_t{1} << 20);
+  if (!text) return text.error();
+  return parse_gpu_spec(*text, path.native());
+}
+
+}  // namespace tilescope

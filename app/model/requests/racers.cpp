@@ -1,0 +1,37 @@
+// Chooses by the families of programs.
+#include "app/model/requests/racers.h"
+
+#include <utility>
+
+#include "sim/programs/tile_program.h"
+
+namespace tilescope {
+
+std::pair<std::string, std::string> racers(std::string_view algorithm) {
+  const Result<const ProgramInfo*> chosen = find_program(algorithm);
+  std::string_view first = algorithm, last = algorithm;
+  if (chosen)
+    for (const ProgramFamily& family : program_families())
+      if (family.id == (*chosen)->family) first = family.baseline, last = family.best;
+  return {std::string(first), std::string(first == algorithm ? last : algorithm)};
+}
+
+SimulationRequest request_of_rival(SimulationRequest request, std::string algorithm) {
+  if (algorithm == request.algorithm) return request;
+  request.algorithm = std::move(algorithm);
+  if (const auto row = find_program(request.algorithm); row && !(*row)->takes_pages) request.problem.page_size = 0;
+  return request;
+}
+
+bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen) {
+  if (row.family != chosen.family) return false;
+  return !row.is_rung || chosen.is_rung || chosen.source == row.source;
+}
+
+std::string companion_of(std::string_view algorithm) {
+  auto [first, second] = racers(algorithm);
+  std::string other = first == algorithm ? second : first;
+  return other == algorithm ? std::string() : other;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,74 @@
+// Executes both programs of a race and measures how far their outputs are from float64.
+#include "app/model/run_data/exactness.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/analysis/outcome.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Roundings that a result may be away from float64: of P, of the rescaled sums, and of O itself.
+constexpr double most_roundings = 4;
+/// Multiplications of one product over all planes: a run takes about a second.
+constexpr std::int64_t most_work = std::int64_t{1} << 24;
+/// Elements of O that are kept and drawn.
+constexpr std::int64_t most_elements = std::int64_t{1} << 16;
+
+Tensor output_of(const Simulation& run) {
+  for (const Tensor tensor : run.program->outputs())
+    if (tensor.means(Meaning::output)) return tensor;
+  return {};
+}
+
+double largest_difference(const Matrix& a, const Matrix& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i)
+    largest = std::max(largest, std::fabs(static_cast<double>(a.values[i]) - static_cast<double>(b.values[i])));
+  return largest;
+}
+
+/// Returns the distance between neighbouring values of `type` around `value`.
+double spacing_at(DataType type, double value) {
+  const int bits = type == DataType::fp16 ? 10 : type == DataType::bf16 ? 7 : 23;
+  return value > 0 ? std::ldexp(1.0, std::ilogb(value) - bits) : 0;
+}
+
+}  // namespace
+
+bool Exactness::same_answer() const {
+  return std::max({first_error, second_error, between}) <= most_roundings * rounding;
+}
+
+bool can_compare_outputs(const Simulation& first, const Simulation& second) {
+  if (!output_of(first) || !output_of(second)) return false;
+  const AttentionProblem& problem = first.request.problem;
+  if (problem.pass != Pass::forward || !(problem == second.request.problem)) return false;
+  return problem.seq_q * problem.head_dim <= most_elements &&
+         problem.query_planes() * problem.seq_q * problem.seq_kv * problem.head_dim <= most_work;
+}
+
+Result<Exactness> compare_outputs(const Simulation& first, const Simulation& second, const InputSource& inputs,
+                                  const Progress& progress) {
+  Exactness exact;
+  auto made = run_plane(*first.program, inputs, 0, output_of(first), progress);
+  if (!made) return made.error();
+  exact.first = std::move(*made);
+  made = run_plane(*second.program, inputs, 0, output_of(second), progress);
+  if (!made) return made.error();
+  exact.second = std::move(*made);
+  exact.reference = reference_plane(*second.program, inputs, 0, output_of(second));
+  exact.first_error = largest_difference(exact.first, exact.reference);
+  exact.second_error = largest_difference(exact.second, exact.reference);
+  exact.between = largest_difference(exact.first, exact.second);
+  double largest = 0;
+  for (const float value : exact.reference.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+  exact.rounding = spacing_at(first.request.problem.dtype, largest);
+  exact.first_hbm_bytes = static_cast<double>(hbm_bytes(first));
+  exact.second_hbm_bytes = static_cast<double>(hbm_bytes(second));
+  return exact;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,13 @@
+// What a lane shows at the end of its run.
+#include "app/model/session/lane.h"
+
+#include "sim/analysis/outcome.h"
+
+namespace tilescope {
+
+std::int64_t left_in_l2(const Lane& lane) {
+  if (!lane.simulation || lane.state.cycle < lane.simulation->cycles.value) return 0;
+  return dirty_bytes_at_end(*lane.simulation);
+}
+
+}  // namespace tilescope

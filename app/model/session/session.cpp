@@ -1,0 +1,313 @@
+// The session: its objects, what it does in a frame, and how simulations are asked for and taken in.
+#include "app/model/session/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/model/background/parallel.h"
+#include "app/model/session/session_state.h"
+#include "sim/core/refuse.h"
+
+namespace tilescope {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A running simulation may still finish this long after it began although a newer one waits.
+constexpr auto drag_grace = 250ms;
+
+/// True where all that was asked for is another SM in focus.
+bool only_focus_differs(const std::vector<Runner>& before, const Runner& now) {
+  if (before.empty()) return false;
+  const SimulationRequest &was = before.back().simulation->request, &is = now.simulation->request;
+  return same_request(was, is) && was.focus_sm != is.focus_sm;
+}
+
+template <class... Each>
+bool is_any(const Command& command) {
+  return (std::holds_alternative<Each>(command) || ...);
+}
+
+/// False for what a state on its way does not have in it, and for what opens another.
+bool changes_state(const Command& command) {
+  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
+                 AskVisit, RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
+                 RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer,
+                 OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns,
+                 ImportCounters, StartExport, StopExport>(command);
+}
+
+/// With a window to draw, one core is left to the frame and the shown simulation.
+int background_threads(bool threads) {
+  return threads ? std::max(1, core_count() - 1) : core_count();
+}
+
+}  // namespace
+
+Session::State::State(Start start)
+    : load_gpu(start.load_gpu),
+      load_text(start.load_text),
+      load_table(start.load_table),
+      first_step(start.step),
+      save_text(start.save_text),
+      clock(std::move(start.clock)),
+      time_of_day(std::move(start.time_of_day)),
+      counters_to_import(std::move(start.counters)),
+      worker(
+          {start.threads, std::move(start.wake), [this](const Error& error) { workspace.notify(error); }, std::move(start.told)}),
+      measured({worker, requested, playback, derived, workspace}, std::move(start.measurements), start.load_gpu,
+               background_threads(start.threads)),
+      pinned(worker, start.load_gpu),
+      calibration(worker, std::move(start.calibrator), std::move(start.own_gpus), start.save_text),
+      glossary(start.glossary != nullptr ? std::move(start.glossary) : std::make_shared<const Glossary>()),
+      export_job(std::move(start.program)),
+      lessons({worker, playback, requested, workspace, measured}, std::move(start.lessons), std::move(start.lessons_done),
+              std::move(start.lesson_scores), start.offer_lessons, start.load_gpu),
+      studies(worker, background_threads(start.threads)) {
+  requested.request = std::move(start.request);
+  requested.gpu_base = requested.request.gpu;
+  requested.gpu_source = start.gpu_source.empty() ? requested.request.gpu.id : std::move(start.gpu_source);
+  requested.inputs = std::move(start.inputs);
+  requested.race = start.race;
+  requested.gpu_ids = std::move(start.gpu_ids);
+  workspace.by_sm = start.by_sm;
+  workspace.theme = start.theme;
+  workspace.language = std::move(start.language);
+  workspace.center = start.center;
+  if (start.swept) studies.take(*start.swept, start.sweep_quantity);
+  if (clock) ticked_at = clock();
+  if (start.deck != nullptr) {
+    lecture.take(*start.deck, std::move(start.deck_path));
+    lecture.go(std::min(start.scene, lecture.count() - 1));
+  }
+  simulate_again({});
+  if (start.state != nullptr) (*this)(OpenState{start.state});
+}
+
+Session::State::~State() {
+  worker.stop();
+}
+
+// --- simulations ------------------------------------------------------------------------------------------------------------
+
+void Session::State::simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known) {
+  SimulationRequest& request = requested.request;
+  if (request.focus_sm >= request.gpu.sm_count) request.focus_sm = 0;
+  submit({request, requested.race, requested.gpu_source, requested.gpu_base, std::move(control)}, std::move(known));
+}
+
+void Session::State::submit(Asked wanted, std::vector<std::shared_ptr<const Simulation>> known) {
+  wanted.number = ++requests;
+  wanted.gesture = gesture;
+  std::vector<std::int64_t> steps;  // that may be shown first
+  if (!playback.empty()) steps.push_back(playback.chosen().step);
+  if (!opened && first_step) steps.push_back(*first_step);
+  const WindowState* const coming = opening_state && opening_state->number == requests ? opening_state->state.get() : nullptr;
+  if (coming != nullptr)
+    if (const auto* step = std::get_if<WindowState::Step>(&coming->position)) steps = {step->number};
+  worker.submit(
+      Queue::shown, slots::simulate, WorkKind::simulation,
+      [this, asked = std::make_shared<const Asked>(std::move(wanted)), steps,
+       known = std::move(known)](const Progress& progress) -> Worker::Deliver {
+        auto made = known.empty() ? simulate_lanes(asked->request, asked->race, progress)
+                                  : Result<std::vector<std::shared_ptr<const Simulation>>>(known);
+        const std::optional<Error> error = made ? std::nullopt : std::optional(made.error());
+        const std::vector<Arrival> arrivals =
+            made ? make_arrivals(std::move(*made), asked->request.focus_sm, steps) : std::vector<Arrival>{};
+        return [this, asked, error, arrivals] { take_delivered(*asked, error, arrivals); };
+      },
+      drag_grace);
+}
+
+void Session::State::take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals) {
+  over = std::max(over, asked.number);
+  ++revision;
+  // It had ended before the user cancelled: the picture stays, unless there is none.
+  if (asked.number <= cancelled && !playback.empty()) return;
+  const bool opens = opening_state && opening_state->number == asked.number;
+  // The race of an older request says nothing about a newer one that races.
+  const bool newest = asked.race == requested.race && same_request(asked.request, requested.request);
+  if (error && opens) return refuse_opening(*error);
+  if (error && asked.control == "race" && !newest) return;
+  if (error) return refused(*error, asked.control);
+  if (opens) {
+    std::vector<std::shared_ptr<const Simulation>> simulations;
+    for (const Arrival& arrival : arrivals) simulations.push_back(arrival.simulation);
+    if (const Status there = check_position(*opening_state->state, simulations); !there) return refuse_opening(there.error());
+    const OpeningState arrived = *std::exchange(opening_state, std::nullopt);
+    take_state(*arrived.state, arrived.asked);
+    going_to_position = arrived.state->position;
+    position_from = arrived.number;
+    opened = false;  // nothing of what was shown before says where to stand
+    first_step.reset();
+    missed_step.reset();
+  }
+  requested.keep_good(asked.request, asked.race, asked.gpu_source, asked.gpu_base);
+  if (requests == cancelled) requested.back_to_good();
+  workspace.settle();
+  if (arrivals.back().mask_shows_nothing) workspace.notify(Notice::mask_shows_nothing);
+  take_simulations(arrivals, asked.gesture);
+  if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
+}
+
+void Session::State::refused(const Error& error, const std::string& control) {
+  // A cancelled one was either replaced, or stopped by the user: then the last good picture stays.
+  if (error.kind == Error::Kind::cancelled) return;
+  workspace.refuse(control, error);
+  if (control == "race") requested.race = requested.good_race;  // a switch, unlike a number, shows what is
+}
+
+void Session::State::take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by) {
+  const bool was_race = playback.race();
+  const std::int64_t shown_step = playback.empty() ? 0 : playback.chosen().step;
+  const bool was_last = !playback.empty() && shown_step == playback.last_step();
+  // Unless the playhead was moved since, it goes back to the step that a shorter run of the same gesture did not have.
+  const bool is_missed = missed_step && asked_by != 0 && missed_step->gesture == asked_by && missed_step->shown == shown_step;
+  const std::int64_t old_step = is_missed ? missed_step->wanted : shown_step;
+  const double old_cycle = playback.goal();
+  std::vector<Runner> runners;
+  for (const Arrival& arrival : arrivals)
+    runners.push_back({arrival.simulation, timeline_key(arrival.simulation, requested.request.focus_sm).sm, 0});
+  std::vector<Runner> left = playback.show(std::move(runners));
+  const Runner& chosen = playback.chosen();
+  const bool same_program = !left.empty() && left.back().simulation->request.algorithm == chosen.simulation->request.algorithm &&
+                            left.back().simulation->request.gpu.id == chosen.simulation->request.gpu.id;
+  const bool keep_clock = opened && same_program && ((was_race && playback.race()) || only_focus_differs(left, chosen));
+  sms.show(left, playback.runners());
+  derived.show(arrivals, std::move(left));
+
+  std::int64_t step = arrivals.back().opening_step;
+  if (!opened && first_step) step = *first_step;
+  const std::int64_t last = playback.last_step();
+  if (opened && same_program && (old_step <= last || was_last)) step = old_step;
+  opened = true;
+  keep_clock ? playback.set_cycle(std::min(old_cycle, playback.end_cycle()))
+             : playback.set_step(std::clamp<std::int64_t>(step, 0, last), 0);
+  missed_step.reset();
+  if (same_program && !keep_clock && old_step > last) missed_step = {old_step, playback.chosen().step, asked_by};
+
+  if (workspace.range && workspace.range->from >= playback.end_cycle()) workspace.range.reset();
+  say_misfit();
+  if (!counters_to_import.empty()) import_counters_of(std::exchange(counters_to_import, {}));
+  if (going_to_probe) go_to_probe();
+  if (going_to_block && going_to_block->sm == chosen.focus_sm) go_to_block();
+}
+
+void Session::State::say_misfit() {
+  if (const Status fits = requested.inputs_fit(); !fits) workspace.refuse("inputs", fits.error());
+}
+
+// --- a frame ----------------------------------------------------------------------------------------------------------------
+
+void Session::State::show_step() {
+  derived.refresh(workspace.clock_seconds);
+  // Without threads, what was just asked for is there at once.
+  if (worker.take_finished(Queue::quick)) derived.refresh(workspace.clock_seconds);
+  derived.ask(workspace);
+  if (workspace.by_sm) sms.ask(playback.runners());
+}
+
+void Session::State::tick(double seconds) {
+  worker.take_finished();
+  derived.free_retired();
+  measured.take_finished();
+  // A notice goes away while nothing moves, too.
+  const double now = clock ? clock() : 0;
+  workspace.tick(clock ? std::max(0.0, now - std::exchange(ticked_at, now)) : seconds);
+  export_job.tick();
+  calibration.tick();
+  if (std::string path = calibration.take_new_file(); !path.empty()) requested.add_gpu(std::move(path));
+  lessons.tick(seconds, opening_state.has_value());
+  if (!playback.empty()) {
+    playback.tick(seconds);
+    show_step();
+    if (worker.take_finished(Queue::shown)) show_step();  // without threads, what was just asked for is there at once
+  }
+  if (workspace.center == CenterView::mask) {
+    masks.ask(requested.request);
+    if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
+  }
+  measured.ask();
+  // What the controls show may not be there yet; the studies are of what is on screen.
+  if (!playback.empty())
+    studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base, *measured.view().known);
+  const bool race = playback.race();
+  const std::shared_ptr<const Simulation> none;
+  const auto& baseline = race ? playback.runners().front().simulation : none;
+  const auto& candidate = race ? playback.runners().back().simulation : none;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
+  studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
+  study_view = studies.view();
+  derived.publish(sms);
+  if (playback.playing()) ++revision;
+  note_state();
+  tick_lecture();
+}
+
+Session::Session(Start start) : state_(std::make_unique<State>(std::move(start))) {}
+
+Session::~Session() = default;
+
+void Session::apply(const Command& command) {
+  if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
+  if (moves_playhead(command)) state_->lessons.stop_reveal();
+  if (changes_state(command)) {
+    if (state_->opening_state) state_->settle_opening();
+    state_->last_gesture = state_->gesture;
+    state_->unnoted_change |= !moves_playhead(command);
+  }
+  ++state_->revision;
+  std::visit(*state_, command);
+}
+
+void Session::tick(double seconds) {
+  state_->tick(seconds);
+}
+
+bool Session::animating() const {
+  return state_->playback.playing() || state_->playback.moving() || state_->lessons.revealing() || !state_->worker.idle();
+}
+
+void Session::finish() {
+  do {
+    state_->worker.finish();
+    tick(0);
+  } while (!state_->worker.idle());
+}
+
+void Session::set_gesture(std::int64_t gesture) {
+  state_->gesture = gesture;
+}
+
+SessionView Session::view() const {
+  return state_->view();
+}
+
+SessionView Session::State::view() const {
+  SessionView view;
+  view.requested = &requested;
+  view.playback = playback.view();
+  view.playback.race = requested.race && derived.lanes().size() == 2;
+  view.lanes = derived.lanes();
+  view.measured = measured.view();
+  view.workspace = &workspace;
+  view.studies = &study_view;
+  view.exporting = &export_job.view();
+  view.mask = masks.view();
+  view.pinned = pinned.view();
+  view.lesson = lessons.view();
+  view.lesson.returns = before_lesson != nullptr;
+  view.calibration = &calibration.view();
+  view.glossary = glossary.get();
+  view.work = worker.view(Queue::shown);
+  view.background_work = worker.view(Queue::background);
+  view.opening = opening_state.has_value();
+  view.can_undo = history.can_undo();
+  view.can_redo = history.can_redo();
+  view.revision = revision;
+  view.lecture = &lecture;
+  return view;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,114 @@
+// The session's commands for a deck: turning pages, keeping scenes, asking the class.
+#include <algorithm>
+#include <utility>
+
+#include "app/model/session/session_state.h"
+
+namespace tilescope {
+
+void Session::State::open_scene(int index, bool from_behind) {
+  if (lecture.at(index) == nullptr) return;
+  WindowState state = lecture.state_of(index, from_behind);
+  keep_room(state, workspace);
+  lecture.go(index);
+  if (lecture_since < 0) lecture_since = clock ? clock() : 0;
+  (*this)(OpenState{std::make_shared<const WindowState>(std::move(state))});
+}
+
+void Session::State::tick_lecture() {
+  if (time_of_day) lecture.clock = time_of_day();
+  if (!clock) return;
+  if (workspace.present && lecture_since < 0) lecture_since = clock();
+  lecture.seconds = lecture_since >= 0 ? clock() - lecture_since : 0;
+}
+
+void Session::State::operator()(const SetBlank& command) {
+  workspace.blank = command.on;
+}
+
+void Session::State::operator()(const OpenDeck& command) {
+  if (load_text == nullptr) return;
+  const Result<std::string> text = load_text(command.path);
+  if (!text) return workspace.refuse("deck", text.error());
+  Result<Deck> deck = parse_deck(*text, command.path);
+  if (!deck) return workspace.refuse("deck", deck.error());
+  if (workspace.message && workspace.message->control == "deck") workspace.message.reset();
+  lecture.take(std::move(*deck), command.path);
+  open_scene(0, false);
+}
+
+void Session::State::operator()(const SaveDeck& command) {
+  if (save_text == nullptr) return;
+  if (const Status saved = save_text(command.path, format_deck(lecture.deck())); !saved)
+    return workspace.refuse("deck", saved.error());
+  if (workspace.message && workspace.message->control == "deck") workspace.message.reset();
+  lecture.saved(command.path);
+  workspace.notify(Notice::deck_saved);
+}
+
+void Session::State::operator()(const ShowScenes& command) {
+  lecture.listed = command.on;
+}
+
+void Session::State::operator()(const ShowPresenter& command) {
+  lecture.presenter = command.on;
+}
+
+void Session::State::operator()(const RestartTimer&) {
+  lecture_since = clock ? clock() : 0;
+  lecture.seconds = 0;
+}
+
+void Session::State::operator()(const BookmarkState&) {
+  if (playback.empty()) return;
+  Scene scene;
+  scene.state = window_state_of(view());
+  lecture.bookmark(std::move(scene));
+  workspace.notify(Notice::scene_kept);
+}
+
+void Session::State::operator()(const GoToScene& command) {
+  open_scene(command.scene, false);
+}
+
+void Session::State::operator()(const TurnPage& command) {
+  if (workspace.blank) {
+    workspace.blank = false;
+    return;
+  }
+  if (playback.empty()) return;
+  if (lecture_since < 0) lecture_since = clock ? clock() : 0;
+  if (lecture.count() == 0) return (*this)(Step{command.direction, playback.view().grain});
+  // A scene that is still on its way is passed over.
+  const Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);
+  if (turn == Lecture::Turn::none) return;
+  if (turn == Lecture::Turn::scene) return open_scene(lecture.scene() + command.direction, command.direction < 0);
+  (*this)(Step{command.direction, playback.view().grain});
+  const StepRange& steps = *lecture.shown()->steps;
+  const std::int64_t step = playback.chosen().step, within = std::clamp(step, steps.first, steps.last);
+  if (step != within) playback.seek_step(within);
+}
+
+void Session::State::operator()(const EditScene& command) {
+  if (command.to != nullptr) lecture.edit(command.scene, *command.to);
+}
+
+void Session::State::operator()(const MoveScene& command) {
+  lecture.move(command.scene, command.to);
+}
+
+void Session::State::operator()(const DeleteScene& command) {
+  lecture.remove(command.scene);
+}
+
+void Session::State::operator()(const AskClass& command) {
+  lecture.asking = command.on;
+  lecture.answered = command.on && command.answered;
+}
+
+void Session::State::operator()(const CountAnswer& command) {
+  if (command.choice < 0 || command.choice >= static_cast<int>(most_choices)) return;
+  lecture.counts[static_cast<std::size_t>(command.choice)] = std::clamp(command.count, 0, 100000);
+}
+
+}  // namespace tilescope

@@ -1,0 +1,54 @@
+// Lessons in a running session: a page's scene is a state that opens.
+#include <utility>
+
+#include "app/model/session/session_state.h"
+#include "sim/analysis/outcome.h"
+
+namespace tilescope {
+
+void Session::State::show_scene(std::shared_ptr<const WindowState> scene) {
+  if (scene != nullptr) (*this)(OpenState{std::move(scene)});
+}
+
+void Session::State::operator()(const OpenLesson& command) {
+  const bool first = lessons.view().lesson == nullptr;
+  auto scene = lessons.open(command.id, command.page);
+  if (!scene) return workspace.notify(scene.error());
+  // From lesson to lesson it stays what it was.
+  if (first && !playback.empty() && !opening_state) before_lesson = std::make_shared<const WindowState>(window_state_of(view()));
+  lecture_since = clock ? clock() : 0;  // a lesson has its own time
+  lecture.stop_asking();
+  show_scene(std::move(*scene));
+}
+
+void Session::State::operator()(const TurnLessonPage& command) {
+  auto scene = lessons.turn_page(command.direction);
+  if (scene != nullptr) lecture.stop_asking();  // it was the question of the page before
+  show_scene(std::move(scene));
+}
+
+void Session::State::operator()(const AnswerLesson& command) {
+  if (command.answer != nullptr) lessons.answer(*command.answer);
+}
+
+void Session::State::operator()(const CloseLesson&) {
+  if (lessons.view().lesson == nullptr) return;
+  lessons.close();
+  lecture.stop_asking();
+  lecture_since = -1;  // the lesson's time is over
+  const auto before = std::exchange(before_lesson, nullptr);
+  // Opened on a lesson, the window has nothing to return to; still, no task's GPU stays by accident.
+  if (before == nullptr) {
+    if (!same_numbers(requested.request.gpu, requested.gpu_base)) (*this)(ResetSpecValue{});
+    return;
+  }
+  auto state = std::make_shared<WindowState>(*before);
+  keep_room(*state, workspace);
+  show_scene(std::move(state));
+}
+
+void Session::State::operator()(const DeclineLessons&) {
+  lessons.decline_offer();
+}
+
+}  // namespace tilescope

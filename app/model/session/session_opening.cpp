@@ -1,0 +1,136 @@
+// OpenState: a whole state of the window into a session that runs.
+//
+//   OpenState ─► request_of() ─► same simulation on screen? ─► yes: everything at once
+//                                                          └► no:  simulate; once it is there and has the position: everything
+#include <algorithm>
+#include <utility>
+
+#include "app/model/session/session_state.h"
+#include "sim/analysis/outcome.h"
+#include "sim/core/refuse.h"
+
+namespace tilescope {
+
+void Session::State::operator()(const OpenState& command) {
+  if (command.state == nullptr) return;
+  last_gesture = -++openings;  // one entry of the history, whatever came a moment before
+  const WindowState& state = *command.state;
+  Result<StateRequest> asked = request_of(state, load_gpu);
+  if (!asked) return workspace.notify(asked.error());
+  const bool interrupts = simulating() && !opening_state, interrupted = opening_state && opening_state->interrupted;
+  const bool on_screen =
+      !playback.empty() && state.race == requested.good_race && same_request(asked->request, requested.good_request);
+  opening_state.reset();
+  going_to_block.reset();
+  going_to_probe = false;
+  going_to_position = {};
+
+  std::vector<std::shared_ptr<const Simulation>> known;
+  if (on_screen) {
+    std::vector<std::shared_ptr<const Simulation>> shown;
+    for (const Runner& runner : playback.runners()) shown.push_back(runner.simulation);
+    const auto focused = shown.back()->trace->focused_sms();
+    const bool in_focus = std::find(focused.begin(), focused.end(), state.focus_sm) != focused.end();
+    if (in_focus && !simulating()) {
+      if (const Status there = check_position(state, shown); !there) return workspace.notify(there.error());
+      take_state(state, std::move(*asked));
+      requested.keep_good(requested.request, state.race, requested.gpu_source, requested.gpu_base);
+      playback.focus(state.focus_sm);
+      playback.set_step(opening_step(*shown.back(), state.focus_sm), 0);
+      workspace.message.reset();
+      take_position(state.position);
+      return say_misfit();
+    }
+    // Through the worker, so that it replaces what the controls asked for.
+    known = in_focus ? std::move(shown) : sms.known_with_focus(playback.runners(), state.focus_sm);
+  }
+
+  // The controls may have asked for the same: a session that was started on the state.
+  const bool under_way = simulating() && state.race == requested.race && state.focus_sm == requested.request.focus_sm &&
+                         same_request(asked->request, requested.request) && interrupts;
+  opening_state = OpeningState{command.state, std::move(*asked), under_way ? requests : requests + 1,
+                               interrupted || (interrupts && !under_way)};
+  const StateRequest& wanted = opening_state->asked;
+  if (!under_way) submit({wanted.request, state.race, state.gpu, wanted.gpu_base, {}}, std::move(known));
+}
+
+void Session::State::refuse_opening(const Error& error) {
+  const bool interrupted = std::exchange(opening_state, std::nullopt)->interrupted;
+  if (error.kind == Error::Kind::cancelled) return;
+  if (interrupted || playback.empty()) simulate_again({});
+  workspace.notify(error);
+}
+
+void Session::State::take_state(const WindowState& state, StateRequest asked) {
+  requested.request = std::move(asked.request);
+  requested.gpu_base = std::move(asked.gpu_base);
+  requested.gpu_source = state.gpu;
+  requested.race = state.race;
+  if (!same_numbers(requested.inputs, asked.inputs)) {
+    requested.inputs = std::move(asked.inputs);
+    derived.forget_values();
+    measured.forget_requests();
+  }
+  playback.stop();
+  playback.set_speed(state.speed);
+  playback.set_grain(state.grain);
+  workspace.row = state.row.value_or(0);
+  workspace.row_chosen = workspace.row_by_user = state.row.has_value();
+  workspace.center = state.center;
+  workspace.banks = state.banks;
+  workspace.rung = state.rung;
+  workspace.alone = state.alone;
+  workspace.side = state.side;
+  workspace.traffic = state.traffic;
+  workspace.by_sm = state.by_sm;
+  workspace.range = state.range;
+  workspace.present = state.present;
+  workspace.theme = state.theme;
+  workspace.language = state.language;
+  pinned.take(state.pinned, state.compared);
+  if (!state.sweep) return studies.choose_usual();
+  if (Result<SweepAxis> axis = parse_sweep_axis(state.sweep->axis))
+    studies.choose({std::move(*axis), state.sweep->algorithms, state.sweep->quantity});
+}
+
+void Session::State::take_position(const decltype(WindowState::position)& position) {
+  if (const auto* step = std::get_if<WindowState::Step>(&position)) playback.seek_step(step->number);
+  if (const auto* cycle = std::get_if<WindowState::Cycle>(&position))
+    playback.set_cycle(std::clamp(cycle->at, 0.0, playback.end_cycle()));
+}
+
+void Session::State::settle_opening() {
+  const OpeningState settled = *std::exchange(opening_state, std::nullopt);
+  take_state(*settled.state, settled.asked);
+  going_to_position = settled.state->position;
+  position_from = settled.number;
+}
+
+void Session::State::operator()(const OpenLink& command) {
+  Result<WindowState> state = read_link(command.text);
+  if (!state) return workspace.notify(state.error());
+  (*this)(OpenState{std::make_shared<const WindowState>(std::move(*state))});
+}
+
+void Session::State::note_state() {
+  if (noted == revision || opening_state || simulating() || playback.empty()) return;
+  if (playback.playing() && !unnoted_change) return;  // the motion is one entry, at its end
+  noted = revision;
+  unnoted_change = false;
+  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)});
+}
+
+void Session::State::operator()(const Undo&) {
+  playback.stop();
+  // A request that was refused is no entry: the first undo takes the controls back to what is on screen.
+  const bool refused = !opening_state && !simulating() && history.now() != nullptr &&
+                       (!same_request(requested.request, requested.good_request) || requested.race != requested.good_race);
+  (*this)(OpenState{refused ? history.now() : history.undo()});
+}
+
+void Session::State::operator()(const Redo&) {
+  playback.stop();
+  (*this)(OpenState{history.redo()});
+}
+
+}  // namespace tilescope

@@ -1,0 +1,208 @@
+// Session::State: the session's objects, and what takes more than one of them.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/model/lessons/glossary.h"
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson_player.h"
+#include "app/model/measurements/calibration.h"
+#include "app/model/session/export_job.h"
+#include "app/model/session/opening.h"
+#include "app/model/session/session.h"
+#include "app/model/session/sm_findings.h"
+#include "app/model/state/history.h"
+
+namespace tilescope {
+
+struct Session::State {
+  explicit State(Start start);
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Requested requested;
+  Workspace workspace;
+  Playback playback;
+  GpuLoader load_gpu = nullptr;
+  TextLoader load_text = nullptr;
+  TableLoader load_table = nullptr;
+  std::optional<std::int64_t> first_step;
+  /// A step that the run on screen does not have, and the one shown in its place. Only the gesture that took it away brings it
+  /// back: a number may be half typed, or taken back by Esc.
+  struct MissedStep {
+    std::int64_t wanted = 0, shown = 0, gesture = 0;
+  };
+  std::optional<MissedStep> missed_step;
+  bool opened = false;                       // the first simulation is there
+  int requests = 0, cancelled = 0;           // simulations asked for so far, and how many of them before the last CancelWork
+  int over = 0;                              // the last of them that was delivered, refused or cancelled
+  std::optional<FocusBlock> going_to_block;  // once its SM is in focus
+  bool going_to_probe = false;               // once its SM is in focus
+  /// A state on its way: nothing of it shows until simulation `number` is there.
+  struct OpeningState {
+    std::shared_ptr<const WindowState> state;
+    StateRequest asked;
+    int number = 0;
+    bool interrupted = false;  // it replaced a simulation that the controls had asked for
+  };
+  std::optional<OpeningState> opening_state;
+  decltype(WindowState::position) going_to_position;  // with simulation `position_from`
+  int position_from = 0;
+  TextSaver save_text = nullptr;
+  std::function<double()> clock;
+  std::function<std::string()> time_of_day;
+  History history;
+  std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
+  bool unnoted_change = false;            // of anything but the position
+  std::int64_t openings = 0;
+  std::int64_t gesture = 0, last_gesture = 0;  // the present one, and that of the last change
+  Lecture lecture;
+  double ticked_at = 0;            // by `clock`
+  double lecture_since = -1;       // when the presenter's timer began; below 0: it has not
+  std::string counters_to_import;  // a file that waits for the first simulation
+  Retired retired;
+  Worker worker;
+  SmFindings sms{worker, retired};
+  Derived derived{worker, retired, playback, requested};
+  Measured measured;
+  Pinned pinned;
+  Calibration calibration;
+  std::shared_ptr<const Glossary> glossary;
+  ExportJob export_job;
+  LessonPlayer lessons;
+  std::shared_ptr<const WindowState> before_lesson;  // what was shown; null where nothing was
+  Studies studies;
+  MaskStudy masks{worker};
+  StudyView study_view;  // of this frame
+
+  // session.cpp
+  SessionView view() const;
+  /// `known`, one a lane, are shown as they are; without them the request is simulated.
+  void simulate_again(std::string control, std::vector<std::shared_ptr<const Simulation>> known = {});
+  /// What a simulation was asked for with.
+  struct Asked {
+    SimulationRequest request;
+    bool race = false;
+    std::string gpu_source;
+    GpuSpec gpu_base;
+    std::string control;
+    int number = 0;
+    std::int64_t gesture = 0;
+  };
+  void submit(Asked asked, std::vector<std::shared_ptr<const Simulation>> known);
+  void take_delivered(const Asked& asked, const std::optional<Error>& error, const std::vector<Arrival>& arrivals);
+  void refused(const Error& error, const std::string& control);
+  void take_simulations(const std::vector<Arrival>& arrivals, std::int64_t asked_by);  // a gesture
+  void say_misfit();
+  std::optional<Sentence> import_counters_of(const std::string& path);
+  void show_step();
+  void tick(double seconds);
+
+  // session_opening.cpp
+  bool simulating() const { return requests > std::max(over, cancelled); }
+  void refuse_opening(const Error& error);
+  /// Everything of the state but its position.
+  void take_state(const WindowState& state, StateRequest asked);
+  void take_position(const decltype(WindowState::position)& position);
+  /// Something else was asked for meanwhile: it comes on top of the state, whatever becomes of its simulation.
+  void settle_opening();
+  void operator()(const OpenState& command);
+  void operator()(const OpenLink& command);
+  void operator()(const Undo& command);
+  void operator()(const Redo& command);
+  /// Lets the history see what is shown, where it is at rest.
+  void note_state();
+
+  // session_lecture.cpp
+  void open_scene(int index, bool from_behind);
+  void tick_lecture();
+  void operator()(const SetBlank& command);
+  void operator()(const OpenDeck& command);
+  void operator()(const SaveDeck& command);
+  void operator()(const ShowScenes& command);
+  void operator()(const ShowPresenter& command);
+  void operator()(const RestartTimer& command);
+  void operator()(const BookmarkState& command);
+  void operator()(const GoToScene& command);
+  void operator()(const TurnPage& command);
+  void operator()(const EditScene& command);
+  void operator()(const MoveScene& command);
+  void operator()(const DeleteScene& command);
+  void operator()(const AskClass& command);
+  void operator()(const CountAnswer& command);
+
+  // session_lessons.cpp
+  void show_scene(std::shared_ptr<const WindowState> scene);
+  void operator()(const OpenLesson& command);
+  void operator()(const TurnLessonPage& command);
+  void operator()(const AnswerLesson& command);
+  void operator()(const CloseLesson& command);
+  void operator()(const DeclineLessons& command);
+
+  // session_commands.cpp
+  void set_inputs(InputSource inputs);
+  void go_to_block();
+  void go_to_probe();
+  void operator()(const SetAlgorithm& command);
+  void operator()(const SetRace& command);
+  void operator()(const SetGpu& command);
+  void operator()(const SetSpecValue& command);
+  void operator()(const ResetSpecValue& command);
+  void operator()(const SetProblem& command);
+  void operator()(const SetTile& command);
+  void operator()(const SetBlocksPerSm& command);
+  void operator()(const SetBlockOrder& command);
+  void operator()(const SetKeyOrder& command);
+  void operator()(const SetMasking& command);
+  void operator()(const SetMaskTable& command);
+  void operator()(const LookAtMask& command);
+  void operator()(const AskVisit& command);
+  void operator()(const SetInputs& command);
+  void operator()(const SetMatrix& command);
+  void operator()(const SetFocusSm& command);
+  void operator()(const Step& command);
+  void operator()(const SeekStep& command);
+  void operator()(const SeekCycle& command);
+  void operator()(const SetLanes& command);
+  void operator()(const LookIntoSms& command);
+  void operator()(const FocusBlock& command);
+  void operator()(const SetPlaying& command);
+  void operator()(const SetSpeed& command);
+  void operator()(const SetGrain& command);
+  void operator()(const SelectRow& command);
+  void operator()(const HoverTensor& command);
+  void operator()(const SetThemeKind& command);
+  void operator()(const SetCenter& command);
+  void operator()(const SetSweep& command);
+  void operator()(const SetBanks& command);
+  void operator()(const SetRung& command);
+  void operator()(const GoOnWithStudy& command);
+  void operator()(const SetPresent& command);
+  void operator()(const SetAlone& command);
+  void operator()(const SetSide& command);
+  void operator()(const SetTrafficLink& command);
+  void operator()(const SetTimeRange& command);
+  void operator()(const CancelWork& command);
+  void operator()(const ShowHelp& command);
+  void operator()(const ShowFind& command);
+  void operator()(const ShowNotice& command);
+  void operator()(const SetLanguage& command);
+  void operator()(const OpenCase& command);
+  void operator()(const PinRun& command);
+  void operator()(const UnpinRun& command);
+  void operator()(const CompareRuns& command);
+  void operator()(const ImportCounters& command);
+  void operator()(const StartExport& command);
+  void operator()(const StopExport& command);
+  void operator()(const RunValidation& command);
+  void operator()(const Calibrate& command);
+  void operator()(const Measure& command);
+  void operator()(const ShowProbe& command);
+};
+
+}  // namespace tilescope

@@ -1,0 +1,487 @@
+// Begins studies, and runs the simulations that each is made of.
+#include "app/model/session/studies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "app/model/background/parallel.h"
+#include "app/model/background/slots.h"
+#include "app/model/requests/racers.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::size_t most_recent = 12;
+
+/// Largest power of two for which the sweep takes seconds and less than a gigabyte. Time grows with the pairs of tiles of all
+/// planes; memory grows with those of one plane, which a block of flash1 walks alone.
+std::int64_t longest_sequence(const SimulationRequest& request) {
+  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;  // tiles of 16 x 16 there, of 64 x 64 elsewhere
+  constexpr double most_pairs_of_plane = 1 << 16;
+  const double tile = small ? 16 : 64, pairs = small ? 1 << 17 : 1 << 20;
+  const double planes = static_cast<double>(request.problem.query_planes());
+  const double longest = tile * std::sqrt(std::min(pairs / planes, most_pairs_of_plane));
+  return std::int64_t{1} << static_cast<int>(std::clamp(std::floor(std::log2(longest)), 6.0, 17.0));
+}
+
+}  // namespace
+
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
+  RooflineKernel kernel;
+  kernel.algorithm = simulation.request.algorithm;
+  kernel.chosen = chosen;
+  kernel.launches = roofline_points(simulation);
+  kernel.whole = whole_kernel_points(simulation, kernel.launches);
+  kernel.outcome = outcome_of(simulation);
+  return kernel;
+}
+
+std::string usual_range(std::string_view key, const SimulationRequest& request) {
+  const AttentionProblem& p = request.problem;
+  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;
+  if (key == "seq" || key == "seq_kv") {
+    const std::int64_t top = longest_sequence(request);
+    return fmt::format("{}={}:{}:x2", key, std::max<std::int64_t>(16, top / 512), top);
+  }
+  if (key == "head_dim") return "head_dim=16:256:x2";
+  if (key == "batch" || key == "heads") return fmt::format("{}=1:{}:x2", key, 64);
+  if (key == "block_q" || key == "block_kv") {
+    const std::int64_t most = std::min<std::int64_t>(small ? 64 : 256, key == "block_q" ? p.seq_q : p.seq_kv);
+    return fmt::format("{}={}:{}:x2", key, std::min<std::int64_t>(small ? 4 : 16, most), most);
+  }
+  if (key == "stages") return "stages=1:4:+1";
+  if (key == "shared_bytes") {
+    const double now = request.gpu.sm_shared_bytes_per_block;
+    return fmt::format("shared_bytes={:.0f}:{:.0f}:x2", std::max(1024.0, std::round(now / 16)), std::round(now) * 4);
+  }
+  const SpecKey* row = find_spec_key(key);
+  if (row == nullptr) return std::string(key);
+  const double real = request.gpu.*row->member, now = real > 0 ? real : std::max(1.0, row->minimum);
+  const double from = std::max(now / 8, row->minimum), to = std::min(now * 8, row->maximum);
+  return fmt::format("{}={}:{}:x2", key, row->whole ? std::ceil(from) : from, row->whole ? std::floor(to) : to);
+}
+
+SweepChoice usual_sweep(const SimulationRequest& request) {
+  SweepChoice choice;
+  if (auto axis = parse_sweep_axis(usual_range("seq", request))) choice.axis = std::move(*axis);
+  const auto chosen = find_program(request.algorithm);
+  for (const ProgramInfo& row : program_table())
+    if (chosen && is_compared(row, **chosen)) choice.algorithms.emplace_back(row.id);
+  return choice;
+}
+
+bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
+               const std::function<void(const SweepResult&)>& changed) {
+  const auto asked = sweep.read();
+  const auto& values = asked->request.axis.values;
+  std::vector<std::size_t> order;
+  for (std::size_t value = 0; value < values.size(); ++value)  // small ones of every algorithm first: the picture grows evenly
+    for (std::size_t algorithm = 0; algorithm < asked->request.algorithms.size(); ++algorithm)
+      if (!asked->at(algorithm, value)) order.push_back(asked->index(algorithm, value));
+  return on_cores(order, threads, [&](std::size_t index) {
+    const std::string& algorithm = asked->request.algorithms[index / values.size()];
+    const auto request = request_at(asked->request, algorithm, values[index % values.size()]);
+    Outcome outcome;
+    if (!request) {
+      outcome.refusal = request.error().sentence;
+    } else {
+      auto made = simulate_outcome(*request, [&](double) { return !stop || !stop(); });
+      if (!made) return false;
+      outcome = std::move(*made);
+    }
+    sweep.change([&](SweepResult& result) {
+      result.points[index] = std::move(outcome);
+      if (changed) changed(result);
+    });
+    return !stop || !stop();
+  });
+}
+
+// --- the studies of the window ----------------------------------------------------------------------------------------------
+
+template <class T, class Make, class Same>
+std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make,
+                                                  const Same& same) {
+  const auto found = std::find_if(recent.begin(), recent.end(),
+                                  [&](const Kept<T>& kept) { return same_request(kept.key, key) && same(*kept.study->read()); });
+  if (found != recent.end()) {
+    recent.splice(recent.begin(), recent, found);
+    return recent.front().study;
+  }
+  recent.push_front({key, std::make_shared<Growing<T>>(make())});
+  if (recent.size() > most_recent) recent.pop_back();
+  return recent.front().study;
+}
+
+/// Hands `work` to the worker unless it is at it already. A job for another study gives way.
+void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
+  if (under_way_ == what || stopped_) return;
+  under_way_ = what;
+  const int turn = ++*turn_;
+  worker_.submit(Queue::background, slots::study, kind,
+                 [this, turn, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
+                   const Worker::Deliver inner = work(progress);
+                   return [this, turn, inner] {
+                     if (inner) inner();
+                     if (turn == *turn_) under_way_ = nullptr;
+                   };
+                 });
+}
+
+void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
+                  const GpuSpec& real, const Measurements& known) {
+  const void* before = shown_;
+  switch (center) {
+    case CenterView::roofline:
+      ask_roofline(shown, asked);
+      break;
+    case CenterView::what_if: {
+      SimulationRequest request = asked;
+      request.gpu = real;
+      request.block_order = BlockOrder::launch;
+      ask_what_if(std::move(request));
+      break;
+    }
+    case CenterView::fit:
+      ask_fit(asked);
+      break;
+    case CenterView::sweep:
+      ask_sweep(asked);
+      break;
+    case CenterView::ladder:
+      ask_ladder(asked, known);
+      break;
+    case CenterView::mask:
+      ask_dense(shown);
+      break;
+    default:  // the other views show one run
+      break;
+  }
+  if (shown_ != before) stopped_ = false;
+  ask_limit(shown);
+}
+
+void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked) {
+  const auto make = [&] {
+    RooflineStudy study;
+    study.gpu = shown->request.gpu;
+    study.problem = shown->request.problem;
+    // With every exponential go the operations of the two products of one score.
+    study.roof = roofline_of(study.gpu, 4.0 * static_cast<double>(study.problem.head_dim));
+    return study;
+  };
+  roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
+  shown_ = roofline_.get();
+  if (roofline_->read()->complete) return;
+  begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
+    RooflineKernel chosen = roofline_kernel(*shown, true);
+    std::optional<RooflineKernel> other;
+    SimulationRequest request = request_of_rival(asked, companion_of(asked.algorithm));
+    request.tile.reset();
+    if (!request.algorithm.empty()) {
+      const auto made = simulate(request, progress);
+      if (!made && made.error().kind == Error::Kind::cancelled) return {};
+      if (made) other = roofline_kernel(**made, false);
+    }
+    study->change([&](RooflineStudy& result) {
+      result.kernels = {std::move(chosen)};
+      if (other) {
+        const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
+        result.kernels.insert(before ? result.kernels.begin() : result.kernels.end(), std::move(*other));
+      }
+      result.complete = true;
+    });
+    return {};
+  });
+}
+
+void Studies::ask_what_if(SimulationRequest real) {
+  const auto make = [&] {
+    WhatIfTable table;
+    table.real = real;
+    for (WhatIf& what : what_ifs(real)) table.rows.push_back({std::move(what), {}});
+    return table;
+  };
+  what_if_ = find_or_make(what_ifs_, real, make, [](const WhatIfTable&) { return true; });
+  shown_ = what_if_.get();
+  const auto table = what_if_->read();
+  if (table->done() == table->rows.size() + 1) return;
+  begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto asked = study->read();
+    std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
+    if (!asked->base) order.push_back(0);
+    for (std::size_t i = 0; i < asked->rows.size(); ++i)
+      if (!asked->rows[i].outcome) order.push_back(i + 1);
+    on_cores(order, threads, [&](std::size_t index) {
+      const auto fraction = [&] {
+        return static_cast<double>(study->read()->done()) / static_cast<double>(asked->rows.size() + 1);
+      };
+      auto made = simulate_outcome(index == 0 ? asked->real : asked->rows[index - 1].what.request,
+                                   [&](double) { return progress(fraction()); });
+      if (!made) return false;
+      study->change([&](WhatIfTable& result) { (index == 0 ? result.base : result.rows[index - 1].outcome) = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
+}
+
+const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
+                                  const AttentionProblem& problem) {
+  const Result<const ProgramInfo*> row = find_program(algorithm);
+  return find_case(known, gpu, row ? chosen_by(**row, problem) : algorithm, problem);
+}
+
+void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
+  asked.algorithm = ladder().front().id;
+  asked.problem.pass = Pass::forward;
+  asked.tile.reset();
+  asked.key_order = KeyOrder::ascending;
+  const auto measured_clock = [&](std::string_view algorithm) {
+    const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
+    return measured != nullptr ? measured->sm_clock_hz : 0;
+  };
+  // The GPU's own clock would favour rungs that were not measured: a loaded GPU runs slower.
+  std::vector<double> clocks;
+  for (const LadderStep& step : ladder())
+    if (const double clock = measured_clock(step.id); clock > 0 && (*find_program(step.id))->choice == nullptr)
+      clocks.push_back(clock);
+  std::ranges::sort(clocks);
+  const double usual_clock = clocks.empty() ? asked.gpu.sm_clock_hz : clocks[clocks.size() / 2];
+  const auto clock_of = [&](std::string_view algorithm) {
+    const double measured = measured_clock(algorithm);
+    return measured > 0 ? measured : usual_clock;
+  };
+  const auto make = [&] {
+    LadderStudy study{asked, {}};
+    for (const LadderStep& step : ladder())
+      study.rungs.push_back({std::string(step.id), std::string(step.over), clock_of(std::string_view(step.id)), {}});
+    return study;
+  };
+  ladder_ = find_or_make(ladders_, asked, make, [&](const LadderStudy& study) {
+    return std::ranges::all_of(study.rungs, [&](const LadderRung& rung) { return rung.clock_hz == clock_of(rung.algorithm); });
+  });
+  shown_ = ladder_.get();
+  const auto now = ladder_->read();
+  if (now->done() == now->rungs.size()) return;
+  begin(shown_, WorkKind::ladder, [study = ladder_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto asked_of = study->read();
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < asked_of->rungs.size(); ++i)
+      if (!asked_of->rungs[i].outcome) order.push_back(i);
+    on_cores(order, threads, [&](std::size_t index) {
+      SimulationRequest request = asked_of->of;
+      request.algorithm = asked_of->rungs[index].algorithm;
+      request.gpu.sm_clock_hz = asked_of->rungs[index].clock_hz;
+      auto made = simulate_outcome(request, [&](double) {
+        return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
+      });
+      if (!made) return false;
+      study->change([&](LadderStudy& result) { result.rungs[index].outcome = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
+}
+
+void Studies::ask_fit(const SimulationRequest& asked) {
+  SimulationRequest key = asked;
+  key.tile.reset();
+  const auto make = [&] {
+    auto maps = make_fit_maps(key);
+    return maps ? std::move(*maps) : FitMaps{};
+  };
+  // The maps are of both types, whichever is shown.
+  if (key.problem.dtype == DataType::fp32) key.problem.dtype = DataType::fp16;
+  fit_ = find_or_make(fits_, key, make, [](const FitMaps&) { return true; });
+  shown_ = fit_.get();
+  const auto maps = fit_->read();
+  if (maps->simulated() == maps->fitting()) return;
+  begin(shown_, WorkKind::fit_maps, [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    const auto empty = study->read();
+    std::vector<FitPlace> order = fit_order(*empty);
+    std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
+    std::vector<std::size_t> indices(order.size());
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    on_cores(indices, threads, [&](std::size_t index) {
+      const FitPlace at = order[index];
+      const auto fraction = [&] {
+        const auto now = study->read();
+        return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
+      };
+      const FitMap& map = empty->maps[at.map];
+      auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
+      if (!made) return false;
+      study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
+      return true;
+    });
+    return {};
+  });
+}
+
+/// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first.
+void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
+  const bool changed = limit_of_ != shown;
+  if (changed) {
+    limit_of_ = shown;
+    limit_.reset();
+    limit_given_up_ = false;
+  }
+  // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
+  if (limit_ || limit_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::next_limit, WorkKind::next_limit,
+                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                   auto found = next_limit(*shown, progress);
+                   if (!found && found.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const NextLimit> limit;
+                   if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
+                   return [this, shown, limit] {
+                     if (limit_of_ != shown) return;
+                     limit_ = limit;
+                     limit_given_up_ = limit == nullptr;
+                   };
+                 });
+}
+
+std::optional<SimulationRequest> dense_request(const Simulation& masked) {
+  SimulationRequest request = masked.request;
+  if (!request.problem.causal && request.problem.mask == nullptr) return std::nullopt;
+  request.tile = masked.program->tile();
+  request.problem.causal = false;
+  request.problem.mask = nullptr;
+  request.masking = {};  // the change of scores is made already, and stays in the problem
+  request.keeps_intervals = false;
+  return request;
+}
+
+/// As the next limit: when nothing else is to be done.
+void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown) {
+  const bool changed = dense_of_ != shown;
+  if (changed) {
+    dense_of_ = shown;
+    dense_.reset();
+    dense_given_up_ = !dense_request(*shown);
+  }
+  if (dense_ || dense_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::dense_run, WorkKind::simulation,
+                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                   const auto made = simulate(*dense_request(*shown), progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const DenseRun> dense;
+                   if (made) dense = std::make_shared<const DenseRun>(DenseRun{shown, *made});
+                   return [this, shown, dense] {
+                     if (dense_of_ != shown) return;
+                     dense_ = dense;
+                     dense_given_up_ = dense == nullptr;
+                   };
+                 });
+}
+
+void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                            const InputSource& inputs) {
+  const auto pair = std::make_pair(first, second);
+  const bool changed = exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs);
+  if (changed) {
+    exactness_of_ = pair;
+    exactness_inputs_ = inputs;
+    exactness_.reset();
+    exactness_given_up_ = first == nullptr || second == nullptr || !can_compare_outputs(*first, *second);
+  }
+  // Where other work stopped it, it is begun again once there is none.
+  if (exactness_ || exactness_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::exactness, WorkKind::values,
+                 [this, pair, inputs](const Progress& progress) -> Worker::Deliver {
+                   auto made = compare_outputs(*pair.first, *pair.second, inputs, progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const Exactness> exactness;
+                   if (made) exactness = std::make_shared<const Exactness>(std::move(*made));
+                   return [this, pair, inputs, exactness] {
+                     if (exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs)) return;
+                     exactness_ = exactness;
+                     exactness_given_up_ = exactness == nullptr;
+                   };
+                 });
+}
+
+void Studies::ask_sweep(const SimulationRequest& asked) {
+  if (!choice_is_users_) choice_ = usual_sweep(asked);
+  SweepRequest request;
+  request.base = asked;
+  request.base.tile.reset();       // each algorithm has its own
+  request.base.algorithm.clear();  // so that another algorithm on the stage does not begin it anew
+  request.algorithms = choice_.algorithms;
+  request.axis = choice_.axis;
+  // A sweep that was handed over is shown until something else is chosen.
+  if (given_) {
+    shown_ = sweep_.get();
+    return;
+  }
+  sweep_ = find_or_make(
+      sweeps_, request.base, [&] { return SweepResult(request); },
+      [&](const SweepResult& result) { return same_sweep(result.request, request); });
+  shown_ = sweep_.get();
+  const auto result = sweep_->read();
+  if (result->complete()) return;
+  begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+    run_sweep(
+        *study, threads,
+        [&] {
+          const auto now = study->read();
+          return !progress(static_cast<double>(now->done()) / static_cast<double>(std::max<std::size_t>(1, now->points.size())));
+        },
+        {});
+    return {};
+  });
+}
+
+void Studies::stop() {
+  stopped_ = true;
+  limit_given_up_ = exactness_given_up_ = dense_given_up_ = true;
+  ++*turn_;
+  under_way_ = nullptr;
+}
+
+void Studies::choose(SweepChoice choice) {
+  choice_is_users_ = true;
+  given_ = false;
+  choice_ = std::move(choice);
+}
+
+void Studies::choose_usual() {
+  choice_is_users_ = false;
+  given_ = false;
+  choice_.quantity = SweepQuantity::hbm;
+}
+
+void Studies::take(const SweepResult& done, SweepQuantity quantity) {
+  choice_is_users_ = true;
+  choice_.quantity = quantity;
+  choice_.axis = done.request.axis;
+  choice_.algorithms = done.request.algorithms;
+  sweep_ = std::make_shared<Growing<SweepResult>>(done);
+  given_ = true;
+}
+
+StudyView Studies::view() const {
+  StudyView view;
+  if (roofline_) view.roofline = roofline_->read();
+  if (what_if_) view.what_if = what_if_->read();
+  if (fit_) view.fit = fit_->read();
+  if (sweep_) view.sweep = sweep_->read();
+  if (ladder_) view.ladder = ladder_->read();
+  view.limit = limit_;
+  view.exactness = exactness_;
+  view.dense = dense_;
+  view.sweep_choice = choice_;
+  view.chosen_by_user = choice_is_users_;
+  view.stopped = stopped_;
+  view.given = given_;
+  return view;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,200 @@
+// Studies: what the views in the middle are made of — many simulations each, run by the background worker, shown while they arrive.
+//
+//   Session::tick() ── ask(view, simulation) ──► background worker ── one result after the other ──► Growing<T> ── view() ──►
+//   panels
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/model/background/worker.h"
+#include "app/model/measurements/measurements.h"
+#include "app/model/run_data/exactness.h"
+#include "app/model/state/center_views.h"
+#include "app/model/state/sweep_quantity.h"
+#include "sim/analysis/fit.h"
+#include "sim/analysis/next_limit.h"
+#include "sim/analysis/roofline.h"
+#include "sim/analysis/sweep.h"
+#include "sim/analysis/what_if.h"
+
+namespace tilescope {
+
+/// A kernel under the roofline.
+struct RooflineKernel {
+  std::string algorithm;
+  bool chosen = false;                  // the one on the stage; the other stands beside it for comparison
+  std::vector<RooflinePoint> launches;  // by launch and level
+  std::vector<RooflinePoint> whole;     // all launches together, by level
+  Outcome outcome;
+};
+/// `chosen`: whether it is the one on the stage.
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen);
+struct RooflineStudy {
+  GpuSpec gpu;
+  AttentionProblem problem;
+  Roofline roof;
+  std::vector<RooflineKernel> kernels;  // the slower kind first
+  bool complete = false;
+};
+
+/// One program of the ladder to Hopper on the problem that is shown.
+struct LadderRung {
+  std::string algorithm, over;  // over: the program that it adds an idea to; empty: none
+  double clock_hz = 0;          // at which it is simulated: that of its measurement, else the median of the others', else the GPU's
+  std::optional<Outcome> outcome;  // none: not simulated yet
+};
+
+/// The case of a rung that was measured; nullptr where there is none. FlashAttention-3 launches a rung, and has its case.
+const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
+                                  const AttentionProblem& problem);
+
+struct LadderStudy {
+  SimulationRequest of;  // its algorithm and tile are those of each rung
+  std::vector<LadderRung> rungs;
+  std::size_t done() const {
+    return static_cast<std::size_t>(std::ranges::count_if(rungs, [](const LadderRung& rung) { return rung.outcome.has_value(); }));
+  }
+};
+
+/// A run and the same without its mask.
+struct DenseRun {
+  std::shared_ptr<const Simulation> masked, dense;
+};
+/// The request of the same run without its mask; nullopt where it has none. Its change of scores stays.
+std::optional<SimulationRequest> dense_request(const Simulation& masked);
+
+/// What the Sweep view is asked to show.
+struct SweepChoice {
+  SweepAxis axis;
+  std::vector<std::string> algorithms;
+  SweepQuantity quantity = SweepQuantity::hbm;
+  bool operator==(const SweepChoice&) const = default;
+};
+
+/// Ranges that are worth a look and done in seconds: the text that parse_sweep_axis() takes for `key` on this request.
+std::string usual_range(std::string_view key, const SimulationRequest& request);
+SweepChoice usual_sweep(const SimulationRequest& request);
+
+/// What the panels read in one frame; null until the study's view has been opened.
+struct StudyView {
+  std::shared_ptr<const RooflineStudy> roofline;
+  std::shared_ptr<const WhatIfTable> what_if;
+  std::shared_ptr<const FitMaps> fit;
+  std::shared_ptr<const LadderStudy> ladder;
+  std::shared_ptr<const NextLimit> limit;      // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
+  std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
+  std::shared_ptr<const SweepResult> sweep;
+  SweepChoice sweep_choice;
+  bool stopped = false;         // by the user, before it was complete
+  bool chosen_by_user = false;  // the sweep choice
+  bool given = false;           // the sweep was done elsewhere: there is nothing to choose
+};
+
+/// A value that threads replace while the frame reads it.
+template <class T>
+class Growing {
+ public:
+  explicit Growing(T value) : value_(std::make_shared<const T>(std::move(value))) {}
+  std::shared_ptr<const T> read() const {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  template <class Change>
+  void change(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    auto copy = std::make_shared<T>(*value_);
+    change(*copy);
+    value_ = std::move(copy);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const T> value_;
+};
+
+class Studies {
+ public:
+  Studies(Worker& worker, int threads) : worker_(worker), threads_(threads) {}
+
+  /// Sees to it that what `center` shows is there or under way. `asked` is the request as it was made, without a tile filled in;
+  /// `known` has the clocks at which rungs of the ladder were measured.
+  void ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const GpuSpec& real,
+           const Measurements& known);
+  /// Executes both programs of the race on screen and compares O. Null pointers: there is no race.
+  void ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                     const InputSource& inputs);
+  /// The user cancelled: nothing more is begun until something else is asked for.
+  void stop();
+  void go_on() { stopped_ = false; }
+  void choose(SweepChoice choice);
+  /// Back to the usual sweep of what is shown.
+  void choose_usual();
+  /// A sweep that was done before, so that it is not done again.
+  void take(const SweepResult& done, SweepQuantity quantity);
+  StudyView view() const;
+
+ private:
+  template <class T>
+  struct Kept {
+    SimulationRequest key;  // of a sweep: its base
+    std::shared_ptr<Growing<T>> study;
+  };
+  template <class T>
+  using Recent = std::list<Kept<T>>;  // newest first
+
+  template <class T, class Make, class Same>
+  std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
+  void begin(const void* what, WorkKind kind, Worker::Work work);
+  void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
+  void ask_what_if(SimulationRequest real);
+  void ask_fit(const SimulationRequest& asked);
+  void ask_ladder(SimulationRequest asked, const Measurements& known);
+  void ask_sweep(const SimulationRequest& asked);
+  void ask_limit(const std::shared_ptr<const Simulation>& shown);
+  void ask_dense(const std::shared_ptr<const Simulation>& shown);
+
+  Worker& worker_;
+  int threads_;
+  std::shared_ptr<int> turn_ = std::make_shared<int>(0);  // of the job that is under way
+  const void* under_way_ = nullptr;                       // the study that a job works on
+  bool stopped_ = false, given_ = false;
+  const void* shown_ = nullptr;  // the study that was asked for last
+  SweepChoice choice_;
+  bool choice_is_users_ = false;
+  std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
+  std::shared_ptr<const NextLimit> limit_;
+  bool limit_given_up_ = false;
+  std::shared_ptr<const Simulation> dense_of_;  // whose run without a mask is asked for
+  std::shared_ptr<const DenseRun> dense_;
+  bool dense_given_up_ = false;
+  std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> exactness_of_;
+  InputSource exactness_inputs_;
+  std::shared_ptr<const Exactness> exactness_;
+  bool exactness_given_up_ = true;  // nothing is asked for yet
+  Recent<RooflineStudy> rooflines_;
+  Recent<WhatIfTable> what_ifs_;
+  Recent<FitMaps> fits_;
+  Recent<LadderStudy> ladders_;
+  Recent<SweepResult> sweeps_;
+  std::shared_ptr<Growing<RooflineStudy>> roofline_;
+  std::shared_ptr<Growing<WhatIfTable>> what_if_;
+  std::shared_ptr<Growing<FitMaps>> fit_;
+  std::shared_ptr<Growing<LadderStudy>> ladder_;
+  std::shared_ptr<Growing<SweepResult>> sweep_;
+};
+
+/// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
+/// after each point, never twice at once. False when it was stopped.
+bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
+               const std::function<void(const SweepResult&)>& changed);
+
+}  // namespace tilescope

@@ -1,0 +1,311 @@
+// Commands: what a panel may ask for. The session carries them out after the frame.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/model/run_data/time_range.h"
+#include "app/model/state/bank_choice.h"
+#include "app/model/state/center_views.h"
+#include "app/model/state/compared_runs.h"
+#include "app/model/state/link_choice.h"
+#include "app/model/state/sweep_quantity.h"
+#include "app/platform/theme_kind.h"
+#include "sim/engine/simulation.h"
+#include "sim/numerics/tile_machine.h"
+
+namespace tilescope {
+
+enum class Notice;    // app/model/state/workspace.h
+struct WindowState;   // app/model/state/window_state.h
+struct Scene;         // app/model/state/deck.h
+struct ExportChoice;  // app/model/session/export_job.h
+struct LessonAnswer;  // app/model/lessons/lesson_runs.h
+
+struct SetAlgorithm {
+  std::string id;
+};
+struct SetRace {
+  bool on = false;
+};
+struct SetGpu {
+  std::string id_or_path;
+};
+struct SetSpecValue {
+  std::string assignment;  // "l2.capacity_bytes=0"
+};
+struct ResetSpecValue {
+  std::string key;  // back to what the GPU's file says
+};
+struct SetProblem {
+  AttentionProblem problem;
+  std::string control;
+};
+/// Sets the tile; nullopt: that of the program.
+struct SetTile {
+  std::optional<ProgramTile> tile;
+  std::string control;
+};
+struct SetBlocksPerSm {
+  std::optional<int> count;
+};
+struct SetBlockOrder {
+  BlockOrder order = BlockOrder::launch;
+};
+struct SetKeyOrder {
+  KeyOrder order = KeyOrder::ascending;
+};
+/// Masks and a change of scores. What cannot be parsed is refused and leaves those before.
+struct SetMasking {
+  MaskChoice choice;
+};
+struct SetMaskTable {
+  std::string name, path;  // from .csv or .npy; an empty path takes it away
+};
+/// What the Mask view looks at: a plane, and the elements of a rectangle of it.
+struct LookAtMask {
+  std::int64_t plane = 0;
+  TileRange queries, keys;  // empty: no elements
+  bool operator==(const LookAtMask&) const = default;
+};
+/// Asks who visits the tile of this query and key.
+struct AskVisit {
+  std::int64_t plane = 0, query = 0, key = 0;
+  bool operator==(const AskVisit&) const = default;
+};
+struct SetInputs {
+  InputSource inputs;  // seed, spread, or a matrix the user typed or loaded
+};
+/// Sets a matrix from CSV; empty: seeded values again.
+struct SetMatrix {
+  Meaning tensor = Meaning::query;
+  std::string text;
+  bool is_path = false;
+};
+struct SetFocusSm {
+  int sm = 0;
+};
+struct Step {
+  int direction = 1;
+  Grain grain = Grain::operation;
+};
+struct SeekStep {
+  std::int64_t step = 0;
+};
+struct SeekCycle {
+  double cycle = 0;  // from the timeline
+};
+struct SetLanes {
+  bool by_sm = false;  // of the timeline
+};
+/// What these SMs did, once they have been simulated anew with them in focus: Lane::sm_works.
+struct LookIntoSms {
+  int first = 0, last = 0;
+  std::size_t lane = 0;
+  bool operator==(const LookIntoSms&) const = default;
+};
+/// Brings its SM into focus, and the clock to its first operation.
+struct FocusBlock {
+  int sm = 0, launch = 0;
+  std::int64_t block = 0;
+  double start = 0;  // when the block began: its place among the runs of the trace
+  int op = -1;       // of the block's operations the one to go to; -1: its first
+};
+struct SetPlaying {
+  bool on = false;
+};
+struct SetSpeed {
+  double speed = 1;
+};
+struct SetGrain {
+  Grain grain = Grain::operation;
+};
+struct SelectRow {
+  int row = 0;
+};
+struct HoverTensor {
+  std::optional<Tensor> tensor;
+};
+struct SetThemeKind {
+  ThemeKind kind = ThemeKind::dark;
+};
+struct SetCenter {
+  CenterView view = CenterView::stage;
+};
+/// "seq=256:65536:x2"; an axis that cannot be is refused in the message of control "sweep".
+struct SetSweep {
+  std::string axis;
+  std::vector<std::string> algorithms;
+  SweepQuantity quantity{};
+};
+/// Shows an access pattern in the Banks view; one that cannot be is refused in the message of control "banks".
+struct SetBanks {
+  BankChoice choice;
+};
+/// Shows the code of a rung in the Ladder view.
+struct SetRung {
+  std::string id;  // empty: of none
+};
+struct GoOnWithStudy {};  // after CancelWork
+struct SetPresent {
+  bool on = false;
+};
+struct SetAlone {
+  std::string panel;  // empty: every panel again
+};
+struct SetSide {
+  std::string panel;
+};
+/// Shows the bytes of another link in the Traffic panel.
+struct SetTrafficLink {
+  LinkChoice link{};
+};
+/// Chooses a stretch of the timeline; nullopt: none.
+struct SetTimeRange {
+  std::optional<TimeRange> range;
+};
+struct CancelWork {};
+struct ShowHelp {
+  bool on = true;
+};
+struct SetLanguage {
+  std::string id;
+};
+/// Opens the search over operations and words with a text in its field, or closes it.
+struct ShowFind {
+  bool on = true;
+  std::string text;
+};
+/// A measured case into the window, everything in one go.
+struct OpenCase {
+  std::string gpu, algorithm;
+  AttentionProblem problem;
+  TileShape tile;
+};
+/// Everything at once: a link, a file, a scene, a step of undo. The window keeps what it has until the state's simulation is there;
+/// a state that cannot be is refused in the message of the window as a whole, and nothing changes. SessionView::opening says
+/// whether one is on its way.
+struct OpenState {
+  std::shared_ptr<const WindowState> state;
+};
+/// A link that a person pasted; one that cannot be read is refused like a state.
+struct OpenLink {
+  std::string text;
+};
+struct Undo {};
+struct Redo {};
+struct ShowNotice {
+  Notice notice{};
+};
+struct SetBlank {
+  bool on = false;  // nothing but black, while somebody talks
+};
+struct OpenDeck {
+  std::string path;
+};
+struct SaveDeck {
+  std::string path;
+};
+struct ShowScenes {
+  bool on = true;  // the list of them
+};
+struct ShowPresenter {
+  bool on = true;  // the presenter's own window
+};
+struct RestartTimer {};   // of the presenter: it counts from zero
+struct BookmarkState {};  // the state as a scene behind the one that is shown
+struct GoToScene {
+  int scene = 0;
+};
+struct TurnPage {
+  int direction = 1;  // a step within the scene, or another scene; without a deck a step
+};
+struct EditScene {
+  int scene = 0;
+  std::shared_ptr<const Scene> to;
+};
+struct MoveScene {
+  int scene = 0, to = 0;
+};
+struct DeleteScene {
+  int scene = 0;
+};
+struct AskClass {
+  bool on = true, answered = false;
+};
+struct CountAnswer {
+  int choice = 0, count = 0;
+};
+/// Keeps the run on screen, to be compared.
+struct PinRun {};
+/// Forgets a pinned run by its place, from 1; every one for 0.
+struct UnpinRun {
+  int place = 0;
+};
+/// Which two runs the Compare view shows.
+struct CompareRuns {
+  ComparedRuns runs;
+};
+/// Counters that Nsight Compute wrote, beside the run on screen: read_ncu_csv().
+struct ImportCounters {
+  std::string path;
+};
+/// What is shown, as a file; SessionView::exporting says how far it is.
+struct StartExport {
+  std::shared_ptr<const ExportChoice> choice;
+};
+struct StopExport {};  // the file is then what it was before
+struct OpenLesson {
+  std::string id;  // number, name or file
+  std::size_t page = 0;
+};
+struct TurnLessonPage {
+  int direction = 1;
+};
+struct AnswerLesson {
+  std::shared_ptr<const LessonAnswer> answer;  // the question of the page; then the run plays
+};
+struct CloseLesson {};     // what was open before the lesson comes back
+struct DeclineLessons {};  // the offer of the first start
+struct RunValidation {
+  bool on = true;  // stop it, go on with it
+};
+/// Measures a spec of this machine's GPU; false stops that.
+struct Calibrate {
+  bool on = true;
+};
+struct Measure {};    // what is shown, on this machine's GPU
+struct ShowProbe {};  // the row that the real kernel recorded, on the numbers that it read
+
+using Command =
+    std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
+                 SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
+                 SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
+                 SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
+                 CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
+                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene,
+                 MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson,
+                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation, Calibrate,
+                 Measure, ShowProbe>;
+
+/// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
+class Commands {
+ public:
+  Commands();
+  ~Commands();
+  Commands(const Commands&) = delete;
+  Commands& operator=(const Commands&) = delete;
+
+  template <class T>
+  void push(T command);
+  std::vector<Command> take();
+
+ private:
+  std::vector<Command> queue_;
+};
+
+}  // namespace tilescope

@@ -1,0 +1,56 @@
+// Deck: the scenes of a lecture, one after the other: states of the window with titles and notes, in one TOML file.
+//
+//   deck.toml ──parse_deck()──► Deck { scenes: title, link, notes, steps, question } ──format_deck()──► deck.toml
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/model/state/window_state.h"
+
+namespace tilescope {
+
+/// Steps that Page Up and Page Down walk through before they turn to another scene.
+struct StepRange {
+  std::int64_t first = 0, last = 0;
+  bool operator==(const StepRange&) const = default;
+};
+
+/// A question to the class, whose answers are counted before it is resolved.
+struct ClassQuestion {
+  std::string text;
+  std::vector<std::string> choices;
+  int answer = 0;  // which of them is right, 1 first; 0: none is said to be
+  bool operator==(const ClassQuestion&) const = default;
+};
+
+struct Scene {
+  std::string title, notes;
+  WindowState state;
+  std::optional<StepRange> steps;
+  std::optional<ClassQuestion> question;
+  bool operator==(const Scene&) const = default;
+};
+
+struct Deck {
+  std::string title;
+  std::vector<Scene> scenes;
+  bool operator==(const Deck&) const = default;
+};
+
+inline constexpr std::size_t most_scenes = 1000, most_choices = 9;
+
+/// Reads what format_deck() wrote.
+/// Errors  no TOML, a deck of a newer program, a key that there is not, a link or steps that cannot be: names `origin` and the
+/// line.
+Result<Deck> parse_deck(std::string_view text, std::string_view origin);
+std::string format_deck(const Deck& deck);
+
+/// "3:12" as a range; nullopt where it is none. The empty text is no range either.
+std::optional<StepRange> step_range_from(std::string_view text);
+std::string to_string(const StepRange& steps);
+
+}  // namespace tilescope

@@ -1,0 +1,190 @@
+// A lecture in a session: pages, scenes that are kept, and what the room decides.
+#include <csignal>
+#include <string>
+
+#include <sys/resource.h>
+
+#include <doctest/doctest.h>
+
+#include "app/model/lessons/lecture.h"
+#include "app/platform/files.h"
+#include "tests/app/model/session/opened_session.h"
+#include "tests/app/temporary_folder.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::shared_ptr<const Deck> deck_of(std::initializer_list<const char*> links) {
+  Deck deck;
+  for (const char* link : links) {
+    auto state = from_link(link);
+    REQUIRE_MESSAGE(state, (state ? "" : state.error().sentence));
+    deck.scenes.emplace_back().state = std::move(*state);
+  }
+  deck.scenes.front().steps = StepRange{3, 6};
+  return std::make_shared<const Deck>(std::move(deck));
+}
+
+Session::Start start_with(std::shared_ptr<const Deck> deck) {
+  Session::Start start = opening_start();
+  start.deck = std::move(deck);
+  start.scene = -1;
+  start.save_text = [](const std::string& path, const std::string& text) { return write_file(path, text); };
+  return start;
+}
+
+}  // namespace
+
+TEST_CASE("session: pages walk through the steps of a scene and turn, forward and back") {
+  Opened opened(start_with(deck_of({"block_q=16&block_kv=16&step=3&theme=light", "seq=96&block_q=16&block_kv=16&step=7"})));
+  opened.after(SetPresent{true});
+  opened.after(TurnPage{1});
+  CHECK(opened.view().lecture->scene() == 0);
+  CHECK(opened.view().playback.step == 3);
+  CHECK(opened.view().workspace->theme == ThemeKind::dark);  // the room's
+  CHECK(opened.view().workspace->present);
+  for (std::int64_t step = 4; step <= 6; ++step) {
+    opened.after(TurnPage{1});
+    CHECK(opened.view().playback.step == step);
+  }
+  opened.after(TurnPage{1});
+  CHECK(opened.view().lecture->scene() == 1);
+  CHECK(opened.view().requested->request.problem.seq_q == 96);
+  CHECK(opened.view().playback.step == 7);
+  opened.after(TurnPage{1});
+  CHECK(opened.view().playback.step == 7);  // the last scene has no steps of its own
+  opened.after(TurnPage{-1});
+  CHECK(opened.view().lecture->scene() == 0);
+  CHECK(opened.view().playback.step == 6);
+}
+
+TEST_CASE("session: the presenter's timer begins with the presentation, and from zero when it is told to") {
+  double now = 100;
+  Session::Start start = start_with(deck_of({"block_q=16&block_kv=16&step=3", "seq=96&block_q=16&block_kv=16&step=7"}));
+  start.clock = [&now] { return now; };
+  Opened opened(std::move(start));
+  now = 160;
+  opened.after(GoToScene{1});
+  const double since_first_page = opened.view().lecture->seconds;
+  CHECK(since_first_page == 0);
+  now = 220;
+  opened.after(SetPresent{true});
+  CHECK(opened.view().lecture->seconds == 60);
+  now = 230;
+  opened.after(RestartTimer{});
+  CHECK(opened.view().lecture->seconds == 0);
+  now = 242;
+  opened.after(SetPresent{false});
+  CHECK(opened.view().lecture->seconds == 12);
+  opened.after(SetPresent{true});  // a look at something else does not stop the time
+  CHECK(opened.view().lecture->seconds == 12);
+  now = 500;
+  opened.after(CloseLesson{});  // there is no lesson
+  CHECK(opened.view().lecture->seconds == 270);
+}
+
+TEST_CASE("session: without a deck a presentation starts the timer") {
+  double now = 5;
+  Session::Start start = start_with(nullptr);
+  start.clock = [&now] { return now; };
+  Opened opened(std::move(start));
+  now = 50;
+  opened.after(SetPresent{true});
+  now = 53;
+  opened.after(Step{1, Grain::operation});
+  CHECK(opened.view().lecture->seconds == 3);
+}
+
+TEST_CASE("session: without a deck pages are steps; on a black screen they only bring the picture back") {
+  Opened opened;
+  const std::int64_t step = opened.view().playback.step;
+  opened.after(TurnPage{1});
+  CHECK(opened.view().playback.step == step + 1);
+  opened.after(SetBlank{true});
+  opened.after(TurnPage{1});
+  CHECK_FALSE(opened.view().workspace->blank);
+  CHECK(opened.view().playback.step == step + 1);
+}
+
+TEST_CASE("session: a deck is made in the window, saved, and read back as it was") {
+  const TemporaryFolder folder;
+  Opened opened(start_with(nullptr));
+  opened.after(BookmarkState{});
+  opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
+  opened.after(BookmarkState{});
+  REQUIRE(opened.view().lecture->count() == 2);
+  CHECK(opened.view().lecture->scene() == 1);
+  Scene named = *opened.view().lecture->shown();
+  named.title = "96 rows";
+  opened.after(EditScene{1, std::make_shared<const Scene>(named)});
+  opened.after(MoveScene{1, 0});
+  opened.after(SaveDeck{folder.path("talk.toml")});
+  CHECK_FALSE(opened.view().lecture->changed());
+  const Deck made = opened.view().lecture->deck();
+  opened.after(DeleteScene{0});
+  opened.after(OpenDeck{folder.path("talk.toml")});
+  CHECK(opened.view().lecture->deck() == made);
+  CHECK(opened.view().lecture->shown()->title == "96 rows");
+  CHECK(opened.view().requested->request.problem.seq_q == 96);
+}
+
+TEST_CASE("session: a deck that cannot be read or written is one sentence, and the open one stays") {
+  const TemporaryFolder folder;
+  Opened opened(start_with(deck_of({"step=0"})));
+  const auto refusal = [&](const Command& command) {
+    opened.session.apply(command);
+    opened.session.finish();
+    REQUIRE(opened.view().workspace->message.has_value());
+    CHECK(opened.view().workspace->message->control == "deck");
+    CHECK(opened.view().lecture->count() == 1);
+    return opened.view().workspace->message->error.sentence.text();
+  };
+  CHECK(refusal(OpenDeck{folder.path("none.toml")}).find("there is no such file") != std::string::npos);
+  CHECK(refusal(OpenDeck{folder.file("cut.toml", "schema = \"tilescope.deck/1\"\n[[sce")}).find("cut.toml, line 2: ") !=
+        std::string::npos);
+  CHECK(refusal(OpenDeck{folder.file("new.toml", "schema = \"tilescope.deck/9\"\n")}).find("newer TileScope") != std::string::npos);
+  CHECK(refusal(SaveDeck{folder.path("no folder/talk.toml")}).find("there is no folder") != std::string::npos);
+}
+
+TEST_CASE("session: a full disk leaves the old deck whole") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("talk.toml", "the old deck\n");
+  Opened opened(start_with(deck_of({"step=0", "seq=96"})));
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{16, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  opened.session.apply(SaveDeck{path});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  REQUIRE(opened.view().workspace->message.has_value());
+  CHECK(opened.view().workspace->message->error.sentence.text().starts_with("cannot write "));
+  CHECK(*read_text_file(path) == "the old deck\n");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("session: a scene that cannot be is refused, and what was shown stays") {
+  Opened opened(start_with(deck_of({"block_q=16&block_kv=16&step=3", "block_q=4096&block_kv=4096&step=1"})));
+  opened.after(GoToScene{0});
+  const WindowState before = window_state_of(opened.view());
+  opened.after(GoToScene{1});
+  CHECK(window_state_of(opened.view()) == before);
+  REQUIRE(opened.view().workspace->message.has_value());
+}
+
+TEST_CASE("session: raised hands are counted until the next scene") {
+  Opened opened(start_with(deck_of({"step=3", "step=5"})));
+  opened.after(GoToScene{0});
+  opened.after(AskClass{true});
+  opened.after(CountAnswer{1, 14});
+  opened.after(CountAnswer{9, 3});
+  opened.after(CountAnswer{-1, 3});
+  CHECK(opened.view().lecture->counts[1] == 14);
+  opened.after(AskClass{true, true});
+  CHECK(opened.view().lecture->answered);
+  opened.after(GoToScene{1});
+  CHECK_FALSE(opened.view().lecture->asking);
+  CHECK(opened.view().lecture->counts[1] == 0);
+}

@@ -1,0 +1,285 @@
+// The studies of the window, their files, and the plots and chains that are made of them.
+#include "app/model/session/studies.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "app/cli/sweep_file.h"
+#include "app/model/requests/assets.h"
+#include "app/model/session/session.h"
+#include "app/ui/plot.h"
+#include "app/views/timeline/timeline_causes.h"
+#include "sim/programs/programs.h"
+
+namespace tilescope {
+
+namespace {
+
+Session::Start small_start(CenterView center, bool threads = false) {
+  Session::Start start;
+  start.request.gpu = *load_gpu("toy");
+  start.request.problem = {.seq_q = 32, .seq_kv = 32, .head_dim = 16};
+  start.center = center;
+  start.threads = threads;
+  return start;
+}
+
+SweepResult small_sweep() {
+  SweepRequest request;
+  request.base.gpu = *load_gpu("toy");
+  request.algorithms = {"standard", "flash2"};
+  request.axis = *parse_sweep_axis("seq=16:64");
+  return SweepResult(std::move(request));
+}
+
+}  // namespace
+
+TEST_CASE("what if: the least effect of another block order, and what no real machine does, are noise") {
+  WhatIfTable table;
+  CHECK(table.noise() == 0);
+  const auto took = [](double time_ns) {
+    Outcome outcome;
+    outcome.time_ns = time_ns;
+    return outcome;
+  };
+  table.base = took(1000);
+  const auto add = [&](std::string_view id, double time_ns) {
+    WhatIfRow row;
+    row.what.id = id;
+    row.outcome = took(time_ns);
+    table.rows.push_back(row);
+  };
+  add("hbm_double", 900);  // a real gain is no noise
+  CHECK(table.noise() == 0);
+  add("order_heads", 960);
+  add("order_grouped", 1020);
+  CHECK(table.noise() == doctest::Approx(0.02));
+  add("hbm_half", 970);  // faster with less bandwidth
+  CHECK(table.noise() == doctest::Approx(0.03));
+  add("exp_double", 1050);  // slower with a faster unit
+  CHECK(table.noise() == doctest::Approx(0.05));
+}
+
+TEST_CASE("studies: a view's study starts when it opens, and is complete when the session is idle") {
+  for (bool threads : {false, true}) {
+    Session session(small_start(CenterView::stage, threads));
+    session.finish();
+    CHECK(session.view().studies->fit == nullptr);
+    session.apply(SetCenter{CenterView::fit});
+    session.finish();
+    const auto fit = session.view().studies->fit;
+    REQUIRE(fit != nullptr);
+    CHECK(fit->simulated() == fit->fitting());
+    CHECK(fit->maps.size() == 6);
+    session.apply(SetCenter{CenterView::what_if});
+    session.finish();
+    const auto table = session.view().studies->what_if;
+    REQUIRE(table != nullptr);
+    CHECK(table->done() == table->rows.size() + 1);
+    session.apply(SetCenter{CenterView::roofline});
+    session.finish();
+    const auto roofline = session.view().studies->roofline;
+    REQUIRE(roofline != nullptr);
+    CHECK(roofline->kernels.size() == 2);
+    session.apply(SetCenter{CenterView::sweep});
+    session.apply(SetSweep{"seq=16:64", {"flash2"}, SweepQuantity::time});
+    session.finish();
+    const auto sweep = session.view().studies->sweep;
+    REQUIRE(sweep != nullptr);
+    CHECK(sweep->complete());
+    CHECK(sweep->points.size() == 3);
+    session.apply(SetCenter{CenterView::fit});
+    session.finish();
+    CHECK(session.view().studies->fit == fit);  // kept
+  }
+}
+
+TEST_CASE("studies: the ladder is every rung on the problem that is shown, each over one that stands before it") {
+  Session::Start start = small_start(CenterView::ladder);
+  start.request.gpu = *load_gpu("h200");
+  start.request.problem = {.seq_q = 256, .seq_kv = 256, .head_dim = 64, .causal = true};
+  Session session(start);
+  session.finish();
+  const auto study = session.view().studies->ladder;
+  REQUIRE(study);
+  CHECK(study->done() == ladder().size());
+  std::set<std::string> before;
+  for (const LadderRung& rung : study->rungs) {
+    CAPTURE(rung.algorithm);
+    CHECK(rung.outcome->done());
+    CHECK(rung.outcome->cycles > 0);
+    if (!rung.over.empty()) CHECK(before.contains(rung.over));
+    before.insert(rung.algorithm);
+  }
+  // Where there is no wgmma the first alone runs, and the others say why.
+  start.request.gpu = *load_gpu("a100");
+  Session other(start);
+  other.finish();
+  const auto without = other.view().studies->ladder;
+  CHECK(without->done() == ladder().size());
+  for (const LadderRung& rung : without->rungs) CHECK(rung.outcome->done() == (rung.algorithm == "flash2"));
+}
+
+TEST_CASE("studies: the baseline of What if is the unchanged GPU file") {
+  Session session(small_start(CenterView::what_if));
+  session.apply(SetSpecValue{"hbm.bytes_per_second=1e9"});
+  session.finish();
+  const SessionView view = session.view();
+  CHECK(same_numbers(view.studies->what_if->real.gpu, view.requested->gpu_base));
+  CHECK_FALSE(same_numbers(view.lane().simulation->request.gpu, view.requested->gpu_base));
+}
+
+TEST_CASE("studies: the next limit is computed for every simulation, with or without threads") {
+  for (bool threads : {false, true}) {
+    Session session(small_start(CenterView::stage, threads));
+    session.finish();
+    const auto first = session.view().studies->limit;
+    REQUIRE(first != nullptr);
+    CHECK(first->without == session.view().lane().simulation->bound);
+    CHECK(first->before_ns == session.view().lane().simulation->time.value);
+    session.apply(SetSpecValue{"hbm.bytes_per_second=1e8"});
+    session.finish();
+    const auto second = session.view().studies->limit;
+    REQUIRE(second != nullptr);
+    CHECK(second->without == Bound::hbm);
+    CHECK(second->outcome.time_ns < second->before_ns);
+  }
+}
+
+TEST_CASE("studies: a block order is simulated, and What if still starts from the launch order") {
+  Session::Start start = small_start(CenterView::what_if);
+  start.request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 160, .seq_kv = 160, .head_dim = 16, .causal = true};
+  Session session(std::move(start));
+  session.finish();
+  const auto before = session.view().studies->what_if;
+  session.apply(SetBlockOrder{BlockOrder::longest});
+  session.finish();
+  const SessionView view = session.view();
+  CHECK(view.lane().simulation->request.block_order == BlockOrder::longest);
+  CHECK(view.studies->what_if == before);
+  REQUIRE(before->base);
+  const auto row =
+      std::find_if(before->rows.begin(), before->rows.end(), [](const WhatIfRow& r) { return r.what.id == "order_longest"; });
+  REQUIRE(row != before->rows.end());
+  CHECK(row->outcome->cycles == view.lane().simulation->cycles.value);
+  CHECK(row->outcome->time_ns != before->base->time_ns);
+}
+
+TEST_CASE("studies: an invalid sweep keeps the last one and says why") {
+  Session session(small_start(CenterView::sweep));
+  session.apply(SetSweep{"seq=16:32", {"flash2"}, SweepQuantity::hbm});
+  session.finish();
+  session.apply(SetSweep{"seq=32:16", {"flash2"}, SweepQuantity::hbm});
+  session.finish();
+  const SessionView view = session.view();
+  REQUIRE(view.workspace->message);
+  CHECK(view.workspace->message->control == "sweep");
+  CHECK(view.studies->sweep->request.axis.values.size() == 2);
+}
+
+TEST_CASE("studies: every offered range is valid") {
+  for (const char* gpu : {"toy", "h200", "textbook"}) {
+    SimulationRequest request;
+    request.gpu = *load_gpu(gpu);
+    for (const SweepKey& key : sweep_keys())
+      CHECK_MESSAGE(parse_sweep_axis(usual_range(key.key, request)), usual_range(key.key, request));
+    for (const SpecKey& key : spec_keys())
+      if (key.minimum < key.maximum) CHECK_MESSAGE(parse_sweep_axis(usual_range(key.key, request)), usual_range(key.key, request));
+  }
+}
+
+TEST_CASE("studies: the longest sequence of the usual sweep grows with the tile and shrinks with the planes") {
+  const auto longest = [](const char* gpu, std::int64_t heads) {
+    SimulationRequest request;
+    request.gpu = *load_gpu(gpu);
+    request.problem.heads = request.problem.kv_heads = heads;
+    const auto axis = parse_sweep_axis(usual_range("seq", request));
+    REQUIRE(axis);
+    return axis->values.back();
+  };
+  // At most 65536 pairs of tiles in a plane, which one block of flash1 may hold: half a gigabyte.
+  CHECK(longest("toy", 1) == 4096);
+  CHECK(longest("h200", 1) == 16384);
+  CHECK(longest("toy", 8) == 2048);
+  CHECK(longest("h200", 64) == 8192);
+}
+
+TEST_CASE("sweep file: CSV and JSON round-trip to the bit") {
+  Growing<SweepResult> sweep(small_sweep());
+  REQUIRE(run_sweep(sweep, 2, {}, {}));
+  auto whole = *sweep.read();
+  whole.points[1]->refusal = "a sentence, with \"quotes\" and commas";
+  for (const std::string& text : {sweep_to_csv(whole), sweep_to_json(whole)}) {
+    SweepResult read = small_sweep();
+    const Status status = continue_sweep(text, "file", read);
+    REQUIRE_MESSAGE(status, (status ? "" : status.error().sentence));
+    for (std::size_t i = 0; i < whole.points.size(); ++i) CHECK(*read.points[i] == *whole.points[i]);
+  }
+}
+
+TEST_CASE("sweep file: a stopped sweep continues, another one is refused") {
+  Growing<SweepResult> sweep(small_sweep());
+  std::atomic<bool> stop = false;
+  CHECK_FALSE(run_sweep(
+      sweep, 1, [&] { return stop.load(); }, [&](const SweepResult& now) { stop = now.done() >= 2; }));
+  const std::size_t done = sweep.read()->done();
+  CHECK(done >= 2);
+  CHECK(done < sweep.read()->points.size());
+  SweepResult read = small_sweep();
+  REQUIRE(continue_sweep(sweep_to_csv(*sweep.read()), "file", read));
+  CHECK(read.done() == done);
+  SweepResult other = small_sweep();
+  other.request.base.problem.head_dim = 32;
+  CHECK_FALSE(continue_sweep(sweep_to_csv(*sweep.read()), "file", other));
+  CHECK_FALSE(continue_sweep(sweep_to_json(*sweep.read()), "file", other));
+  for (const char* rubbish : {"", "a,b\n1,2\n", "# tilescope.sweep/1 {", "[1,2]", "{\"schema\":\"tilescope.sweep/1\"}", "\x01\x02"})
+    CHECK_FALSE(continue_sweep(rubbish, "file", other));
+}
+
+TEST_CASE("plot: axes contain their values, ticks are round and inside") {
+  const std::vector<double> values = {3, 700, 0, -1, 1e9};
+  const PlotAxis axis = axis_over("x", values);
+  CHECK(axis.low < 3);
+  CHECK(axis.low > 0);
+  CHECK(axis.high > 1e9);
+  int written = 0;
+  for (const PlotTick& tick : plot_ticks(axis, 6)) written += tick.text.empty() ? 0 : 1;
+  CHECK(written >= 2);
+  CHECK(written <= 6);
+  PlotAxis doubles = axis_over("n", std::vector<double>{64, 4096});
+  doubles.base = 2;
+  for (const PlotTick& tick : plot_ticks(doubles, 20)) CHECK(tick.value >= doubles.low);
+  const PlotAxis linear = axis_over("y", std::vector<double>{0, 5}, false);
+  for (const PlotTick& tick : plot_ticks(linear, 5)) CHECK(tick.value <= linear.high * 1.001);
+  CHECK(axis_over("nothing", {}).high > axis_over("nothing", {}).low);
+}
+
+TEST_CASE("causes: every stall is traced back to a first cause") {
+  for (const char* algorithm : {"standard", "flash1", "flash2"}) {
+    SimulationRequest request;
+    request.algorithm = algorithm;
+    request.gpu = *load_gpu("toy");
+    request.problem = {.heads = 4, .seq_q = 128, .seq_kv = 128, .head_dim = 16};
+    const auto simulation = *simulate(request);
+    const TimelineData data = make_timeline(*simulation, std::make_shared<const StepIndex>(make_step_index(*simulation, 0)));
+    const auto intervals = simulation->trace->intervals(0);
+    int followed = 0;
+    for (std::size_t i = 0; i < intervals.size(); i += 7) {
+      if (intervals[i].cause == WaitCause::none || intervals[i].start - intervals[i].ready < 1) continue;
+      const auto chain = cause_chain(*simulation, data, i);
+      REQUIRE_FALSE(chain.empty());
+      CHECK(chain.front().interval == i);
+      for (std::size_t link = 1; link < chain.size(); ++link) {
+        CHECK(chain[link].interval < chain[link - 1].interval);  // by start: never forward in time
+        CHECK_FALSE(chain[link].why.empty());
+      }
+      followed += chain.size() > 1 ? 1 : 0;
+    }
+    CHECK(followed > 0);
+  }
+}
+
+}  // namespace tilescope
