@@ -13,12 +13,12 @@ namespace tilescope {
 
 /// The counter from which blocks draw their query tiles.
 inline constexpr TensorSpec tickets_spec{.name = "tickets",
-                                  .meaning = Meaning::table,
-                                  .index = 26,
-                                  .planes = Planes::all,
-                                  .rows = Axis::one,
-                                  .cols = Axis::one,
-                                  .type = DataType::fp32};
+                                         .meaning = Meaning::table,
+                                         .index = 26,
+                                         .planes = Planes::all,
+                                         .rows = Axis::one,
+                                         .cols = Axis::one,
+                                         .type = DataType::fp32};
 inline constexpr Tensor tickets = tickets_spec;
 
 /// Every line that a rung can have.
