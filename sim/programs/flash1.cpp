@@ -125,8 +125,8 @@ class Flash1 final : public TileProgram {
       written = b.store(Line::store_init, tiles::m);
     }
     std::int64_t n = 0;
-    for (std::int64_t visit = 0; visit < grid.key_tiles; ++visit) {
-      const std::int64_t j = grid.key_order == KeyOrder::ascending ? visit : grid.key_tiles - 1 - visit;
+    for (std::int64_t step = 0; step < grid.key_tiles; ++step) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? step : grid.key_tiles - 1 - step;
       bool loaded = false;  // a key tile that no query tile visits is never loaded
       for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
         const TileVisibility seen = grid.visibility(block, i, j);

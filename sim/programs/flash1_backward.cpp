@@ -125,8 +125,8 @@ class Flash1Backward final : public TileProgram {
       b.store(Line::store_zero_d_k, tiles::d_v);
     }
     std::int64_t n = 0;
-    for (std::int64_t visit = 0; visit < grid.key_tiles; ++visit) {
-      const std::int64_t j = grid.key_order == KeyOrder::ascending ? visit : grid.key_tiles - 1 - visit;
+    for (std::int64_t step = 0; step < grid.key_tiles; ++step) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? step : grid.key_tiles - 1 - step;
       const std::vector<GroupVisit> visits = ascending_visits(block, j);
       if (visits.empty()) continue;  // a key tile that no query tile visits is never loaded
       b.keys(j, grid.keys(j));
