@@ -26,8 +26,8 @@ constexpr KernelBuild builds[] = {
     {.launch = "softmax", .dtype = DataType::fp16, .registers = 32},
 };
 constexpr LaunchReading readings[] = {
-    {.launch = "attention", .dtype = DataType::bf16, .waiting = 0.25},
-    {.launch = "attention", .dtype = DataType::fp16, .waiting = 0.5},
+    {.launch = "attention", .dtype = DataType::bf16, .dependent_share = 0.25},
+    {.launch = "attention", .dtype = DataType::fp16, .dependent_share = 0.5},
 };
 constexpr OverheadReading overheads[] = {
     {.launch = "attention", .at = "store", .head_dim = 64, .what = {.instructions = 7}},
@@ -60,8 +60,8 @@ TEST_CASE("profile: a problem without a kernel gets the nearest build, and fp32 
 }
 
 TEST_CASE("profile: what was read by hand follows type and head dimension; fp32 reads as fp16") {
-  CHECK(profile.reading("attention", problem_of(DataType::bf16, 64)).waiting == 0.25);
-  CHECK(profile.reading("attention", problem_of(DataType::fp32, 64)).waiting == 0.5);
+  CHECK(profile.reading("attention", problem_of(DataType::bf16, 64)).dependent_share == 0.25);
+  CHECK(profile.reading("attention", problem_of(DataType::fp32, 64)).dependent_share == 0.5);
   CHECK(profile.overhead("attention", "store", problem_of(DataType::fp16, 40)).instructions == 7);
   CHECK(profile.overhead("attention", "store", problem_of(DataType::fp16, 96)).instructions == 9);
   CHECK(profile.overhead_reading("attention", "scores", problem_of(DataType::fp16, 96)).times == 3);
