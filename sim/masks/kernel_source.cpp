@@ -15,6 +15,7 @@
 #include "sim/masks/cuda_source.h"
 #include "sim/masks/element_cost.h"
 #include "sim/masks/evaluate.h"
+#include "sim/masks/split_remainders.h"
 
 namespace tilescope {
 
@@ -724,6 +725,11 @@ namespace {
 std::vector<KernelSourceLine> written(KernelStruct made, const Expression* expression, Captured& captured) {
   return expression != nullptr ? Writer(*expression, made, captured).write() : nothing(made);
 }
+std::vector<KernelSourceLine> written_mask(const Expression* mask, Captured& captured) {
+  if (mask == nullptr) return nothing(KernelStruct::mask);
+  const Expression split = split_remainders(*mask);
+  return written(KernelStruct::mask, &split, captured);
+}
 
 }  // namespace
 
@@ -731,7 +737,7 @@ KernelSource kernel_source(const Expression* mask, const Expression* score) {
   KernelSource source;
   Captured captured(source);
   source.score = written(KernelStruct::score, score, captured);
-  source.mask = written(KernelStruct::mask, mask, captured);
+  source.mask = written_mask(mask, captured);
   return source;
 }
 
@@ -800,7 +806,7 @@ KernelSource backward_kernel_source(const Expression* mask, const Expression* sc
   KernelSource source;
   Captured captured(source);
   source.score = written(KernelStruct::score, score, captured);
-  source.mask = written(KernelStruct::mask, mask, captured);
+  source.mask = written_mask(mask, captured);
   captured.share();
   source.slope = written(KernelStruct::slope, slope, captured);
   source.table_reads = written_reads(gradients, slope != nullptr, captured);

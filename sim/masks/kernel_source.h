@@ -28,7 +28,7 @@ namespace tilescope {
 enum class KernelLevel : std::uint8_t { constant, uniform, row, column, element };
 std::string_view to_string(KernelLevel level);
 
-/// A table that the kernel reads: an `element` node, and where it is read.
+/// A table that the kernel reads: an `element` node of the expression that it computes, and where it is read.
 struct KernelTableRead {
   bool of_mask = false;
   std::int32_t node = 0;
@@ -56,7 +56,7 @@ struct KernelSource {
   std::string text() const;
 };
 
-/// Plans and writes both expressions; null where there is none.
+/// Plans and writes both expressions; null where there is none. The mask is computed as split_remainders() has it.
 /// Leaves out  checks of indices: they are clamped, and the host has looked at every element before
 KernelSource kernel_source(const Expression* mask, const Expression* score);
 

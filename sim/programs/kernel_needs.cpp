@@ -9,6 +9,7 @@
 #include "sim/core/units.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/masks/split_remainders.h"
 #include "sim/programs/kernel_profile.h"
 #include "sim/programs/needs_parts.h"
 
@@ -118,7 +119,7 @@ void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, cons
       needs.slope_cost = slope_cost(*slope, problem.score_change->expression(), gpu);
   }
   if (const std::optional<Expression> mask = expression_of_mask(problem)) {
-    needs.mask_cost = element_cost(*mask, gpu);
+    needs.mask_cost = element_cost(split_remainders(*mask), gpu);
     ++needs.mask_cost.alu;  // the selection of -inf
   }
 }
