@@ -4,7 +4,11 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
+#include <fmt/format.h>
+
+#include "app/model/requests/racers.h"
 #include "app/model/state/window_state.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -97,6 +101,36 @@ void draw_runs(const View& view, Commands& commands) {
   }
   ImGui::PopStyleVar();
   ImGui::Dummy({0, std::round(2 * theme.scale)});
+}
+
+/// Second runs to compare with, each one change away: a press pins the run on screen and makes the change.
+void draw_starters(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const SimulationRequest& request = view.requested->request;
+  text_item(theme.ui_small, theme.text_faint, tr("Or pin it and change one thing:"));
+  bool is_first = true;
+  const auto starter = [&](const std::string& name, auto change) {
+    if (!is_first) {
+      ImGui::SameLine();
+      if (ImGui::GetContentRegionAvail().x < button_width(theme, name)) ImGui::NewLine();
+    }
+    is_first = false;
+    if (!pill(theme, name.c_str(), false)) return;
+    commands.push(PinRun{});
+    commands.push(std::move(change));
+  };
+  if (const std::string other = companion_of(request.algorithm); !other.empty())
+    starter(algorithm_title(other), SetAlgorithm{other});
+  AttentionProblem causal = request.problem, longer = request.problem;
+  causal.causal = !causal.causal;
+  starter(causal.causal ? tr("Causal on") : tr("Causal off"), SetProblem{causal, "causal"});
+  if (request.problem.mask == nullptr) {  // a mask belongs to its lengths
+    longer.seq_q *= 2;
+    longer.seq_kv *= 2;
+    starter(tr("Twice the queries and keys"), SetProblem{longer, "seq"});
+  }
+  const std::string gpu = request.gpu.id == "h100" ? "h200" : "h100";
+  starter(fmt::format("{} {}", tr("GPU"), gpu), SetGpu{gpu});
 }
 
 /// Right edges of the columns.
@@ -259,7 +293,8 @@ void draw_compare_panel(const View& view, Commands& commands) {
         view, tr("Pin a run, then change anything"),
         tr("Press K to pin the run on screen. Then change the tile, the GPU, the algorithm or the mask: this view shows what "
            "differs, with both figures. Pin more runs to compare any two."));
-    return draw_runs(view, commands);
+    draw_runs(view, commands);
+    return draw_starters(view, commands);
   }
   if (pinned.comparison == nullptr) {
     const bool cancelled = pinned.refused != nullptr && pinned.refused->kind == Error::Kind::cancelled;

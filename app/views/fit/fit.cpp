@@ -137,12 +137,12 @@ std::string tooltip(const FitCell& cell, bool own) {
   return text;
 }
 
-/// Colours by time: the fastest is strongest, 4× slower or more is faintest.
+/// Colours by time: the fastest is strongest, 4× slower or more is faintest. The text of the theme can be read on all of them.
 ImU32 cell_fill(const Theme& theme, const FitCell* best, const FitCell& cell) {
   if (!cell.fits() || !cell.outcome || !cell.outcome->done() || best == nullptr) return theme.inset;
   const double ratio = std::max(1.0, cell.outcome->cycles / best->outcome->cycles);
   const auto strength = static_cast<float>(std::clamp(1 - std::log(ratio) / std::log(4.0), 0.0, 1.0));
-  return mix(theme.inset, theme.accent, 0.10F + 0.62F * strength);
+  return mix(theme.inset, theme.accent, 0.06F + 0.46F * strength);
 }
 
 void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const Rect& rect) {
@@ -163,7 +163,7 @@ void draw_cell(const View& view, const FitCell* best, const FitCell& cell, const
     return;
   }
   if (cell.spills) draw_hatch(list, rect, with_alpha(theme.bad, 0.32F), 9 * theme.scale, std::max(1.0F, theme.scale));
-  const ImU32 ink = text_on(theme, fill);
+  const ImU32 ink = theme.text;
   const float line = small + 2 * theme.scale;
   const bool two = rect.height() > 2.4F * line, three = rect.height() > 3.9F * line && rect.width() > 92 * theme.scale;
   const float height = theme.mono->FontSize + (two ? line : 0) + (three ? line : 0);

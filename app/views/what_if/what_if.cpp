@@ -354,7 +354,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;
   const float least = theme.ui->FontSize + std::round(4 * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(lines.size())), least,
-                                  std::max(least, std::round(30 * theme.scale)));
+                                  std::max(least, std::round(44 * theme.scale)));
   for (const Line& line : lines) {
     if (draw_line(view, line, base, noise, columns, y, height)) {
       if (line.what != nullptr) apply(*line.what, commands);

@@ -122,6 +122,27 @@ TEST_CASE("compare view: K pins, any two runs are compared, a button swaps them,
   for (const auto& [width, height] : {std::pair{2560, 1440}, {1600, 900}, {640, 400}, {200, 120}}) script->resize(width, height);
 }
 
+TEST_CASE("compare view: without a pinned run, one press pins the run on screen and makes a second one") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::compare});
+  const auto press = [&](const char* label) {
+    const auto button = place_of(*script, item_id("/compare_", label));
+    REQUIRE(button);
+    script->click(button->x, button->y);
+    REQUIRE(script->view().pinned.comparison != nullptr);
+    return *script->view().pinned.comparison;
+  };
+  const RunComparison other_kernel = press("Standard attention");
+  CHECK(other_kernel.first->request.algorithm == "flash2");
+  CHECK(other_kernel.second->request.algorithm == "standard");
+
+  script->command(UnpinRun{});
+  const RunComparison longer = press("Twice the queries and keys");
+  CHECK(longer.second->request.problem.seq_q == 2 * longer.first->request.problem.seq_q);
+  CHECK(longer.second->request.problem.seq_kv == 2 * longer.first->request.problem.seq_kv);
+}
+
 TEST_CASE("pinned run: every view about a whole run shows it, and how the run on screen differs") {
   Opened opened;
   opened.after(PinRun{});
