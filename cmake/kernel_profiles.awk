@@ -13,10 +13,10 @@ BEGIN {
   row_type["build"] = "KernelBuild"
   fields["build"] = "launch dtype head_dim causal threads registers setmaxnreg_dec setmaxnreg_inc static_shared_bytes local_bytes spill_store_bytes spill_load_bytes instructions stall_cycles"
   row_type["reading"] = "LaunchReading"
-  fields["reading"] = "launch dtype head_dim waiting setup_instructions setup_trips multiply_add_instructions"
+  fields["reading"] = "launch dtype head_dim dependent_share setup_instructions setup_round_trips multiply_add_instructions"
   row_type["overhead"] = "OverheadReading"
   # What follows "what" is one member of the row.
-  fields["overhead"] = "launch at head_dim times what instructions trips barriers alu exps wavefronts"
+  fields["overhead"] = "launch at head_dim times what instructions shared_round_trips barriers alu exps wavefronts"
   tables = split("build reading overhead", table_names, " ")
   for (t = 1; t <= tables; ++t) {
     count = split(fields[table_names[t]], names, " ")

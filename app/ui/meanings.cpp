@@ -37,10 +37,10 @@ const char* meaning_of(Tensor tensor) {
   return "";
 }
 
-const char* meaning_of(Slot slot) {
-  if (slot == Slot::none) return "";
-  const bool is_max = slot.tensor().means(Meaning::row_max), is_sum = slot.tensor().means(Meaning::row_sum);
-  switch (slot->part) {
+const char* meaning_of(ChipTile chip_tile) {
+  if (chip_tile == ChipTile::none) return "";
+  const bool is_max = chip_tile.tensor().means(Meaning::row_max), is_sum = chip_tile.tensor().means(Meaning::row_sum);
+  switch (chip_tile->part) {
     case TilePart::updated:
       if (is_max) return tr("The largest score of each row with this tile counted in.");
       if (is_sum) return tr("The sum of each row's weights with this tile counted in.");
@@ -48,7 +48,7 @@ const char* meaning_of(Slot slot) {
     case TilePart::of_tile:
       if (is_max) return tr("The largest score of each row in this tile alone.");
       if (is_sum) return tr("The sum of each row's weights in this tile alone.");
-      if (slot.tensor().means(Meaning::output)) return tr("This tile's weights times its values, to be added to O.");
+      if (chip_tile.tensor().means(Meaning::output)) return tr("This tile's weights times its values, to be added to O.");
       break;
     case TilePart::factor:
       return tr("Rescale factor for the earlier tiles; 1 where the maximum did not move.");
@@ -57,7 +57,7 @@ const char* meaning_of(Slot slot) {
     case TilePart::whole:
       break;
   }
-  return meaning_of(tensor_of(slot));
+  return meaning_of(tensor_of(chip_tile));
 }
 
 }  // namespace tilescope

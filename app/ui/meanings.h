@@ -8,6 +8,6 @@ namespace tilescope {
 
 /// Returns the meaning in the current language; never empty.
 const char* meaning_of(Tensor tensor);
-const char* meaning_of(Slot slot);
+const char* meaning_of(ChipTile chip_tile);
 
 }  // namespace tilescope

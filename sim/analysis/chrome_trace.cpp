@@ -66,7 +66,7 @@ std::string tile_text(const TileRef& tile) {
 
 std::string op_text(const Operation& op) {
   if (moves_tile(op.kind)) return fmt::format("{} {}", to_string(op.kind), tile_text(op.tile));
-  if (op.dst == Slot::none) return std::string(to_string(op.kind));
+  if (op.dst == ChipTile::none) return std::string(to_string(op.kind));
   return fmt::format("{} {}", to_string(op.kind), to_string(op.dst));
 }
 

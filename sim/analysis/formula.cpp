@@ -60,7 +60,7 @@ class FormulaWriter {
       case OpKind::rescale:
         return fmt::format(
             "{} = {} = {}", entry(o.dst),
-            o.src[1] == Slot::none ? factors({number(0), element(o.dst)}) : factors({number(0), number(1), element(o.dst)}),
+            o.src[1] == ChipTile::none ? factors({number(0), element(o.dst)}) : factors({number(0), number(1), element(o.dst)}),
             format_value(result()));
       case OpKind::divide:
         if (number(0) == 0) return fmt::format("{} = 0, as {} = 0", entry(o.dst), to_string(o.src[0]));
@@ -89,22 +89,22 @@ class FormulaWriter {
   }
 
  private:
-  /// Returns the value of a slot before the operation changes it.
-  std::shared_ptr<const Matrix> before(Slot slot) const {
-    return history_.value(slot, slot == operation_.dst ? history_.before(op_) : op_);
+  /// Returns the value of an on-chip tile before the operation changes it.
+  std::shared_ptr<const Matrix> before(ChipTile chip_tile) const {
+    return history_.value(chip_tile, chip_tile == operation_.dst ? history_.before(op_) : op_);
   }
 
   static float entry_of(const std::shared_ptr<const Matrix>& m, int r, int c) {
     return m == nullptr || r >= m->rows || c >= m->cols ? std::nanf("") : m->at(r, c);
   }
   float number(std::size_t operand) const { return entry_of(before(operation_.src[operand]), row_, 0); }
-  float element(Slot slot) const { return entry_of(before(slot), row_, col_); }
+  float element(ChipTile chip_tile) const { return entry_of(before(chip_tile), row_, col_); }
   float result() const { return entry_of(history_.value(operation_.dst, op_), row_, col_); }
 
   /// Returns the name of an element, such as "P[3,0]"; only the tile's name if it has one number per row.
-  std::string entry(Slot slot) const {
-    if (operation_.cols == 1 && tensor_of(slot)->cols == Axis::one) return std::string(to_string(slot));
-    return fmt::format("{}[{},{}]", to_string(slot), row_, col_);
+  std::string entry(ChipTile chip_tile) const {
+    if (operation_.cols == 1 && tensor_of(chip_tile)->cols == Axis::one) return std::string(to_string(chip_tile));
+    return fmt::format("{}[{},{}]", to_string(chip_tile), row_, col_);
   }
   std::string place() const {
     const TileRef& t = operation_.tile;
@@ -162,7 +162,7 @@ class FormulaWriter {
     const auto rows = before(o.src[1]);
     float largest = -HUGE_VALF;
     for (int c = 0; rows != nullptr && c < rows->cols; ++c) largest = std::max(largest, entry_of(rows, row_, c));
-    if (o.src[0] == Slot::none)
+    if (o.src[0] == ChipTile::none)
       return fmt::format("{} = max {} = {}", to_string(o.dst), to_string(o.src[1]), format_value(result()));
     return fmt::format("{} = max({}, {}) = {}", to_string(o.dst), format_value(number(0)), format_value(largest),
                        format_value(result()));
@@ -173,8 +173,9 @@ class FormulaWriter {
     const auto rows = before(o.src[1]);
     double added = 0;
     for (int c = 0; rows != nullptr && c < rows->cols; ++c) added += entry_of(rows, row_, c);
-    if (o.src[0] == Slot::none) return fmt::format("{} = Σ {} = {}", to_string(o.dst), to_string(o.src[1]), format_value(result()));
-    const std::string old = o.src[2] == Slot::none ? format_value(number(0)) : factors({number(2), number(0)});
+    if (o.src[0] == ChipTile::none)
+      return fmt::format("{} = Σ {} = {}", to_string(o.dst), to_string(o.src[1]), format_value(result()));
+    const std::string old = o.src[2] == ChipTile::none ? format_value(number(0)) : factors({number(2), number(0)});
     return fmt::format("{} = {} = {}", to_string(o.dst), sum(old, static_cast<float>(added)), format_value(result()));
   }
 

@@ -113,14 +113,14 @@ class SoftmaxRowReader {
   }
 
   /// Returns the row's entry of a row vector after operation `op`.
-  std::optional<float> number(Slot slot, int op) const {
-    if (slot == Slot::none) return std::nullopt;
-    const auto value = history_.value(slot, op);
+  std::optional<float> number(ChipTile chip_tile, int op) const {
+    if (chip_tile == ChipTile::none) return std::nullopt;
+    const auto value = history_.value(chip_tile, op);
     if (value == nullptr || value->rows == 0) return std::nullopt;
     return value->at(std::min(row_, value->rows - 1), 0);
   }
-  std::vector<float> whole_row(Slot slot, int op) const {
-    const auto value = history_.value(slot, op);
+  std::vector<float> whole_row(ChipTile chip_tile, int op) const {
+    const auto value = history_.value(chip_tile, op);
     if (value == nullptr || value->rows == 0) return {};
     const auto first = value->values.begin() + static_cast<std::ptrdiff_t>(std::min(row_, value->rows - 1)) * value->cols;
     return {first, first + value->cols};
@@ -132,22 +132,22 @@ class SoftmaxRowReader {
       if (is_ours(i) && wanted(operation(i))) return i;
     return -1;
   }
-  int last_write(Slot slot) const {
-    if (slot == Slot::none) return -1;
-    return last_of([slot](const Operation& o) { return o.dst == slot; });
+  int last_write(ChipTile chip_tile) const {
+    if (chip_tile == ChipTile::none) return -1;
+    return last_of([chip_tile](const Operation& o) { return o.dst == chip_tile; });
   }
-  /// Returns the operation after which the slot holds the iteration's initial value: its load if the iteration has one (-2 if that
-  /// is still to come), otherwise the last operation before the iteration.
-  int starting_point(Slot slot) const {
+  /// Returns the operation after which the on-chip tile holds the iteration's initial value: its load if the iteration has one (-2
+  /// if that is still to come), otherwise the last operation before the iteration.
+  int starting_point(ChipTile chip_tile) const {
     for (int i = range_.first; i <= range_.last; ++i)
-      if (is_ours(i) && operation(i).kind == OpKind::load && operation(i).dst == slot) return i <= op_ ? i : -2;
+      if (is_ours(i) && operation(i).kind == OpKind::load && operation(i).dst == chip_tile) return i <= op_ ? i : -2;
     int before = range_.first - 1;
     while (before >= 0 && !is_ours(before)) --before;
     return before;
   }
-  std::optional<float> starting_number(Slot slot) const {
-    const int from = starting_point(slot);
-    return from == -2 ? std::nullopt : number(slot, from);
+  std::optional<float> starting_number(ChipTile chip_tile) const {
+    const int from = starting_point(chip_tile);
+    return from == -2 ? std::nullopt : number(chip_tile, from);
   }
 
   void read_statistics(SoftmaxRow& result) const {
@@ -170,8 +170,8 @@ class SoftmaxRowReader {
   }
 
   void read_output(SoftmaxRow& result) const {
-    const Slot output = tile(Meaning::output);
-    if (output == Slot::none) return;
+    const ChipTile output = tile(Meaning::output);
+    if (output == ChipTile::none) return;
     const int from = starting_point(output);
     if (from != -2) result.o_before = whole_row(output, from);
     // Where the product of the tile before comes first, O is rescaled with it.
@@ -231,7 +231,7 @@ class SoftmaxRowReader {
       if (kv_tile < result.kv_tile) visited[static_cast<std::size_t>(kv_tile)] = true;
     }
     const bool all = std::all_of(visited.begin(), visited.end() - 1, [](bool seen) { return seen; });
-    if (!has_scores() || tile(Meaning::row_max) == Slot::none || (all && !beyond)) return;
+    if (!has_scores() || tile(Meaning::row_max) == ChipTile::none || (all && !beyond)) return;
     const std::int64_t tile_keys = program_.tile().block_kv, keys = program_.problem().seq_kv;
     seen_.assign(static_cast<std::size_t>(keys), false);
     for (int i = walk_; i < range_.first; ++i) {
@@ -342,7 +342,7 @@ class SoftmaxRowReader {
   }
 
   /// Returns the program's on-chip tile with that meaning.
-  Slot tile(Meaning meaning) const { return program_.schema().tile(meaning); }
+  ChipTile tile(Meaning meaning) const { return program_.schema().tile(meaning); }
 
   const TileProgram& program_;
   const BlockHistory& history_;

@@ -47,23 +47,23 @@ BlockSequence::BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t
       within_(std::max<std::int64_t>(1, blocks / planes)),
       group_(std::clamp<std::int64_t>(group, 1, planes)) {}
 
-std::int64_t BlockSequence::at(std::int64_t turn) const {
+std::int64_t BlockSequence::at(std::int64_t position) const {
   switch (order_) {
     case BlockOrder::launch:
       break;
     case BlockOrder::heads:
-      return turn % planes_ * within_ + turn / planes_;
+      return position % planes_ * within_ + position / planes_;
     case BlockOrder::reversed:
-      return turn / within_ * within_ + within_ - 1 - turn % within_;
+      return position / within_ * within_ + within_ - 1 - position % within_;
     case BlockOrder::longest:
-      return turn % planes_ * within_ + within_ - 1 - turn / planes_;
+      return position % planes_ * within_ + within_ - 1 - position / planes_;
     case BlockOrder::grouped: {
-      const std::int64_t first = turn / (group_ * within_) * group_, rest = turn - first * within_;
+      const std::int64_t first = position / (group_ * within_) * group_, rest = position - first * within_;
       const std::int64_t here = std::min(group_, planes_ - first);
       return (first + rest % here) * within_ + within_ - 1 - rest / here;
     }
   }
-  return turn;
+  return position;
 }
 
 }  // namespace tilescope

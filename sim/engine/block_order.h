@@ -41,8 +41,8 @@ class BlockSequence {
   /// In launch order, `planes` planes follow one another with equally many blocks each. If `planes` does not divide `blocks`, the
   /// sequence is the launch order.
   BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group);
-  /// Returns the launch-order number of the block that comes `turn`-th in this order.
-  std::int64_t at(std::int64_t turn) const;
+  /// Returns the launch-order number of the block that comes `position`-th in this order.
+  std::int64_t at(std::int64_t position) const;
 
  private:
   BlockOrder order_;

@@ -38,7 +38,7 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
     const auto whole = [](std::int32_t n, std::int32_t of) { return static_cast<double>(ceil_div(n, of)); };
     constexpr std::int32_t rows = 64, widest = 256, columns = 8, depth = 16;
     constexpr double warps = 4;
-    const std::int32_t m = op.turned ? op.cols : op.rows, n = op.turned ? op.rows : op.cols;
+    const std::int32_t m = op.swap_ab ? op.cols : op.rows, n = op.swap_ab ? op.rows : op.cols;
     counts.wgmma_flops = 2 * whole(m, rows) * rows * whole(n, columns) * columns * whole(op.inner, depth) * depth;
     return add(counts, warps * whole(m, rows) * whole(n, widest) * whole(op.inner, depth));
   }
@@ -49,7 +49,7 @@ void count_product(Instructions& counts, const Operation& op, const KernelNeeds&
 /// One thread requests a tile's boxes from TMA. Copies into shared memory bypass the registers. Elements loaded into registers are
 /// converted to fp32 one by one.
 void count_load(Instructions& counts, const Operation& op, const BlockOperations& block, const KernelNeeds& needs, DataType type) {
-  if (needs.boxes && is_shared(block, op.dst)) return add(counts, with_address * boxes_of(op));
+  if (needs.uses_tma && is_shared(block, op.dst)) return add(counts, with_address * boxes_of(op));
   add(counts, copy_cost * static_cast<double>(op.bytes) / wide_bytes);
   if (is_shared(block, op.dst) || type == DataType::fp32) return;
   const double elements = static_cast<double>(op.rows) * op.cols / lanes;
@@ -115,27 +115,27 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
 }
 
 /// Returns whether the columns of a tile are keys, as in S and P.
-bool has_keys(Slot slot) {
-  return slot != Slot::none && slot.tensor()->cols == Axis::key;
+bool has_keys(ChipTile chip_tile) {
+  return chip_tile != ChipTile::none && chip_tile.tensor()->cols == Axis::key;
 }
 /// Returns whether the rows of a tile are keys, as in K, V and their gradients.
-bool has_key_rows(Slot slot) {
-  return slot != Slot::none && slot.tensor()->rows == Axis::key;
+bool has_key_rows(ChipTile chip_tile) {
+  return chip_tile != ChipTile::none && chip_tile.tensor()->rows == Axis::key;
 }
 /// Returns whether the rows of a tile, along axis `rows`, are head vectors, as in Q, K, V and O.
-bool has_head_rows(Slot slot, Axis rows) {
-  return slot != Slot::none && slot.tensor()->rows == rows && slot.tensor()->cols == Axis::head;
+bool has_head_rows(ChipTile chip_tile, Axis rows) {
+  return chip_tile != ChipTile::none && chip_tile.tensor()->rows == rows && chip_tile.tensor()->cols == Axis::head;
 }
 
 /// Returns whether a tile holds elements of a captured table.
-bool has_table(Slot slot) {
-  return slot != Slot::none && slot.tensor()->rows == Axis::table_row;
+bool has_table(ChipTile chip_tile) {
+  return chip_tile != ChipTile::none && chip_tile.tensor()->rows == Axis::table_row;
 }
 
 }  // namespace
 
 bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs) {
-  return op.kind == OpKind::reduce_add && needs.boxes && is_shared(block, op.src[0]);
+  return op.kind == OpKind::reduce_add && needs.uses_tma && is_shared(block, op.src[0]);
 }
 
 double boxes_of(const Operation& op, std::int64_t most_rows) {

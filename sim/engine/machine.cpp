@@ -36,11 +36,11 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
       sms_(static_cast<std::size_t>(request.gpu.sm_count)) {
   for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
     const bool yields = pipe == pipe_of(Server::tensor) || pipe == pipe_of(Server::exp);
-    pipe_of_oldest_[pipe] = yields && builder.instructions_wait() ? no_pipe : pipe;
+    pipe_of_oldest_[pipe] = yields && builder.models_instruction_latency() ? no_pipe : pipe;
   }
 }
 
-void Machine::refresh(Sm& sm, Resident& block) {
+void Machine::refresh(Sm& sm, ResidentGroup& block) {
   IssueOrder::Candidate candidate{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
   block.next = candidate.load < never ? Next::load : Next::nothing;
   if (block.next_compute < block.op_count) {
@@ -59,7 +59,7 @@ void Machine::refresh(Sm& sm, Resident& block) {
   sm.issue_order.set(block.slot, candidate);
 }
 
-void Machine::schedule_block(Resident& block, std::int64_t number) {
+void Machine::schedule_block(ResidentGroup& block, std::int64_t number) {
   const std::optional<BlockPlace> place = program_.place_of(launch_, number);
   if (!place) {
     BlockOperations& operations = block.focused ? block.operations : scratch_;
@@ -90,7 +90,7 @@ void Machine::schedule_block(Resident& block, std::int64_t number) {
   block.schedule = block.shared.get();
 }
 
-void Machine::start_block(int sm, Resident& block, double time, WaitCause cause) {
+void Machine::start_block(int sm, ResidentGroup& block, double time, WaitCause cause) {
   // The GPU launches one block at a time, whatever SM it goes to.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
@@ -98,8 +98,8 @@ void Machine::start_block(int sm, Resident& block, double time, WaitCause cause)
   for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
 }
 
-void Machine::take_block(int sm, Resident& block, double time, std::int64_t turn) {
-  const std::int64_t number = first_block_ + sequence_.at(turn);
+void Machine::take_block(int sm, ResidentGroup& block, double time, std::int64_t position) {
+  const std::int64_t number = first_block_ + sequence_.at(position);
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   if (owner.blocks++ == 0) owner.occupied_since = time;
   block.run = recorder_.begin_run(
@@ -108,12 +108,12 @@ void Machine::take_block(int sm, Resident& block, double time, std::int64_t turn
   schedule_block(block, number);
   block.groups_left = builder_.group_count();
   block.signalled.assign(block.schedule->tokens.size(), {});
-  block.ordinal = turn + 1;
+  block.ordinal = position + 1;
   block.waiting = 0;
 }
 
-double Machine::carried_time(const Resident& group, const TokenUse& use) {
-  const Resident* const before = group.block->neighbour;
+double Machine::carried_time(const ResidentGroup& group, const TokenUse& use) {
+  const ResidentGroup* const before = group.block->neighbour;
   if (use.carry < 0 || before == nullptr || before->groups_left == 0 || before->ordinal > group.block->ordinal) return 0;
   const std::vector<BlockSchedule::TokenTotal>& totals = before->schedule->token_totals;
   for (std::size_t token = 0; token < totals.size(); ++token) {
@@ -125,25 +125,25 @@ double Machine::carried_time(const Resident& group, const TokenUse& use) {
   return 0;  // the block before did not use the buffer
 }
 
-void Machine::go_on_with_next(int sm, Resident& first, std::size_t group, double time) {
-  Resident& next = *first.neighbour;
+void Machine::go_on_with_next(int sm, ResidentGroup& first, std::size_t group, double time) {
+  ResidentGroup& next = *first.neighbour;
   if (next.groups_left > 0 && next.ordinal < first.ordinal) {  // the place still has the block before
     first.waiting |= 1U << group;
     return;
   }
   if (next.groups_left == 0) {
-    const std::int64_t turn = stride_ > 0 ? first.ordinal - 1 + stride_ : next_block_;
-    if (turn >= blocks_) return;
+    const std::int64_t position = stride_ > 0 ? first.ordinal - 1 + stride_ : next_block_;
+    if (position >= blocks_) return;
     if (stride_ == 0) ++next_block_;
-    take_block(sm, next, time, turn);
+    take_block(sm, next, time, position);
   }
   start_group(sm, (&next)[group], group, time, WaitCause::none);
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   refresh(owner, (&next)[group]);
 }
 
-void Machine::start_group(int sm, Resident& block, std::size_t number, double time, WaitCause cause) {
-  Resident& first = *(&block - number);
+void Machine::start_group(int sm, ResidentGroup& block, std::size_t number, double time, WaitCause cause) {
+  ResidentGroup& first = *(&block - number);
   block.block = &first;
   block.run = first.run;
   block.focused = first.focused;
@@ -188,20 +188,20 @@ void Machine::start_group(int sm, Resident& block, std::size_t number, double ti
   refresh(owner, block);
 }
 
-void Machine::record(int sm, const Resident& block, const Interval& interval, std::int32_t op) {
+void Machine::record(int sm, const ResidentGroup& block, const Interval& interval, std::int32_t op) {
   const BlockOperations& operations = block.block->operations;
   const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
-  const Slot slot = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
-  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || slot.has_strips();
+  const ChipTile chip_tile = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
+  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || chip_tile.has_strips();
   Interval noted = interval;
   noted.run = block.run;
   noted.op = op;
   noted.kind = operation.kind;
   noted.group = operation.group;
-  recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, slot) : 0, slot);
+  recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, chip_tile) : 0, chip_tile);
 }
 
-void Machine::record_compute(int sm_index, const Resident& block, double start, double end, double streams) {
+void Machine::record_compute(int sm_index, const ResidentGroup& block, double start, double end, double streams) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const ScheduledOp op = block.stream->compute[block.next_compute];
   const OpClass& c = builder_.op_class(op.number());
@@ -234,7 +234,7 @@ void Machine::record_compute(int sm_index, const Resident& block, double start, 
 }
 
 template <bool plain>
-inline void Machine::compute(int sm_index, Resident& block, double start, IssueKey rival) {
+inline void Machine::compute(int sm_index, ResidentGroup& block, double start, IssueKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
   double until = sm.issue_order.candidate(block.slot).load;
@@ -242,7 +242,7 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
   std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
   if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
   const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
-  const Resident* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
+  const ResidentGroup* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
   const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
   const ScheduledOp* next = block.ops + block.next_compute;
   const ScheduledOp* const end_of_ops = block.ops + block.op_count;
@@ -328,12 +328,12 @@ inline void Machine::compute(int sm_index, Resident& block, double start, IssueK
   refresh(sm, block);
 }
 
-inline void Machine::load(int sm, Resident& block, double time) {
+inline void Machine::load(int sm, ResidentGroup& block, double time) {
   const std::uint32_t at = block.next_load++;
   land(sm, block, time, at, memory_.load(sm, time, block.loads[at], block.origin));
 }
 
-void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer) {
+void Machine::land(int sm, ResidentGroup& block, double time, std::uint32_t at, Transfer transfer) {
   const ScheduledAccess& access = block.loads[at];
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
@@ -345,7 +345,7 @@ void Machine::land(int sm, Resident& block, double time, std::uint32_t at, Trans
         std::max(transfer.end, serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
   if (block.focused) {
     // Where an earlier copy lands later, it is what the group waits for.
-    const bool follows = timing.copy || !builder_.instructions_wait(), is_last = !follows || transfer.end >= block.copied;
+    const bool follows = timing.copy || !builder_.models_instruction_latency(), is_last = !follows || transfer.end >= block.copied;
     block.landed_by[at] = is_last ? transfer.limit : block.copied_by;
     if (timing.copy && is_last) block.copied_by = transfer.limit;
     Interval interval;
@@ -373,7 +373,7 @@ void Machine::end_issue(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const double issued = sm.products.next_issued();
   const QueuedProduct product = sm.products.pop();
-  Resident& block = sm.slots[product.slot];
+  ResidentGroup& block = sm.slots[product.slot];
   const double end = product.end + builder_.product_latency();
   recorder_.operation(block.ops[product.number].number(), product.end - product.work, product.end, product.end);
   if (block.focused) record_product(sm_index, block, product);
@@ -384,7 +384,7 @@ void Machine::end_issue(int sm_index) {
   refresh(sm, block);
 }
 
-void Machine::record_product(int sm, const Resident& block, const QueuedProduct& product) {
+void Machine::record_product(int sm, const ResidentGroup& block, const QueuedProduct& product) {
   const OpClass& c = builder_.op_class(block.ops[product.number].number());
   Interval interval;
   interval.start = product.start;
@@ -401,12 +401,12 @@ void Machine::record_product(int sm, const Resident& block, const QueuedProduct&
   record(sm, block, interval, block.stream->op_of_compute[product.number]);
 }
 
-void Machine::store(int sm, Resident& block, double time) {
+void Machine::store(int sm, ResidentGroup& block, double time) {
   const Transfer transfer = memory_.store(sm, time, block.stream->stores[block.next_store++], block.origin);
   const ScheduledOp op = block.ops[block.next_compute];
   const OpTiming& timing = builder_.timings()[op.number()];
   // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
-  const double landed = transfer.end + (builder_.instructions_wait() && !timing.asynchronous ? timing.duration / 2 : 0);
+  const double landed = transfer.end + (builder_.models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
   block.drained = std::max(block.drained, landed);
   if (block.focused) record_compute(sm, block, time, landed, transfer.streams);
   const std::uint32_t at = block.next_compute++;
@@ -425,13 +425,13 @@ void Machine::store(int sm, Resident& block, double time) {
   if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], read);
 }
 
-bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double time) {
+bool Machine::signal(Sm& sm, const ResidentGroup& group, const TokenUse& use, double time) {
   if (use.signal < 0) return false;
-  Resident& first = *group.block;
+  ResidentGroup& first = *group.block;
   std::vector<double>& times = first.signalled[static_cast<std::size_t>(use.signal)];
   times.push_back(times.empty() ? time : std::max(times.back(), time));
   for (std::size_t other = 0; other < builder_.group_count(); ++other) {
-    if (Resident* peer = &first + other; peer != &group && peer->stream != nullptr) refresh(sm, *peer);
+    if (ResidentGroup* peer = &first + other; peer != &group && peer->stream != nullptr) refresh(sm, *peer);
     if (first.neighbour != nullptr && first.neighbour[other].stream != nullptr) refresh(sm, first.neighbour[other]);
   }
   return true;
@@ -439,7 +439,7 @@ bool Machine::signal(Sm& sm, const Resident& group, const TokenUse& use, double 
 
 Error Machine::deadlock() const {
   for (const Sm& sm : sms_)
-    for (const Resident& group : sm.slots) {
+    for (const ResidentGroup& group : sm.slots) {
       if (group.stream == nullptr || (group.next_compute == group.op_count && group.next_load == group.load_count)) continue;
       const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch_)].needs;
       const auto number = static_cast<std::size_t>(&group - group.block);
@@ -457,11 +457,11 @@ Error Machine::deadlock() const {
   return refuse("the program can never go on: an operation waits for one that comes after it");
 }
 
-void Machine::finish(int sm, Resident& block, double time) {
+void Machine::finish(int sm, ResidentGroup& block, double time) {
   block.next = Next::nothing;
   block.stream = nullptr;
   sms_[static_cast<std::size_t>(sm)].issue_order.clear(block.slot);
-  Resident& first = *block.block;
+  ResidentGroup& first = *block.block;
   const auto group = static_cast<std::size_t>(&block - &first);
   if (--first.groups_left > 0) {  // events come in time order, so the last group ends the block
     if (first.neighbour != nullptr) go_on_with_next(sm, first, group, time);
@@ -490,7 +490,7 @@ double Machine::run_ahead(int sm_index) {
       end_issue(sm_index);
       continue;
     }
-    Resident& block = sm.slots[choice.slot];
+    ResidentGroup& block = sm.slots[choice.slot];
     if (choice.load_first && block.next != Next::nothing) block.next = Next::load;
     if (block.next != Next::compute) {
       next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
@@ -506,7 +506,7 @@ double Machine::run_ahead(int sm_index) {
 double Machine::part_done() const {
   auto blocks = static_cast<double>(finished_);
   for (const Sm& sm : sms_)
-    for (const Resident& block : sm.slots)
+    for (const ResidentGroup& block : sm.slots)
       if (block.next != Next::nothing)
         blocks += block.next_compute / (1.0 + block.op_count) / static_cast<double>(builder_.group_count());
   return blocks / static_cast<double>(blocks_);
@@ -585,7 +585,7 @@ void Machine::go_on_with_sm() {
   if (time >= binade_end_) begin_binade(time);
   double next = 0;
   if (owner.stretch < 0 || !replay(sm, time, next)) {
-    Resident& block = *next_of_sm_[number];
+    ResidentGroup& block = *next_of_sm_[number];
     const bool loads = block.next == Next::load;
     if (loads)
       load(sm, block, time);

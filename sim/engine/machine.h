@@ -40,8 +40,8 @@ struct MemoryPipe {
   double serve(double& own_free, double start, double cycles) {
     if (cycles <= 0) return start;
     free = std::max(free, start) + cycles;
-    const double in_turns = 2 * (std::max(0.0, own_free - start) + cycles);
-    return own_free = std::min(free, start + in_turns);
+    const double interleaved = 2 * (std::max(0.0, own_free - start) + cycles);
+    return own_free = std::min(free, start + interleaved);
   }
 };
 
@@ -79,7 +79,8 @@ class Machine {
  private:
   static constexpr double never = IssueOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
-  struct alignas(64) Resident {
+  /// A warp group of a block that is on an SM. The first group of a block also has the state that all of its groups share.
+  struct alignas(64) ResidentGroup {
     // The event loop touches only the first two cache lines.
     const ScheduledOp* ops = nullptr;
     const ScheduledAccess* loads = nullptr;
@@ -108,10 +109,10 @@ class Machine {
     const TokenUse *tokens_of_compute = nullptr, *tokens_of_loads = nullptr;          // null if the block has no tokens
     const OperationStream* stream = nullptr;                                          // this group's part of the schedule
     const OperationStream::Position *positions = nullptr, *load_positions = nullptr;  // of the stream
-    Resident* block = nullptr;    // the block's first group, which holds the state that all its groups share:
-    std::size_t groups_left = 0;  // groups still running
-    // Of a persistent kernel: the place of the block before and of the one after, which take turns, and their ordinal.
-    Resident* neighbour = nullptr;
+    ResidentGroup* block = nullptr;  // the block's first group, which holds the state that all its groups share:
+    std::size_t groups_left = 0;     // groups still running
+    // Of a persistent kernel: the place of the block before and of the one after, which alternate, and their ordinal.
+    ResidentGroup* neighbour = nullptr;
     std::int64_t ordinal = 0;
     std::uint32_t waiting = 0;  // bit per group that could go on with the next block if the neighbour's place were free
     const BlockSchedule* schedule = nullptr;     // `own` or `shared`
@@ -129,7 +130,7 @@ class Machine {
     MemoryPipe memory_pipe;
     ProductQueue products;
     IssueOrder issue_order;
-    std::vector<Resident> slots;
+    std::vector<ResidentGroup> slots;
     // The stretch that the SM is in since `since`; -1 if unknown. While `is_behind`, only the next_* counters of its blocks are
     // current; catch_up() brings the other state up to date.
     std::int32_t stretch = -1;
@@ -149,7 +150,7 @@ class Machine {
   struct UpcomingLoad {
     double time = 0;
     const Period::Step* step = nullptr;
-    Resident* block = nullptr;  // null: there is none any more
+    ResidentGroup* block = nullptr;  // null: there is none any more
     std::uint16_t sm = 0;
     bool is_last_step = false;     // after its last occurrence the SM leaves the period
     std::uint32_t times_left = 0;  // occurrences after this one
@@ -160,19 +161,19 @@ class Machine {
     const OperationStream::Position* positions = nullptr;
     std::uint32_t step = 0, waited = 0, begin = 0, end = 0;
   };
-  void start_block(int sm, Resident& block, double time, WaitCause cause);
+  void start_block(int sm, ResidentGroup& block, double time, WaitCause cause);
   /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
-  void start_group(int sm, Resident& group, std::size_t number, double time, WaitCause cause);
+  void start_group(int sm, ResidentGroup& group, std::size_t number, double time, WaitCause cause);
   /// Finds or builds the schedule of a block. It emits the block's operations only for a new shape or a focused SM.
-  void schedule_block(Resident& block, std::int64_t number);
+  void schedule_block(ResidentGroup& block, std::int64_t number);
   /// Returns when a token reached the signal count that `use` waits for; `never` if it has not yet.
-  static double token_time(const Resident& group, const TokenUse& use) {
+  static double token_time(const ResidentGroup& group, const TokenUse& use) {
     if (use.wait < 0 || use.count <= 0) return 0;
     const std::vector<double>& times = group.block->signalled[static_cast<std::size_t>(use.wait)];
     return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1] + use.delay;
   }
   /// Returns when the block can issue its next load.
-  static double load_time(const Resident& block) {
+  static double load_time(const ResidentGroup& block) {
     if (block.next_load == block.load_count) return never;
     const double time = std::max(block.issued, block.times[block.loads[block.next_load].after]);
     if (block.tokens_of_loads == nullptr) return time;
@@ -180,53 +181,53 @@ class Machine {
     return std::max({time, token_time(block, use), carried_time(block, use)});
   }
   /// Returns when the previous block of a persistent kernel has freed the buffer of a load; `never` if it has not yet.
-  static double carried_time(const Resident& group, const TokenUse& use);
-  /// Takes the block that comes `turn`-th in the launch to the place `block`.
-  void take_block(int sm, Resident& block, double time, std::int64_t turn);
+  static double carried_time(const ResidentGroup& group, const TokenUse& use);
+  /// Takes the block that comes `position`-th in the launch to the place `block`.
+  void take_block(int sm, ResidentGroup& block, double time, std::int64_t position);
   /// Lets a group of a persistent kernel go on with the next block.
-  void go_on_with_next(int sm, Resident& first, std::size_t group, double time);
+  void go_on_with_next(int sm, ResidentGroup& first, std::size_t group, double time);
 
   /// Returns when the data and the preceding operation of `op` are done; `never` if its load has not been issued.
-  static double ready_time(const Resident& block, ScheduledOp op) {
+  static double ready_time(const ResidentGroup& block, ScheduledOp op) {
     const double ready = std::max(block.compute_end, block.times[op.wait]);
     return block.tokens_of_compute == nullptr ? ready
                                               : std::max(ready, token_time(block, block.tokens_of_compute[block.next_compute]));
   }
   /// Signals the token of an operation that ended at `time` and refreshes the other groups of the block. Returns whether the
   /// operation has a token to signal.
-  bool signal(Sm& sm, const Resident& group, const TokenUse& use, double time);
+  bool signal(Sm& sm, const ResidentGroup& group, const TokenUse& use, double time);
   /// Returns an error that names a stuck group and the token that it waits for.
   Error deadlock() const;
   /// Returns the pipe that an operation of the block waits for: first if the block is any but the oldest, then if it is the oldest.
-  std::array<std::uint8_t, 2> pipes_for(const Resident& block, const OpTiming& timing) const {
+  std::array<std::uint8_t, 2> pipes_for(const ResidentGroup& block, const OpTiming& timing) const {
     const std::uint8_t pipe = timing.pipe[block.sliced];
     return {pipe, pipe_of_oldest_[pipe]};
   }
-  void refresh(Sm& sm, Resident& block);
+  void refresh(Sm& sm, ResidentGroup& block);
   /// Runs an SM up to its next event that other SMs can notice; returns the time of that event.
   double run_ahead(int sm);
   /// Runs compute operations of a block while they start before those of every other block of the SM.
   /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
-  void compute(int sm, Resident& block, double start, IssueKey rival);
-  void load(int sm, Resident& block, double time);
+  void compute(int sm, ResidentGroup& block, double start, IssueKey rival);
+  void load(int sm, ResidentGroup& block, double time);
   /// Applies a load that lands with `transfer` to its SM.
-  void land(int sm, Resident& block, double time, std::uint32_t at, Transfer transfer);
+  void land(int sm, ResidentGroup& block, double time, std::uint32_t at, Transfer transfer);
   /// Notes when whoever waits for a load may go on: of a copy, when all copies up to it have landed, as after cp.async.wait_group.
   /// A load into registers waits for earlier copies only on a GPU for teaching (docs/model-limits.md, row 43).
-  void note_landing(Resident& block, std::uint32_t at, const OpTiming& timing, double landed) const {
-    if (timing.copy || !builder_.instructions_wait()) landed = std::max(block.copied, landed);
+  void note_landing(ResidentGroup& block, std::uint32_t at, const OpTiming& timing, double landed) const {
+    if (timing.copy || !builder_.models_instruction_latency()) landed = std::max(block.copied, landed);
     if (timing.copy) block.copied = landed;
     block.times[OperationStream::landing(at)] = landed;
   }
   /// Lets the group that has issued its product next go on.
   void end_issue(int sm);
-  void record_product(int sm, const Resident& block, const QueuedProduct& product);
-  void store(int sm, Resident& block, double time);
+  void record_product(int sm, const ResidentGroup& block, const QueuedProduct& product);
+  void store(int sm, ResidentGroup& block, double time);
   /// Returns when the warps of a block go on after its operation `at`, an addition that starts at `time`: once the SM's queue has
   /// room for the rest. Of the warps of a sub-partition the oldest issues its part first, and the block goes on with it. It was
   /// also the first to end the product before, so it adds while the others still multiply.
-  double add_until(Sm& sm, const Resident& block, std::uint32_t at, double time) const {
+  double add_until(Sm& sm, const ResidentGroup& block, std::uint32_t at, double time) const {
     const OpClass& c = builder_.op_class(block.ops[at].number());
     if (!c.timing.adds) return time;
     const double warps = std::max(1.0, warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)]);
@@ -237,20 +238,20 @@ class Machine {
     const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
     return std::max(time, begin + c.busy_cycles / warps - queue);
   }
-  void finish(int sm, Resident& block, double time);
+  void finish(int sm, ResidentGroup& block, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.
-  static double taken_by_others(const Sm& sm, const Resident& block, double start) {
+  static double taken_by_others(const Sm& sm, const ResidentGroup& block, double start) {
     if (sm.slots.size() == 2) {  // most kernels on most GPUs
-      const Resident& other = (&sm.slots.front())[1 - block.slot];
+      const ResidentGroup& other = (&sm.slots.front())[1 - block.slot];
       return other.compute_end > start ? other.issue_rate : 0;
     }
     double taken = 0;
-    for (const Resident& other : sm.slots)
+    for (const ResidentGroup& other : sm.slots)
       if (&other != &block && other.compute_end > start) taken += other.issue_rate;
     return taken;
   }
   /// Returns by how much an operation that starts at `start` is delayed because warps of other blocks take issue slots.
-  double crowded(const Sm& sm, const Resident& block, const OpTiming& timing, double start) const {
+  double crowded(const Sm& sm, const ResidentGroup& block, const OpTiming& timing, double start) const {
     if (!are_crowded_ || timing.issued <= 0) return 0;
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
     return std::max(0.0, timing.issued * std::min(taken_by_others(sm, block, start), 1.0) - timing.spare);
@@ -258,7 +259,7 @@ class Machine {
   /// Returns by how much products delay an operation that starts at `start`, and lets products wait for what it takes from them: of
   /// those that are known at its start, and of those that came while the operation before it ran. The register file is what they
   /// share (docs/model.md).
-  double wait_beside_products(Sm& sm, Resident& block, std::uint32_t op_class, double start, double duration) const {
+  double wait_beside_products(Sm& sm, ResidentGroup& block, std::uint32_t op_class, double start, double duration) const {
     const double owed = std::max(0.0, block.compute_end + std::exchange(block.owed, 0.0) - start);
     const BesideProducts& beside = builder_.op_class(op_class).beside;
     const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Server::tensor)]);
@@ -281,9 +282,9 @@ class Machine {
     return waits;
   }
   /// Lets the operations that other groups are in the middle of share the register file with a product that begins at `start`.
-  void disturb(Sm& sm, const Resident& issuer, double start, double from) const {
+  void disturb(Sm& sm, const ResidentGroup& issuer, double start, double from) const {
     const double until = sm.products.all_done();
-    for (Resident& other : sm.slots) {
+    for (ResidentGroup& other : sm.slots) {
       if (&other == &issuer || other.stream == nullptr || other.compute_end == never || other.compute_end <= start) continue;
       const double end = std::min(other.compute_end, until), begin = std::max(from, other.beside_until);
       other.owed += share_with_products(sm, other.beside, start, end - begin);
@@ -291,13 +292,13 @@ class Machine {
     }
   }
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
-  void note_issue_rate(Resident& block, float issued, double duration) const {
+  void note_issue_rate(ResidentGroup& block, float issued, double duration) const {
     if (are_crowded_ && issued > 0)
       block.issue_rate = issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / duration;
   }
-  void record(int sm, const Resident& block, const Interval& interval, std::int32_t op);
+  void record(int sm, const ResidentGroup& block, const Interval& interval, std::int32_t op);
   /// `streams` is that of a store.
-  void record_compute(int sm, const Resident& block, double start, double end, double streams = 0);
+  void record_compute(int sm, const ResidentGroup& block, double start, double end, double streams = 0);
   /// Occupies the pipes of an SM for an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
     for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[1 + i] = std::max(sm.free[1 + i], start) + timing.work[i];
@@ -314,7 +315,7 @@ class Machine {
   }
   // Recording and replaying of stretches: replay.cpp.
   /// Returns the position of a block whose next load is `next_load`.
-  static StretchPosition position_of(const Resident& block, std::uint32_t next_load) {
+  static StretchPosition position_of(const ResidentGroup& block, std::uint32_t next_load) {
     const OperationStream::Position &op = block.positions[block.next_compute], &load = block.load_positions[next_load];
     const auto landed = static_cast<std::uint32_t>(static_cast<std::int32_t>(next_load) - op.waited_for),
                given = static_cast<std::uint32_t>(block.next_signal - block.times) - static_cast<std::uint32_t>(load.waited_for);
@@ -328,16 +329,16 @@ class Machine {
     bool is = time + stretch.latest < binade_end_;
     for (std::size_t i = 0; i < stretch.deadline_count; ++i) {
       const StretchDeadline& deadline = stretch.deadlines[i];
-      const Resident& block = sm.slots[deadline.slot];
+      const ResidentGroup& block = sm.slots[deadline.slot];
       is = is && block.times[OperationStream::landing(block.next_load) + deadline.moment] <= time + deadline.time;
     }
     return is;
   }
-  void note_wait(std::uint32_t slot, const Resident& block, ScheduledOp op);
-  void note_operation(const Resident& block, ScheduledOp op, double from, double to);
+  void note_wait(std::uint32_t slot, const ResidentGroup& block, ScheduledOp op);
+  void note_operation(const ResidentGroup& block, ScheduledOp op, double from, double to);
   /// Stores the stretch recorded from the load at `time` to the load at `next`. Returns its number; -1 if it cannot be replayed,
   /// for example because it depends on when data landed.
-  std::int32_t keep_stretch(const Sm& sm, double time, double next, const Resident& next_block);
+  std::int32_t keep_stretch(const Sm& sm, double time, double next, const ResidentGroup& next_block);
   /// Runs an SM from a load at `time` to its next event that other SMs can notice; returns the time of that event.
   double go_on(int sm, double time);
   /// Does the same by replaying stretch `number`.
@@ -354,7 +355,7 @@ class Machine {
   /// there is no successor that fits.
   bool replay(int sm, double time, double& next);
   /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
-  double land_in_stretch(int sm, Resident& block, std::int32_t number, double time, double landed);
+  double land_in_stretch(int sm, ResidentGroup& block, std::int32_t number, double time, double landed);
   /// Brings an SM that is behind to the end of its stretch.
   void catch_up(int sm);
   /// Forgets all stretches: from `time` on, doubles have another resolution.
@@ -381,7 +382,7 @@ class Machine {
   /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
   bool enter_period(std::size_t sm, double cycles);
   /// Returns how many more times all positions from the present one repeat after one `period`.
-  double repetitions(const Resident& block, const Period::Advance& advance);
+  double repetitions(const ResidentGroup& block, const Period::Advance& advance);
   std::uint32_t repeats_until(const std::vector<OperationStream::Position>& positions, std::uint32_t from, std::uint32_t step,
                               std::uint32_t waited);
   /// Brings an SM from its period to the end of the stretch that it is in.
@@ -399,13 +400,13 @@ class Machine {
   std::vector<Sm> sms_;
   std::array<std::uint8_t, no_pipe + 1> pipe_of_oldest_{};
   SmOrder order_;
-  std::vector<Resident*> next_of_sm_;  // the block with the next event of each SM
+  std::vector<ResidentGroup*> next_of_sm_;  // the block with the next event of each SM
   // The running launch.
   int launch_ = 0;
   BlockSequence sequence_{BlockOrder::launch, 1, 1, 1};
   DeviceId device_;
   std::int64_t first_block_ = 0, blocks_ = 0, next_block_ = 0, finished_ = 0;
-  std::int64_t stride_ = 0;  // of a persistent launch that does not draw: turns from a place's block to its next; otherwise 0
+  std::int64_t stride_ = 0;  // of a persistent launch that does not draw: positions from a place's block to its next; otherwise 0
   std::vector<double> warps_a_scheduler_;  // of each group of a block
   bool are_crowded_ = false;               // several groups share an SM
   bool are_disturbed_ = false;             // see wait_beside_products()

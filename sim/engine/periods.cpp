@@ -26,7 +26,7 @@ int Machine::go_on_in_periods(int most) {
     const std::size_t number = next_upcoming_;
     UpcomingLoad& load = upcoming_[number];
     ++done;
-    Resident& block = *load.block;
+    ResidentGroup& block = *load.block;
     const Period::Step& step = *load.step;
     const double time = load.time;
     const std::uint32_t at = block.next_load;
@@ -116,7 +116,7 @@ void Machine::complete_step(Period::Step& step, std::uint32_t op_class) {
   const OpTiming& timing = builder_.timings()[op_class];
   step.copies_free = timing.smem_cycles > 0 ? stretches_[step.stretch].key.copies_free : -never;
   step.copies = timing.copy;
-  step.follows = timing.copy || !builder_.instructions_wait();
+  step.follows = timing.copy || !builder_.models_instruction_latency();
   if (op_class >= Recorder::counted_classes) return;
   const Stretch& stretch = stretches_[step.stretch];
   std::vector<std::pair<std::uint32_t, std::uint32_t>> counts = {{op_class, 1}};
@@ -188,7 +188,7 @@ bool Machine::enter_period(std::size_t number, double cycles) {
       fits = sm.slots[i].stream == nullptr || position_of(sm.slots[i], sm.slots[i].next_load) == stretch.key.slots[i].position;
     for (std::size_t i = 0; i < stretch.deadline_count && fits; ++i) {
       const StretchDeadline& deadline = stretch.deadlines[i];
-      const Resident& block = sm.slots[deadline.slot];
+      const ResidentGroup& block = sm.slots[deadline.slot];
       const std::int32_t moment = OperationStream::landing(block.next_load) + deadline.moment;
       const bool is_issued = moment < OperationStream::landing(before[deadline.slot].next_load);
       fits = !is_issued || block.times[moment] <= time + deadline.time;
@@ -227,7 +227,7 @@ bool Machine::enter_period(std::size_t number, double cycles) {
   return true;
 }
 
-double Machine::repetitions(const Resident& block, const Period::Advance& advance) {
+double Machine::repetitions(const ResidentGroup& block, const Period::Advance& advance) {
   const auto times = [](std::uint32_t from, std::uint32_t until, std::uint32_t step) {
     if (until <= from) return 0.0;
     const std::uint32_t whole = step == 0 ? 0 : (until - 1 - from) / step;
@@ -265,7 +265,7 @@ void Machine::leave_period(std::size_t number) {
   Sm& sm = sms_[number];
   const std::vector<Period::Step>& steps = stretches_.period(sm.period).steps;
   std::int64_t loads = -sm.first_load;
-  for (const Resident& block : sm.slots)
+  for (const ResidentGroup& block : sm.slots)
     if (block.stream != nullptr) loads += block.next_load;
   const auto done = static_cast<std::size_t>(loads), count = steps.size();
   for (std::size_t n = 0; n < std::min(done, count); ++n) {

@@ -2,7 +2,7 @@
 //
 //   group 0 ──┐  issues while there is room              queue, `depth` cycles of work        tensor cores
 //             ├──────────────────────────────────► ▒▒▒▒▒▒▒▒▒▒░░░░░░░░▒▒▒▒ ──────────────────► first in, first out
-//   group 1 ──┘  both issue: they take turns
+//   group 1 ──┘  both issue: they alternate
 //
 // A group is free to go on once its whole product is in the queue. Until then the issues of other groups slow it down, so that
 // moment is known only when it comes. The end of the product is known from then on. Measured by kernels/lab/hopper_units.cu.

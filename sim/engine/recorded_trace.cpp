@@ -104,16 +104,16 @@ void RecordedTrace::index_buffers(SmIndex& index, const std::vector<Index>& by_o
     const std::int32_t run = intervals[by_op[begin]].run;
     filling.clear();
     for (end = begin; end < by_op.size() && intervals[by_op[end]].run == run; ++end)
-      if (!writes_memory(intervals[by_op[end]].kind) && notes[by_op[end]].slot != 0) filling.push_back(by_op[end]);
+      if (!writes_memory(intervals[by_op[end]].kind) && notes[by_op[end]].chip_tile != 0) filling.push_back(by_op[end]);
     std::stable_sort(filling.begin(), filling.end(), [&](Index a, Index b) {
-      return std::tie(notes[a].slot, notes[a].ring) < std::tie(notes[b].slot, notes[b].ring);
+      return std::tie(notes[a].chip_tile, notes[a].ring) < std::tie(notes[b].chip_tile, notes[b].ring);
     });
     RunRecord record{run, static_cast<Index>(index.buffers.size()), 0};
     for (Index i : filling) {
-      const bool same = index.buffers.size() > record.first_buffer && index.buffers.back().slot == index.data->slot(i) &&
+      const bool same = index.buffers.size() > record.first_buffer && index.buffers.back().chip_tile == index.data->chip_tile(i) &&
                         index.buffers.back().ring == notes[i].ring;
       const auto at = static_cast<Index>(index.writers.size());
-      if (!same) index.buffers.push_back({index.data->slot(i), notes[i].ring, at, at});
+      if (!same) index.buffers.push_back({index.data->chip_tile(i), notes[i].ring, at, at});
       index.writers.push_back(i);
       index.buffers.back().last = at + 1;
     }

@@ -40,7 +40,7 @@ class RecordedTrace final : public Trace {
   using Index = std::uint32_t;
   /// The operations that fill one buffer of one block, in order: writers[first, last).
   struct Buffer {
-    Slot slot = Slot::none;
+    ChipTile chip_tile = ChipTile::none;
     std::int32_t ring = 0;
     Index first = 0, last = 0;
   };

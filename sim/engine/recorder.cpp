@@ -52,7 +52,7 @@ void Recorder::end_run(std::int32_t run, double end) {
 }
 
 void Recorder::interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring,
-                        Slot slot) {
+                        ChipTile chip_tile) {
   const int focus = focus_of_[static_cast<std::size_t>(sm)];
   if (focus < 0) return;
   FocusedSm& focused = data_.focus[static_cast<std::size_t>(focus)];
@@ -61,7 +61,7 @@ void Recorder::interval(int sm, const Interval& interval, const TileRef& tile, s
     focused.intervals.reserve(most_intervals / data_.focus.size());
     focused.notes.reserve(most_intervals / data_.focus.size());
   }
-  focused.add(interval, tile, iteration, ring, slot);
+  focused.add(interval, tile, iteration, ring, chip_tile);
   if (++interval_count_ == most_intervals) narrow_focus();
 }
 

@@ -42,8 +42,9 @@ class Recorder {
     return keeps_intervals_ && focus_of_[static_cast<std::size_t>(sm)] >= 0 && interval_count_ < most_intervals;
   }
   void keep_no_intervals() { keeps_intervals_ = false; }
-  /// Records an interval. `slot` is the tile that the operation writes or a store reads; `ring` is its buffer.
-  void interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot);
+  /// Records an interval. `chip_tile` is the tile that the operation writes or a store reads; `ring` is its buffer.
+  void interval(int sm, const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring,
+                ChipTile chip_tile);
 
   /// Adds an operation that occupies its unit from `start` to `busy_end` and whose bytes move in the last `streams` cycles before
   /// `end`. A compute operation ends when its unit is free; a load or a store lands after it has left the SM's port.

@@ -18,7 +18,7 @@ constexpr int slices_shift = 32;
 
 bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
   const auto from_time = [time](double moment) { return moment > time ? moment - time : 0; };
-  for (const Resident& block : sm.slots)
+  for (const ResidentGroup& block : sm.slots)
     if (block.stream != nullptr && !position_of(block, block.next_load).is_known()) return false;
   std::fill_n(key.slots.begin(), sm.slots.size(), StretchSlot{});
   std::transform(sm.free.begin(), sm.free.begin() + key.free.size(), key.free.begin(), from_time);
@@ -26,7 +26,7 @@ bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
   key.copies_free = from_time(sm.memory_pipe.copies_free);
   key.parity = order_of(time) & 1;
   for (std::size_t i = 0; i < sm.slots.size(); ++i) {
-    const Resident& block = sm.slots[i];
+    const ResidentGroup& block = sm.slots[i];
     if (block.stream == nullptr) continue;
     StretchSlot& slot = key.slots[i];
     slot.position = position_of(block, block.next_load);
@@ -54,13 +54,13 @@ bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
 }
 
 bool Machine::may_replay(const Sm& sm) const {
-  return sm.slots.size() <= most_stretch_slots && std::all_of(sm.slots.begin(), sm.slots.end(), [](const Resident& block) {
+  return sm.slots.size() <= most_stretch_slots && std::all_of(sm.slots.begin(), sm.slots.end(), [](const ResidentGroup& block) {
            return block.stream == nullptr ||
                   (!block.stream->positions.empty() && !block.focused && block.tokens_of_compute == nullptr);
          });
 }
 
-void Machine::note_wait(std::uint32_t slot, const Resident& block, ScheduledOp op) {
+void Machine::note_wait(std::uint32_t slot, const ResidentGroup& block, ScheduledOp op) {
   if (op.wait == OperationStream::at_once || block.times[op.wait] == never) return;
   // The stretch is valid only if the data landed before the operation first asked for them.
   const double deadline = std::max(block.compute_end, recorded_from_);
@@ -70,17 +70,17 @@ void Machine::note_wait(std::uint32_t slot, const Resident& block, ScheduledOp o
   recorded_.deadlines[recorded_.deadline_count++] = {slot, moment, deadline - recorded_from_};
 }
 
-void Machine::note_operation(const Resident& block, ScheduledOp op, double from, double to) {
+void Machine::note_operation(const ResidentGroup& block, ScheduledOp op, double from, double to) {
   note_wait(block.slot, block, op);
   ++recorded_.operations_of[block.slot];
   recorded_.operations.push_back({op.number(), from - recorded_from_, to - recorded_from_});
 }
 
-std::int32_t Machine::keep_stretch(const Sm& sm, double time, double next, const Resident& next_block) {
+std::int32_t Machine::keep_stretch(const Sm& sm, double time, double next, const ResidentGroup& next_block) {
   Stretch& s = recorded_;
   if (!is_kept_ || next_block.next != Next::load || next == never) return -1;
   for (std::uint32_t i = 0; i < sm.slots.size(); ++i) {
-    const Resident& block = sm.slots[i];
+    const ResidentGroup& block = sm.slots[i];
     if (block.stream == nullptr) continue;
     if (s.operations_of[i] >= StretchPositions::operations_ahead || block.next_compute == block.op_count) return -1;
     note_wait(i, block, block.ops[block.next_compute]);
@@ -176,7 +176,7 @@ bool Machine::replay(int sm_index, double time, double& next) {
   bool goes_on = successor >= 0;
   const std::size_t count = sm.slots.size();
   for (std::size_t i = 0; goes_on && i < count; ++i) {
-    const Resident& block = sm.slots[i];
+    const ResidentGroup& block = sm.slots[i];
     goes_on = block.stream == nullptr ||
               position_of(block, block.next_load + (i == loading ? 1 : 0)) == stretches_[successor].key.slots[i].position;
   }
@@ -184,13 +184,13 @@ bool Machine::replay(int sm_index, double time, double& next) {
     catch_up(sm_index);
     return false;
   }
-  Resident& block = sm.slots[loading];
+  ResidentGroup& block = sm.slots[loading];
   const double landed = memory_.load(sm_index, time, block.loads[block.next_load], block.origin).end;
   next = land_in_stretch(sm_index, block, successor, time, landed);
   return true;
 }
 
-double Machine::land_in_stretch(int sm_index, Resident& block, std::int32_t number, double time, double landed) {
+double Machine::land_in_stretch(int sm_index, ResidentGroup& block, std::int32_t number, double time, double landed) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const Stretch& stretch = stretches_[number];
   const std::uint32_t at = block.next_load++;
@@ -220,7 +220,7 @@ void Machine::catch_up(int sm_index) {
   std::transform(end.free.begin(), end.free.end(), sm.free.begin(), [time](double cycles) { return time + cycles; });
   sm.memory_pipe = {time + end.memory_free, time + end.copies_free};
   for (std::size_t i = 0; i < sm.slots.size(); ++i) {
-    Resident& block = sm.slots[i];
+    ResidentGroup& block = sm.slots[i];
     if (block.stream == nullptr) continue;
     const StretchSlot& slot = end.slots[i];
     block.compute_end = time + slot.compute_end;

@@ -45,16 +45,16 @@ OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
   const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
   const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
   // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
-  return {
-      byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
-          byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
-      pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
-      // A wait has no inner dimension.
-      pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0),
-           block.shared_slots),
-      op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6), op.bytes | byte(op.wavefronts, 6),
-      op.flops ^ op.exps << 32,
-      pair(op.instructions << 16 | op.trips, op.round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
+  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
+              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
+          pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
+          // A wait has no inner dimension.
+          pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0),
+               block.shared_tiles),
+          op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6),
+          op.bytes | byte(op.wavefronts, 6), op.flops ^ op.exps << 32,
+          pair(op.instructions << 16 | op.shared_round_trips,
+               op.l2_round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
 }
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
@@ -111,16 +111,17 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
   // stands between products of its own warp (mixed) or belongs to another warp.
   const bool mixed = counts.mma > 0 || op.slices > 1;
-  const double turn = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
+  const double issue_cycles = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
   // fp32 products do not use the tensor cores.
   const bool in_the_way =
       needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
-  const double taken = in_the_way ? others * turn / gpu_.sm_sub_partitions : 0;
+  const double taken = in_the_way ? others * issue_cycles / gpu_.sm_sub_partitions : 0;
   if (counts.mma > 0) of(Server::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double beside = op.instructions * instruction_cycles(needs), in_calls = instructions_wait() ? counts.in_calls / warps : 0,
+  const double beside = op.instructions * instruction_cycles(needs),
+               in_calls = models_instruction_latency() ? counts.in_calls / warps : 0,
                own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
   if (!on_tensor_cores) of(Server::tensor) = taken;
@@ -134,17 +135,17 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
     c.beside.takes =
         static_cast<float>((counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes) / gpu_.sm_sub_partitions);
   }
-  if (instructions_wait()) c.timing.issued = static_cast<float>(counts.issued / warps);
+  if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / warps);
 }
 
 /// Returns the mean cycles from an instruction of a warp to its next: its issue slot, the wait for the previous result, and the
 /// issue slots that the block's other warps on its sub-partition take meanwhile.
 double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
-  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return 0;
-  const double turn = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;
-  const double alone = turn + needs.waiting * std::max(0.0, gpu_.sm_dependent_cycles - turn);
+  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return 0;
+  const double issue = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;  // of a scheduler
+  const double alone = issue + needs.dependent_share * std::max(0.0, gpu_.sm_dependent_cycles - issue);
   const double others = std::max(0.0, static_cast<double>(needs.threads) / warp_lanes / gpu_.sm_sub_partitions - 1);
-  return std::max((others + 1) * turn, (alone + std::sqrt(alone * alone + 4 * others * turn * turn)) / 2);
+  return std::max((others + 1) * issue, (alone + std::sqrt(alone * alone + 4 * others * issue * issue)) / 2);
 }
 
 void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
@@ -154,21 +155,21 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = warp_lanes * needs.groups[g].warps;
   setup_ = {};
   const double warps = static_cast<double>(needs.threads) / warp_lanes;
-  if (!instructions_wait() || gpu_.sm_issues_per_cycle <= 0) return;
+  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return;
   setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
     setup_.work[static_cast<std::size_t>(Server::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_trips * gpu_.sm_shared_latency_cycles;
+  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
 }
 
 /// Returns the latency from the last instruction of an operation to the first that can use its result.
 double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles;
-  if (instructions_wait())
-    cycles += op.round_trips * farthest + (op.trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+  if (models_instruction_latency())
+    cycles += op.l2_round_trips * farthest + (op.shared_round_trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
@@ -207,7 +208,7 @@ void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   }
   timing.pipe.fill(pipe_of(timing.server));
   // Work between an interleaved operation and its product runs while the interleaved operation still holds the pipe.
-  if (!timing.product && instructions_wait()) timing.pipe[1] = no_pipe;
+  if (!timing.product && models_instruction_latency()) timing.pipe[1] = no_pipe;
 }
 
 /// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
@@ -235,7 +236,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   const KernelNeeds& needs = needs_of(op);
   OpClass c;
   // A GPU for teaching computes only the part of a tile that exists.
-  const Operation executed = instructions_wait() ? as_executed(op, block) : op;
+  const Operation executed = models_instruction_latency() ? as_executed(op, block) : op;
   c.kind = op.kind;
   c.unit = unit_of(op);
   c.line = op.line;
@@ -258,9 +259,10 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
   // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
   // a lane adds what it holds.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products && instructions_wait())
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products &&
+      models_instruction_latency())
     through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (instructions_wait())
+  if (models_instruction_latency())
     through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
@@ -270,7 +272,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   const bool moves = moves_tile(op.kind);
   // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
   const double stored_byte = adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_;
-  if (instructions_wait() && moves) {
+  if (models_instruction_latency() && moves) {
     const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
     const double sent = static_cast<double>(op.bytes) * byte;
     c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
@@ -284,13 +286,13 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
     c.hbm_latency = hbm_latency_of(op);
     c.hbm_write_wait = hbm_write_wait_of(op);
   }
-  if (op.kind == OpKind::load && needs.boxes && is_shared(block, op.dst)) {
+  if (op.kind == OpKind::load && needs.uses_tma && is_shared(block, op.dst)) {
     c.timing.asynchronous = true;
     if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
     const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
     c.timing.duration =
         boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
-    if (instructions_wait()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
+    if (models_instruction_latency()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
   }
   if (is_bulk_addition(op, block, needs)) {
     c.timing.asynchronous = true;
@@ -310,7 +312,7 @@ void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
   timing.asynchronous = true;
   timing.shown = std::max(timing.shown, timing.smem_cycles);
   const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
-  timing.duration = (instructions_wait() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
+  timing.duration = (models_instruction_latency() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
   timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
   timing.pipe.fill(no_pipe);
   timing.port = no_pipe;
@@ -428,7 +430,7 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   }
   find_tokens(block, out);
   const bool has_tokens =
-      !out.tokens.empty() || needs_.boxes ||
+      !out.tokens.empty() || needs_.uses_tma ||
       std::any_of(block.operations.begin(), block.operations.end(), [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);

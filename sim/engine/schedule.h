@@ -203,12 +203,12 @@ class ScheduleBuilder {
   void begin_launch(const KernelNeeds& needs, bool persistent = false);
   /// Returns whether the GPU models instruction latencies. On GPUs for teaching it does not: an operation then costs only the work
   /// of its line in the listing.
-  bool instructions_wait() const { return gpu_.sm_dependent_cycles > 0; }
+  bool models_instruction_latency() const { return gpu_.sm_dependent_cycles > 0; }
   /// Returns the cost of a block of this launch before its first operation.
   const OpTiming& setup() const { return setup_; }
   /// Returns whether the launch's products are wgmma, which other instructions of the SM disturb.
   bool is_disturbed() const {
-    return needs_.has_products && needs_.instruction == ProductInstruction::wgmma && instructions_wait();
+    return needs_.has_products && needs_.instruction == ProductInstruction::wgmma && models_instruction_latency();
   }
   /// Return the number of warp groups in a block of this launch, and the warps of one.
   std::size_t group_count() const { return group_needs_.size(); }
@@ -219,7 +219,7 @@ class ScheduleBuilder {
   void count_again(const BlockSchedule& schedule);
   BlockOrigin origin(const Domain& domain) const;
   /// Returns the cycles from the end of an asynchronous product's work to the first use of its result.
-  double product_latency() const { return instructions_wait() ? gpu_.sm_wgmma_latency_cycles : 0; }
+  double product_latency() const { return models_instruction_latency() ? gpu_.sm_wgmma_latency_cycles : 0; }
   const OpClass& op_class(std::uint32_t index) const { return classes_[index]; }
   const OpTiming* timings() const { return timings_.data(); }
   const std::vector<OpClass>& classes() const { return classes_; }

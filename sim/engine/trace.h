@@ -85,13 +85,13 @@ struct TileInFlight {
   bool to_sm = true;    // false: a store
   double progress = 0;  // share of its bytes that have crossed; 0 while it waits for latency or for other transfers
   std::int32_t sm = 0;
-  Slot slot = Slot::none;
+  ChipTile chip_tile = ChipTile::none;
   std::int64_t bytes = 0, hbm_bytes = 0;
 };
 
 /// One buffer of an on-chip tile on the focused SM.
-struct SlotState {
-  Slot slot = Slot::none;
+struct ChipTileState {
+  ChipTile chip_tile = ChipTile::none;
   std::int32_t ring = 0;
   std::int32_t run = 0;   // the resident block that owns it
   bool valid = false;     // holds data
@@ -115,8 +115,8 @@ struct TraceState {
   std::int32_t run = -1, op = -1;  // the step's operation; -1 at step 0
   std::optional<Interval> interval;
   std::vector<SmState> sms;
-  std::vector<TileInFlight> flights;  // of all focused SMs
-  std::vector<SlotState> slots;       // of the step's SM
+  std::vector<TileInFlight> flights;      // of all focused SMs
+  std::vector<ChipTileState> chip_tiles;  // of the step's SM
   TrafficTable traffic{};  // up to this moment, with the share of each flight that has crossed; exact when `traffic_exact`
   bool traffic_exact = true;
   CacheContents l2;

@@ -15,9 +15,9 @@ namespace tilescope {
 struct OpNote {
   std::int32_t plane = 0, row = 0, rows = 0, col = 0, cols = 0;
   std::int32_t iteration = -1;
-  std::int32_t ring = 0;    // buffer of the slot
-  std::uint8_t tensor = 0;  // tensor of the tile
-  std::uint8_t slot = 0;    // the slot that it writes; for a store, the slot that it reads
+  std::int32_t ring = 0;       // buffer of the on-chip tile
+  std::uint8_t tensor = 0;     // tensor of the tile
+  std::uint8_t chip_tile = 0;  // the on-chip tile that it writes; for a store, the on-chip tile that it reads
 };
 
 /// The operations of a focused SM: one interval and one note each.
@@ -26,20 +26,20 @@ struct FocusedSm {
   LargeVector<Interval> intervals;
   LargeVector<OpNote> notes;
   std::array<Tensor, most_tensors> tensors;  // by index; set once they occur
-  std::array<Slot, most_slots> tiles;
+  std::array<ChipTile, most_chip_tiles> tiles;
 
-  void add(const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, Slot slot) {
+  void add(const Interval& interval, const TileRef& tile, std::int32_t iteration, std::int32_t ring, ChipTile chip_tile) {
     tensors[tile.tensor.index()] = tile.tensor;
-    tiles[slot.index()] = slot;
+    tiles[chip_tile.index()] = chip_tile;
     intervals.push_back(interval);
     notes.push_back({tile.plane, tile.row, tile.rows, tile.col, tile.cols, iteration, ring,
-                     static_cast<std::uint8_t>(tile.tensor.index()), static_cast<std::uint8_t>(slot.index())});
+                     static_cast<std::uint8_t>(tile.tensor.index()), static_cast<std::uint8_t>(chip_tile.index())});
   }
   TileRef tile(std::size_t i) const {
     const OpNote& note = notes[i];
     return {tensors[note.tensor], note.plane, note.row, note.rows, note.col, note.cols};
   }
-  Slot slot(std::size_t i) const { return tiles[notes[i].slot]; }
+  ChipTile chip_tile(std::size_t i) const { return tiles[notes[i].chip_tile]; }
 };
 
 /// Bytes that crossed a link at a moment.

@@ -21,12 +21,12 @@ double crossing(double cycle, double end, double streams) {
 }
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
-  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.slot == b.slot &&
+  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.chip_tile == b.chip_tile &&
          a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
 }
 
-bool same(const SlotState& a, const SlotState& b) {
-  return a.slot == b.slot && a.ring == b.ring && a.run == b.run && a.valid == b.valid && a.arriving == b.arriving &&
+bool same(const ChipTileState& a, const ChipTileState& b) {
+  return a.chip_tile == b.chip_tile && a.ring == b.ring && a.run == b.run && a.valid == b.valid && a.arriving == b.arriving &&
          a.progress == b.progress && a.tile == b.tile && a.op == b.op;
 }
 
@@ -49,7 +49,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 bool TraceState::operator==(const TraceState& other) const {
   return step == other.step && cycle == other.cycle && launch == other.launch && run == other.run && op == other.op &&
          interval.has_value() == other.interval.has_value() && (!interval || same(*interval, *other.interval)) &&
-         same(sms, other.sms) && same(flights, other.flights) && same(slots, other.slots) && traffic == other.traffic &&
+         same(sms, other.sms) && same(flights, other.flights) && same(chip_tiles, other.chip_tiles) && traffic == other.traffic &&
          traffic_exact == other.traffic_exact && l2 == other.l2;
 }
 
@@ -119,7 +119,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     flight.to_sm = interval.kind == OpKind::load;
     flight.progress = crossing(state.cycle, interval.end, interval.streams);
     flight.sm = index.data->sm;
-    flight.slot = index.data->slot(i);
+    flight.chip_tile = index.data->chip_tile(i);
     flight.bytes = interval.bytes;
     flight.hbm_bytes = interval.hbm_bytes;
     state.flights.push_back(flight);
@@ -148,16 +148,16 @@ void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
       const auto after = std::partition_point(first, last, [&](Index i) { return intervals[i].start < state.cycle; });
       if (after == first) continue;
       const Index i = *(after - 1);
-      SlotState slot{buffer.slot, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};
+      ChipTileState chip_tile{buffer.chip_tile, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};
       if (intervals[i].end > state.cycle) {
-        slot.arriving = true;
+        chip_tile.arriving = true;
         const bool loads = intervals[i].kind == OpKind::load;
-        slot.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams)
-                              : part(state.cycle, intervals[i].start, intervals[i].end);
+        chip_tile.progress = loads ? crossing(state.cycle, intervals[i].end, intervals[i].streams)
+                                   : part(state.cycle, intervals[i].start, intervals[i].end);
         // A load overwrites the old contents; an operation works on them.
-        slot.valid = !loads && after - first > 1;
+        chip_tile.valid = !loads && after - first > 1;
       }
-      state.slots.push_back(slot);
+      state.chip_tiles.push_back(chip_tile);
     }
   }
 }

@@ -81,19 +81,19 @@ Loaded bring(BlockMachine& machine, const HbmImage& image, const Operation& op) 
   return loaded;
 }
 
-/// The values of each slot, in order of the operations that set them.
-struct SlotRecords {
-  std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, most_slots> by_slot;
+/// The values of each on-chip tile, in order of the operations that set them.
+struct ChipTileRecords {
+  std::array<std::vector<std::pair<std::int32_t, MatrixPtr>>, most_chip_tiles> by_chip_tile;
 
-  void note(const SlotFile& slots, const Effect& effect, std::int32_t op) {
-    for (Slot slot : effect.changed) by_slot[slot.index()].emplace_back(op, slots.value(slot));
+  void note(const ChipTileFile& chip_tiles, const Effect& effect, std::int32_t op) {
+    for (ChipTile chip_tile : effect.changed) by_chip_tile[chip_tile.index()].emplace_back(op, chip_tiles.value(chip_tile));
   }
-  /// Of a slot with strips, returns the value of the strip that operation `op` works on.
-  MatrixPtr at(const BlockOperations& block, Slot slot, std::int32_t op) const {
-    const auto& entries = by_slot[slot.index()];
+  /// Of an on-chip tile with strips, returns the value of the strip that operation `op` works on.
+  MatrixPtr at(const BlockOperations& block, ChipTile chip_tile, std::int32_t op) const {
+    const auto& entries = by_chip_tile[chip_tile.index()];
     auto after =
         std::upper_bound(entries.begin(), entries.end(), op, [](std::int32_t o, const auto& entry) { return o < entry.first; });
-    while (after != entries.begin() && slot.has_strips() && !same_strip(block, std::prev(after)->first, op)) --after;
+    while (after != entries.begin() && chip_tile.has_strips() && !same_strip(block, std::prev(after)->first, op)) --after;
     return after == entries.begin() ? nullptr : std::prev(after)->second;
   }
   static bool same_strip(const BlockOperations& block, std::int32_t a, std::int32_t b) {
@@ -127,16 +127,16 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
 
 class KeptHistory final : public BlockHistory {
  public:
-  KeptHistory(BlockOperations block, SlotRecords records) : block_(std::move(block)), records_(std::move(records)) {}
+  KeptHistory(BlockOperations block, ChipTileRecords records) : block_(std::move(block)), records_(std::move(records)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
   bool keeps_everything() const override { return true; }
-  MatrixPtr value(Slot slot, int op) const override { return op < 0 ? nullptr : records_.at(block_, slot, op); }
+  MatrixPtr value(ChipTile chip_tile, int op) const override { return op < 0 ? nullptr : records_.at(block_, chip_tile, op); }
 
  private:
   BlockOperations block_;
-  SlotRecords records_;
+  ChipTileRecords records_;
 };
 
 /// A range of operations that are rerun together. It keeps the values that they read from before its start.
@@ -151,7 +151,7 @@ struct Segment {
     std::int32_t oldest_stamp;
   };
   std::int32_t first = 0;
-  std::array<std::int32_t, most_slots> current{};
+  std::array<std::int32_t, most_chip_tiles> current{};
   std::vector<Live> live;
   std::vector<KeptLoad> loads;
 
@@ -169,35 +169,35 @@ struct Segment {
 class CheckpointedHistory final : public BlockHistory {
  public:
   CheckpointedHistory(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
-                      std::array<std::vector<std::int32_t>, most_slots> events)
+                      std::array<std::vector<std::int32_t>, most_chip_tiles> events)
       : machine_(std::move(machine)), block_(std::move(block)), segments_(std::move(segments)), events_(std::move(events)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
   bool keeps_everything() const override { return false; }
 
-  MatrixPtr value(Slot slot, int op) const override {
-    const std::int32_t event = event_of(slot, op);
+  MatrixPtr value(ChipTile chip_tile, int op) const override {
+    const std::int32_t event = event_of(chip_tile, op);
     if (event < 0) return nullptr;
-    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;
+    if (const std::optional<MatrixPtr> kept = find(chip_tile, event)) return *kept;
     const std::scoped_lock running(running_);
-    if (const std::optional<MatrixPtr> kept = find(slot, event)) return *kept;  // another thread has just run it
-    if (brings_input(slot, event)) {
+    if (const std::optional<MatrixPtr> kept = find(chip_tile, event)) return *kept;  // another thread has just run it
+    if (brings_input(chip_tile, event)) {
       MatrixPtr tile = machine_->load(block_.operations[static_cast<std::size_t>(event)].tile);
       const std::scoped_lock lock(mutex_);
       keep(inputs_, event, tile, most_inputs);
       return tile;
     }
     const std::size_t segment = segment_of(event);
-    auto records = std::make_shared<const SlotRecords>(run_again(segment));
+    auto records = std::make_shared<const ChipTileRecords>(run_again(segment));
     const std::scoped_lock lock(mutex_);
     keep(segments_kept_, segment, records, most_segments);
-    return records->at(block_, slot, event);
+    return records->at(block_, chip_tile, event);
   }
 
-  bool at_hand(Slot slot, int op) const override {
-    const std::int32_t event = event_of(slot, op);
-    return event < 0 || find(slot, event).has_value();
+  bool at_hand(ChipTile chip_tile, int op) const override {
+    const std::int32_t event = event_of(chip_tile, op);
+    return event < 0 || find(chip_tile, event).has_value();
   }
 
  private:
@@ -218,11 +218,12 @@ class CheckpointedHistory final : public BlockHistory {
     return &recent.front().second;
   }
 
-  /// Returns the operation that gave the slot the value that it has after `op`; -1 if it holds nothing.
-  std::int32_t event_of(Slot slot, int op) const {
-    const auto& events = events_[slot.index()];
+  /// Returns the operation that gave the on-chip tile the value that it has after `op`; -1 if it holds nothing.
+  std::int32_t event_of(ChipTile chip_tile, int op) const {
+    const auto& events = events_[chip_tile.index()];
     auto after = std::upper_bound(events.begin(), events.end(), op);
-    while (after != events.begin() && op >= 0 && slot.has_strips() && !SlotRecords::same_strip(block_, *std::prev(after), op))
+    while (after != events.begin() && op >= 0 && chip_tile.has_strips() &&
+           !ChipTileRecords::same_strip(block_, *std::prev(after), op))
       --after;
     return after == events.begin() ? -1 : *std::prev(after);
   }
@@ -232,26 +233,27 @@ class CheckpointedHistory final : public BlockHistory {
     return static_cast<std::size_t>(next - segments_.begin()) - 1;
   }
   /// Returns whether the value is a loaded input tile, which is available without a rerun.
-  bool brings_input(Slot slot, std::int32_t event) const {
+  bool brings_input(ChipTile chip_tile, std::int32_t event) const {
     const Operation& op = block_.operations[static_cast<std::size_t>(event)];
-    return op.kind == OpKind::load && op.dst == slot && machine_->is_input(op.tile.tensor);
+    return op.kind == OpKind::load && op.dst == chip_tile && machine_->is_input(op.tile.tensor);
   }
-  std::optional<MatrixPtr> find(Slot slot, std::int32_t event) const {
+  std::optional<MatrixPtr> find(ChipTile chip_tile, std::int32_t event) const {
     const std::scoped_lock lock(mutex_);
-    if (const auto* records = look_up(segments_kept_, segment_of(event))) return (*records)->at(block_, slot, event);
-    if (const auto* tile = look_up(inputs_, event); tile != nullptr && brings_input(slot, event)) return *tile;
+    if (const auto* records = look_up(segments_kept_, segment_of(event))) return (*records)->at(block_, chip_tile, event);
+    if (const auto* tile = look_up(inputs_, event); tile != nullptr && brings_input(chip_tile, event)) return *tile;
     return std::nullopt;
   }
 
-  SlotRecords run_again(std::size_t number) const {
+  ChipTileRecords run_again(std::size_t number) const {
     const Segment& segment = segments_[number];
     const std::size_t end =
         number + 1 < segments_.size() ? static_cast<std::size_t>(segments_[number + 1].first) : block_.operations.size();
-    machine_->slots() = {};
-    machine_->slots().current = segment.current;
-    for (const Segment::Live& entry : segment.live) machine_->slots().buffer(entry.name.slot, entry.name.ring) = entry.buffer;
+    machine_->chip_tiles() = {};
+    machine_->chip_tiles().current = segment.current;
+    for (const Segment::Live& entry : segment.live)
+      machine_->chip_tiles().buffer(entry.name.chip_tile, entry.name.ring) = entry.buffer;
     HbmImage image;
-    SlotRecords records;
+    ChipTileRecords records;
     Effect effect;
     auto kept = segment.loads.begin();
     for (auto i = static_cast<std::size_t>(segment.first); i < end; ++i) {
@@ -264,7 +266,7 @@ class CheckpointedHistory final : public BlockHistory {
       // No fault is possible: the operation has already run once on the same bits.
       [[maybe_unused]] const Sentence fault = machine_->execute(op, static_cast<std::int32_t>(i), loaded, effect);
       leave_in_hbm(*machine_, image, op, static_cast<std::int32_t>(i));
-      records.note(machine_->slots(), effect, static_cast<std::int32_t>(i));
+      records.note(machine_->chip_tiles(), effect, static_cast<std::int32_t>(i));
     }
     return records;
   }
@@ -272,11 +274,11 @@ class CheckpointedHistory final : public BlockHistory {
   std::unique_ptr<BlockMachine> machine_;
   BlockOperations block_;
   std::vector<Segment> segments_;
-  std::array<std::vector<std::int32_t>, most_slots> events_;  // by slot: the operations that changed its value
+  std::array<std::vector<std::int32_t>, most_chip_tiles> events_;  // by on-chip tile: the operations that changed its value
   // Two threads call value(): one draws, the other reruns segments ahead of it.
   mutable std::mutex running_;  // guards the machine
   mutable std::mutex mutex_;    // guards the caches; never held for long
-  mutable Recent<std::size_t, std::shared_ptr<const SlotRecords>> segments_kept_;
+  mutable Recent<std::size_t, std::shared_ptr<const ChipTileRecords>> segments_kept_;
   mutable Recent<std::int32_t, MatrixPtr> inputs_;
 };
 
@@ -298,26 +300,26 @@ class Checkpointer {
     for (const BufferName& name : effect.read) {
       if (std::find(written_.begin(), written_.end(), name) != written_.end()) continue;
       written_.push_back(name);  // its value at the segment's start is now recorded
-      segment.live.push_back({name, start_.buffer(name.slot, name.ring)});
+      segment.live.push_back({name, start_.buffer(name.chip_tile, name.ring)});
     }
-    if (effect.written.slot != Slot::none && std::find(written_.begin(), written_.end(), effect.written) == written_.end())
+    if (effect.written.chip_tile != ChipTile::none && std::find(written_.begin(), written_.end(), effect.written) == written_.end())
       written_.push_back(effect.written);
     if (op.kind == OpKind::load && loaded.from_image && loaded.oldest_stamp < segment.first)
       segment.loads.push_back({index, loaded.values, loaded.oldest_stamp});
-    for (Slot slot : effect.changed) events_[slot.index()].push_back(index);
+    for (ChipTile chip_tile : effect.changed) events_[chip_tile.index()].push_back(index);
   }
 
   std::vector<Segment> finish() {
     close();
     return std::move(segments_);
   }
-  std::array<std::vector<std::int32_t>, most_slots> events() { return std::move(events_); }
+  std::array<std::vector<std::int32_t>, most_chip_tiles> events() { return std::move(events_); }
 
  private:
   void open(std::int32_t op) {
     iterations_ = 0;
     written_.clear();
-    start_ = machine_.slots();
+    start_ = machine_.chip_tiles();
     Segment segment;
     segment.first = op;
     segment.current = start_.current;
@@ -359,10 +361,10 @@ class Checkpointer {
   std::size_t budget_;
   std::int32_t iteration_ = -1;
   std::int64_t iterations_ = 0, stride_ = 1;
-  SlotFile start_;                   // the values at the segment's start, kept alive until all reads are known
+  ChipTileFile start_;               // the values at the segment's start, kept alive until all reads are known
   std::vector<BufferName> written_;  // buffers whose value at the segment's start is recorded or overwritten
   std::vector<Segment> segments_;
-  std::array<std::vector<std::int32_t>, most_slots> events_;
+  std::array<std::vector<std::int32_t>, most_chip_tiles> events_;
   std::unordered_set<const Matrix*> counted_;
   std::size_t bytes_ = 0;
 };
@@ -370,28 +372,28 @@ class Checkpointer {
 std::size_t bytes_if_kept(const BlockOperations& block) {
   std::size_t total = 0;
   for (const Operation& op : block.operations)
-    if (op.dst != Slot::none) total += static_cast<std::size_t>(op.rows) * static_cast<std::size_t>(op.cols) * sizeof(float);
+    if (op.dst != ChipTile::none) total += static_cast<std::size_t>(op.rows) * static_cast<std::size_t>(op.cols) * sizeof(float);
   return total;
 }
 
 }  // namespace
 
 Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress) {
-  machine.slots() = {};
+  machine.chip_tiles() = {};
   return run_all(
       machine, block, image, progress, [](std::int32_t) {}, [](std::int32_t, const Operation&, const Loaded&, const Effect&) {});
 }
 
 Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
                                                          HbmImage& image, std::size_t budget_bytes, const Progress& progress) {
-  machine->slots() = {};
+  machine->chip_tiles() = {};
   image.settle();
   if (bytes_if_kept(block) <= budget_bytes) {
-    SlotRecords records;
+    ChipTileRecords records;
     const Status status = run_all(
         *machine, block, image, progress, [](std::int32_t) {},
         [&](std::int32_t index, const Operation&, const Loaded&, const Effect& effect) {
-          records.note(machine->slots(), effect, index);
+          records.note(machine->chip_tiles(), effect, index);
         });
     if (!status) return status.error();
     return std::shared_ptr<const BlockHistory>(std::make_shared<KeptHistory>(std::move(block), std::move(records)));

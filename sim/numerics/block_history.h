@@ -1,4 +1,5 @@
-// Runs the operations of one block and keeps the values of its slots: all of them for a small block, checkpoints for a large one.
+// Runs the operations of one block and keeps the values of its on-chip tiles: all of them for a small block, checkpoints for a
+// large one.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,8 @@ inline constexpr std::size_t history_budget_bytes = std::size_t{256} << 20;
 /// Errors  a faulty program, such as one that reads elements that nothing wrote; cancelled
 Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress = {});
 
-/// Runs a block and keeps the values of its slots. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration; if
-/// these exceed twice the budget, only of every 2nd, 4th, … iteration.
-/// Errors  those of run_operations()
+/// Runs a block and keeps the values of its on-chip tiles. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration;
+/// if these exceed twice the budget, only of every 2nd, 4th, … iteration. Errors  those of run_operations()
 Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
                                                          HbmImage& image, std::size_t budget_bytes, const Progress& progress = {});
 

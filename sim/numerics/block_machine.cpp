@@ -1,4 +1,4 @@
-// Executes operations on a block's slots.
+// Executes operations on a block's on-chip tiles.
 #include "sim/numerics/block_machine.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t most_made_bytes = std::size_t{64} << 20;
 
-std::size_t at(Slot slot) {
-  return slot.index();
+std::size_t at(ChipTile chip_tile) {
+  return chip_tile.index();
 }
 
 /// Returns `rows` rows of a matrix, from `first` on; null if it does not have them.
@@ -29,24 +29,24 @@ std::shared_ptr<Matrix> rows_of(const Matrix& of, std::int32_t first, std::int32
 
 }  // namespace
 
-Buffer& SlotFile::buffer(Slot slot, std::int32_t ring) {
-  auto& buffers = rings[at(slot)];
+Buffer& ChipTileFile::buffer(ChipTile chip_tile, std::int32_t ring) {
+  auto& buffers = rings[at(chip_tile)];
   if (buffers.size() <= static_cast<std::size_t>(ring)) buffers.resize(static_cast<std::size_t>(ring) + 1);
   return buffers[static_cast<std::size_t>(ring)];
 }
 
-std::int32_t SlotFile::choose(Slot slot, const Operation& op) const {
-  if (slot.has_strips()) return buffer_of(op, slot);
+std::int32_t ChipTileFile::choose(ChipTile chip_tile, const Operation& op) const {
+  if (chip_tile.has_strips()) return buffer_of(op, chip_tile);
   const std::int32_t ring = op.ring;
-  // An operation names one ring buffer for all its operands. A slot without a ring uses its only buffer.
-  const auto& buffers = rings[at(slot)];
+  // An operation names one ring buffer for all its operands. An on-chip tile without a ring uses its only buffer.
+  const auto& buffers = rings[at(chip_tile)];
   const auto r = static_cast<std::size_t>(ring);
-  return ring >= 0 && r < buffers.size() && buffers[r].values != nullptr ? ring : current[at(slot)];
+  return ring >= 0 && r < buffers.size() && buffers[r].values != nullptr ? ring : current[at(chip_tile)];
 }
 
-MatrixPtr SlotFile::value(Slot slot) const {
-  const auto& buffers = rings[at(slot)];
-  const auto r = static_cast<std::size_t>(current[at(slot)]);
+MatrixPtr ChipTileFile::value(ChipTile chip_tile) const {
+  const auto& buffers = rings[at(chip_tile)];
+  const auto r = static_cast<std::size_t>(current[at(chip_tile)]);
   return r < buffers.size() ? buffers[r].values : nullptr;
 }
 
@@ -110,8 +110,8 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
   if (op.kind == OpKind::load) {
     // Loaded tiles are shared with the inputs and the image. An operation that updates one in place copies it first.
     const std::int32_t into = op.dst.has_strips() ? op.strip : op.ring;
-    slots_.buffer(op.dst, into) = {std::const_pointer_cast<Matrix>(loaded), index};
-    slots_.current[at(op.dst)] = into;
+    chip_tiles_.buffer(op.dst, into) = {std::const_pointer_cast<Matrix>(loaded), index};
+    chip_tiles_.current[at(op.dst)] = into;
     if (op.tile.tensor->cols == Axis::key_page) entries_ = loaded, first_entry_ = op.tile.col;
     effect.written = {op.dst, into};
     effect.changed.push_back(op.dst);
@@ -121,26 +121,26 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
   std::array<std::shared_ptr<Matrix>, 4> held;  // keeps operands alive while dst is replaced
   Operands src{};
   for (std::size_t i = 0; i < op.src.size(); ++i) {
-    const Slot slot = op.src[i];
-    if (slot == Slot::none) continue;
-    const std::int32_t ring = slots_.choose(slot, op);
-    held[i] = slots_.buffer(slot, ring).values;
+    const ChipTile chip_tile = op.src[i];
+    if (chip_tile == ChipTile::none) continue;
+    const std::int32_t ring = chip_tiles_.choose(chip_tile, op);
+    held[i] = chip_tiles_.buffer(chip_tile, ring).values;
     src[i] = held[i].get();
-    effect.read.push_back({slot, ring});
-    if (op.source_strip >= 0 && slot.has_strips()) continue;  // those of another group
-    if (slots_.current[at(slot)] != ring) effect.changed.push_back(slot);
-    slots_.current[at(slot)] = ring;
+    effect.read.push_back({chip_tile, ring});
+    if (op.source_strip >= 0 && chip_tile.has_strips()) continue;  // those of another group
+    if (chip_tiles_.current[at(chip_tile)] != ring) effect.changed.push_back(chip_tile);
+    chip_tiles_.current[at(chip_tile)] = ring;
   }
   if (op.source_strip >= 0 && held[0] != nullptr) {
     held[0] = rows_of(*held[0], static_cast<std::int32_t>(op.tile.row - op.q_tile * tile_.block_q), op.rows);
     src[0] = held[0].get();
   }
-  const bool writes = op.dst != Slot::none && !writes_memory(op.kind) && op.kind != OpKind::barrier && op.kind != OpKind::wait;
+  const bool writes = op.dst != ChipTile::none && !writes_memory(op.kind) && op.kind != OpKind::barrier && op.kind != OpKind::wait;
   if (!writes) return operand_fault(op, src, nullptr);
 
   const bool updates = updates_destination(op);
-  const std::int32_t ring = slots_.choose(op.dst, op);
-  Buffer& buffer = slots_.buffer(op.dst, ring);
+  const std::int32_t ring = chip_tiles_.choose(op.dst, op);
+  Buffer& buffer = chip_tiles_.buffer(op.dst, ring);
   if (std::string fault = operand_fault(op, src, buffer.values.get()); !fault.empty()) return fault;
   if (updates) effect.read.push_back({op.dst, ring});
   if (!updates) {
@@ -151,15 +151,15 @@ Sentence BlockMachine::execute(const Operation& op, std::int32_t index, const Ma
   buffer.writer = index;
   arithmetic_.apply(op, src, *buffer.values);
   if (!arithmetic_.fault().empty()) return arithmetic_.fault();
-  slots_.current[at(op.dst)] = ring;
+  chip_tiles_.current[at(op.dst)] = ring;
   effect.written = {op.dst, ring};
   if (std::find(effect.changed.begin(), effect.changed.end(), op.dst) == effect.changed.end()) effect.changed.push_back(op.dst);
   return {};
 }
 
 MatrixPtr BlockMachine::stored(const Operation& op) const {
-  const auto& buffers = slots_.rings[at(op.src[0])];
-  const auto r = static_cast<std::size_t>(slots_.choose(op.src[0], op));
+  const auto& buffers = chip_tiles_.rings[at(op.src[0])];
+  const auto r = static_cast<std::size_t>(chip_tiles_.choose(op.src[0], op));
   if (r >= buffers.size() || buffers[r].values == nullptr) return nullptr;
   auto values = std::make_shared<Matrix>(*buffers[r].values);
   if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, values->values);

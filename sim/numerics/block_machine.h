@@ -18,41 +18,41 @@
 
 namespace tilescope {
 
-/// One buffer of a slot, and the operation that filled it.
+/// One buffer of an on-chip tile, and the operation that filled it.
 struct Buffer {
   std::shared_ptr<Matrix> values;
   std::int32_t writer = -1;
 };
 
-/// Every slot's ring of buffers. The current buffer of a slot is the one last written or read.
-struct SlotFile {
-  std::array<std::vector<Buffer>, most_slots> rings;
-  std::array<std::int32_t, most_slots> current{};
+/// Every on-chip tile's ring of buffers. The current buffer of an on-chip tile is the one last written or read.
+struct ChipTileFile {
+  std::array<std::vector<Buffer>, most_chip_tiles> rings;
+  std::array<std::int32_t, most_chip_tiles> current{};
 
-  Buffer& buffer(Slot slot, std::int32_t ring);
-  /// Returns the buffer of `slot` that an operation uses.
-  std::int32_t choose(Slot slot, const Operation& op) const;
-  MatrixPtr value(Slot slot) const;
+  Buffer& buffer(ChipTile chip_tile, std::int32_t ring);
+  /// Returns the buffer of `chip_tile` that an operation uses.
+  std::int32_t choose(ChipTile chip_tile, const Operation& op) const;
+  MatrixPtr value(ChipTile chip_tile) const;
 };
 
 struct BufferName {
-  Slot slot = Slot::none;
+  ChipTile chip_tile = ChipTile::none;
   std::int32_t ring = 0;
   bool operator==(const BufferName&) const = default;
 };
 
-/// The effect of an operation on the slots.
+/// The effect of an operation on the on-chip tiles.
 struct Effect {
-  std::vector<BufferName> read;  // includes dst if the operation updates it
-  BufferName written;            // Slot::none if nothing was written
-  std::vector<Slot> changed;     // slots with a new current value
+  std::vector<BufferName> read;   // includes dst if the operation updates it
+  BufferName written;             // ChipTile::none if nothing was written
+  std::vector<ChipTile> changed;  // on-chip tiles with a new current value
 };
 
 class BlockMachine {
  public:
   BlockMachine(const TileProgram& program, const InputSource& inputs);
 
-  SlotFile& slots() { return slots_; }
+  ChipTileFile& chip_tiles() { return chip_tiles_; }
   const AttentionProblem& problem() const { return problem_; }
   bool is_input(Tensor tensor) const { return (inputs_mask_ >> tensor.index() & 1U) != 0; }
   /// Returns a tile of an input tensor.
@@ -63,7 +63,7 @@ class BlockMachine {
 
   /// Executes operation `index`. `loaded` holds the values of a load. Returns a sentence if the program is faulty, otherwise "".
   Sentence execute(const Operation& operation, std::int32_t index, const MatrixPtr& loaded, Effect& effect);
-  /// Returns the values that a store writes to HBM, rounded; nullptr if its slot holds nothing.
+  /// Returns the values that a store writes to HBM, rounded; nullptr if its on-chip tile holds nothing.
   MatrixPtr stored(const Operation& operation) const;
 
  private:
@@ -80,7 +80,7 @@ class BlockMachine {
   std::int32_t first_entry_ = 0;
   ForwardResults forward_;
   TileArithmetic arithmetic_;
-  SlotFile slots_;
+  ChipTileFile chip_tiles_;
   // A cache: every query tile loads the same K and V tiles. It is emptied when it grows too large.
   std::map<std::tuple<Tensor, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>, MatrixPtr> made_;
   std::size_t made_bytes_ = 0;

@@ -85,9 +85,9 @@ std::string column_fault(const Operation& op, const Operands& src, std::initiali
   return {};
 }
 
-std::string same_shape_fault(const Operation& op, Slot slot, const Matrix& m) {
+std::string same_shape_fault(const Operation& op, ChipTile chip_tile, const Matrix& m) {
   if (m.rows == op.rows && m.cols == op.cols) return {};
-  return fmt::format("{} is {}, not {} x {}", to_string(slot), shape(m), op.rows, op.cols);
+  return fmt::format("{} is {}, not {} x {}", to_string(chip_tile), shape(m), op.rows, op.cols);
 }
 
 /// Returns the bit mask of the operands that an operation requires.
@@ -151,7 +151,7 @@ bool updates_destination(const Operation& operation) {
 
 std::string operand_fault(const Operation& op, const Operands& src, const Matrix* dst) {
   for (std::size_t i = 0; i < src.size(); ++i)
-    if (src[i] == nullptr && (op.src[i] != Slot::none || (needed_operands(op.kind) >> i & 1U) != 0))
+    if (src[i] == nullptr && (op.src[i] != ChipTile::none || (needed_operands(op.kind) >> i & 1U) != 0))
       return fmt::format("operand {} ({}) holds nothing", i, to_string(op.src[i]));
   if (updates_destination(op)) {
     if (dst == nullptr) return fmt::format("{} is updated but holds nothing", to_string(op.dst));
@@ -379,9 +379,9 @@ void TileArithmetic::gather(const Operation& op, const Matrix& of, Matrix& dst) 
     }
 }
 
-const float* TileArithmetic::rounded(Slot slot, const Matrix& m) {
+const float* TileArithmetic::rounded(ChipTile chip_tile, const Matrix& m) {
   // Q, K and V come from HBM in the problem's type: rounding them again would change nothing.
-  const bool loaded = slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value);
+  const bool loaded = chip_tile.is(Meaning::query) || chip_tile.is(Meaning::key) || chip_tile.is(Meaning::value);
   if (loaded || keeps_every_float(problem_.dtype)) return m.values.data();
   rounded_ = m;
   round_all(problem_.dtype, rounded_.values);

@@ -41,7 +41,7 @@ class TileArithmetic {
   void gather(const Operation& operation, const Matrix& of, Matrix& dst);
   Sentence fault_at(const Sentence& what, float value, float score, const Operation& op, int r, std::int64_t key) const;
   /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
-  const float* rounded(Slot slot, const Matrix& m);
+  const float* rounded(ChipTile chip_tile, const Matrix& m);
 
   AttentionProblem problem_;
   std::shared_ptr<const Mask> mask_;

@@ -1,6 +1,6 @@
 // The tile machine executes a program's operations on real values, so that every S, P, m, l, alpha and O can be inspected.
 //
-//   InputSource (seeded, or a user's matrix) ─► run_block() ─► BlockHistory: any slot after any operation
+//   InputSource (seeded, or a user's matrix) ─► run_block() ─► BlockHistory: any on-chip tile after any operation
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,18 @@ struct InputSource {
 /// Errors  empty, not numbers, ragged rows, not finite, more than 1024 x 256; each with the line
 Result<Matrix> parse_csv_matrix(std::string_view text, const Sentence& origin);
 
-/// The values of one block's slots after any of its operations.
+/// The values of one block's on-chip tiles after any of its operations.
 class BlockHistory {
  public:
   virtual ~BlockHistory() = default;
   virtual int launch() const = 0;
   virtual std::int64_t block() const = 0;
   virtual const BlockOperations& operations() const = 0;
-  /// Returns the slot's value after operation `op` (-1: before the first); nullptr while it holds nothing. If each strip of the
-  /// block's rows has its own, returns that of the strip that `op` works on.
-  virtual std::shared_ptr<const Matrix> value(Slot slot, int op) const = 0;
+  /// Returns the on-chip tile's value after operation `op` (-1: before the first); nullptr while it holds nothing. If each strip of
+  /// the block's rows has its own, returns that of the strip that `op` works on.
+  virtual std::shared_ptr<const Matrix> value(ChipTile chip_tile, int op) const = 0;
   /// Returns the last operation before `op` that works on the same strip of the block's rows; -1 if there is none. The value of a
-  /// slot after it is the one that `op` finds.
+  /// on-chip tile after it is the one that `op` finds.
   int before(int op) const {
     const std::vector<Operation>& all = operations().operations;
     int earlier = op - 1;
@@ -54,7 +54,7 @@ class BlockHistory {
   /// Returns false if value() may have to rerun an iteration.
   virtual bool keeps_everything() const = 0;
   /// Returns whether value() would answer without a rerun.
-  virtual bool at_hand(Slot /*slot*/, int /*op*/) const { return true; }
+  virtual bool at_hand(ChipTile /*chip_tile*/, int /*op*/) const { return true; }
 };
 
 /// Runs one block, after the blocks of earlier launches that it depends on.

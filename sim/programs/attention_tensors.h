@@ -38,40 +38,40 @@ inline constexpr Tensor l = declared::l;
 namespace tiles {
 
 namespace declared {
-inline constexpr TileSpec q{.name = "Q", .tensor = tensors::q, .index = 1};
-inline constexpr TileSpec k{.name = "K", .tensor = tensors::k, .index = 2, .ring = true};
-inline constexpr TileSpec v{.name = "V", .tensor = tensors::v, .index = 3, .ring = true};
-inline constexpr TileSpec s{.name = "S", .tensor = tensors::s, .index = 4, .ring = true};
-inline constexpr TileSpec p{.name = "P", .tensor = tensors::p, .index = 5, .ring = true};
-inline constexpr TileSpec m{.name = "m", .tensor = tensors::m, .index = 6};
-inline constexpr TileSpec m_new{.name = "m′", .tensor = tensors::m, .index = 7, .part = TilePart::updated};
-inline constexpr TileSpec m_tile{.name = "m̃", .tensor = tensors::m, .index = 8, .part = TilePart::of_tile};
-inline constexpr TileSpec l{.name = "l", .tensor = tensors::l, .index = 9};
-inline constexpr TileSpec l_new{.name = "l′", .tensor = tensors::l, .index = 10, .part = TilePart::updated};
-inline constexpr TileSpec l_tile{.name = "l̃", .tensor = tensors::l, .index = 11, .part = TilePart::of_tile};
-inline constexpr TileSpec alpha{.name = "α", .tensor = tensors::m, .index = 12, .part = TilePart::factor};
-inline constexpr TileSpec beta{.name = "β", .tensor = tensors::m, .index = 13, .part = TilePart::factor_of_tile};
-inline constexpr TileSpec o{.name = "O", .tensor = tensors::o, .index = 14};
-inline constexpr TileSpec pv{.name = "PV", .tensor = tensors::o, .index = 15, .part = TilePart::of_tile};
-inline constexpr TileSpec lse{.name = "L", .tensor = tensors::lse, .index = 16};
+inline constexpr ChipTileSpec q{.name = "Q", .tensor = tensors::q, .index = 1};
+inline constexpr ChipTileSpec k{.name = "K", .tensor = tensors::k, .index = 2, .ring = true};
+inline constexpr ChipTileSpec v{.name = "V", .tensor = tensors::v, .index = 3, .ring = true};
+inline constexpr ChipTileSpec s{.name = "S", .tensor = tensors::s, .index = 4, .ring = true};
+inline constexpr ChipTileSpec p{.name = "P", .tensor = tensors::p, .index = 5, .ring = true};
+inline constexpr ChipTileSpec m{.name = "m", .tensor = tensors::m, .index = 6};
+inline constexpr ChipTileSpec m_new{.name = "m′", .tensor = tensors::m, .index = 7, .part = TilePart::updated};
+inline constexpr ChipTileSpec m_tile{.name = "m̃", .tensor = tensors::m, .index = 8, .part = TilePart::of_tile};
+inline constexpr ChipTileSpec l{.name = "l", .tensor = tensors::l, .index = 9};
+inline constexpr ChipTileSpec l_new{.name = "l′", .tensor = tensors::l, .index = 10, .part = TilePart::updated};
+inline constexpr ChipTileSpec l_tile{.name = "l̃", .tensor = tensors::l, .index = 11, .part = TilePart::of_tile};
+inline constexpr ChipTileSpec alpha{.name = "α", .tensor = tensors::m, .index = 12, .part = TilePart::factor};
+inline constexpr ChipTileSpec beta{.name = "β", .tensor = tensors::m, .index = 13, .part = TilePart::factor_of_tile};
+inline constexpr ChipTileSpec o{.name = "O", .tensor = tensors::o, .index = 14};
+inline constexpr ChipTileSpec pv{.name = "PV", .tensor = tensors::o, .index = 15, .part = TilePart::of_tile};
+inline constexpr ChipTileSpec lse{.name = "L", .tensor = tensors::lse, .index = 16};
 }  // namespace declared
 
-inline constexpr Slot q = declared::q;
-inline constexpr Slot k = declared::k;
-inline constexpr Slot v = declared::v;
-inline constexpr Slot s = declared::s;
-inline constexpr Slot p = declared::p;
-inline constexpr Slot m = declared::m;
-inline constexpr Slot m_new = declared::m_new;
-inline constexpr Slot m_tile = declared::m_tile;
-inline constexpr Slot l = declared::l;
-inline constexpr Slot l_new = declared::l_new;
-inline constexpr Slot l_tile = declared::l_tile;
-inline constexpr Slot alpha = declared::alpha;
-inline constexpr Slot beta = declared::beta;
-inline constexpr Slot o = declared::o;
-inline constexpr Slot pv = declared::pv;
-inline constexpr Slot lse = declared::lse;
+inline constexpr ChipTile q = declared::q;
+inline constexpr ChipTile k = declared::k;
+inline constexpr ChipTile v = declared::v;
+inline constexpr ChipTile s = declared::s;
+inline constexpr ChipTile p = declared::p;
+inline constexpr ChipTile m = declared::m;
+inline constexpr ChipTile m_new = declared::m_new;
+inline constexpr ChipTile m_tile = declared::m_tile;
+inline constexpr ChipTile l = declared::l;
+inline constexpr ChipTile l_new = declared::l_new;
+inline constexpr ChipTile l_tile = declared::l_tile;
+inline constexpr ChipTile alpha = declared::alpha;
+inline constexpr ChipTile beta = declared::beta;
+inline constexpr ChipTile o = declared::o;
+inline constexpr ChipTile pv = declared::pv;
+inline constexpr ChipTile lse = declared::lse;
 
 }  // namespace tiles
 

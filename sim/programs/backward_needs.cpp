@@ -29,9 +29,9 @@ KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const A
   needs.registers_per_thread = static_cast<int>(std::clamp(build.registers + more, least_registers, most_registers));
   needs.warps_sharing_rows = static_cast<int>(row_warps);
   needs.warps_sharing_keys = static_cast<int>(key_warps);
-  needs.waiting = reading.waiting;
+  needs.dependent_share = reading.dependent_share;
   needs.setup_instructions = reading.setup_instructions;
-  needs.setup_trips = reading.setup_trips;
+  needs.setup_round_trips = reading.setup_round_trips;
   return needs;
 }
 
@@ -98,16 +98,16 @@ KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const Program
   constexpr int group_warps = 4, groups = flash3_backward_groups;
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
-  needs.boxes = true;
+  needs.uses_tma = true;
   needs.threads = (1 + groups) * group_warps * warp_lanes;
   const KernelBuild& build = kernel.build("gradients", problem);
   needs.registers_per_thread = build.registers;
   needs.groups = {{"producer", group_warps, build.setmaxnreg_dec}};
   constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
   for (const std::string_view name : names) needs.groups.push_back({name, group_warps, build.setmaxnreg_inc});
-  needs.waiting = reading.waiting;
+  needs.dependent_share = reading.dependent_share;
   needs.setup_instructions = reading.setup_instructions;
-  needs.setup_trips = reading.setup_trips;
+  needs.setup_round_trips = reading.setup_round_trips;
   // K and V, dQ of a tile in fp32, and their barriers; a stage has Q, dO and dS, L and D with 16 floats more, and four barriers.
   constexpr std::int64_t barrier_bytes = 8, statistic_padding = 16;
   const std::int64_t row = row_bytes(problem);

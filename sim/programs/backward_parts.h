@@ -114,7 +114,7 @@ inline constexpr std::int64_t lane_bytes = 16;
 /// dependent shuffles, and only then asks for the next: the loops are compiled that way.
 inline Overhead row_steps(std::int64_t rows, std::int64_t row_bytes, const KernelNeeds& needs, int shuffles) {
   const auto steps = static_cast<int>(ceil_div(rows * row_bytes, lane_bytes * needs.threads));
-  return {.trips = steps * shuffles, .round_trips = std::max(0, steps - 1)};
+  return {.shared_round_trips = steps * shuffles, .l2_round_trips = std::max(0, steps - 1)};
 }
 
 /// Emits D = rowsum(dO ∘ O) for the `rows` rows of a block.
@@ -127,7 +127,7 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines, const Attent
   b.load(lines.load_d_o, tiles::d_o);
   b.copy(lines.dot, tiles::d_o_o, tiles::d_o);
   b.multiply(lines.dot, tiles::d_o_o, tiles::o);
-  b.row_sum(lines.dot, tiles::row_dot, Slot::none, tiles::d_o_o, Slot::none);
+  b.row_sum(lines.dot, tiles::row_dot, ChipTile::none, tiles::d_o_o, ChipTile::none);
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   const auto lanes = static_cast<std::uint64_t>(ceil_div(row_bytes, lane_bytes));  // of a row, which add in a tree
   b.overhead(row_steps(rows, row_bytes, needs, static_cast<int>(std::bit_width(lanes - 1))));
@@ -136,11 +136,11 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines, const Attent
 
 /// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
 /// products, unless two warps share the keys, or all warps need dS.
-inline std::uint32_t key_block_slots(const KernelNeeds& needs, bool all_need_d_s) {
-  std::uint32_t slots = slot_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
-  if (needs.warps_sharing_rows > 1) slots |= slot_bits(tiles::p_kept, tiles::d_s);
-  if (all_need_d_s) slots |= slot_bits(tiles::d_s);
-  return slots;
+inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s) {
+  std::uint32_t chip_tiles = tile_bits(tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::d_o_ring);
+  if (needs.warps_sharing_rows > 1) chip_tiles |= tile_bits(tiles::p_kept, tiles::d_s);
+  if (all_need_d_s) chip_tiles |= tile_bits(tiles::d_s);
+  return chip_tiles;
 }
 
 /// What happens to the scores of a pair of tiles before the softmax, and to their gradient after it: nothing.

@@ -39,46 +39,46 @@ inline constexpr Tensor d_q_acc = declared::d_q_acc;
 namespace tiles {
 
 namespace declared {
-inline constexpr TileSpec q_ring{.name = "Q", .tensor = tensors::q, .index = 17, .ring = true};
-inline constexpr TileSpec k_kept{.name = "K", .tensor = tensors::k, .index = 18};
-inline constexpr TileSpec v_kept{.name = "V", .tensor = tensors::v, .index = 19};
-inline constexpr TileSpec d_o{.name = "dO", .tensor = tensors::d_o, .index = 20};
-inline constexpr TileSpec d_o_ring{.name = "dO", .tensor = tensors::d_o, .index = 21, .ring = true};
-inline constexpr TileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 22};
-inline constexpr TileSpec d_p{.name = "dP", .tensor = tensors::d_p, .index = 23};
-inline constexpr TileSpec d_p_ring{.name = "dP", .tensor = tensors::d_p, .index = 31, .ring = true};
-inline constexpr TileSpec d_s{.name = "dS", .tensor = tensors::d_s, .index = 24};
-inline constexpr TileSpec d_s_ring{.name = "dS", .tensor = tensors::d_s, .index = 29, .ring = true};
-inline constexpr TileSpec d_q{.name = "dQ", .tensor = tensors::d_q, .index = 25};
-inline constexpr TileSpec d_k{.name = "dK", .tensor = tensors::d_k, .index = 26};
-inline constexpr TileSpec d_v{.name = "dV", .tensor = tensors::d_v, .index = 27};
+inline constexpr ChipTileSpec q_ring{.name = "Q", .tensor = tensors::q, .index = 17, .ring = true};
+inline constexpr ChipTileSpec k_kept{.name = "K", .tensor = tensors::k, .index = 18};
+inline constexpr ChipTileSpec v_kept{.name = "V", .tensor = tensors::v, .index = 19};
+inline constexpr ChipTileSpec d_o{.name = "dO", .tensor = tensors::d_o, .index = 20};
+inline constexpr ChipTileSpec d_o_ring{.name = "dO", .tensor = tensors::d_o, .index = 21, .ring = true};
+inline constexpr ChipTileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 22};
+inline constexpr ChipTileSpec d_p{.name = "dP", .tensor = tensors::d_p, .index = 23};
+inline constexpr ChipTileSpec d_p_ring{.name = "dP", .tensor = tensors::d_p, .index = 31, .ring = true};
+inline constexpr ChipTileSpec d_s{.name = "dS", .tensor = tensors::d_s, .index = 24};
+inline constexpr ChipTileSpec d_s_ring{.name = "dS", .tensor = tensors::d_s, .index = 29, .ring = true};
+inline constexpr ChipTileSpec d_q{.name = "dQ", .tensor = tensors::d_q, .index = 25};
+inline constexpr ChipTileSpec d_k{.name = "dK", .tensor = tensors::d_k, .index = 26};
+inline constexpr ChipTileSpec d_v{.name = "dV", .tensor = tensors::d_v, .index = 27};
 /// The contribution of a tile pair to dQ, in registers.
-inline constexpr TileSpec d_q_part{.name = "dSK", .tensor = tensors::d_q_acc, .index = 28, .part = TilePart::of_tile};
-inline constexpr TileSpec d_q_acc{.name = "dQ_acc", .tensor = tensors::d_q_acc, .index = 29};
-inline constexpr TileSpec d_o_o{.name = "dO∘O", .tensor = tensors::d_o, .index = 30, .part = TilePart::of_tile};
-inline constexpr TileSpec p_kept{.name = "P", .tensor = tensors::p, .index = 31};
+inline constexpr ChipTileSpec d_q_part{.name = "dSK", .tensor = tensors::d_q_acc, .index = 28, .part = TilePart::of_tile};
+inline constexpr ChipTileSpec d_q_acc{.name = "dQ_acc", .tensor = tensors::d_q_acc, .index = 29};
+inline constexpr ChipTileSpec d_o_o{.name = "dO∘O", .tensor = tensors::d_o, .index = 30, .part = TilePart::of_tile};
+inline constexpr ChipTileSpec p_kept{.name = "P", .tensor = tensors::p, .index = 31};
 /// The derivative of a score change at the scores of a tile pair.
-inline constexpr TileSpec slope{.name = "f′", .tensor = tensors::d_s, .index = 40, .part = TilePart::factor};
+inline constexpr ChipTileSpec slope{.name = "f′", .tensor = tensors::d_s, .index = 40, .part = TilePart::factor};
 }  // namespace declared
 
-inline constexpr Slot q_ring = declared::q_ring;
-inline constexpr Slot k_kept = declared::k_kept;
-inline constexpr Slot v_kept = declared::v_kept;
-inline constexpr Slot d_o = declared::d_o;
-inline constexpr Slot d_o_ring = declared::d_o_ring;
-inline constexpr Slot row_dot = declared::row_dot;
-inline constexpr Slot d_p = declared::d_p;
-inline constexpr Slot d_p_ring = declared::d_p_ring;
-inline constexpr Slot d_s = declared::d_s;
-inline constexpr Slot d_s_ring = declared::d_s_ring;
-inline constexpr Slot d_q = declared::d_q;
-inline constexpr Slot d_k = declared::d_k;
-inline constexpr Slot d_v = declared::d_v;
-inline constexpr Slot d_q_part = declared::d_q_part;
-inline constexpr Slot d_q_acc = declared::d_q_acc;
-inline constexpr Slot d_o_o = declared::d_o_o;
-inline constexpr Slot p_kept = declared::p_kept;
-inline constexpr Slot slope = declared::slope;
+inline constexpr ChipTile q_ring = declared::q_ring;
+inline constexpr ChipTile k_kept = declared::k_kept;
+inline constexpr ChipTile v_kept = declared::v_kept;
+inline constexpr ChipTile d_o = declared::d_o;
+inline constexpr ChipTile d_o_ring = declared::d_o_ring;
+inline constexpr ChipTile row_dot = declared::row_dot;
+inline constexpr ChipTile d_p = declared::d_p;
+inline constexpr ChipTile d_p_ring = declared::d_p_ring;
+inline constexpr ChipTile d_s = declared::d_s;
+inline constexpr ChipTile d_s_ring = declared::d_s_ring;
+inline constexpr ChipTile d_q = declared::d_q;
+inline constexpr ChipTile d_k = declared::d_k;
+inline constexpr ChipTile d_v = declared::d_v;
+inline constexpr ChipTile d_q_part = declared::d_q_part;
+inline constexpr ChipTile d_q_acc = declared::d_q_acc;
+inline constexpr ChipTile d_o_o = declared::d_o_o;
+inline constexpr ChipTile p_kept = declared::p_kept;
+inline constexpr ChipTile slope = declared::slope;
 
 }  // namespace tiles
 

@@ -7,7 +7,7 @@
 //     builder.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true});     // waits for the loads of Q and K
 //
 // Shared-memory traffic is counted only here:
-//   load into a shared slot    writes every element of the tile once
+//   load into a shared on-chip tile    writes every element of the tile once
 //   matmul                     reads a factor in shared memory as often as its form says; else src0 once per warp that has the same
 //                              rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
 //                              (warps_sharing_rows)
@@ -30,13 +30,13 @@
 
 namespace tilescope {
 
-/// Returns the bit of a slot in BlockOperations::shared_slots; 0 for a slot that is never in shared memory.
-constexpr std::uint32_t slot_bit(Slot slot) {
-  return slot.index() < most_shared_slots ? std::uint32_t{1} << slot.index() : 0;
+/// Returns the bit of an on-chip tile in BlockOperations::shared_tiles; 0 for an on-chip tile that is never in shared memory.
+constexpr std::uint32_t tile_bit(ChipTile chip_tile) {
+  return chip_tile.index() < most_shared_tiles ? std::uint32_t{1} << chip_tile.index() : 0;
 }
-template <class... Slots>
-constexpr std::uint32_t slot_bits(const Slots&... slots) {
-  return (std::uint32_t{0} | ... | slot_bit(slots));
+template <class... ChipTiles>
+constexpr std::uint32_t tile_bits(const ChipTiles&... chip_tiles) {
+  return (std::uint32_t{0} | ... | tile_bit(chip_tiles));
 }
 
 /// A line of the listing, counted from 1. It converts from the program's enumeration of its lines, so that a line that does not
@@ -53,14 +53,14 @@ struct ProductForm {
   bool transpose = false, accumulate = false;  // transpose the right operand; add to dst
   float factor = 1;
   bool transpose_left = false;
-  bool turned = false;  // the kernel computes the transposed product: the columns are the rows of its instruction
+  bool swap_ab = false;  // the kernel computes the transposed product: the columns are the rows of its instruction
   // How often the warps together read each factor, where the layout of the block does not say it.
   std::optional<std::int64_t> left_reads = {}, right_reads = {};
 };
 
 class BlockBuilder {
  public:
-  /// Clears `out` and keeps its capacity. `shared` has a bit for each slot in shared memory.
+  /// Clears `out` and keeps its capacity. `shared` has a bit for each on-chip tile in shared memory.
   BlockBuilder(BlockOperations& out, const BlockPlan& plan, const KernelNeeds& needs, int launch, std::int64_t block,
                const Domain& domain, std::uint32_t shared);
 
@@ -69,7 +69,7 @@ class BlockBuilder {
   void query_plane(std::int64_t plane);
   void queries(std::int64_t q_tile, TileRange rows);
   void keys(std::int64_t kv_tile, TileRange cols);
-  /// Sets the iteration and its ring buffer, which slots with a ring load and read. Other slots have one buffer.
+  /// Sets the iteration and its ring buffer, which on-chip tiles with a ring load and read. Other on-chip tiles have one buffer.
   void iteration(std::int64_t index, std::int64_t ring);
 
   /// Sets the plane and the row of blocks of the mask's lists, and the number of entries to read.
@@ -78,24 +78,24 @@ class BlockBuilder {
   /// Sets the entries of the sequence's page table to read.
   void pages(std::int64_t first, std::int64_t count);
 
-  /// Sets the elements of a table that a slot holds.
-  void table_box(Slot slot, const TableBox& box);
+  /// Sets the elements of a table that an on-chip tile holds.
+  void table_box(ChipTile chip_tile, const TableBox& box);
 
-  /// Loads a tile of the slot's tensor. The load waits until its buffer is free and operation `after` is over.
-  std::int32_t load(LineId line, Slot dst, std::int32_t after = -1);
+  /// Loads a tile of the on-chip tile's tensor. The load waits until its buffer is free and operation `after` is over.
+  std::int32_t load(LineId line, ChipTile dst, std::int32_t after = -1);
   /// Loads as TMA does, in boxes of `box_rows` rows. A box that ends past the last row moves zeros for the rest.
-  std::int32_t load_boxes(LineId line, Slot dst, std::int64_t box_rows);
+  std::int32_t load_boxes(LineId line, ChipTile dst, std::int64_t box_rows);
   /// Loads into registers, which are always free: the load waits only for operation `after`.
-  std::int32_t load_after(LineId line, Slot dst, std::int32_t after) { return add_load(line, dst, after); }
+  std::int32_t load_after(LineId line, ChipTile dst, std::int32_t after) { return add_load(line, dst, after); }
   /// Loads one fp32 number a row, as many rows at once as a warp has lanes.
-  std::int32_t load_by_warps(LineId line, Slot dst);
+  std::int32_t load_by_warps(LineId line, ChipTile dst);
   /// Makes the latest operation wait for operation `index`.
   void after(std::int32_t index) { wait(out_.operations.back(), index); }
-  /// Makes `slot` refer to the buffer that load `index` filled.
-  void select(Slot slot, std::int32_t index) { filled_by_[slot.index()] = index; }
-  std::int32_t store(LineId line, Slot src);
+  /// Makes `chip_tile` refer to the buffer that load `index` filled.
+  void select(ChipTile chip_tile, std::int32_t index) { filled_by_[chip_tile.index()] = index; }
+  std::int32_t store(LineId line, ChipTile src);
   /// Adds the tile to HBM through the L2; fp32 only.
-  std::int32_t reduce_add(LineId line, Slot src);
+  std::int32_t reduce_add(LineId line, ChipTile src);
   /// Adds `value` to a tensor of one number, and fetches what was there: an atomic.
   std::int32_t fetch_add(LineId line, Tensor counter, float value);
   /// Returns the index of the latest operation; -1 if there is none.
@@ -106,9 +106,9 @@ class BlockBuilder {
   void overhead(const Overhead& what) {
     Operation& op = out_.operations.back();
     op.instructions = static_cast<std::int16_t>(what.instructions);
-    op.trips = static_cast<std::int16_t>(what.trips);
+    op.shared_round_trips = static_cast<std::int16_t>(what.shared_round_trips);
     op.barriers = static_cast<std::int16_t>(what.barriers);
-    op.round_trips = static_cast<std::int16_t>(what.round_trips);
+    op.l2_round_trips = static_cast<std::int16_t>(what.l2_round_trips);
     op.other_alu = static_cast<std::int16_t>(what.alu);
     op.other_exps = static_cast<std::int16_t>(what.exps);
     op.wavefronts = static_cast<std::int16_t>(what.wavefronts);
@@ -149,65 +149,69 @@ class BlockBuilder {
   /// Makes the latest product asynchronous.
   void asynchronous() { out_.operations.back().asynchronous = true; }
   /// Emits a wait for what happens to `about`. waits() and signals() say which token it waits for and which it signals.
-  void wait_until(LineId line, Slot about, WaitOn on);
+  void wait_until(LineId line, ChipTile about, WaitOn on);
   /// Returns the current iteration.
   std::int64_t iteration() const { return blank_.iteration; }
 
-  void fill(LineId line, Slot dst, float value);
+  void fill(LineId line, ChipTile dst, float value);
   /// Emits dst (+)= factor * left * right; `form` says which operands are transposed.
-  void matmul(LineId line, Slot dst, Slot left, Slot right, const ProductForm& form);
-  void mask(LineId line, Slot dst);
+  void matmul(LineId line, ChipTile dst, ChipTile left, ChipTile right, const ProductForm& form);
+  void mask(LineId line, ChipTile dst);
   /// Emits the score change, with its operations and exponentials per element.
-  void modify(LineId line, Slot dst, std::int64_t operations, std::int64_t exps);
+  void modify(LineId line, ChipTile dst, std::int64_t operations, std::int64_t exps);
   /// Emits the derivative of the score change at the scores `of`, in the same way.
-  void slope(LineId line, Slot dst, Slot of, std::int64_t operations, std::int64_t exps);
+  void slope(LineId line, ChipTile dst, ChipTile of, std::int64_t operations, std::int64_t exps);
   /// Emits the factor of the n-th read of tables at the scores `of`, in the same way.
-  void factor(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, std::int64_t exps);
+  void factor(LineId line, ChipTile dst, ChipTile of, std::size_t read, std::int64_t operations, std::int64_t exps);
   /// Emits the sums of `of` over the elements that meet at one element of the table, for the n-th read.
-  void gather(LineId line, Slot dst, Slot of, std::size_t read, std::int64_t operations, bool accumulate);
+  void gather(LineId line, ChipTile dst, ChipTile of, std::size_t read, std::int64_t operations, bool accumulate);
   /// Emits the addition of a row of parts to a row of a table: from element `first` on, upwards, downwards, or all to it.
-  void add_parts(LineId line, Slot dst, Slot of, std::int64_t first, int step);
-  void row_max(LineId line, Slot dst, Slot old, Slot of);  // max(old, rowmax of)
-  void exp(LineId line, Slot dst, Slot of, Slot minus);
-  void exp_rows(LineId line, Slot dst, Slot of, Slot minus);
-  void row_sum(LineId line, Slot dst, Slot old, Slot of, Slot scale);  // old * scale + rowsum of
-  void rescale(LineId line, Slot dst, Slot by, Slot and_by = Slot::none);
-  void divide(LineId line, Slot dst, Slot by);
-  void add(LineId line, Slot dst, Slot what);
-  void subtract_rows(LineId line, Slot dst, Slot rows);       // dst - rows, one number per row
-  void multiply(LineId line, Slot dst, Slot by);              // element by element
-  void merge(LineId line, Slot dst, std::array<Slot, 4> of);  // of0 of1 + of2 of3
-  void log_sum_exp(LineId line, Slot dst, Slot max, Slot sum);
-  void copy(LineId line, Slot dst, Slot src);
+  void add_parts(LineId line, ChipTile dst, ChipTile of, std::int64_t first, int step);
+  void row_max(LineId line, ChipTile dst, ChipTile old, ChipTile of);  // max(old, rowmax of)
+  void exp(LineId line, ChipTile dst, ChipTile of, ChipTile minus);
+  void exp_rows(LineId line, ChipTile dst, ChipTile of, ChipTile minus);
+  void row_sum(LineId line, ChipTile dst, ChipTile old, ChipTile of, ChipTile scale);  // old * scale + rowsum of
+  void rescale(LineId line, ChipTile dst, ChipTile by, ChipTile and_by = ChipTile::none);
+  void divide(LineId line, ChipTile dst, ChipTile by);
+  void add(LineId line, ChipTile dst, ChipTile what);
+  void subtract_rows(LineId line, ChipTile dst, ChipTile rows);       // dst - rows, one number per row
+  void multiply(LineId line, ChipTile dst, ChipTile by);              // element by element
+  void merge(LineId line, ChipTile dst, std::array<ChipTile, 4> of);  // of0 of1 + of2 of3
+  void log_sum_exp(LineId line, ChipTile dst, ChipTile max, ChipTile sum);
+  void copy(LineId line, ChipTile dst, ChipTile src);
 
-  /// Emits all key tiles with `emit(tile)`; `stages` tiles are one turn of the ring. Turns that differ only in their coordinates
+  /// Emits all key tiles with `emit(tile)`; `stages` tiles are one pass over the ring. Passes that differ only in their coordinates
   /// are copied, which is several times faster. `alike` must hold only for tiles that `emit` treats alike.
   template <class Alike, class Emit>
   void walk_keys(std::span<const KeyTile> tiles, std::int64_t stages, Alike alike, Emit emit);
 
  private:
-  /// Appends `times` copies of the latest turn of the ring, which begins with operation `turn` and equals the turn before it. A
-  /// turn has `stages` tiles, `step` tile indices apart.
-  void repeat(std::int32_t turn, std::int64_t times, std::int64_t stages, std::int64_t step);
+  /// Appends `times` copies of the latest pass over the ring, which begins with operation `first` and equals the pass before it. A
+  /// pass has `stages` tiles, `step` tile indices apart.
+  void repeat(std::int32_t first, std::int64_t times, std::int64_t stages, std::int64_t step);
   /// Returns whether all whole key tiles move the same number of bytes.
   bool tiles_are_alike(std::int64_t stages) const;
-  Operation& next(OpKind kind, LineId line, Slot dst);
-  /// Sets the operands, their waits and their shared-memory traffic, and marks every slot of the operation as used.
-  void operands(Operation& op, std::initializer_list<Slot> sources, bool reads_dst);
+  Operation& next(OpKind kind, LineId line, ChipTile dst);
+  /// Sets the operands, their waits and their shared-memory traffic, and marks every on-chip tile of the operation as used.
+  void operands(Operation& op, std::initializer_list<ChipTile> sources, bool reads_dst);
   /// Sets the exponentials of each element of dst.
   void exps_each(Operation& op, std::int64_t exps);
-  bool shared(Slot slot) const { return (out_.shared_slots & slot_bit(slot)) != 0; }
-  std::int64_t elements(Slot slot) const { return held_[slot.index()].elements; }
-  std::int32_t width(Slot slot) const { return held_[slot.index()].tile.cols; }
+  bool shared(ChipTile chip_tile) const { return (out_.shared_tiles & tile_bit(chip_tile)) != 0; }
+  std::int64_t elements(ChipTile chip_tile) const { return held_[chip_tile.index()].elements; }
+  std::int32_t width(ChipTile chip_tile) const { return held_[chip_tile.index()].tile.cols; }
   /// Returns the tile of a tensor at the current coordinates.
   TileRef rectangle(Tensor tensor) const;
   std::int32_t plane_of(Planes planes) const;
-  void put(Slot slot);
-  std::int64_t bytes_on_chip(Slot slot) const { return elements(slot) * plan_.layouts[slot.tensor().index()].element_bytes; }
+  void put(ChipTile chip_tile);
+  std::int64_t bytes_on_chip(ChipTile chip_tile) const {
+    return elements(chip_tile) * plan_.layouts[chip_tile.tensor().index()].element_bytes;
+  }
   std::int64_t bytes(const TileRef& tile) const;
-  std::int32_t add_load(LineId line, Slot dst, std::int32_t after);
+  std::int32_t add_load(LineId line, ChipTile dst, std::int32_t after);
   std::int32_t index() const { return static_cast<std::int32_t>(out_.operations.size()) - 1; }
-  std::size_t buffer(Slot slot) const { return BufferToken::buffer(slot, slot.has_strips() ? blank_.strip : ring_); }
+  std::size_t buffer(ChipTile chip_tile) const {
+    return BufferToken::buffer(chip_tile, chip_tile.has_strips() ? blank_.strip : ring_);
+  }
   /// Makes `op` wait for the signal of operation `index`; -1: for nothing.
   void wait(Operation& op, std::int32_t index);
   /// Makes operation `index` signal `token`, unless it already signals one.
@@ -226,13 +230,13 @@ class BlockBuilder {
     TileRef tile;
     std::int64_t elements = 0;
   };
-  std::array<Held, most_slots> held_;               // by slot: its tile at the current coordinates
-  std::array<std::int32_t, most_slots> filled_by_;  // by slot: the load that filled it; -1: computed or empty
-  std::array<std::int32_t, most_slots * BufferToken::most_stages> last_use_;  // by buffer: its last operation; -1: none
-  std::array<std::int32_t, BufferToken::count> signalled_{};                  // by token: its signals so far
-  std::int32_t paced_by_ = -1;                                                // loads wait for it; -1: there is none
-  std::int32_t waited_for_ = -1;                                              // the operation that the latest one waits for
-  bool by_hand_ = false;                                                      // tokens
+  std::array<Held, most_chip_tiles> held_;               // by on-chip tile: its tile at the current coordinates
+  std::array<std::int32_t, most_chip_tiles> filled_by_;  // by on-chip tile: the load that filled it; -1: computed or empty
+  std::array<std::int32_t, most_chip_tiles * BufferToken::most_stages> last_use_;  // by buffer: its last operation; -1: none
+  std::array<std::int32_t, BufferToken::count> signalled_{};                       // by token: its signals so far
+  std::int32_t paced_by_ = -1;                                                     // loads wait for it; -1: there is none
+  std::int32_t waited_for_ = -1;                                                   // the operation that the latest one waits for
+  bool by_hand_ = false;                                                           // tokens
 };
 
 template <class Alike, class Emit>
@@ -252,7 +256,7 @@ void BlockBuilder::walk_keys(std::span<const KeyTile> tiles, std::int64_t stages
       step = n + 1 < count ? tile(n + 1).index - tile(n).index : 0;
       run = n;
     }
-    // The first turn of a run may wait for other operations than later ones; from the second on all turns are equal.
+    // The first pass of a run may wait for other operations than later ones; from the second on all passes are equal.
     if (can_repeat && n == run + 2 * stages) {
       std::int64_t end = n;
       while (end < count && alike(tile(end)) && tile(end).index - tile(end - 1).index == step) ++end;

@@ -18,17 +18,17 @@ BlockPlan::BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, c
     whole_row_bytes[tensor.index()] = row_bytes % sector_size == 0 ? row_bytes : 0;
   }
   tiles = schema.tiles;
-  for (Slot slot : schema.tiles) {
-    const Tensor of = slot.tensor();
-    if (of->rows == Axis::query || of->cols == Axis::query) along_queries.push_back(slot);
-    if (of->rows == Axis::key || of->cols == Axis::key) along_keys.push_back(slot);
+  for (ChipTile chip_tile : schema.tiles) {
+    const Tensor of = chip_tile.tensor();
+    if (of->rows == Axis::query || of->cols == Axis::query) along_queries.push_back(chip_tile);
+    if (of->rows == Axis::key || of->cols == Axis::key) along_keys.push_back(chip_tile);
   }
   tokens.resize(BufferToken::count);
-  for (Slot slot : schema.tiles)
-    for (std::size_t ring = 0; ring < (slot.is_ring() || slot.has_strips() ? BufferToken::most_stages : 1); ++ring) {
-      const std::size_t buffer = BufferToken::buffer(slot, static_cast<std::int32_t>(ring));
-      const std::string name =
-          slot.is_ring() || slot.has_strips() ? fmt::format("{} {}", to_string(slot), ring) : std::string(to_string(slot));
+  for (ChipTile chip_tile : schema.tiles)
+    for (std::size_t ring = 0; ring < (chip_tile.is_ring() || chip_tile.has_strips() ? BufferToken::most_stages : 1); ++ring) {
+      const std::size_t buffer = BufferToken::buffer(chip_tile, static_cast<std::int32_t>(ring));
+      const std::string name = chip_tile.is_ring() || chip_tile.has_strips() ? fmt::format("{} {}", to_string(chip_tile), ring)
+                                                                             : std::string(to_string(chip_tile));
       tokens[static_cast<std::size_t>(BufferToken::full(buffer))] = fmt::format("full {}", name);
       tokens[static_cast<std::size_t>(BufferToken::empty(buffer))] = fmt::format("empty {}", name);
     }

@@ -26,14 +26,15 @@ struct BufferToken {
   static constexpr std::size_t most_stages = 8;
 
   /// `ring` is the stage of a ring, or the strip of a tile that has strips.
-  static constexpr std::size_t buffer(Slot slot, std::int32_t ring) {
-    return slot.index() * most_stages + (slot.is_ring() || slot.has_strips() ? static_cast<std::size_t>(ring) % most_stages : 0);
+  static constexpr std::size_t buffer(ChipTile chip_tile, std::int32_t ring) {
+    return chip_tile.index() * most_stages +
+           (chip_tile.is_ring() || chip_tile.has_strips() ? static_cast<std::size_t>(ring) % most_stages : 0);
   }
   static constexpr std::int16_t full(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer); }
   static constexpr std::int16_t empty(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer + 1); }
-  static constexpr std::size_t count = 2 * most_slots * most_stages;
+  static constexpr std::size_t count = 2 * most_chip_tiles * most_stages;
   /// Tokens that belong to no buffer, for example the turns of two groups.
-  static constexpr std::int16_t other(int n) { return static_cast<std::int16_t>(n); }  // those of Slot::none
+  static constexpr std::int16_t other(int n) { return static_cast<std::int16_t>(n); }  // those of ChipTile::none
 };
 
 struct BlockPlan {
@@ -46,9 +47,9 @@ struct BlockPlan {
   std::int64_t element = 2;
   float scale = 1;
 
-  std::vector<Slot> tiles;                      // all of the program
-  std::vector<Slot> along_queries, along_keys;  // those that depend on the current query tile, and on the current key tile
-  std::vector<std::string> tokens;              // names, by BufferToken
+  std::vector<ChipTile> tiles;                      // all of the program
+  std::vector<ChipTile> along_queries, along_keys;  // those that depend on the current query tile, and on the current key tile
+  std::vector<std::string> tokens;                  // names, by BufferToken
 
   BlockPlan(const AttentionProblem& problem, const ProgramTile& tile, const Schema& schema);
 

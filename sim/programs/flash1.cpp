@@ -92,8 +92,8 @@ struct Flash1Overhead {
     statistics = kernel.overhead("attention", "statistics", problem);
     // The compiler must assume that an element of O written to shared memory is the next one read. So the round trips to shared
     // memory cannot overlap; each carries two elements of 16 rows.
-    const int of_128_columns = kernel.overhead("attention", "rescale_of_128_columns", problem).trips;
-    rescale.trips = static_cast<int>(problem.head_dim * of_128_columns / 128);
+    const int of_128_columns = kernel.overhead("attention", "rescale_of_128_columns", problem).shared_round_trips;
+    rescale.shared_round_trips = static_cast<int>(problem.head_dim * of_128_columns / 128);
     store = addresses + kernel.overhead("attention", "store", problem);
   }
   Overhead scores;
@@ -113,7 +113,7 @@ class Flash1 final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block, {0, problem_.seq_q}),
-                   slot_bits(tiles::q, tiles::k, tiles::v));
+                   tile_bits(tiles::q, tiles::k, tiles::v));
     std::int32_t written = -1;  // the last store; O, l and m are complete in HBM after it
     for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
       b.queries(i, grid.queries(i));
@@ -125,8 +125,8 @@ class Flash1 final : public TileProgram {
       written = b.store(Line::store_init, tiles::m);
     }
     std::int64_t n = 0;
-    for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
-      const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
+    for (std::int64_t step = 0; step < grid.key_tiles; ++step) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? step : grid.key_tiles - 1 - step;
       bool loaded = false;  // a key tile that no query tile visits is never loaded
       for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
         const TileVisibility seen = grid.visibility(block, i, j);
@@ -167,9 +167,9 @@ class Flash1 final : public TileProgram {
     b.wait_for(m);
     b.overhead(overhead_.scores);
     if (masked) b.mask(Line::mask, tiles::s);
-    b.row_max(Line::tile_max, tiles::m_tile, Slot::none, tiles::s);
+    b.row_max(Line::tile_max, tiles::m_tile, ChipTile::none, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m_tile);
-    b.row_sum(Line::tile_sum, tiles::l_tile, Slot::none, tiles::p, Slot::none);
+    b.row_sum(Line::tile_sum, tiles::l_tile, ChipTile::none, tiles::p, ChipTile::none);
     b.overhead(overhead_.statistics);
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::m_tile);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);

@@ -105,7 +105,7 @@ class Flash1Backward final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
-                   slot_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
+                   tile_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
     const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
     std::int32_t written = -1;  // the last store of dQ, after which all of dQ is complete in HBM
     b.keys(-1, {});
@@ -125,8 +125,8 @@ class Flash1Backward final : public TileProgram {
       b.store(Line::store_zero_d_k, tiles::d_v);
     }
     std::int64_t n = 0;
-    for (std::int64_t turn = 0; turn < grid.key_tiles; ++turn) {
-      const std::int64_t j = grid.key_order == KeyOrder::ascending ? turn : grid.key_tiles - 1 - turn;
+    for (std::int64_t step = 0; step < grid.key_tiles; ++step) {
+      const std::int64_t j = grid.key_order == KeyOrder::ascending ? step : grid.key_tiles - 1 - step;
       const std::vector<GroupVisit> visits = ascending_visits(block, j);
       if (visits.empty()) continue;  // a key tile that no query tile visits is never loaded
       b.keys(j, grid.keys(j));
@@ -186,7 +186,7 @@ class Flash1Backward final : public TileProgram {
     b.matmul(Line::d_p, tiles::d_p, tiles::d_o, tiles::v_kept, {.transpose = true});
     b.copy(Line::row_dot, tiles::d_o_o, tiles::d_o);
     b.multiply(Line::row_dot, tiles::d_o_o, tiles::o);
-    b.row_sum(Line::row_dot, tiles::row_dot, Slot::none, tiles::d_o_o, Slot::none);
+    b.row_sum(Line::row_dot, tiles::row_dot, ChipTile::none, tiles::d_o_o, ChipTile::none);
     b.subtract_rows(Line::subtract, tiles::d_p, tiles::row_dot);
     b.multiply(Line::d_s, tiles::d_p, tiles::p);
     b.copy(Line::d_s, tiles::d_s, tiles::d_p);

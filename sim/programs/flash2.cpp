@@ -99,7 +99,7 @@ class Flash2 final : public TileProgram {
     const TileRange rows = grid.queries(i);
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
-    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k, tiles::v));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.queries(i, rows);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);

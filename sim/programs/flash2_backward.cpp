@@ -160,7 +160,7 @@ class Flash2Backward final : public TileProgram {
     const KernelNeeds& needs = launches_[key_launch].needs;
     const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                   key_block_slots(needs, true));
+                   key_block_tiles(needs, true));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(j, grid.keys(j));
     b.fill(Line::init, tiles::d_k, 0.0F);

@@ -97,10 +97,11 @@ constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .inde
 constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
 constexpr std::array<Tensor, most_gradient_sums> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
 /// The contribution of a tile pair to a copy; in the last launch, the copy itself. flash2 uses none of these indices.
-constexpr TileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
-constexpr TileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
-constexpr TileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
-constexpr std::array<Slot, most_gradient_sums> parts = {tiles::d_q_part, Slot(second_part), Slot(third_part), Slot(fourth_part)};
+constexpr ChipTileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
+constexpr ChipTileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
+constexpr ChipTileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
+constexpr std::array<ChipTile, most_gradient_sums> parts = {tiles::d_q_part, ChipTile(second_part), ChipTile(third_part),
+                                                            ChipTile(fourth_part)};
 
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
@@ -197,7 +198,7 @@ class Deterministic final : public TileProgram {
     const std::int64_t run = block % runs_, kv_plane = block / runs_;
     const KernelNeeds& needs = launches_[key_launch].needs;
     BlockBuilder b(out, plan_, needs, key_launch, block, BlockPlan::along(Axis::key, kv_plane, keys_of(run)),
-                   key_block_slots(needs, true));
+                   key_block_tiles(needs, true));
     const PairWork pairs = pair_work(id, "key_step", plan_, needs, 2);
     std::int64_t n = 0;
     for (std::int64_t j = run * run_tiles_; j < run_end(run); ++j) {
@@ -227,7 +228,7 @@ class Deterministic final : public TileProgram {
     out.iterations = static_cast<std::int32_t>(n);
   }
 
-  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked, Slot part) const {
+  void emit_pair(BlockBuilder& b, const PairWork& pairs, bool masked, ChipTile part) const {
     emit_key_gradients(b,
                        {Line::load_q, Line::load_stats, Line::scores, Line::mask, Line::exp, Line::load_d_o, Line::d_v, Line::d_p,
                         Line::subtract, Line::d_s, Line::d_k},

@@ -180,7 +180,7 @@ class TwoPass final : public TileProgram {
     const std::vector<GroupVisit> visits = group_visits(grid, work.plane, work.tile);
     const TileRange keys = grid.keys(work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::along(Axis::key, work.plane, keys),
-                   key_block_slots(needs, false));
+                   key_block_tiles(needs, false));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(work.tile, keys);
     b.fill(Line::init_keys, tiles::d_k, 0.0F);
@@ -214,7 +214,7 @@ class TwoPass final : public TileProgram {
     const TileRange rows = grid.queries(work.tile);
     const std::vector<KeyTile> visits = grid.visits(work.plane, work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::query_rows(work.plane, rows),
-                   slot_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
+                   tile_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.queries(work.tile, rows);
     b.fill(Line::init_queries, tiles::d_q, 0.0F);

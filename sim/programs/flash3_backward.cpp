@@ -139,32 +139,32 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// L and D of a query tile, in a ring like Q.
 namespace rings {
 namespace declared {
-inline constexpr TileSpec lse{.name = "L", .tensor = tensors::lse, .index = 32, .ring = true};
-inline constexpr TileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 33, .ring = true};
+inline constexpr ChipTileSpec lse{.name = "L", .tensor = tensors::lse, .index = 32, .ring = true};
+inline constexpr ChipTileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 33, .ring = true};
 }  // namespace declared
-inline constexpr Slot lse = declared::lse, row_dot = declared::row_dot;
+inline constexpr ChipTile lse = declared::lse, row_dot = declared::row_dot;
 }  // namespace rings
 
 /// A group's half of a tile.
 namespace halves {
 namespace declared {
-constexpr TileSpec of(TileSpec spec) {
+constexpr ChipTileSpec of(ChipTileSpec spec) {
   spec.ring = false;
   spec.strips = true;
   return spec;
 }
-inline constexpr TileSpec k = of(tiles::declared::k_kept), v = of(tiles::declared::v_kept), d_p = of(tiles::declared::d_p),
-                          d_s = of(tiles::declared::d_s), d_k = of(tiles::declared::d_k), d_v = of(tiles::declared::d_v);
-inline constexpr TileSpec d_q_sent = of(tiles::declared::d_q_part);  // in shared memory
-inline constexpr TileSpec d_q_part = of({.name = "dSK", .tensor = tensors::d_q_acc, .index = 34, .part = TilePart::of_tile});
-inline constexpr TileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = 35});
-inline constexpr TileSpec s = of({.name = "S", .tensor = tensors::s, .index = 37});
-inline constexpr TileSpec p = of({.name = "P", .tensor = tensors::p, .index = 38});
-inline constexpr TileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = 36});
+inline constexpr ChipTileSpec k = of(tiles::declared::k_kept), v = of(tiles::declared::v_kept), d_p = of(tiles::declared::d_p),
+                              d_s = of(tiles::declared::d_s), d_k = of(tiles::declared::d_k), d_v = of(tiles::declared::d_v);
+inline constexpr ChipTileSpec d_q_sent = of(tiles::declared::d_q_part);  // in shared memory
+inline constexpr ChipTileSpec d_q_part = of({.name = "dSK", .tensor = tensors::d_q_acc, .index = 34, .part = TilePart::of_tile});
+inline constexpr ChipTileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = 35});
+inline constexpr ChipTileSpec s = of({.name = "S", .tensor = tensors::s, .index = 37});
+inline constexpr ChipTileSpec p = of({.name = "P", .tensor = tensors::p, .index = 38});
+inline constexpr ChipTileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = 36});
 }  // namespace declared
-inline constexpr Slot k = declared::k, v = declared::v, s = declared::s, p = declared::p, d_p = declared::d_p, d_s = declared::d_s,
-                      d_k = declared::d_k, d_v = declared::d_v, d_q_sent = declared::d_q_sent, d_q_part = declared::d_q_part,
-                      p_kept = declared::p_kept, d_s_kept = declared::d_s_kept;
+inline constexpr ChipTile k = declared::k, v = declared::v, s = declared::s, p = declared::p, d_p = declared::d_p,
+                          d_s = declared::d_s, d_k = declared::d_k, d_v = declared::d_v, d_q_sent = declared::d_q_sent,
+                          d_q_part = declared::d_q_part, p_kept = declared::p_kept, d_s_kept = declared::d_s_kept;
 }  // namespace halves
 
 /// S, P, dP and dS exist only on chip.
@@ -191,7 +191,8 @@ Overhead strip_steps(std::int64_t rows, std::int64_t head_dim) {
   const std::int64_t cut =
       strips / warps * groups + ceil_div(rows % strip * head_dim, 2 * columns);  // of the warp with the cut strip
   const std::int64_t steps = std::max(whole, rows % strip > 0 ? cut : 0);
-  return {.trips = static_cast<int>(2 * whole), .round_trips = static_cast<int>(std::max<std::int64_t>(0, steps - 1))};
+  return {.shared_round_trips = static_cast<int>(2 * whole),
+          .l2_round_trips = static_cast<int>(std::max<std::int64_t>(0, steps - 1))};
 }
 constexpr std::size_t producer = 0;
 
@@ -222,7 +223,7 @@ class Flash3Backward final : public TileProgram {
       const std::int64_t j = block % grid.key_tiles, kv_plane = block / grid.key_tiles;
       const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
       BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                     slot_bits(tiles::q_ring, halves::k, halves::v, tiles::d_o_ring, halves::d_s, halves::d_q_sent));
+                     tile_bits(tiles::q_ring, halves::k, halves::v, tiles::d_o_ring, halves::d_s, halves::d_q_sent));
       // A group computes half of the keys of S, and half of the rows of dQ.
       out.whole_keys = static_cast<std::int32_t>(half_of(tile_.block_kv));
       out.whole_rows = static_cast<std::int32_t>(half_of(tile_.block_q));
@@ -287,11 +288,11 @@ class Flash3Backward final : public TileProgram {
 
     std::int64_t count() const { return std::ssize(visits); }
     std::int64_t stage_of(std::int64_t n) const { return n % stages; }
-    static std::int16_t full(Slot slot, std::int64_t buffer) {
-      return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    static std::int16_t full(ChipTile chip_tile, std::int64_t buffer) {
+      return BufferToken::full(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
     }
-    static std::int16_t empty(Slot slot, std::int64_t buffer) {
-      return BufferToken::empty(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    static std::int16_t empty(ChipTile chip_tile, std::int64_t buffer) {
+      return BufferToken::empty(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
     }
 
     TileRange keys_of(std::int64_t g) const { return part_of(keys, half_of(program.tile_.block_kv), g); }
@@ -365,29 +366,29 @@ class Flash3Backward final : public TileProgram {
 
     // The producer.
     /// The whole key tile is copied, whether its keys exist or not.
-    void load_kept(Line line, Slot slot) const {
+    void load_kept(Line line, ChipTile chip_tile) const {
       for (std::int64_t g = 0; g < groups_with_keys(); ++g) {
         start(g);
         b.group(producer);
         const bool is_last = g + 1 == groups_with_keys();
         const std::int64_t first = keys_of(g).first - keys.first;
-        b.load_boxes(line, slot, is_last ? program.tile_.block_kv - first : half_of(program.tile_.block_kv));
-        b.signals(full(slot, g));
+        b.load_boxes(line, chip_tile, is_last ? program.tile_.block_kv - first : half_of(program.tile_.block_kv));
+        b.signals(full(chip_tile, g));
       }
     }
-    /// `freed` is the slot whose release also frees this one.
-    void loaded(Slot slot, Slot freed, std::int64_t n) const {
+    /// `freed` is the on-chip tile whose release also frees this one.
+    void loaded(ChipTile chip_tile, ChipTile freed, std::int64_t n) const {
       b.waits(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
-      b.signals(full(slot, stage_of(n)));
+      b.signals(full(chip_tile, stage_of(n)));
     }
     void load_tile(std::int64_t n) const {
       look_at(0, n, n);
       b.group(producer);
       b.load_boxes(Line::load_q, tiles::q_ring, program.tile_.block_q);
       loaded(tiles::q_ring, tiles::q_ring, n);
-      for (const Slot slot : {rings::lse, rings::row_dot}) {
-        b.load_by_warps(Line::load_stats, slot);
-        loaded(slot, tiles::q_ring, n);
+      for (const ChipTile chip_tile : {rings::lse, rings::row_dot}) {
+        b.load_by_warps(Line::load_stats, chip_tile);
+        loaded(chip_tile, tiles::q_ring, n);
       }
       if (n == 0) {
         load_kept(Line::load_v, halves::v);
@@ -399,17 +400,19 @@ class Flash3Backward final : public TileProgram {
     }
 
     // A consumer group.
-    void wait_for_load(Line line, Slot slot, std::int64_t buffer, std::int64_t signals) const {
-      b.wait_until(line, slot, WaitOn::mbarrier);
-      b.waits(full(slot, buffer), signals);
+    void wait_for_load(Line line, ChipTile chip_tile, std::int64_t buffer, std::int64_t signals) const {
+      b.wait_until(line, chip_tile, WaitOn::mbarrier);
+      b.waits(full(chip_tile, buffer), signals);
     }
-    void wait_for_tile(Line line, Slot slot, std::int64_t n) const { wait_for_load(line, slot, stage_of(n), n / stages + 1); }
-    void issued(Slot result, std::int64_t g) const {
+    void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
+      wait_for_load(line, chip_tile, stage_of(n), n / stages + 1);
+    }
+    void issued(ChipTile result, std::int64_t g) const {
       b.asynchronous();
       b.signals(full(result, g));
     }
     /// Waits for the `nth` product into `result`.
-    void wait_for_product(Line line, Slot result, std::int64_t g, std::int64_t nth) const {
+    void wait_for_product(Line line, ChipTile result, std::int64_t g, std::int64_t nth) const {
       b.wait_until(line, result, WaitOn::product);
       b.waits(full(result, g), nth);
     }
@@ -417,7 +420,7 @@ class Flash3Backward final : public TileProgram {
       look_at(g, n, n);
       wait_for_tile(Line::wait_q, tiles::q_ring, n);
       b.matmul(Line::scores, halves::s, tiles::q_ring, halves::k,
-               {.transpose = true, .factor = program.plan_.scale, .turned = true});
+               {.transpose = true, .factor = program.plan_.scale, .swap_ab = true});
       issued(halves::s, g);
     }
     void finish_scores(std::int64_t g, std::int64_t n) const {
@@ -455,11 +458,11 @@ class Flash3Backward final : public TileProgram {
     void multiply_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       look_at_queries(g, n, iteration);
       // Half of the columns of 64 rows are as much work as half of the rows, with the columns as those of the instruction.
-      const bool turned = program.problem_.head_dim > 64;
+      const bool swap_ab = program.problem_.head_dim > 64;
       for (std::int64_t from = 0; from < groups_with_keys(); ++from) {
         b.keys(key_tile, keys_of(from));
         b.matmul(Line::d_q, halves::d_q_part, halves::d_s, halves::k,
-                 {.accumulate = from > 0, .factor = program.plan_.scale, .turned = turned});
+                 {.accumulate = from > 0, .factor = program.plan_.scale, .swap_ab = swap_ab});
         b.reads_strip(static_cast<std::size_t>(from));
         b.asynchronous();
       }
@@ -507,7 +510,7 @@ class Flash3Backward final : public TileProgram {
       look_at(g, n, n);
       if (has_keys(g)) {
         wait_for_tile(Line::wait_d_o, tiles::d_o_ring, n);
-        b.matmul(Line::d_p, halves::d_p, tiles::d_o_ring, halves::v, {.transpose = true, .turned = true});
+        b.matmul(Line::d_p, halves::d_p, tiles::d_o_ring, halves::v, {.transpose = true, .swap_ab = true});
         issued(halves::d_p, g);
         b.matmul(Line::d_v, halves::d_v, halves::p_kept, tiles::d_o_ring, {.accumulate = true, .transpose_left = true});
         issued(halves::d_v, g);

@@ -122,7 +122,7 @@ class Flex final : public TileProgram {
     const std::int64_t i = query_tile_of(block), plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
     const KernelNeeds& needs = launches_.front().needs;
-    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::q, tiles::k, tiles::v));
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k, tiles::v));
     b.queries(i, rows);
     const FlexLists::OfTile own = lists_ ? lists_->of(grid, plane, i) : FlexLists::OfTile();
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(plane, i);
@@ -166,7 +166,7 @@ class Flex final : public TileProgram {
     b.load(Line::load_counts, lists::partial_count_tile);
     std::int32_t latest = b.load(Line::load_counts, lists::full_count_tile);
     const std::int32_t counted = latest;
-    const auto load_entries = [&](Slot list, std::int64_t entries) {
+    const auto load_entries = [&](ChipTile list, std::int64_t entries) {
       if (entries == 0) return;
       b.mask_list(own.plane, own.row, entries);
       latest = b.load_after(Line::load_lists, list, counted);

@@ -178,7 +178,7 @@ struct GatheredRead {
   const TableRead* read;
   std::size_t number;  // in ScoreChange::table_reads()
   Tensor gradient;
-  Slot gathered, factor;
+  ChipTile gathered, factor;
   ScoreCost cost;
   std::optional<TableParts> parts;  // in order
   /// Whether the block keeps the sums until its end.
@@ -197,7 +197,8 @@ std::vector<GatheredRead> gathered_reads(const AttentionProblem& problem, const 
     const Tensor gradient = tables::gradient(n, name);
     for (const TableRead& read : all[n].reads) {
       const std::size_t number = reads.size();
-      GatheredRead made{&read, number, gradient, Slot::none, Slot::none, problem.score_change->factor_cost(read), std::nullopt};
+      GatheredRead made{&read,       number, gradient, ChipTile::none, ChipTile::none, problem.score_change->factor_cost(read),
+                        std::nullopt};
       if (all[n].in_order) made.parts.emplace(read, problem, tile);
       made.gathered =
           tables::gathered(number, made.parts ? tables::parts(n, number, name) : gradient, made.parts && !made.is_kept());
@@ -235,9 +236,9 @@ Schema declared(const AttentionProblem& problem, const TileShape& tile) {
     if (write(read.gradient)) schema.tiles.push_back(tables::zeros(static_cast<std::size_t>(read.gradient->table), read.gradient));
     write(read.gathered.tensor());
     schema.tiles.push_back(read.gathered);
-    if (read.factor != Slot::none) schema.tiles.push_back(read.factor);
-    if (read.factor != Slot::none && !has_product) schema.tiles.push_back(tables::product());
-    has_product = has_product || read.factor != Slot::none;
+    if (read.factor != ChipTile::none) schema.tiles.push_back(read.factor);
+    if (read.factor != ChipTile::none && !has_product) schema.tiles.push_back(tables::product());
+    has_product = has_product || read.factor != ChipTile::none;
   }
   if (problem.has_mask()) add_lists(schema, ListsBy::both);
   return schema;
@@ -286,7 +287,7 @@ struct GatheringScores {
   void change(BlockBuilder& b) const {
     scores.change(b, [&] {
       for (const GatheredRead& read : reads)
-        if (read.factor != Slot::none)
+        if (read.factor != ChipTile::none)
           b.factor(Line::factors, read.factor, tiles::s, read.number, read.cost.operations, read.cost.exps);
     });
   }
@@ -300,8 +301,8 @@ struct GatheringScores {
     for (const GatheredRead& read : reads) {
       const TableBox box = read.box(plane, i, queries, j, keys);
       if (read.read->takes_slope != with_slope || box.empty()) continue;
-      Slot from = tiles::d_p;
-      if (read.factor != Slot::none) {
+      ChipTile from = tiles::d_p;
+      if (read.factor != ChipTile::none) {
         from = tables::product();
         b.copy(Line::table_products, from, tiles::d_p);
         b.multiply(Line::table_products, from, read.factor);
@@ -406,7 +407,7 @@ class FlexBackward final : public TileProgram {
   /// The lines and tiles of the lists that a kind of block loads.
   struct ListLoads {
     LineId counts, lists;
-    Slot partial_count, partial, full_count, full;
+    ChipTile partial_count, partial, full_count, full;
   };
   /// Returns the last load of a list: what the first tile's address waits for.
   static std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists::OfTile& own) {
@@ -414,7 +415,7 @@ class FlexBackward final : public TileProgram {
     b.load(loads.counts, loads.partial_count);
     std::int32_t latest = b.load(loads.counts, loads.full_count);
     const std::int32_t counted = latest;
-    const auto load_entries = [&](Slot list, std::int64_t entries) {
+    const auto load_entries = [&](ChipTile list, std::int64_t entries) {
       if (entries == 0) return;
       b.mask_list(own.plane, own.row, entries);
       latest = b.load_after(loads.lists, list, counted);
@@ -428,7 +429,7 @@ class FlexBackward final : public TileProgram {
   void emit_zeros(BlockBuilder& b, std::int64_t block) const {
     if (reads_.empty()) return;
     const std::span<const TableGradient> all = problem_.score_change->table_gradients();
-    const auto zero = [&](Slot zeros) {
+    const auto zero = [&](ChipTile zeros) {
       const TableBox share = zero_share(zeros.tensor(), block);
       if (share.empty()) return;
       b.table_box(zeros, share);
@@ -465,7 +466,7 @@ class FlexBackward final : public TileProgram {
         own -= all[n].rows() * across;
         continue;
       }
-      const Slot sums = tables::zeros(n, tables::gradient(n, all[n].table->name));
+      const ChipTile sums = tables::zeros(n, tables::gradient(n, all[n].table->name));
       const std::int64_t first = own % across * table_chunk;
       const TableBox chunk{own / across, 1, first, std::min(table_chunk, all[n].cols() - first)};
       b.table_box(sums, chunk);
@@ -480,7 +481,7 @@ class FlexBackward final : public TileProgram {
     }
   }
   /// Adds all parts of a read to the elements of a chunk, in order.
-  void sum_parts(BlockBuilder& b, const GatheredRead& read, Slot sums, const TableBox& chunk, std::int64_t& loads) const {
+  void sum_parts(BlockBuilder& b, const GatheredRead& read, ChipTile sums, const TableBox& chunk, std::int64_t& loads) const {
     const TileGrid& grid = plan_.grid;
     const auto add = [&](const TableBox& box, std::int64_t first, int step) {
       b.iteration(loads, loads % static_cast<std::int64_t>(BufferToken::most_stages));
@@ -532,7 +533,7 @@ class FlexBackward final : public TileProgram {
     const KernelNeeds& needs = launches_[gradient_launch].needs;
     const TileRange keys = grid.keys(work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::along(Axis::key, work.plane, keys),
-                   key_block_slots(needs, false));
+                   key_block_tiles(needs, false));
     b.keys(work.tile, keys);
     b.fill(Line::init_keys, tiles::d_k, 0.0F);
     b.fill(Line::init_keys, tiles::d_v, 0.0F);
@@ -585,7 +586,7 @@ class FlexBackward final : public TileProgram {
     const KernelNeeds& needs = launches_[gradient_launch].needs;
     const TileRange rows = grid.queries(work.tile);
     BlockBuilder b(out, plan_, needs, gradient_launch, block, BlockPlan::query_rows(work.plane, rows),
-                   slot_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
+                   tile_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
     b.queries(work.tile, rows);
     b.fill(Line::init_queries, tiles::d_q, 0.0F);
     const FlexLists::OfTile own = lists_ ? lists_->of(grid, work.plane, work.tile) : FlexLists::OfTile();

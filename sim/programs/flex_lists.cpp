@@ -69,7 +69,7 @@ std::vector<KeyTile> tiles_of(const FlexLists::OfTile& own, std::int64_t tiles_o
 }  // namespace
 
 void add_lists(Schema& schema, ListsBy by) {
-  const auto add = [&](Tensor list, Slot tile) {
+  const auto add = [&](Tensor list, ChipTile tile) {
     schema.tensors.push_back(list);
     schema.inputs.push_back(list);
     schema.tiles.push_back(tile);
@@ -105,11 +105,11 @@ std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> 
 FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by)
     : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {
   if (by == ListsBy::row) return;
-  BlockMask turned = *mask_;
-  turned.partial = transposed(mask_->partial, mask_->cols);
-  turned.full = transposed(mask_->full, mask_->cols);
-  std::swap(turned.rows, turned.cols);
-  transposed_ = std::make_shared<const BlockMask>(std::move(turned));
+  BlockMask transposed_mask = *mask_;
+  transposed_mask.partial = transposed(mask_->partial, mask_->cols);
+  transposed_mask.full = transposed(mask_->full, mask_->cols);
+  std::swap(transposed_mask.rows, transposed_mask.cols);
+  transposed_ = std::make_shared<const BlockMask>(std::move(transposed_mask));
 }
 
 FlexLists::OfTile FlexLists::of(const TileGrid& grid, std::int64_t plane, std::int64_t i) const {

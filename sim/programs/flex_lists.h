@@ -36,12 +36,12 @@ inline constexpr TensorSpec full_count_spec = declare("full_kv_num_blocks", 19, 
 inline constexpr TensorSpec full_spec = declare("full_kv_indices", 20, Axis::query_block, Axis::key_block);
 inline constexpr Tensor partial_count = partial_count_spec, partial = partial_spec, full_count = full_count_spec, full = full_spec;
 
-inline constexpr TileSpec partial_count_tile_spec{.name = "#p", .tensor = partial_count_spec, .index = 32};
-inline constexpr TileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = 33};
-inline constexpr TileSpec full_count_tile_spec{.name = "#f", .tensor = full_count_spec, .index = 34};
-inline constexpr TileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = 35};
-inline constexpr Slot partial_count_tile = partial_count_tile_spec, partial_tile = partial_tile_spec;
-inline constexpr Slot full_count_tile = full_count_tile_spec, full_tile = full_tile_spec;
+inline constexpr ChipTileSpec partial_count_tile_spec{.name = "#p", .tensor = partial_count_spec, .index = 32};
+inline constexpr ChipTileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = 33};
+inline constexpr ChipTileSpec full_count_tile_spec{.name = "#f", .tensor = full_count_spec, .index = 34};
+inline constexpr ChipTileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = 35};
+inline constexpr ChipTile partial_count_tile = partial_count_tile_spec, partial_tile = partial_tile_spec;
+inline constexpr ChipTile full_count_tile = full_count_tile_spec, full_tile = full_tile_spec;
 
 /// The same lists by column, which a backward pass follows: the query blocks that see a key block.
 inline constexpr TensorSpec query_partial_count_spec = declare("q_num_blocks", 21, Axis::key_block, Axis::one);
@@ -51,12 +51,12 @@ inline constexpr TensorSpec query_full_spec = declare("full_q_indices", 24, Axis
 inline constexpr Tensor query_partial_count = query_partial_count_spec, query_partial = query_partial_spec;
 inline constexpr Tensor query_full_count = query_full_count_spec, query_full = query_full_spec;
 
-inline constexpr TileSpec query_partial_count_tile_spec{.name = "#Ip", .tensor = query_partial_count_spec, .index = 36};
-inline constexpr TileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = 37};
-inline constexpr TileSpec query_full_count_tile_spec{.name = "#If", .tensor = query_full_count_spec, .index = 38};
-inline constexpr TileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = 39};
-inline constexpr Slot query_partial_count_tile = query_partial_count_tile_spec, query_partial_tile = query_partial_tile_spec;
-inline constexpr Slot query_full_count_tile = query_full_count_tile_spec, query_full_tile = query_full_tile_spec;
+inline constexpr ChipTileSpec query_partial_count_tile_spec{.name = "#Ip", .tensor = query_partial_count_spec, .index = 36};
+inline constexpr ChipTileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = 37};
+inline constexpr ChipTileSpec query_full_count_tile_spec{.name = "#If", .tensor = query_full_count_spec, .index = 38};
+inline constexpr ChipTileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = 39};
+inline constexpr ChipTile query_partial_count_tile = query_partial_count_tile_spec, query_partial_tile = query_partial_tile_spec;
+inline constexpr ChipTile query_full_count_tile = query_full_count_tile_spec, query_full_tile = query_full_tile_spec;
 
 }  // namespace lists
 
@@ -71,8 +71,8 @@ inline constexpr TensorSpec table_spec{.name = "page_table",
                                        .cols = Axis::key_page,
                                        .type = DataType::fp32};
 inline constexpr Tensor table = table_spec;
-inline constexpr TileSpec entries_spec{.name = "pages", .tensor = table_spec, .index = 40};
-inline constexpr Slot entries = entries_spec;
+inline constexpr ChipTileSpec entries_spec{.name = "pages", .tensor = table_spec, .index = 40};
+inline constexpr ChipTile entries = entries_spec;
 
 }  // namespace paged
 

@@ -40,17 +40,17 @@ namespace {
 // On-chip tiles: those of the other attention programs, but each group has its own strip of every tile of query rows.
 namespace strips {
 namespace declared {
-constexpr TileSpec of(TileSpec spec) {
+constexpr ChipTileSpec of(ChipTileSpec spec) {
   spec.ring = false;
   spec.strips = true;
   return spec;
 }
-inline constexpr TileSpec q = of(tiles::declared::q), s = of(tiles::declared::s), p = of(tiles::declared::p),
-                          m = of(tiles::declared::m), m_new = of(tiles::declared::m_new), l = of(tiles::declared::l),
-                          alpha = of(tiles::declared::alpha), o = of(tiles::declared::o), lse = of(tiles::declared::lse);
+inline constexpr ChipTileSpec q = of(tiles::declared::q), s = of(tiles::declared::s), p = of(tiles::declared::p),
+                              m = of(tiles::declared::m), m_new = of(tiles::declared::m_new), l = of(tiles::declared::l),
+                              alpha = of(tiles::declared::alpha), o = of(tiles::declared::o), lse = of(tiles::declared::lse);
 }  // namespace declared
-inline constexpr Slot q = declared::q, s = declared::s, p = declared::p, m = declared::m, m_new = declared::m_new, l = declared::l,
-                      alpha = declared::alpha, o = declared::o, lse = declared::lse;
+inline constexpr ChipTile q = declared::q, s = declared::s, p = declared::p, m = declared::m, m_new = declared::m_new,
+                          l = declared::l, alpha = declared::alpha, o = declared::o, lse = declared::lse;
 }  // namespace strips
 
 /// The counter from which blocks draw their query tiles.
@@ -386,7 +386,7 @@ class Hopper final : public TileProgram {
     const FlexLists::OfTile own = lists_ ? lists_->of(plan_.grid, plane, i) : FlexLists::OfTile();
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, own) : plan_.grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
-    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), slot_bits(strips::q, tiles::k, tiles::v));
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(strips::q, tiles::k, tiles::v));
     out.whole_rows = static_cast<std::int32_t>(strip_rows_);
     out.iterations = static_cast<std::int32_t>(visits.size());
     Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages, own}.emit();
@@ -502,11 +502,11 @@ class Hopper final : public TileProgram {
     LineId at(Line line) const { return program.lines_[line]; }
     std::int64_t groups() const { return static_cast<std::int64_t>(strips.size()); }
     bool has_rows(std::size_t s) const { return strips[s].count > 0; }
-    static std::int16_t full(Slot slot, std::int64_t buffer) {
-      return BufferToken::full(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    static std::int16_t full(ChipTile chip_tile, std::int64_t buffer) {
+      return BufferToken::full(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
     }
-    static std::int16_t empty(Slot slot, std::int64_t buffer) {
-      return BufferToken::empty(BufferToken::buffer(slot, static_cast<std::int32_t>(buffer)));
+    static std::int16_t empty(ChipTile chip_tile, std::int64_t buffer) {
+      return BufferToken::empty(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
     }
 
     void emit() const {
@@ -551,14 +551,14 @@ class Hopper final : public TileProgram {
     /// Loads the two lengths, then the lists that are not empty.
     void load_lists() const {
       b.group(0);
-      const auto load = [&](Line line, Slot list, std::int64_t entries) {
+      const auto load = [&](Line line, ChipTile list, std::int64_t entries) {
         b.mask_list(own.plane, own.row, entries);
         b.load_after(at(line), list, -1);
         b.signals(full(list, 0));
       };
       load(Line::load_counts, lists::partial_count_tile, 1);
       load(Line::load_counts, lists::full_count_tile, 1);
-      const auto load_entries = [&](Slot list, std::int64_t entries) {
+      const auto load_entries = [&](ChipTile list, std::int64_t entries) {
         if (entries == 0) return;
         load(Line::load_lists, list, entries);
         b.waits(full(lists::full_count_tile, 0), 1);
@@ -578,16 +578,18 @@ class Hopper final : public TileProgram {
     /// Makes the latest operation wait for the lists.
     void after_lists() const {
       if (!program.lists_) return;
-      const Slot last = !own.full.empty() ? lists::full_tile : !own.partial.empty() ? lists::partial_tile : lists::full_count_tile;
+      const ChipTile last = !own.full.empty()      ? lists::full_tile
+                            : !own.partial.empty() ? lists::partial_tile
+                                                   : lists::full_count_tile;
       b.waits(full(last, 0), 1);
     }
 
     /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
-    void load_into_ring(Line line, Slot slot) const {
+    void load_into_ring(Line line, ChipTile chip_tile) const {
       b.group(0);
-      b.load_boxes(at(line), slot, program.key_box_);
-      b.waits(empty(rung().producer ? slot : tiles::k, stage()), groups() * (b.iteration() / stages));
-      b.signals(full(slot, stage()));
+      b.load_boxes(at(line), chip_tile, program.key_box_);
+      b.waits(empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
+      b.signals(full(chip_tile, stage()));
     }
 
     template <class Emit>
@@ -654,16 +656,16 @@ class Hopper final : public TileProgram {
     }
 
     // The pieces of a group that meets others. `n` counts key tiles.
-    void wait_for_tile(Line line, Slot slot, std::int64_t n) const {
-      b.wait_until(at(line), slot, WaitOn::mbarrier);
-      b.waits(full(slot, n % stages), n / stages + 1);
+    void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
+      b.wait_until(at(line), chip_tile, WaitOn::mbarrier);
+      b.waits(full(chip_tile, n % stages), n / stages + 1);
     }
-    void issued(Slot result, std::size_t s) const {
+    void issued(ChipTile result, std::size_t s) const {
       b.asynchronous();
       b.signals(full(result, static_cast<std::int64_t>(s)));
     }
     /// Waits for the n-th product into `result`, and frees the buffer of the tile that it read.
-    void wait_for_product(Line line, Slot result, std::size_t s, std::int64_t n, Slot read) const {
+    void wait_for_product(Line line, ChipTile result, std::size_t s, std::int64_t n, ChipTile read) const {
       b.wait_until(at(line), result, WaitOn::product);
       b.waits(full(result, static_cast<std::int64_t>(s)), n + 1);
       if (rung().producer) b.signals(empty(read, n % stages));

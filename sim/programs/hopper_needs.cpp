@@ -99,7 +99,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const KernelBuild& build = hopper_profile(rung).build("attention", problem);
   KernelNeeds needs;
   needs.instruction = ProductInstruction::wgmma;
-  needs.boxes = true;
+  needs.uses_tma = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
   needs.registers_per_thread = build.registers;
   // Without a producer one thread of the first group asks for the copies, as a stream of its own.
@@ -110,9 +110,9 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
                             build.setmaxnreg_inc});
   // Read in flash2, whose code before the first load and stalls are alike; those of the rungs were not read.
   const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
-  needs.waiting = read.waiting;
+  needs.dependent_share = read.dependent_share;
   needs.setup_instructions = read.setup_instructions;
-  needs.setup_trips = read.setup_trips;
+  needs.setup_round_trips = read.setup_round_trips;
 
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.

@@ -34,9 +34,9 @@ KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
   KernelNeeds needs;
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
-  needs.waiting = reading.waiting;
+  needs.dependent_share = reading.dependent_share;
   needs.setup_instructions = reading.setup_instructions;
-  needs.setup_trips = reading.setup_trips;
+  needs.setup_round_trips = reading.setup_round_trips;
   needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }
@@ -207,11 +207,11 @@ KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTi
 }
 
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile) {
-  return std::clamp<std::int64_t>(needs.threads / warp_lanes * elements_of_turn / (tile.block_q * tile.block_kv), 1, 8);
+  return std::clamp<std::int64_t>(needs.threads / warp_lanes * elements_per_warp_fetch / (tile.block_q * tile.block_kv), 1, 8);
 }
 
-bool ends_inside_turn(std::int64_t elements) {
-  return elements % elements_of_turn != 0;
+bool ends_inside_warp_fetch(std::int64_t elements) {
+  return elements % elements_per_warp_fetch != 0;
 }
 
 TileShape standard_tile(const AttentionProblem& problem, const GpuSpec& gpu) {

@@ -34,12 +34,12 @@ KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& probl
 KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 
 /// Elements of a row of S or P that a warp of a softmax kernel fetches at a time: eight per lane.
-inline constexpr std::int64_t elements_of_turn = 32 * 8;
+inline constexpr std::int64_t elements_per_warp_fetch = 32 * 8;
 
 /// Returns how many tiles of a row the threads of a block hold in registers: each thread fetches 8 neighbouring elements at a time.
 std::int64_t tiles_in_registers(const KernelNeeds& needs, const TileShape& tile);
 /// Returns whether a row of `elements` ends inside a warp's fetch. The warp's lanes then diverge, and reconverge one by one.
-bool ends_inside_turn(std::int64_t elements);
+bool ends_inside_warp_fetch(std::int64_t elements);
 
 // The tiles that the kernels are compiled for.
 TileShape scores_kernel_tile(const AttentionProblem& problem);

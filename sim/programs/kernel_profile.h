@@ -15,21 +15,22 @@ namespace tilescope {
 
 /// Overhead instructions per warp, besides the arithmetic of an operation, counted in the SASS.
 ///   instructions  all of them, from one operation to the next
-///   trips         round trips to shared memory that cannot overlap; round_trips: to the L2
+///   shared_round_trips, l2_round_trips   round trips to shared memory and to the L2 that cannot overlap
 ///   barriers      barriers of all warps of the block
 ///   alu, exps     part of `instructions`: those on the ALU pipe (maxima, conversions) and on the exponential pipe
 ///   wavefronts    wavefronts of shuffles and broadcast reads in the memory pipe
 struct Overhead {
-  int instructions = 0, trips = 0, barriers = 0, round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
+  int instructions = 0, shared_round_trips = 0, barriers = 0, l2_round_trips = 0, alu = 0, exps = 0, wavefronts = 0;
 
   constexpr Overhead& operator+=(const Overhead& other) {
-    instructions += other.instructions, trips += other.trips, barriers += other.barriers, round_trips += other.round_trips;
+    instructions += other.instructions, shared_round_trips += other.shared_round_trips, barriers += other.barriers,
+        l2_round_trips += other.l2_round_trips;
     alu += other.alu, exps += other.exps, wavefronts += other.wavefronts;
     return *this;
   }
   friend constexpr Overhead operator+(Overhead a, const Overhead& b) { return a += b; }
   friend constexpr Overhead operator*(Overhead a, int times) {
-    a.instructions *= times, a.trips *= times, a.barriers *= times, a.round_trips *= times;
+    a.instructions *= times, a.shared_round_trips *= times, a.barriers *= times, a.l2_round_trips *= times;
     a.alu *= times, a.exps *= times, a.wavefronts *= times;
     return a;
   }
@@ -55,8 +56,8 @@ struct LaunchReading {
   std::string_view launch;
   std::optional<DataType> dtype = {};
   std::int64_t head_dim = 0;
-  double waiting = 0;
-  int setup_instructions = 0, setup_trips = 0;
+  double dependent_share = 0;
+  int setup_instructions = 0, setup_round_trips = 0;
   double multiply_add_instructions = 0;
 };
 

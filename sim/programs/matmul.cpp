@@ -52,7 +52,8 @@ class Matmul final : public TileProgram {
     const KernelProfile& naive = kernel_profile("matmul_naive");
     // The kernel reads four 16-byte pieces of K at a time, and with each the matching piece of q, which takes two wavefronts.
     const auto pieces = static_cast<int>(problem.head_dim / 8);
-    untiled_ = naive.overhead("product", "scores", problem) + Overhead{.trips = (pieces + 3) / 4, .wavefronts = 2 * pieces};
+    untiled_ =
+        naive.overhead("product", "scores", problem) + Overhead{.shared_round_trips = (pieces + 3) / 4, .wavefronts = 2 * pieces};
     untiled_store_ = naive.overhead("product", "store", problem);
     launches_ = {{"product", plan_.grid.key_tiles, plan_.grid.query_tiles, problem.query_planes(),
                   tiled ? scores_needs(problem, tile) : untiled_needs(problem, tile), 1,
@@ -65,7 +66,7 @@ class Matmul final : public TileProgram {
     const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block,
-                   BlockPlan::query_rows(block / (grid.key_tiles * grid.query_tiles), rows), slot_bits(tiles::q, tiles::k));
+                   BlockPlan::query_rows(block / (grid.key_tiles * grid.query_tiles), rows), tile_bits(tiles::q, tiles::k));
     b.keys(j, grid.keys(j));
     const std::int64_t steps = tiled ? 1 : rows.count;
     out.iterations = static_cast<std::int32_t>(steps);

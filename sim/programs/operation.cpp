@@ -15,8 +15,8 @@ std::string_view to_string(OpKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view to_string(Slot slot) {
-  return slot == Slot::none ? "none" : slot->name;
+std::string_view to_string(ChipTile chip_tile) {
+  return chip_tile == ChipTile::none ? "none" : chip_tile->name;
 }
 
 Tensor Schema::tensor(Meaning meaning) const {
@@ -24,9 +24,9 @@ Tensor Schema::tensor(Meaning meaning) const {
   return found != tensors.end() ? *found : Tensor();
 }
 
-Slot Schema::tile(Meaning meaning, TilePart part) const {
-  const auto found = std::find_if(tiles.begin(), tiles.end(), [&](Slot slot) { return slot.is(meaning, part); });
-  return found != tiles.end() ? *found : Slot::none;
+ChipTile Schema::tile(Meaning meaning, TilePart part) const {
+  const auto found = std::find_if(tiles.begin(), tiles.end(), [&](ChipTile chip_tile) { return chip_tile.is(meaning, part); });
+  return found != tiles.end() ? *found : ChipTile::none;
 }
 
 bool Schema::reads(Tensor tensor) const {
@@ -50,18 +50,19 @@ std::string Schema::fault() const {
     for (Tensor tensor : *list)
       if (!is_declared(tensor)) return fmt::format("tensor {} is read or written but not declared", to_string(tensor));
   used = 0;
-  for (Slot slot : tiles) {
-    if (slot == Slot::none || slot.index() < 1 || slot.index() >= most_slots)
-      return fmt::format("tile {} has an index outside 1 to {}", to_string(slot), most_slots - 1);
-    if ((used >> slot.index() & 1U) != 0) return fmt::format("tile {} has the index of another one", to_string(slot));
-    used |= std::uint64_t{1} << slot.index();
-    if (!is_declared(slot.tensor())) return fmt::format("tile {} is a piece of a tensor that is not declared", to_string(slot));
+  for (ChipTile chip_tile : tiles) {
+    if (chip_tile == ChipTile::none || chip_tile.index() < 1 || chip_tile.index() >= most_chip_tiles)
+      return fmt::format("tile {} has an index outside 1 to {}", to_string(chip_tile), most_chip_tiles - 1);
+    if ((used >> chip_tile.index() & 1U) != 0) return fmt::format("tile {} has the index of another one", to_string(chip_tile));
+    used |= std::uint64_t{1} << chip_tile.index();
+    if (!is_declared(chip_tile.tensor()))
+      return fmt::format("tile {} is a piece of a tensor that is not declared", to_string(chip_tile));
   }
   return {};
 }
 
-bool is_shared(const BlockOperations& block, Slot slot) {
-  return slot.index() < most_shared_slots && (block.shared_slots >> slot.index() & 1U) != 0;
+bool is_shared(const BlockOperations& block, ChipTile chip_tile) {
+  return chip_tile.index() < most_shared_tiles && (block.shared_tiles >> chip_tile.index() & 1U) != 0;
 }
 
 std::string_view to_string(Unit unit) {
@@ -107,9 +108,9 @@ Unit unit_of(const Operation& operation) {
   return Unit::fp32;
 }
 
-bool reads(const Operation& op, Slot slot) {
-  if (std::find(op.src.begin(), op.src.end(), slot) != op.src.end()) return true;
-  if (op.dst != slot) return false;
+bool reads(const Operation& op, ChipTile chip_tile) {
+  if (std::find(op.src.begin(), op.src.end(), chip_tile) != op.src.end()) return true;
+  if (op.dst != chip_tile) return false;
   switch (op.kind) {
     case OpKind::matmul:
     case OpKind::gather:
@@ -128,15 +129,15 @@ bool reads(const Operation& op, Slot slot) {
   }
 }
 
-bool is_left_over(const BlockOperations& block, std::int32_t at, Slot slot) {
+bool is_left_over(const BlockOperations& block, std::int32_t at, ChipTile chip_tile) {
   const std::vector<Operation>& all = block.operations;
   const auto current = static_cast<std::size_t>(at);
   const std::int32_t iteration = all[current].iteration;
   for (std::size_t i = current + 1; i-- > 0 && all[i].iteration == iteration;)
-    if (all[i].dst == slot || reads(all[i], slot)) return false;
+    if (all[i].dst == chip_tile || reads(all[i], chip_tile)) return false;
   for (std::size_t i = current + 1; i < all.size() && all[i].iteration <= iteration + 1; ++i) {
-    if (reads(all[i], slot)) return false;
-    if (all[i].dst == slot) return true;
+    if (reads(all[i], chip_tile)) return false;
+    if (all[i].dst == chip_tile) return true;
   }
   return false;
 }

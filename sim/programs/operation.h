@@ -1,9 +1,9 @@
-// Operation: one tile operation of one thread block, and the on-chip tiles ("slots") that it works on.
+// Operation: one tile operation of one thread block, and the on-chip tiles ("on-chip tiles") that it works on.
 //
-//   HBM ──load──► slot (shared)  ──matmul / row_max / exp …──► slot (registers) ──store──► HBM
+//   HBM ──load──► on-chip tile (shared)  ──matmul / row_max / exp …──► on-chip tile (registers) ──store──► HBM
 //
-// Three models read it: the tile machine (slots and arithmetic), the traffic model (tile and bytes) and the timing model (unit,
-// work and waits).
+// Three models read it: the tile machine (on-chip tiles and arithmetic), the traffic model (tile and bytes) and the timing model
+// (unit, work and waits).
 #pragma once
 
 #include <array>
@@ -77,31 +77,33 @@ enum class TilePart : std::uint8_t {
 };
 
 /// A program's declaration of an on-chip tile: a piece of one of its tensors, along that tensor's axes.
-struct TileSpec {
-  std::string_view name;   // "m′"
-  Tensor tensor;           // gives the tile its coordinates and its colour
-  std::uint8_t index = 0;  // unique among the tiles of a program, 1 to most_slots - 1; below most_shared_slots if in shared memory
+struct ChipTileSpec {
+  std::string_view name;  // "m′"
+  Tensor tensor;          // gives the tile its coordinates and its colour
+  /// Unique among the tiles of a program: 1 to most_chip_tiles - 1, and below most_shared_tiles if in shared memory.
+  std::uint8_t index = 0;
   TilePart part = TilePart::whole;
   bool ring = false;    // has one buffer per stage of the key loop
   bool strips = false;  // has one buffer per strip of the block's rows: each warp group keeps its own
 };
 
-/// The most on-chip tiles of a program, plus one for Slot::none.
-inline constexpr int most_slots = 64;
-inline constexpr int most_shared_slots = 32;
+/// The most on-chip tiles of a program, plus one for ChipTile::none.
+inline constexpr int most_chip_tiles = 64;
+inline constexpr int most_shared_tiles = 32;
 
 /// A handle to the declaration of an on-chip tile, which must outlive it. A tile in shared memory can be a ring of buffers.
-class Slot {
+class ChipTile {
  public:
-  static const Slot none;
+  static const ChipTile none;
 
-  constexpr Slot() = default;
-  constexpr Slot(const TileSpec& spec) : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tile
+  constexpr ChipTile() = default;
+  constexpr ChipTile(const ChipTileSpec& spec)
+      : spec_(&spec) {}  // NOLINT(google-explicit-constructor): a declaration names its tile
 
-  Slot(TileSpec&&) = delete;  // would not outlive the handle
+  ChipTile(ChipTileSpec&&) = delete;  // would not outlive the handle
 
   constexpr explicit operator bool() const { return spec_ != nullptr; }
-  constexpr const TileSpec* operator->() const { return spec_; }
+  constexpr const ChipTileSpec* operator->() const { return spec_; }
   constexpr std::size_t index() const { return spec_ != nullptr ? spec_->index : 0; }
   constexpr Tensor tensor() const { return spec_ != nullptr ? spec_->tensor : Tensor(); }
   /// Returns whether it holds `part` of a tensor with that meaning.
@@ -110,28 +112,28 @@ class Slot {
   }
   constexpr bool is_ring() const { return spec_ != nullptr && spec_->ring; }
   constexpr bool has_strips() const { return spec_ != nullptr && spec_->strips; }
-  friend constexpr bool operator==(Slot a, Slot b) { return a.spec_ == b.spec_; }
-  friend constexpr bool operator<(Slot a, Slot b) { return a.index() < b.index(); }
+  friend constexpr bool operator==(ChipTile a, ChipTile b) { return a.spec_ == b.spec_; }
+  friend constexpr bool operator<(ChipTile a, ChipTile b) { return a.index() < b.index(); }
 
  private:
-  const TileSpec* spec_ = nullptr;
+  const ChipTileSpec* spec_ = nullptr;
 };
-inline constexpr Slot Slot::none{};
-std::string_view to_string(Slot slot);  // "Q", "m′", "α", …; "none"
-/// Returns the tensor of a slot; none for Slot::none.
-constexpr Tensor tensor_of(Slot slot) {
-  return slot.tensor();
+inline constexpr ChipTile ChipTile::none{};
+std::string_view to_string(ChipTile chip_tile);  // "Q", "m′", "α", …; "none"
+/// Returns the tensor of a tile; none for ChipTile::none.
+constexpr Tensor tensor_of(ChipTile chip_tile) {
+  return chip_tile.tensor();
 }
 
 /// The tensors and on-chip tiles of a program. `inputs` are in HBM before it runs, and it writes `outputs` there; all other
 /// `tensors` exist only on chip.
 struct Schema {
   std::vector<Tensor> tensors, inputs, outputs;
-  std::vector<Slot> tiles;
+  std::vector<ChipTile> tiles;
 
   /// Return the first tensor with a meaning, and its on-chip tile; empty if there is none.
   Tensor tensor(Meaning meaning) const;
-  Slot tile(Meaning meaning, TilePart part = TilePart::whole) const;
+  ChipTile tile(Meaning meaning, TilePart part = TilePart::whole) const;
   bool reads(Tensor tensor) const;
   bool writes(Tensor tensor) const;
   /// Returns a sentence if the schema is wrong, otherwise "".
@@ -150,12 +152,12 @@ enum class WaitOn : std::uint8_t { product, mbarrier, named_barrier };
 struct Operation {
   OpKind kind = OpKind::barrier;
   std::uint8_t line = 0;  // line of the listing, counted from 1
-  Slot dst = Slot::none;
-  std::array<Slot, 4> src = {Slot::none, Slot::none, Slot::none, Slot::none};
+  ChipTile dst = ChipTile::none;
+  std::array<ChipTile, 4> src = {ChipTile::none, ChipTile::none, ChipTile::none, ChipTile::none};
   std::int32_t ring = 0;        // ring buffer that a load fills, or that the other operations read and write
   bool transpose = false;       // matmul: src1 is used transposed
   bool transpose_left = false;  // matmul: src0 is used transposed
-  bool turned = false;          // matmul: the columns of dst are the rows of the instruction
+  bool swap_ab = false;         // matmul: the columns of dst are the rows of the instruction
   bool accumulate = false;      // matmul, gather: adds to dst
   bool asynchronous = false;    // matmul: its group goes on once it is issued, and its token is signalled when it ends
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
@@ -170,9 +172,9 @@ struct Operation {
   // Overhead of the compiled kernel (see Overhead), and how much of the operation it executes.
   std::int16_t instructions = 0;               // per warp
   std::int16_t other_alu = 0, other_exps = 0;  // part of them: on the ALU pipe, on the exponential pipe
-  std::int16_t trips = 0;                      // dependent round trips to shared memory; a shuffle takes as long
+  std::int16_t shared_round_trips = 0;         // dependent round trips to shared memory; a shuffle takes as long
   std::int16_t barriers = 0;                   // barriers of all warps of the block
-  std::int16_t round_trips = 0;                // dependent round trips to the L2, besides the loads
+  std::int16_t l2_round_trips = 0;             // dependent round trips to the L2, besides the loads
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
   std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
   std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
@@ -205,14 +207,14 @@ constexpr bool is_without_rows(const Operation& operation) {
   return operation.rows == 0 && (operation.dst.has_strips() || operation.kind == OpKind::wait);
 }
 
-/// Returns whether an operation reads `slot`, be it only to change it.
-bool reads(const Operation& operation, Slot slot);
+/// Returns whether an operation reads `chip_tile`, be it only to change it.
+bool reads(const Operation& operation, ChipTile chip_tile);
 
-/// Returns the number of the buffer of `slot` that an operation uses.
-constexpr std::int32_t buffer_of(const Operation& operation, Slot slot) {
-  if (slot.has_strips())
-    return operation.source_strip >= 0 && slot != operation.dst ? std::int32_t{operation.source_strip} : operation.strip;
-  return slot.is_ring() ? operation.ring : 0;
+/// Returns the number of the buffer of `chip_tile` that an operation uses.
+constexpr std::int32_t buffer_of(const Operation& operation, ChipTile chip_tile) {
+  if (chip_tile.has_strips())
+    return operation.source_strip >= 0 && chip_tile != operation.dst ? std::int32_t{operation.source_strip} : operation.strip;
+  return chip_tile.is_ring() ? operation.ring : 0;
 }
 
 /// The slice of the problem that a block owns: rows [first, first + count) along an axis, on one plane of that axis.
@@ -238,9 +240,9 @@ struct BlockOperations {
   std::int32_t iterations = 0;
   // Tile size that the kernel computes even where a sequence ends inside a tile; 0: it computes only existing elements.
   std::int32_t whole_rows = 0, whole_keys = 0;
-  std::vector<Slot> tiles;              // on-chip tiles of the program
+  std::vector<ChipTile> tiles;          // on-chip tiles of the program
   std::span<const std::string> tokens;  // token names of the program: "full K 0"
-  std::uint32_t shared_slots = 0;       // bit per slot that is in shared memory in this block
+  std::uint32_t shared_tiles = 0;       // bit per on-chip tile that is in shared memory in this block
   std::vector<Operation> operations;
   void clear() {
     operations.clear();
@@ -248,9 +250,9 @@ struct BlockOperations {
   }
 };
 
-/// Returns whether, after operation `at`, `slot` holds a value of an earlier tile iteration that has no part in this one: nothing
-/// of this iteration has read it, and the next operation to use the slot overwrites it. For a block of one group.
-bool is_left_over(const BlockOperations& block, std::int32_t at, Slot slot);
+/// Returns whether, after operation `at`, `chip_tile` holds a value of an earlier tile iteration that has no part in this one:
+/// nothing of this iteration has read it, and the next operation to use the on-chip tile overwrites it. For a block of one group.
+bool is_left_over(const BlockOperations& block, std::int32_t at, ChipTile chip_tile);
 
 /// Returns for each operation the one whose signal it waits for, with signals counted in listing order. -1 if it waits for none, or
 /// for a signal that never comes.
@@ -260,7 +262,8 @@ std::int32_t waited_for(const BlockOperations& block, std::size_t at);
 /// Does the same for all into `out`, and lists in `signals` the operations that signal each token. Reuses the memory of both.
 void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, std::vector<std::vector<std::int32_t>>& signals);
 
-/// Returns whether a slot is in shared memory in this block; otherwise it is in registers. S and P are shared if loaded from HBM.
-bool is_shared(const BlockOperations& block, Slot slot);
+/// Returns whether an on-chip tile is in shared memory in this block; otherwise it is in registers. S and P are shared if loaded
+/// from HBM.
+bool is_shared(const BlockOperations& block, ChipTile chip_tile);
 
 }  // namespace tilescope

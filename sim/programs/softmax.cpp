@@ -144,7 +144,7 @@ struct SoftmaxOverhead {
     }
     merge += of(shared, "merge");
     merge.exps += of(kernel, "merge_of_four_warps").exps * warps / 4;
-    if (ends_inside_turn(row_pitch(problem.seq_kv, problem.dtype)))
+    if (ends_inside_warp_fetch(row_pitch(problem.seq_kv, problem.dtype)))
       merge += of(shared, "parted_merge") + of(shared, "parted_shuffles");
     tile = of(shared, short_row ? "tile_of_short_row" : "tile");
     if (kind == Kind::safe) return;
@@ -171,7 +171,7 @@ class Softmax final : public TileProgram {
     const KernelNeeds needs =
         kind == Kind::fused ? fused_softmax_needs(problem, tile, gpu) : row_softmax_needs(id_of(kind), problem);
     buffers_ = kind == Kind::fused ? needs.stages : tiles_in_registers(needs, tile);
-    if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) turns_at_once_ = 4;
+    if (kind == Kind::safe && gpu.sm_dependent_cycles > 0) fetches_at_once_ = 4;
     if (kind != Kind::fused && gpu.sm_dependent_cycles > 0) set_warps(needs);
     overhead_ = SoftmaxOverhead(kind, problem, warps_, plan_.grid.key_tiles < 4 * tiles_in_registers(needs, tile));
     // A thread holds eight columns of O.
@@ -183,7 +183,7 @@ class Softmax final : public TileProgram {
     const std::int64_t i = block % plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     // Without V, a row passes through registers, a few elements per thread.
-    const std::uint32_t shared = kind == Kind::fused ? slot_bits(tiles::s, tiles::v) : 0;
+    const std::uint32_t shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
                    shared);
     b.queries(i, rows);
@@ -196,7 +196,7 @@ class Softmax final : public TileProgram {
     for (std::int64_t n = 0; n < passes * plan_.grid.key_tiles; ++n) {
       const std::int64_t j = n % plan_.grid.key_tiles;
       b.keys(j, plan_.grid.keys(j));
-      b.iteration(n, n % (buffers_ * turns_at_once_));
+      b.iteration(n, n % (buffers_ * fetches_at_once_));
       b.idle_lanes(j + 1 == plan_.grid.key_tiles ? last_share_ : 8);
       const std::int64_t pass = n / plan_.grid.key_tiles;
       if (n != 0 && is_fetched_first(pass, j)) before = b.latest();
@@ -248,19 +248,20 @@ class Softmax final : public TileProgram {
       emit_fused(b);
   }
 
-  /// Returns whether tile j is the first of the tiles that are fetched together. The threads' registers hold one turn of the row,
-  /// fetched when the previous turn is done. The compiler unrolled the read-only passes of the safe softmax by turns_at_once_: the
-  /// remainder comes first, one turn at a time, then turns_at_once_ turns are fetched together.
+  /// Returns whether tile j is the first of the tiles that are fetched together. The threads' registers hold one fetch of the row,
+  /// issued when the previous one is used up. The compiler unrolled the read-only passes of the safe softmax by fetches_at_once_:
+  /// the remainder comes first, one fetch at a time, then fetches_at_once_ are issued together.
   bool is_fetched_first(std::int64_t pass, std::int64_t j) const {
     if (j % buffers_ != 0) return false;
     if (pass + 1 == passes) return true;
-    const std::int64_t turn = j / buffers_, left_over = (plan_.grid.key_tiles + buffers_ / 2) / buffers_ % turns_at_once_;
-    return turn < left_over || (turn - left_over) % turns_at_once_ == 0;
+    const std::int64_t fetch = j / buffers_, left_over = (plan_.grid.key_tiles + buffers_ / 2) / buffers_ % fetches_at_once_;
+    return fetch < left_over || (fetch - left_over) % fetches_at_once_ == 0;
   }
 
   /// Sets the warps with elements, and the share of the last tile: a warp executes its instructions for idle lanes too.
   void set_warps(const KernelNeeds& needs) {
-    const std::int64_t at_once = elements_of_turn, row = problem_.seq_kv, before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
+    const std::int64_t at_once = elements_per_warp_fetch, row = problem_.seq_kv,
+                       before = (plan_.grid.key_tiles - 1) * tile_.block_kv;
     const std::int64_t executed = ceil_div(row, at_once) * at_once - before;
     last_share_ = static_cast<int>(std::min<std::int64_t>(8 * executed / (row - before), most_share));
     warps_ = static_cast<int>(std::min<std::int64_t>(ceil_div(row, at_once), needs.threads / 32));
@@ -271,7 +272,7 @@ class Softmax final : public TileProgram {
   /// Loads a tile of S into registers, as one of the tiles that are fetched together in this pass.
   void fetch(BlockBuilder& b, Line line, std::int64_t pass, std::int32_t before) const {
     b.load_after(line, tiles::s, before);
-    b.asked_at_once((pass + 1 == passes ? 1 : turns_at_once_) * elements_of_turn);
+    b.asked_at_once((pass + 1 == passes ? 1 : fetches_at_once_) * elements_per_warp_fetch);
   }
 
   void emit_safe(BlockBuilder& b, std::int64_t pass, bool last, std::int32_t before) const {
@@ -282,7 +283,7 @@ class Softmax final : public TileProgram {
     } else if (pass == 1) {
       fetch(b, Line::load_for_sum, pass, before);
       b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m);
-      b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, Slot::none);
+      b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, ChipTile::none);
       merge(b, last);
     } else {
       fetch(b, Line::load, pass, before);
@@ -335,10 +336,10 @@ class Softmax final : public TileProgram {
   static constexpr std::int64_t most_share = 1 << 12;
 
   BlockPlan plan_;
-  std::int64_t buffers_ = 1;        // of S and of V
-  std::int64_t turns_at_once_ = 1;  // turns of the row that a read-only pass fetches together
-  int last_share_ = 8;              // instructions of a row's last tile, in eighths
-  int warps_ = 4;                   // warps with elements of a row
+  std::int64_t buffers_ = 1;          // of S and of V
+  std::int64_t fetches_at_once_ = 1;  // fetches of the row that a read-only pass issues together
+  int last_share_ = 8;                // instructions of a row's last tile, in eighths
+  int warps_ = 4;                     // warps with elements of a row
   SoftmaxOverhead overhead_;
 };
 

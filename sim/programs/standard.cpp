@@ -25,8 +25,8 @@ constexpr std::string_view id = "standard";
 /// The mask as frameworks hand it over: a number for each pair of query and key, in the problem's type.
 constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 9, .planes = Planes::mask, .cols = Axis::key};
 constexpr Tensor mask_tensor = mask_spec;
-constexpr TileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 17};
-constexpr Slot mask_tile = mask_tile_spec;
+constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 17};
+constexpr ChipTile mask_tile = mask_tile_spec;
 
 enum class Line {
   pairs,
@@ -144,14 +144,14 @@ struct StandardOverhead {
     parted_merge = kernel.overhead("softmax", "parted_merge", problem) +
                    kernel_profile("common").overhead("softmax", "parted_shuffles", problem);
     guards_of_row = kernel.overhead("softmax", "guards_of_row", problem);
-    half_empty_turn = kernel.overhead("softmax", "half_empty_turn", problem);
+    half_empty_fetch = kernel.overhead("softmax", "half_empty_fetch", problem);
     product = kernel.overhead("output", "product", problem);
     store = kernel.overhead("output", "store", problem);
   }
   Overhead merges;         // maximum and sum of a row cross its threads by shuffles and shared memory, twice
   Overhead parted_merge;   // more for one of the two, where lanes part ways
   Overhead guards_of_row;  // conversions of an element, and whether it is in the row at all
-  Overhead half_empty_turn, product, store;
+  Overhead half_empty_fetch, product, store;
 };
 
 enum LaunchIndex { scores_launch, softmax_launch, output_launch };
@@ -221,7 +221,7 @@ class Standard final : public TileProgram {
     const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
     const TileRange rows = grid.queries(i), keys = grid.keys(j);
     BlockBuilder b(out, plan_, needs(scores_launch), scores_launch, block, BlockPlan::query_rows(plane, rows),
-                   slot_bits(tiles::q, tiles::k));
+                   tile_bits(tiles::q, tiles::k));
     const TileVisibility seen = visibility(plane, i, j);
     if (seen == TileVisibility::empty) return;
     out.iterations = 1;
@@ -253,7 +253,7 @@ class Standard final : public TileProgram {
     const std::int64_t plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(output_launch), output_launch, block, BlockPlan::query_rows(plane, rows),
-                   slot_bits(tiles::p, tiles::v));
+                   tile_bits(tiles::p, tiles::v));
     const std::vector<KeyTile> visited = visits(plane, i);
     out.iterations = static_cast<std::int32_t>(visited.size());
     b.queries(i, rows);
@@ -283,16 +283,16 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   const std::int64_t i = group / groups_of_tile_;
   const TileRange rows = rows_of_group(group);
   const std::int64_t plane = block / launches_[softmax_launch].grid_x;
-  BlockBuilder b(out, plan_, needs(softmax_launch), softmax_launch, block, BlockPlan::query_rows(plane, rows), slot_bits(tiles::s));
+  BlockBuilder b(out, plan_, needs(softmax_launch), softmax_launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::s));
   const std::vector<KeyTile> key_tiles = visits(plane, i);
   const auto visited = static_cast<std::int64_t>(key_tiles.size());
   if (visited == 0 || rows.count == 0) return;
   out.iterations = static_cast<std::int32_t>(2 * visited);
   const auto place = [&](std::int64_t j) { return softmax_.kept ? j : 0; };  // a kept row has a place for each tile
   const auto rows_of_warp = static_cast<int>(softmax_.rows);
-  const Overhead guards = overhead_.guards_of_row * rows_of_warp + Overhead{.trips = rows_of_warp / 2};
+  const Overhead guards = overhead_.guards_of_row * rows_of_warp + Overhead{.shared_round_trips = rows_of_warp / 2};
   Overhead merges = overhead_.merges;
-  if (ends_inside_turn(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
+  if (ends_inside_warp_fetch(std::min(visited * tile_.block_kv, row_pitch(problem_.seq_kv, problem_.dtype))))
     merges += overhead_.parted_merge;
   if (dense()) b.mask_list(mask_plane_of(problem_, plane), 0, 0);
   b.queries(i, rows);
@@ -300,7 +300,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
   b.overhead(merges);
   b.fill(Line::init, tiles::l, 0.0F);
   const std::int64_t at_once = tiles_in_registers(needs(softmax_launch), {softmax_.rows, tile_.block_kv});
-  // The last turn of a row costs its threads the same where half of them have nothing to do.
+  // The last fetch of a row costs its threads the same where half of them have nothing to do.
   const auto cut_short = [&](std::int64_t j) { return j + 1 == visited && visited % at_once != 0; };
   const auto visit = [&](std::int64_t n) {
     const std::int64_t j = key_tiles[static_cast<std::size_t>(n)].index;
@@ -314,14 +314,14 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     // The threads fetch a few tiles at once, and the next ones only when they have seen these.
     if (j % at_once == 0) seen = b.latest();
     b.load(Line::load_s, tiles::s, seen);
-    b.asked_at_once(elements_of_turn);
+    b.asked_at_once(elements_per_warp_fetch);
     if (dense()) {
       b.load_after(Line::load_mask, mask_tile, seen);
-      b.asked_at_once(elements_of_turn);
+      b.asked_at_once(elements_per_warp_fetch);
       b.add(Line::add_mask, tiles::s, mask_tile);
     }
     b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-    b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
+    b.overhead(cut_short(j) ? guards + overhead_.half_empty_fetch : guards);
     b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
     b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
     b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
@@ -335,14 +335,14 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     if (softmax_.kept)
       b.select(tiles::s, first_load + static_cast<std::int32_t>(j) * stride);
     else
-      b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_of_turn);
+      b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_per_warp_fetch);
     if (dense() && !softmax_.kept) {
       b.load_after(Line::load_mask, mask_tile, b.latest());
-      b.asked_at_once(elements_of_turn);
+      b.asked_at_once(elements_per_warp_fetch);
       b.add(Line::add_mask, tiles::s, mask_tile);
     }
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
-    b.overhead(cut_short(j) ? guards + overhead_.half_empty_turn : guards);
+    b.overhead(cut_short(j) ? guards + overhead_.half_empty_fetch : guards);
     b.divide(Line::divide, tiles::p, tiles::l);
     b.store(Line::store_p, tiles::p);
   }

@@ -106,8 +106,8 @@ constexpr ListingLine listing[] = {
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 /// P∘dP of a tile, whose row sums are added to D.
-constexpr TileSpec declared_p_d_p{.name = "P∘dP", .tensor = tensors::d_p, .index = 28, .part = TilePart::of_tile};
-constexpr Slot p_d_p = declared_p_d_p;
+constexpr ChipTileSpec declared_p_d_p{.name = "P∘dP", .tensor = tensors::d_p, .index = 28, .part = TilePart::of_tile};
+constexpr ChipTile p_d_p = declared_p_d_p;
 
 /// D exists only on chip.
 Schema declared() {
@@ -202,7 +202,7 @@ class StandardBackward final : public TileProgram {
     const std::vector<GroupVisit> visits = group_visits(grid, kv_plane, j);
     const bool is_d_v = launch == d_v_launch;
     BlockBuilder b(out, plan_, needs(launch), launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                   is_d_v ? slot_bits(tiles::p, tiles::d_o_ring) : slot_bits(tiles::d_s_ring, tiles::q_ring));
+                   is_d_v ? tile_bits(tiles::p, tiles::d_o_ring) : tile_bits(tiles::d_s_ring, tiles::q_ring));
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.keys(j, grid.keys(j));
     b.fill(is_d_v ? LineId(Line::init_d_v) : LineId(Line::init_d_k), is_d_v ? tiles::d_v : tiles::d_k, 0.0F);
@@ -234,7 +234,7 @@ class StandardBackward final : public TileProgram {
     const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
     const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
     BlockBuilder b(out, plan_, needs(d_p_launch), d_p_launch, block, BlockPlan::query_rows(plane, grid.queries(i)),
-                   slot_bits(tiles::d_o, tiles::v));
+                   tile_bits(tiles::d_o, tiles::v));
     if (grid.visibility(plane, i, j) == TileVisibility::empty) return;
     out.iterations = 1;
     b.queries(i, grid.queries(i));
@@ -260,7 +260,7 @@ class StandardBackward final : public TileProgram {
     const std::int64_t i = group / groups_of_tile_;
     const TileRange rows = rows_of_group(group);
     BlockBuilder b(out, plan_, needs(d_s_launch), d_s_launch, block, BlockPlan::query_rows(plane, rows),
-                   slot_bits(tiles::p, tiles::d_p_ring));
+                   tile_bits(tiles::p, tiles::d_p_ring));
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const auto visited = static_cast<std::int64_t>(visits.size());
     if (visited == 0 || rows.count == 0) return;
@@ -295,7 +295,7 @@ class StandardBackward final : public TileProgram {
       loaded.push_back(b.latest() - 1);
       b.copy(Line::product, p_d_p, tiles::d_p_ring);
       b.multiply(Line::product, p_d_p, tiles::p);
-      b.row_sum(Line::row_sum, tiles::row_dot, tiles::row_dot, p_d_p, Slot::none);
+      b.row_sum(Line::row_sum, tiles::row_dot, tiles::row_dot, p_d_p, ChipTile::none);
       after_tile(n, row_sum_);
     }
     for (std::int64_t n = 0; n < visited; ++n) {
@@ -320,7 +320,7 @@ class StandardBackward final : public TileProgram {
     const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(d_q_launch), d_q_launch, block, BlockPlan::query_rows(plane, rows),
-                   slot_bits(tiles::d_s_ring, tiles::k));
+                   tile_bits(tiles::d_s_ring, tiles::k));
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
     b.queries(i, rows);

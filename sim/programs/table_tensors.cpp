@@ -37,8 +37,8 @@ const Spec& kept(const Key& key, const std::string& name, Spec spec) {
   return found->second.spec;
 }
 
-Slot tile(std::size_t index, Tensor tensor, const std::string& name, TilePart part, bool ring = false) {
-  const TileSpec spec{.name = {}, .tensor = tensor, .index = static_cast<std::uint8_t>(index), .part = part, .ring = ring};
+ChipTile tile(std::size_t index, Tensor tensor, const std::string& name, TilePart part, bool ring = false) {
+  const ChipTileSpec spec{.name = {}, .tensor = tensor, .index = static_cast<std::uint8_t>(index), .part = part, .ring = ring};
   return kept(std::tuple(index, tensor, name), name, spec);
 }
 
@@ -71,19 +71,19 @@ Tensor parts(std::size_t n, std::size_t read, std::string_view table) {
   return kept(std::tuple(n, read, std::string(table)), fmt::format("Δ{}", table), spec);
 }
 
-Slot gathered(std::size_t read, Tensor tensor, bool many) {
+ChipTile gathered(std::size_t read, Tensor tensor, bool many) {
   return tile(first_gathered + read, tensor, std::string(to_string(tensor)), TilePart::of_tile, many);
 }
 
-Slot factor(std::size_t read, std::string_view table) {
+ChipTile factor(std::size_t read, std::string_view table) {
   return tile(first_factor + read, tensors::d_s, fmt::format("∂{}", table), TilePart::factor);
 }
 
-Slot product() {
+ChipTile product() {
   return tile(product_index, tensors::d_s, "dS∘∂", TilePart::of_tile);
 }
 
-Slot zeros(std::size_t n, Tensor gradient) {
+ChipTile zeros(std::size_t n, Tensor gradient) {
   return tile(first_zeros + n, gradient, std::string(to_string(gradient)), TilePart::whole);
 }
 

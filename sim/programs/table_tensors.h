@@ -15,12 +15,12 @@ Tensor gradient(std::size_t n, std::string_view table);
 /// The parts of the n-th table's gradient that come from a read, kept apart to be added in order.
 Tensor parts(std::size_t n, std::size_t read, std::string_view table);
 /// The sums that a block gathers of a read, as a piece of such a gradient or of its parts. `many`: several are loaded at once.
-Slot gathered(std::size_t read, Tensor tensor, bool many);
+ChipTile gathered(std::size_t read, Tensor tensor, bool many);
 /// The factor of the n-th read at the scores of a tile pair, and the product of dS with it.
-Slot factor(std::size_t read, std::string_view table);
-Slot product();
+ChipTile factor(std::size_t read, std::string_view table);
+ChipTile product();
 /// The zeros of the n-th table, and the sums of its parts.
-Slot zeros(std::size_t n, Tensor gradient);
+ChipTile zeros(std::size_t n, Tensor gradient);
 
 /// Counts the sectors that the additions of elements of a table touch. Sums go up along a row of the table, so each sector once. A
 /// pair adds eight elements at once, counted from the tile's first: a row that begins inside a sector touches most sectors twice.

@@ -13,9 +13,9 @@ inline const std::vector<Tensor>& attention_tensors() {
   return all;
 }
 
-inline const std::vector<Slot>& attention_tiles() {
+inline const std::vector<ChipTile>& attention_tiles() {
   using namespace tiles;
-  static const std::vector<Slot> all = {q, k, v, s, p, m, m_new, m_tile, l, l_new, l_tile, alpha, beta, o, pv, lse};
+  static const std::vector<ChipTile> all = {q, k, v, s, p, m, m_new, m_tile, l, l_new, l_tile, alpha, beta, o, pv, lse};
   return all;
 }
 

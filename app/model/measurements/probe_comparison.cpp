@@ -12,8 +12,8 @@ namespace tilescope {
 
 namespace {
 
-bool is_sum(Slot slot) {
-  return slot.is(Meaning::row_sum) || slot.is(Meaning::row_sum, TilePart::updated);
+bool is_sum(ChipTile chip_tile) {
+  return chip_tile.is(Meaning::row_sum) || chip_tile.is(Meaning::row_sum, TilePart::updated);
 }
 
 /// Which of the three an operation leaves; nullptr for any other.

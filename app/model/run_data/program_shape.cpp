@@ -11,28 +11,28 @@ namespace {
 
 /// Scores, probabilities, the row statistics in the order they are made, then the output: the order of the listing, left to right.
 /// Of one tensor: the value, what a tile contributes, the next value, the factors; a matrix after what is added to it.
-std::pair<int, int> draw_rank(Slot slot) {
+std::pair<int, int> draw_rank(ChipTile chip_tile) {
   constexpr std::array<Meaning, meaning_count> order = {
       Meaning::score,       Meaning::probability, Meaning::row_max, Meaning::row_sum, Meaning::row_dot, Meaning::output,
       Meaning::log_sum_exp, Meaning::query,       Meaning::key,     Meaning::value,   Meaning::bias,    Meaning::table};
   constexpr std::array<int, 5> rank_of_part = {0, 2, 1, 3, 4};
-  const Tensor of = slot.tensor();
+  const Tensor of = chip_tile.tensor();
   const auto place = static_cast<int>(std::find(order.begin(), order.end(), of->meaning) - order.begin());
-  const bool added = of->cols != Axis::one && slot->part == TilePart::of_tile;
-  return {place + (of->gradient ? meaning_count : 0), added ? -1 : rank_of_part[static_cast<std::size_t>(slot->part)]};
+  const bool added = of->cols != Axis::one && chip_tile->part == TilePart::of_tile;
+  return {place + (of->gradient ? meaning_count : 0), added ? -1 : rank_of_part[static_cast<std::size_t>(chip_tile->part)]};
 }
 
-void widen(std::array<SlotShape, most_slots>& found, Slot slot, int rows, int cols, int ring) {
-  SlotShape& shape = found[slot.index()];
-  shape.slot = slot;
+void widen(std::array<ChipTileShape, most_chip_tiles>& found, ChipTile chip_tile, int rows, int cols, int ring) {
+  ChipTileShape& shape = found[chip_tile.index()];
+  shape.chip_tile = chip_tile;
   shape.rows = std::max(shape.rows, rows);
   shape.cols = std::max(shape.cols, cols);
   shape.rings = std::max(shape.rings, ring + 1);
 }
 
-void collect(const BlockOperations& block, std::array<SlotShape, most_slots>& found) {
+void collect(const BlockOperations& block, std::array<ChipTileShape, most_chip_tiles>& found) {
   for (const Operation& operation : block.operations) {
-    if (operation.dst == Slot::none) continue;
+    if (operation.dst == ChipTile::none) continue;
     widen(found, operation.dst, operation.rows, operation.cols, operation.kind == OpKind::load ? operation.ring : 0);
     found[operation.dst.index()].shared |= is_shared(block, operation.dst);
   }
@@ -69,7 +69,7 @@ ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, 
   shape.tensors = collect_tensors(info, program);
 
   const std::int64_t blocks = program.launches()[static_cast<std::size_t>(launch)].blocks();
-  std::array<SlotShape, most_slots> found{};
+  std::array<ChipTileShape, most_chip_tiles> found{};
   BlockOperations operations;
   for (std::int64_t block : {std::int64_t{0}, blocks / 2, blocks - 1}) {
     operations.clear();
@@ -78,14 +78,15 @@ ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, 
     shape.longest_block = std::max(shape.longest_block, operations.operations.size());
   }
   const std::int64_t element = element_bytes(program.problem().dtype);
-  std::vector<Slot> drawn = program.schema().tiles;
-  std::stable_sort(drawn.begin(), drawn.end(), [](Slot a, Slot b) { return draw_rank(a) < draw_rank(b); });
+  std::vector<ChipTile> drawn = program.schema().tiles;
+  std::stable_sort(drawn.begin(), drawn.end(), [](ChipTile a, ChipTile b) { return draw_rank(a) < draw_rank(b); });
   for (int pass = 0; pass < 2; ++pass) {
-    for (Slot slot : drawn) {
-      SlotShape& slot_shape = found[slot.index()];
-      if (slot_shape.slot == Slot::none || slot_shape.shared != (pass == 1)) continue;
-      slot_shape.buffer_bytes = std::int64_t{slot_shape.rows} * slot_shape.cols * (slot_shape.shared ? element : 4);
-      shape.slots.push_back(slot_shape);
+    for (ChipTile chip_tile : drawn) {
+      ChipTileShape& chip_tile_shape = found[chip_tile.index()];
+      if (chip_tile_shape.chip_tile == ChipTile::none || chip_tile_shape.shared != (pass == 1)) continue;
+      chip_tile_shape.buffer_bytes =
+          std::int64_t{chip_tile_shape.rows} * chip_tile_shape.cols * (chip_tile_shape.shared ? element : 4);
+      shape.chip_tiles.push_back(chip_tile_shape);
     }
   }
   return shape;

@@ -12,8 +12,8 @@
 namespace tilescope {
 
 /// One named tile of a block.
-struct SlotShape {
-  Slot slot = Slot::none;
+struct ChipTileShape {
+  ChipTile chip_tile = ChipTile::none;
   int rows = 0, cols = 0;         // of its values, the largest that occurs
   int rings = 1;                  // buffers side by side
   bool shared = false;            // in shared memory; else in registers
@@ -30,12 +30,12 @@ struct TensorShape {
 
 struct ProgramShape {
   std::string_view family;
-  std::vector<SlotShape> slots;  // registers first, in the order they are drawn, then shared memory
+  std::vector<ChipTileShape> chip_tiles;  // registers first, in the order they are drawn, then shared memory
   std::vector<TensorShape> tensors;
   std::size_t longest_block = 0;  // operations, of the blocks that were looked at
 };
 
-/// Collects the slots of `launch` from its first, middle and last block.
+/// Collects the on-chip tiles of `launch` from its first, middle and last block.
 ProgramShape program_shape(const ProgramInfo& info, const TileProgram& program, int launch);
 
 /// A number as subscript digits: "₁₂".

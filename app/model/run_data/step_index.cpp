@@ -14,14 +14,14 @@ StepLabel label_of(const Operation& operation, std::int32_t waits_for) {
   StepLabel label;
   const bool moves = moves_tile(operation.kind);
   label.line = operation.line;
-  label.slot = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
+  label.chip_tile = operation.kind == OpKind::store ? operation.src[0] : operation.dst;
   label.tensor = moves ? operation.tile.tensor : tensor_of(operation.dst);
   label.moves = moves;
   label.row = operation.tile.row;
   label.col = operation.tile.col;
   label.waits_for = waits_for;
   label.instructions = operation.instructions;
-  label.trips = operation.trips;
+  label.shared_round_trips = operation.shared_round_trips;
   label.barriers = operation.barriers;
   return label;
 }
@@ -75,7 +75,7 @@ std::int64_t next_step_on_line(const StepIndex& index, std::int64_t from, int li
 }
 
 std::string step_name(const Simulation& simulation, const StepLabel& label) {
-  if (!label.moves) return std::string(to_string(label.slot));
+  if (!label.moves) return std::string(to_string(label.chip_tile));
   const TensorLayout layout = tensor_layout(simulation.program->problem(), simulation.program->tile(), label.tensor);
   return tile_name(layout, {.tensor = label.tensor, .row = label.row, .col = label.col});
 }

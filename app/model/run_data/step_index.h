@@ -14,12 +14,12 @@ namespace tilescope {
 /// One entry an interval of the SM, in the intervals' order. Small, because there can be hundreds of thousands.
 struct StepLabel {
   std::uint8_t line = 0;
-  Tensor tensor;                                           // whose colour it wears
-  Slot slot = Slot::none;                                  // what it writes; what a store reads
-  bool moves = false;                                      // a load or a store
-  std::int32_t row = 0, col = 0;                           // of the tile that moves
-  std::int32_t waits_for = -1;                             // of its own block, the operation whose signal it waits for
-  std::int16_t instructions = 0, trips = 0, barriers = 0;  // what the kernel does beside the line, each warp
+  Tensor tensor;                                                        // whose colour it wears
+  ChipTile chip_tile = ChipTile::none;                                  // what it writes; what a store reads
+  bool moves = false;                                                   // a load or a store
+  std::int32_t row = 0, col = 0;                                        // of the tile that moves
+  std::int32_t waits_for = -1;                                          // of its own block, the operation whose signal it waits for
+  std::int16_t instructions = 0, shared_round_trips = 0, barriers = 0;  // what the kernel does beside the line, each warp
 };
 
 struct StepIndex {
@@ -38,7 +38,7 @@ constexpr bool beside_is_telling(int instructions) {
   return instructions >= 32;
 }
 
-/// "K₂" for a step that moves a tile, "m′" for one that works a slot out.
+/// "K₂" for a step that moves a tile, "m′" for one that works an on-chip tile out.
 std::string step_name(const Simulation& simulation, const StepLabel& label);
 
 }  // namespace tilescope

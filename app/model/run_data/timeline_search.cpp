@@ -50,7 +50,7 @@ std::vector<std::int64_t> steps_named(const Simulation& simulation, const StepIn
     const StepLabel& label = steps.labels[i];
     bool fits = label.line < on_line.size() && on_line[label.line];
     if (!fits) {
-      const std::tuple key(label.tensor.index(), label.slot.index(), label.row, label.col, label.moves);
+      const std::tuple key(label.tensor.index(), label.chip_tile.index(), label.row, label.col, label.moves);
       const auto [at, fresh] = named.try_emplace(key, false);
       if (fresh) at->second = plain(step_name(simulation, label)).find(wanted) != std::string::npos;
       fits = at->second;

@@ -57,15 +57,15 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
     --begin;
   add(begin);
   add(op);
-  for (const SlotState& slot : state.slots)
-    if (slot.run == state.run && slot.valid) add(slot.op);
+  for (const ChipTileState& held : state.chip_tiles)
+    if (held.run == state.run && held.valid) add(held.op);
   return values;
 }
 
 /// The row that shows most: the one whose sum and output this block scales nearest to a half. nullopt where nothing is scaled.
 std::optional<int> most_rescaled_row(const Schema& schema, const BlockHistory& history, int op) {
-  const Slot factor = schema.tile(Meaning::row_max, TilePart::factor);
-  if (factor == Slot::none) return std::nullopt;
+  const ChipTile factor = schema.tile(Meaning::row_max, TilePart::factor);
+  if (factor == ChipTile::none) return std::nullopt;
   const std::shared_ptr<const Matrix> alpha = history.value(factor, op);
   if (alpha == nullptr || alpha->values.empty()) return std::nullopt;
   const auto distance = [](float a) { return std::fabs(a - 0.5F); };
@@ -224,7 +224,7 @@ void Derived::free_retired() {
 bool Derived::at_hand(std::size_t slot, const ValuesKey& values) const {
   if (values.history->keeps_everything() || values_brought_[slot] == values) return true;
   for (const int op : values.ops)
-    for (Slot tile : values.history->operations().tiles)
+    for (ChipTile tile : values.history->operations().tiles)
       if (!values.history->at_hand(tile, op)) return false;
   return true;
 }
@@ -237,7 +237,7 @@ void Derived::ask_for_values(std::size_t slot, const ValuesKey& values) {
                  [this, slot, values](const Progress& progress) -> Worker::Deliver {
                    bool all = true;
                    for (const int op : values.ops)
-                     for (Slot tile : values.history->operations().tiles) {
+                     for (ChipTile tile : values.history->operations().tiles) {
                        if (!(all = all && progress(0))) break;
                        values.history->value(tile, op);
                      }

@@ -237,7 +237,7 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
 
 const char* bars_caption(const SoftmaxFigures& figures, bool held) {
   const SoftmaxParts& parts = figures.parts;
-  if (parts.bars == Slot::none) return tr("No scores in this launch");
+  if (parts.bars == ChipTile::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
   if (!parts.maximum) return tr("scores of this tile");
   bool ahead = false;
@@ -336,7 +336,7 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
 struct Statistic {
   const char* id = "";
   std::string letter;
-  Slot slot = Slot::none;
+  ChipTile chip_tile = ChipTile::none;
   ImU32 color = 0;
   std::optional<float> before, after;
   bool only_after = false, only_before = false;
@@ -344,9 +344,9 @@ struct Statistic {
 };
 
 void line_tip(const Theme& theme, const Statistic& line, std::string_view note) {
-  std::string body = meaning_of(line.slot);
+  std::string body = meaning_of(line.chip_tile);
   if (!note.empty()) add_line(body, note);
-  if (line.slot.is(Meaning::output)) add_line(body, tr("Click: the next column."));
+  if (line.chip_tile.is(Meaning::output)) add_line(body, tr("Click: the next column."));
   item_tooltip(theme, line.letter, body);
 }
 

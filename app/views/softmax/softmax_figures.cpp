@@ -22,7 +22,9 @@ class ThisIteration final : public BlockHistory {
   int launch() const override { return whole_.launch(); }
   std::int64_t block() const override { return whole_.block(); }
   const BlockOperations& operations() const override { return whole_.operations(); }
-  std::shared_ptr<const Matrix> value(Slot slot, int op) const override { return op < from_ ? nullptr : whole_.value(slot, op); }
+  std::shared_ptr<const Matrix> value(ChipTile chip_tile, int op) const override {
+    return op < from_ ? nullptr : whole_.value(chip_tile, op);
+  }
   bool keeps_everything() const override { return false; }
 
  private:
@@ -32,12 +34,13 @@ class ThisIteration final : public BlockHistory {
 
 }  // namespace
 
-SoftmaxParts softmax_parts(std::span<const SlotShape> slots) {
+SoftmaxParts softmax_parts(std::span<const ChipTileShape> chip_tiles) {
   const auto find = [&](Meaning meaning, TilePart part = TilePart::whole) {
-    const auto at = std::find_if(slots.begin(), slots.end(), [&](const SlotShape& shape) { return shape.slot.is(meaning, part); });
-    return at != slots.end() ? at->slot : Slot::none;
+    const auto at = std::find_if(chip_tiles.begin(), chip_tiles.end(),
+                                 [&](const ChipTileShape& shape) { return shape.chip_tile.is(meaning, part); });
+    return at != chip_tiles.end() ? at->chip_tile : ChipTile::none;
   };
-  const auto first_of = [](Slot a, Slot b) { return a ? a : b; };
+  const auto first_of = [](ChipTile a, ChipTile b) { return a ? a : b; };
   SoftmaxParts parts;
   parts.maximum = first_of(find(Meaning::row_max), find(Meaning::row_max, TilePart::updated));
   parts.scale = find(Meaning::row_max, TilePart::factor);
@@ -51,11 +54,11 @@ SoftmaxParts softmax_parts(std::span<const SlotShape> slots) {
 const SoftmaxParts& SoftmaxReader::parts_of(const Lane& lane) {
   const int launch = lane.operations->launch;
   if (launch == parts_launch_ && parts_simulation_.lock() == lane.simulation) return parts_;
-  // The slots were collected off the frame, when the timeline was laid out; it is not there for a moment after another SM was
-  // chosen.
+  // The on-chip tiles were collected off the frame, when the timeline was laid out; it is not there for a moment after another SM
+  // was chosen.
   const StageFacts* facts = lane.timeline ? lane.timeline->stage_facts.get() : nullptr;
-  parts_ = softmax_parts(facts != nullptr ? facts->shapes[static_cast<std::size_t>(launch)].slots
-                                          : program_shape(*lane.simulation->info, *lane.simulation->program, launch).slots);
+  parts_ = softmax_parts(facts != nullptr ? facts->shapes[static_cast<std::size_t>(launch)].chip_tiles
+                                          : program_shape(*lane.simulation->info, *lane.simulation->program, launch).chip_tiles);
   parts_launch_ = launch;
   parts_simulation_ = lane.simulation;
   return parts_;
@@ -95,7 +98,7 @@ const SoftmaxFigures& SoftmaxReader::read(const Lane& lane, int row) {
     *this = SoftmaxReader();
     // Before the first step: what the first launch's blocks will have.
     if (lane.timeline && lane.timeline->stage_facts && !lane.timeline->stage_facts->shapes.empty())
-      figures_.parts = softmax_parts(lane.timeline->stage_facts->shapes.front().slots);
+      figures_.parts = softmax_parts(lane.timeline->stage_facts->shapes.front().chip_tiles);
     return figures_;
   }
   const bool same_block = lane.history && history_.lock() == lane.history;
@@ -165,7 +168,7 @@ void SoftmaxReader::read_values(const Lane& lane) {
   for (int op = op_; op >= 0 && operations[static_cast<std::size_t>(op)].iteration == now.iteration; --op) {
     const Operation& made = operations[static_cast<std::size_t>(op)];
     const bool uses = made.dst == figures_.parts.bars || made.src[0] == figures_.parts.bars || made.src[1] == figures_.parts.bars;
-    if (!uses || figures_.parts.bars == Slot::none) continue;
+    if (!uses || figures_.parts.bars == ChipTile::none) continue;
     figures_.current_begin = figures_.seen;
     figures_.current_end = figures_.seen + tile_keys;
     break;
@@ -200,14 +203,14 @@ void SoftmaxReader::read_before_change(const Lane& lane) {
 
 /// Returns the row of S (or P) over every key tile, from the last operation that wrote each.
 void SoftmaxReader::read_bars(const Lane& lane) {
-  const Slot slot = figures_.parts.bars;
+  const ChipTile chip_tile = figures_.parts.bars;
   figures_.bars.clear();
   figures_.first_key = 0;
-  if (slot == Slot::none) return;
+  if (chip_tile == ChipTile::none) return;
   const TileProgram& program = *lane.simulation->program;
   const std::int64_t tile_keys = program.tile().block_kv;
   std::int64_t keys = program.problem().seq_kv;
-  const bool one_tile = !figures_.parts.maximum && slot.is(Meaning::score);
+  const bool one_tile = !figures_.parts.maximum && chip_tile.is(Meaning::score);
   if (one_tile) {  // a block of a plain product: its tile fills the width
     figures_.first_key = std::max(figures_.row.kv_tile, 0) * tile_keys;
     keys = std::min(tile_keys, keys - figures_.first_key);
@@ -225,12 +228,12 @@ void SoftmaxReader::read_bars(const Lane& lane) {
   if (bars_written_.empty()) {
     for (std::size_t op = 0; op < operations.size(); ++op) {
       const Operation& made = operations[op];
-      const bool again = op + 1 < operations.size() && operations[op + 1].dst == slot;  // a mask follows
-      if (made.dst == slot && made.kv_tile >= 0 && !again) bars_written_[made.q_tile].push_back(static_cast<int>(op));
+      const bool again = op + 1 < operations.size() && operations[op + 1].dst == chip_tile;  // a mask follows
+      if (made.dst == chip_tile && made.kv_tile >= 0 && !again) bars_written_[made.q_tile].push_back(static_cast<int>(op));
     }
   }
   for (const int op : bars_written_[q_tile_]) {
-    const auto tile = lane.history->value(slot, op);
+    const auto tile = lane.history->value(chip_tile, op);
     if (!tile || row_ >= tile->rows) continue;
     const std::int64_t first = operations[static_cast<std::size_t>(op)].kv_tile * tile_keys;
     for (int c = 0; c < tile->cols; ++c) put(first + c, tile->at(row_, c));

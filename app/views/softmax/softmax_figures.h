@@ -13,12 +13,12 @@
 
 namespace tilescope {
 
-/// The slots of a launch's blocks, so that rows keep their position before values arrive.
+/// The on-chip tiles of a launch's blocks, so that rows keep their position before values arrive.
 struct SoftmaxParts {
-  Slot bars;  // drawn as bars: S, or P if there is no S, or none
-  Slot maximum, scale, old_scale, sum, output;
+  ChipTile bars;  // drawn as bars: S, or P if there is no S, or none
+  ChipTile maximum, scale, old_scale, sum, output;
 };
-SoftmaxParts softmax_parts(std::span<const SlotShape> slots);
+SoftmaxParts softmax_parts(std::span<const ChipTileShape> chip_tiles);
 
 struct SoftmaxFigures {
   SoftmaxParts parts;

@@ -1,4 +1,4 @@
-// Turns a slot's matrix into quads and numbers: one cell per value, or the largest of several if room is short.
+// Turns an on-chip tile's matrix into quads and numbers: one cell per value, or the largest of several if room is short.
 #include "app/views/stage/cell_picture.h"
 
 #include <algorithm>
@@ -49,13 +49,13 @@ CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col,
   return found;
 }
 
-/// How numbers stand in the cells of a slot: with so many characters, 0 for none.
+/// How numbers stand in the cells of an on-chip tile: with so many characters, 0 for none.
 struct CellText {
   int digits = 0;
   ImFont* Theme::*font = &Theme::mono_small;
 };
 
-CellText cell_text(const SlotBox& box, const Theme& theme, const StageMetrics& metrics) {
+CellText cell_text(const ChipTileBox& box, const Theme& theme, const StageMetrics& metrics) {
   if (box.shown_rows != box.rows || box.shown_cols != box.cols) return {};
   const Rect cell = cell_rect(box, 0, 0);
   const auto room = [&](float digit, float around = 3) {
@@ -68,14 +68,14 @@ CellText cell_text(const SlotBox& box, const Theme& theme, const StageMetrics& m
   return {};
 }
 
-/// Builds the picture of one slot cell by cell.
+/// Builds the picture of one on-chip tile cell by cell.
 struct PictureMaker {
-  const SlotBox& box;
+  const ChipTileBox& box;
   const CellValues& values;
   const Theme& theme;
   const StageMetrics& metrics;
-  Tensor tensor = tensor_of(box.slot);
-  HeatScale scale = HeatScale(box.slot, values.now.get(), values.before.get());
+  Tensor tensor = tensor_of(box.chip_tile);
+  HeatScale scale = HeatScale(box.chip_tile, values.now.get(), values.before.get());
   int rows_a_cell = values_a_cell(box.rows, box.shown_rows), cols_a_cell = values_a_cell(box.cols, box.shown_cols);
   ImU32 nothing = with_alpha(theme.text_faint, 0.10F);
   std::array<ImU32, 512> colors =
@@ -155,9 +155,10 @@ struct PictureMaker {
 
 }  // namespace
 
-HeatScale::HeatScale(Slot slot, const Matrix* now, const Matrix* before) {
-  const bool fraction = slot != Slot::none && (slot->part == TilePart::factor || slot->part == TilePart::factor_of_tile);
-  const bool positive = slot.tensor().means(Meaning::probability) || slot.tensor().means(Meaning::row_sum);
+HeatScale::HeatScale(ChipTile chip_tile, const Matrix* now, const Matrix* before) {
+  const bool fraction =
+      chip_tile != ChipTile::none && (chip_tile->part == TilePart::factor || chip_tile->part == TilePart::factor_of_tile);
+  const bool positive = chip_tile.tensor().means(Meaning::probability) || chip_tile.tensor().means(Meaning::row_sum);
   kind_ = fraction ? Kind::fraction : positive ? Kind::positive : Kind::signed_value;
   largest_ = 0;
   constexpr float largest_finite = std::numeric_limits<float>::max();
@@ -191,19 +192,19 @@ ImU32 heat_color(const Theme& theme, Tensor tensor, float heat) {
   return mix(theme.inset, theme.color(tensor), 0.14F + 0.82F * heat);
 }
 
-Rect cell_rect(const SlotBox& box, int row, int col) {
+Rect cell_rect(const ChipTileBox& box, int row, int col) {
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col);
   const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, row);
   return {{x.begin, y.begin}, {x.end, y.end}};
 }
 
-Rect row_rect(const SlotBox& box, int row) {
+Rect row_rect(const ChipTileBox& box, int row) {
   const int shown = cell_of(row, box.rows, box.shown_rows);
   const CellSpan y = cell_span(box.cells.min.y, box.cells.max.y, box.shown_rows, shown);
   return {{box.cells.min.x, y.begin}, {box.cells.max.x, y.end}};
 }
 
-bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
+bool cell_at(const ChipTileBox& box, ImVec2 point, int& row, int& col) {
   if (!box.cells.contains(point) || box.folded) return false;
   const float x = (point.x - box.cells.min.x) / box.cells.width(), y = (point.y - box.cells.min.y) / box.cells.height();
   // In a cell that stands for several values, the place inside it chooses one of them.
@@ -216,7 +217,7 @@ bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col) {
   return true;
 }
 
-CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
+CellPicture make_cell_picture(const ChipTileBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
                               int most_digits) {
   PictureMaker maker{box, values, theme, metrics};
   maker.text = cell_text(box, theme, metrics);
@@ -228,7 +229,7 @@ CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, cons
   return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.text.font};
 }
 
-int digits_of_cell(const SlotBox& box, const Theme& theme, const StageMetrics& metrics) {
+int digits_of_cell(const ChipTileBox& box, const Theme& theme, const StageMetrics& metrics) {
   return cell_text(box, theme, metrics).digits;
 }
 

@@ -1,4 +1,4 @@
-// CellPicture: a heat map of one slot's values, with numbers if cells are large enough. Rebuilt when a value changes.
+// CellPicture: a heat map of one on-chip tile's values, with numbers if cells are large enough. Rebuilt when a value changes.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tilescope {
 
 /// The values that a picture shows.
 struct CellValues {
-  std::shared_ptr<const Matrix> now, before;  // null: the slot held nothing
+  std::shared_ptr<const Matrix> now, before;  // null: the on-chip tile held nothing
   float blend = 1;                            // 0 shows `before`, 1 `now`
   /// Rescaling: each row drains from full to this factor.
   std::shared_ptr<const Matrix> drain, drain_too;
@@ -36,23 +36,23 @@ struct CellPicture {
 };
 
 /// `most_digits`: of a number, so that statistics of a row that stand side by side, such as m and m′, can be compared.
-CellPicture make_cell_picture(const SlotBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
+CellPicture make_cell_picture(const ChipTileBox& box, const CellValues& values, const Theme& theme, const StageMetrics& metrics,
                               int most_digits = 4);
 /// Returns how many characters a number in a cell has room for; 0 where there is none.
-int digits_of_cell(const SlotBox& box, const Theme& theme, const StageMetrics& metrics);
+int digits_of_cell(const ChipTileBox& box, const Theme& theme, const StageMetrics& metrics);
 void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& picture);
 
 /// Returns the rectangle of the drawn cell at (row, col).
-Rect cell_rect(const SlotBox& box, int row, int col);
+Rect cell_rect(const ChipTileBox& box, int row, int col);
 /// Returns the rectangle of value row `row` over all columns.
-Rect row_rect(const SlotBox& box, int row);
+Rect row_rect(const ChipTileBox& box, int row);
 /// Finds the value (row, col) under `point`; false outside the cells.
-bool cell_at(const SlotBox& box, ImVec2 point, int& row, int& col);
+bool cell_at(const ChipTileBox& box, ImVec2 point, int& row, int& col);
 
 /// Maps values to 0..1: factors unchanged, probabilities and sums by their maximum, the rest signed around 0.5.
 class HeatScale {
  public:
-  HeatScale(Slot slot, const Matrix* now, const Matrix* before);
+  HeatScale(ChipTile chip_tile, const Matrix* now, const Matrix* before);
   float operator()(float value) const;
 
  private:

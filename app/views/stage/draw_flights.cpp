@@ -50,8 +50,8 @@ struct Token {
 /// Returns a flight's destination buffer in the shown block, or -1.
 int ring_of(const StageContext& context, const TileInFlight& flight) {
   if (flight.sm != context.lane.focus_sm) return -1;
-  for (const SlotState& state : context.lane.state.slots) {
-    if (state.run == context.lane.rest.run && state.slot == flight.slot && state.arriving && state.tile == flight.tile)
+  for (const ChipTileState& state : context.lane.state.chip_tiles) {
+    if (state.run == context.lane.rest.run && state.chip_tile == flight.chip_tile && state.arriving && state.tile == flight.tile)
       return state.ring;
   }
   return -1;
@@ -163,7 +163,7 @@ std::vector<Token> tokens_of(const StageContext& context) {
       const bool share = tokens[j].flight->sm == tokens[i].flight->sm && tokens[j].flight->to_sm == tokens[i].flight->to_sm;
       const float apart = tokens[i].size + context.px(2);
       const float ahead = tokens[j].left - tokens[j].tail;
-      const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->slot == tokens[j].flight->slot;
+      const bool same_end = tokens[i].ring == tokens[j].ring && tokens[i].flight->chip_tile == tokens[j].flight->chip_tile;
       if (!share || tokens[i].waits() || (ahead < 0 && !same_end))
         continue;  // beyond the port, paths to different buffers separate
       tokens[i].left = std::max(tokens[i].left, ahead + apart + tokens[i].tail);

@@ -51,10 +51,11 @@ std::string focus_title(const StageContext& context) {
   }
   const bool one_tile = owns_keys && domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
-    const auto& slots = context.shape().slots;  // a block without a row maximum is of a product
-    const bool masked = problem.has_mask() && std::any_of(slots.begin(), slots.end(), [](const SlotShape& slot) {
-                          return slot.slot.is(Meaning::row_max) || slot.slot.is(Meaning::row_max, TilePart::updated);
-                        });
+    const auto& chip_tiles = context.shape().chip_tiles;  // a block without a row maximum is of a product
+    const bool masked =
+        problem.has_mask() && std::any_of(chip_tiles.begin(), chip_tiles.end(), [](const ChipTileShape& chip_tile) {
+          return chip_tile.chip_tile.is(Meaning::row_max) || chip_tile.chip_tile.is(Meaning::row_max, TilePart::updated);
+        });
     title.append(" · ").append(fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
                                                                          ceil_div(problem.seq_kv, tile.block_kv), masked)}));
   }
@@ -91,7 +92,7 @@ const char* probability_formula(const StageContext& context) {
       latest = &o;
     }
   if (latest != nullptr) {
-    const Slot minus = latest->src[1];
+    const ChipTile minus = latest->src[1];
     if (minus.is(Meaning::row_max, TilePart::updated)) return "P = exp(S − m′)";
     return minus.is(Meaning::log_sum_exp) ? "P = exp(S − L)" : "P = exp(S − m)";
   }
@@ -101,54 +102,54 @@ const char* probability_formula(const StageContext& context) {
 }
 
 /// True of the first P in registers: another one is its copy in 16 bits.
-bool is_computed_probability(const StageContext& context, const SlotBox& box) {
-  const auto& slots = context.layout().slots;
-  const auto first = std::find_if(slots.begin(), slots.end(),
-                                  [](const SlotBox& each) { return each.slot.is(Meaning::probability) && !each.shared; });
-  return first != slots.end() && first->slot == box.slot;
+bool is_computed_probability(const StageContext& context, const ChipTileBox& box) {
+  const auto& chip_tiles = context.layout().chip_tiles;
+  const auto first = std::find_if(chip_tiles.begin(), chip_tiles.end(),
+                                  [](const ChipTileBox& each) { return each.chip_tile.is(Meaning::probability) && !each.shared; });
+  return first != chip_tiles.end() && first->chip_tile == box.chip_tile;
 }
 
-/// Returns whether the block's first operation of `kind` on a slot, if it has one, reads tiles of these meanings.
-bool may_be_made_of(const StageContext& context, Slot slot, OpKind kind, Meaning first, Meaning second) {
+/// Returns whether the block's first operation of `kind` on an on-chip tile, if it has one, reads tiles of these meanings.
+bool may_be_made_of(const StageContext& context, ChipTile chip_tile, OpKind kind, Meaning first, Meaning second) {
   if (context.lane.operations == nullptr) return true;
   const std::vector<Operation>& all = context.lane.operations->operations;
-  const auto made = std::find_if(all.begin(), all.end(), [&](const Operation& o) { return o.kind == kind && o.dst == slot; });
-  const auto means = [](Slot source, Meaning meaning) { return source != Slot::none && source.tensor().means(meaning); };
+  const auto made = std::find_if(all.begin(), all.end(), [&](const Operation& o) { return o.kind == kind && o.dst == chip_tile; });
+  const auto means = [](ChipTile source, Meaning meaning) { return source != ChipTile::none && source.tensor().means(meaning); };
   return made == all.end() || (means(made->src[0], first) && (second == first || means(made->src[1], second)));
 }
 
-/// Returns the slot's name, with its formula if there is room and the program makes it so.
-std::string slot_label(const StageContext& context, const SlotBox& box) {
+/// Returns the on-chip tile's name, with its formula if there is room and the program makes it so.
+std::string chip_tile_label(const StageContext& context, const ChipTileBox& box) {
   const char* longer = nullptr;
-  if (box.slot.is(Meaning::score)) {
-    if (may_be_made_of(context, box.slot, OpKind::matmul, Meaning::query, Meaning::key)) longer = "S = τ Q Kᵀ";
+  if (box.chip_tile.is(Meaning::score)) {
+    if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::query, Meaning::key)) longer = "S = τ Q Kᵀ";
   } else if (is_computed_probability(context, box)) {
-    if (may_be_made_of(context, box.slot, OpKind::exp, Meaning::score, Meaning::score)) longer = probability_formula(context);
-  } else if (box.slot.is(Meaning::output) && context.simulation().info->pass != Pass::backward) {
-    if (may_be_made_of(context, box.slot, OpKind::matmul, Meaning::probability, Meaning::value)) longer = "O = Σ P V";
+    if (may_be_made_of(context, box.chip_tile, OpKind::exp, Meaning::score, Meaning::score)) longer = probability_formula(context);
+  } else if (box.chip_tile.is(Meaning::output) && context.simulation().info->pass != Pass::backward) {
+    if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::probability, Meaning::value)) longer = "O = Σ P V";
   }
   if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
-  return formula_text(to_string(box.slot));
+  return formula_text(to_string(box.chip_tile));
 }
 
-void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
-  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().slots.data()));
+void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) {
+  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().chip_tiles.data()));
   const Matrix* matrix = found == context.cache.pictures.end() ? nullptr : found->second.values.now.get();
-  std::string title(to_string(box.slot));
+  std::string title(to_string(box.chip_tile));
   title += box.cols > 1 ? fill_in("[{}, {}]", {std::to_string(row), std::to_string(col)}) : fill_in("[{}]", {std::to_string(row)});
   std::string body;
   if (matrix && row < matrix->rows && col < matrix->cols) {
     const float value = matrix->at(row, col);
     title.append(" = ").append(
         (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
-    if (std::isinf(value) && box.slot.is(Meaning::score)) body = tr("Masked: this key comes after the query");
+    if (std::isinf(value) && box.chip_tile.is(Meaning::score)) body = tr("Masked: this key comes after the query");
   } else {
     body = context.lane.history ? tr("empty so far") : tr("Computing the values…");
   }
   if (!body.empty()) body += "\n";
-  body.append(meaning_of(box.slot)).append("\n");
+  body.append(meaning_of(box.chip_tile)).append("\n");
   if (const BlockOperations* block = context.lane.operations; block && context.lane.operation && !box.shared && box.rows > 1) {
-    const Axis axis = tensor_of(box.slot)->rows;
+    const Axis axis = tensor_of(box.chip_tile)->rows;
     const TileShape& tile = context.simulation().program->tile();
     const std::int64_t index = axis == Axis::key ? context.lane.operation->kv_tile : context.lane.operation->q_tile;
     const std::int64_t own = block->domain.axis == axis ? block->domain.first : 0;
@@ -159,10 +160,10 @@ void tip_value(StageContext& context, const SlotBox& box, int row, int col) {
   if (values > 1) body += fill_in(tr("Each cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
   body += fill_in(tr("{} × {} in {}"),
                   {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
-  context.tip(std::move(title), std::move(body), tensor_of(box.slot));
+  context.tip(std::move(title), std::move(body), tensor_of(box.chip_tile));
 }
 
-void draw_empty_cells(StageContext& context, const SlotBox& box) {
+void draw_empty_cells(StageContext& context, const ChipTileBox& box) {
   context.quads.add({.min = box.cells.min,
                      .max = box.cells.max,
                      .radius = context.px(3),
@@ -171,8 +172,8 @@ void draw_empty_cells(StageContext& context, const SlotBox& box) {
                      .border_width = 1});
 }
 
-void draw_picture(StageContext& context, const SlotBox& box) {
-  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().slots.data()));
+void draw_picture(StageContext& context, const ChipTileBox& box) {
+  const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().chip_tiles.data()));
   if (found == context.cache.pictures.end() || !context.lane.history) {
     draw_empty_cells(context, box);
     return;
@@ -181,14 +182,14 @@ void draw_picture(StageContext& context, const SlotBox& box) {
   draw_cell_picture(context.list, context.theme, found->second.picture);
 }
 
-void draw_register_slot(StageContext& context, const SlotBox& box) {
+void draw_register_tile(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
-  const Tensor tensor = tensor_of(box.slot);
+  const Tensor tensor = tensor_of(box.chip_tile);
   draw_picture(context, box);
   const bool stacked = context.layout().stacked;
   Rect label = box.label;
   if (box.cols <= 1 && !stacked) label = {{label.min.x - context.px(4), label.min.y}, {label.max.x + context.px(4), label.max.y}};
-  draw_text(context.list, stacked ? theme.ui_bold : theme.ui_small, label, theme.text_color(tensor), slot_label(context, box),
+  draw_text(context.list, stacked ? theme.ui_bold : theme.ui_small, label, theme.text_color(tensor), chip_tile_label(context, box),
             box.cols <= 1 && !stacked ? Align::center : Align::left);
   if (context.lit(tensor)) {
     context.quads.add({.min = {box.cells.min.x - 2, box.cells.min.y - 2},
@@ -200,27 +201,27 @@ void draw_register_slot(StageContext& context, const SlotBox& box) {
   int row = 0, col = 0;
   if (context.mouse_here && cell_at(box, context.mouse, row, col)) {
     tip_value(context, box, row, col);
-    context.cell = StageContext::Cell{box.slot, row, col};
+    context.cell = StageContext::Cell{box.chip_tile, row, col};
     if (box.rows > 1 && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SelectRow{row});
   } else if (context.hit(box.box)) {
-    context.tip(std::string(to_string(box.slot)),
-                std::string(meaning_of(box.slot)) + "\n" +
+    context.tip(std::string(to_string(box.chip_tile)),
+                std::string(meaning_of(box.chip_tile)) + "\n" +
                     fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}),
                 tensor);
   }
 }
 
 /// Draws a long ring as one cell per buffer, filled if it holds a tile.
-void draw_folded(StageContext& context, const SlotBox& box) {
+void draw_folded(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
-  const Tensor tensor = tensor_of(box.slot);
+  const Tensor tensor = tensor_of(box.chip_tile);
   for (int cell = 0; cell < box.shown_cols; ++cell) {
     const Rect rect = cell_rect(box, 0, cell);
     double filled = 0;
     int buffers = 0;
     for (int ring = 0; ring < box.rings; ++ring) {
       if (cell_of(ring, box.rings, box.shown_cols) != cell) continue;
-      const SlotState* state = slot_state(context.lane, box.slot, ring);
+      const ChipTileState* state = chip_tile_state(context.lane, box.chip_tile, ring);
       filled += !state ? 0 : state->valid ? 1 : state->arriving ? state->progress : 0;
       ++buffers;
     }
@@ -233,10 +234,10 @@ void draw_folded(StageContext& context, const SlotBox& box) {
   }
 }
 
-void draw_shared_slot(StageContext& context, const SlotBox& box) {
+void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
-  const Tensor tensor = tensor_of(box.slot);
-  const SlotState* state = slot_state(context.lane, box.slot, box.ring);
+  const Tensor tensor = tensor_of(box.chip_tile);
+  const ChipTileState* state = chip_tile_state(context.lane, box.chip_tile, box.ring);
   const bool valid = state && state->valid, arriving = state && state->arriving;
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tensor);
   const float strength = context.emphasis(tensor);
@@ -262,7 +263,7 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
                        .fill_fraction = part});
   }
   context.flush();
-  const std::string letter(to_string(box.slot));
+  const std::string letter(to_string(box.chip_tile));
   const bool numbered = (valid || arriving) && !box.folded;
   std::string name =
       first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
@@ -294,9 +295,9 @@ void draw_shared_slot(StageContext& context, const SlotBox& box) {
 
 void draw_chosen_row(StageContext& context) {
   if (context.layout().stacked) return;
-  for (const SlotBox& box : context.layout().slots) {
+  for (const ChipTileBox& box : context.layout().chip_tiles) {
     if (box.shared || context.view.workspace->row >= box.rows) continue;
-    if (context.cache.now[box.slot.index()] == nullptr) continue;  // it would outline nothing
+    if (context.cache.now[box.chip_tile.index()] == nullptr) continue;  // it would outline nothing
     const Rect row = row_rect(box, context.view.workspace->row);
     context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
                        .max = {row.max.x + 1, row.max.y},
@@ -308,7 +309,7 @@ void draw_chosen_row(StageContext& context) {
 
 /// Says where a drawn row of the matrices stands for several: "16 rows drawn as 8".
 std::string rows_drawn(const StageContext& context) {
-  for (const SlotBox& box : context.layout().slots)
+  for (const ChipTileBox& box : context.layout().chip_tiles)
     if (!box.shared && box.rows > 1 && box.shown_rows < box.rows)
       return fill_in(tr("{} rows drawn as {}"), {std::to_string(box.rows), std::to_string(box.shown_rows)});
   return {};
@@ -363,9 +364,9 @@ void draw_focus_box(StageContext& context) {
     return;
   }
   const Operation& operation = *context.lane.operation;
-  const Tensor tensor = operation.dst != Slot::none      ? tensor_of(operation.dst)
-                        : operation.src[0] != Slot::none ? tensor_of(operation.src[0])
-                                                         : operation.tile.tensor;
+  const Tensor tensor = operation.dst != ChipTile::none      ? tensor_of(operation.dst)
+                        : operation.src[0] != ChipTile::none ? tensor_of(operation.src[0])
+                                                             : operation.tile.tensor;
   const std::string text = operation_text(context.simulation(), operation), cost = step_cost(context);
   const float width = std::min(text_width(theme.ui, text) + 2, layout.operation_line.width());
   draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}},
@@ -375,16 +376,16 @@ void draw_focus_box(StageContext& context) {
   if (rest.width() > context.px(60)) draw_text(context.list, theme.ui_small, rest, theme.text_faint, cost, Align::right);
 }
 
-void draw_slots(StageContext& context) {
+void draw_chip_tiles(StageContext& context) {
   const StageLayout& layout = context.layout();
-  for (const SlotBox& box : layout.slots) box.shared ? draw_shared_slot(context, box) : draw_register_slot(context, box);
+  for (const ChipTileBox& box : layout.chip_tiles) box.shared ? draw_shared_tile(context, box) : draw_register_tile(context, box);
   if (context.lane.operations && !context.lane.history) {
     context.flush();
     draw_text(context.list, context.theme.ui_small, layout.registers, context.theme.text_faint, tr("Computing the values…"),
               Align::center);
   }
   if (is_block_over(context.lane)) {
-    for (const SlotBox& box : layout.slots)
+    for (const ChipTileBox& box : layout.chip_tiles)
       if (!box.shared)
         context.quads.add({.min = box.cells.min, .max = box.cells.max, .fill = with_alpha(context.theme.inset, 0.6F)});
     context.flush();

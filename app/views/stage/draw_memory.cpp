@@ -393,7 +393,7 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
 std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   std::string name(to_string(box.tensor));
   if (text_width(context.theme.ui_small, name) <= box.label.width()) return name;
-  for (const Slot tile : context.simulation().program->schema().tiles)
+  for (const ChipTile tile : context.simulation().program->schema().tiles)
     if (tile.tensor() == box.tensor) return std::string(to_string(tile));
   return name;
 }

@@ -8,9 +8,9 @@ namespace tilescope {
 
 namespace {
 
-void glow(StageContext& context, const SlotBox& box, bool result) {
+void glow(StageContext& context, const ChipTileBox& box, bool result) {
   const Rect& rect = box.shared ? box.box : box.cells;
-  const ImU32 color = context.theme.color(tensor_of(box.slot));
+  const ImU32 color = context.theme.color(tensor_of(box.chip_tile));
   const float out = context.px(box.shared ? 0 : 2);
   context.quads.add({.min = {rect.min.x - out, rect.min.y - out},
                      .max = {rect.max.x + out, rect.max.y + out},
@@ -22,13 +22,13 @@ void glow(StageContext& context, const SlotBox& box, bool result) {
                      .dashed = false});
 }
 
-ImVec2 below(const SlotBox& box) {
+ImVec2 below(const ChipTileBox& box) {
   return {box.cells.center().x, box.cells.max.y};
 }
 
 /// Draws an arrow. From shared memory it rises; between registers it dips below them.
-void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
-  const ImU32 color = with_alpha(context.theme.color(tensor_of(to.slot)), 0.95F);
+void draw_arrow(StageContext& context, const ChipTileBox& from, const ChipTileBox& to) {
+  const ImU32 color = with_alpha(context.theme.color(tensor_of(to.chip_tile)), 0.95F);
   const float dip = context.px(15), head = context.px(5), thickness = context.px(2);
   ImVec2 start, end, first, second;
   // Straight up or down through the line above the buffers, whose words stay readable so.
@@ -72,8 +72,8 @@ void draw_arrow(StageContext& context, const SlotBox& from, const SlotBox& to) {
                                   {end.x + head * 0.8F, end.y + tail * 1.3F}, color);
 }
 
-/// Outlines one row (or column) of a slot's cells.
-void outline(StageContext& context, const SlotBox* box, int row, int col) {
+/// Outlines one row (or column) of an on-chip tile's cells.
+void outline(StageContext& context, const ChipTileBox* box, int row, int col) {
   if (!box || box->folded) return;
   Rect rect = box->cells;
   if (row >= 0) rect = row_rect(*box, std::min(row, box->rows - 1));
@@ -91,30 +91,30 @@ void outline(StageContext& context, const SlotBox* box, int row, int col) {
 }
 
 /// Returns the buffer with the step's key tile, or nullptr if it was replaced.
-const SlotBox* key_buffer(const StageContext& context, Slot slot) {
+const ChipTileBox* key_buffer(const StageContext& context, ChipTile chip_tile) {
   const Operation* operation = context.lane.operation;
-  const SlotState* state = operation ? slot_state(context.lane, slot, operation->ring) : nullptr;
+  const ChipTileState* state = operation ? chip_tile_state(context.lane, chip_tile, operation->ring) : nullptr;
   const std::int64_t rows = context.simulation().program->tile().block_kv;
   if (!state || !state->valid || state->tile.row / rows != operation->kv_tile) return nullptr;
-  return context.layout().find(slot, operation->ring);
+  return context.layout().find(chip_tile, operation->ring);
 }
 
 }  // namespace
 
 void draw_origin(StageContext& context) {
   const StageLayout& layout = context.layout();
-  const auto [slot, row, col] = *context.cell;
+  const auto [chip_tile, row, col] = *context.cell;
   const Schema& schema = context.simulation().program->schema();
-  if (slot.is(Meaning::score)) {  // S[r, c] is row r of Q times row c of K
+  if (chip_tile.is(Meaning::score)) {  // S[r, c] is row r of Q times row c of K
     outline(context, layout.find(schema.tile(Meaning::query)), row, -1);
     outline(context, key_buffer(context, schema.tile(Meaning::key)), col, -1);
-  } else if (slot.tensor().means(Meaning::output)) {  // O[r, c] is row r of P times column c of V
+  } else if (chip_tile.tensor().means(Meaning::output)) {  // O[r, c] is row r of P times column c of V
     outline(context, layout.find(schema.tile(Meaning::probability)), row, -1);
     outline(context, key_buffer(context, schema.tile(Meaning::value)), -1, col);
-  } else if (slot.is(Meaning::probability)) {
+  } else if (chip_tile.is(Meaning::probability)) {
     outline(context, layout.find(schema.tile(Meaning::score)), row, col);
   }
-  outline(context, layout.find(slot), row, col);
+  outline(context, layout.find(chip_tile), row, col);
 }
 
 const Operation* running_operation(const Lane& lane) {
@@ -137,17 +137,17 @@ void draw_operation(StageContext& context) {
   const Operation* operation = running_operation(context.lane);
   if (!operation) return;
   const StageLayout& layout = context.layout();
-  const SlotBox* result = operation->dst == Slot::none ? nullptr : layout.find(operation->dst, operation->ring);
-  std::vector<const SlotBox*> sources;
-  for (Slot slot : operation->src) {
-    const SlotBox* box = slot == Slot::none ? nullptr : layout.find(slot, operation->ring);
+  const ChipTileBox* result = operation->dst == ChipTile::none ? nullptr : layout.find(operation->dst, operation->ring);
+  std::vector<const ChipTileBox*> sources;
+  for (ChipTile chip_tile : operation->src) {
+    const ChipTileBox* box = chip_tile == ChipTile::none ? nullptr : layout.find(chip_tile, operation->ring);
     if (box && box != result) sources.push_back(box);
   }
-  for (const SlotBox* box : sources) glow(context, *box, false);
+  for (const ChipTileBox* box : sources) glow(context, *box, false);
   if (result) glow(context, *result, true);
   context.flush();
   if (!result || context.alone) return;
-  for (const SlotBox* box : sources) draw_arrow(context, *box, *result);
+  for (const ChipTileBox* box : sources) draw_arrow(context, *box, *result);
 }
 
 }  // namespace tilescope

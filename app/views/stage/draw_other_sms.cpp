@@ -93,11 +93,11 @@ const OtherSm& state_of(StageContext& context, int sm) {
   return other;
 }
 
-/// Whether `slot` has more than the zeros of its start after operation `op`.
-bool has_content(const BlockOperations& block, std::int32_t op, Slot slot) {
+/// Whether `chip_tile` has more than the zeros of its start after operation `op`.
+bool has_content(const BlockOperations& block, std::int32_t op, ChipTile chip_tile) {
   for (std::int32_t i = op; i >= 0; --i) {
     const Operation& each = block.operations[static_cast<std::size_t>(i)];
-    if (each.dst != slot) continue;
+    if (each.dst != chip_tile) continue;
     if (each.kind == OpKind::fill) return false;
     const bool keeps_zero = each.kind == OpKind::rescale || each.kind == OpKind::divide || each.kind == OpKind::multiply;
     if (!keeps_zero) return true;
@@ -105,23 +105,25 @@ bool has_content(const BlockOperations& block, std::int32_t op, Slot slot) {
   return false;
 }
 
-void draw_chips(StageContext& context, const Rect& area, const TraceState& state, std::int32_t run, Slot busy) {
+void draw_chips(StageContext& context, const Rect& area, const TraceState& state, std::int32_t run, ChipTile busy) {
   const Theme& theme = context.theme;
-  std::vector<Slot> slots;
-  for (const SlotShape& shape : context.shape().slots) {
-    if (shape.cols > 1) slots.push_back(shape.slot);
+  std::vector<ChipTile> chip_tiles;
+  for (const ChipTileShape& shape : context.shape().chip_tiles) {
+    if (shape.cols > 1) chip_tiles.push_back(shape.chip_tile);
   }
-  std::stable_partition(slots.begin(), slots.end(),
-                        [](Slot slot) { return slot.is(Meaning::query) || slot.is(Meaning::key) || slot.is(Meaning::value); });
+  std::stable_partition(chip_tiles.begin(), chip_tiles.end(), [](ChipTile chip_tile) {
+    return chip_tile.is(Meaning::query) || chip_tile.is(Meaning::key) || chip_tile.is(Meaning::value);
+  });
   std::vector<Rect> chips;
   std::vector<float> fullness;
   const BlockOperations* block = run >= 0 ? &operations_of_run(context, run) : nullptr;
   const auto& launches = context.simulation().program->launches();
   const bool one_group = block != nullptr && launches[static_cast<std::size_t>(block->launch)].needs.groups.empty();
-  for (const Slot slot : slots) fullness.push_back(block != nullptr ? slot_fullness(*block, one_group, state, run, slot) : 0);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(slots.size()), static_cast<int>(i));
-    const Tensor tensor = tensor_of(slots[i]);
+  for (const ChipTile chip_tile : chip_tiles)
+    fullness.push_back(block != nullptr ? chip_tile_fullness(*block, one_group, state, run, chip_tile) : 0);
+  for (std::size_t i = 0; i < chip_tiles.size(); ++i) {
+    const CellSpan x = cell_span(area.min.x, area.max.x + context.px(4), static_cast<int>(chip_tiles.size()), static_cast<int>(i));
+    const Tensor tensor = tensor_of(chip_tiles[i]);
     const Rect chip = {{x.begin, area.min.y}, {x.end - context.px(4), area.max.y}};
     chips.push_back(chip);
     const float strength = context.emphasis(tensor);
@@ -130,17 +132,18 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
                        .radius = context.px(4),
                        .fill = with_alpha(heat_color(theme, tensor, 0.75F), strength),
                        .empty = with_alpha(heat_color(theme, tensor, 0.1F), strength),
-                       .border = slots[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0,
+                       .border = chip_tiles[i] == busy || context.lit(tensor) ? theme.color(tensor) : 0,
                        .border_width = context.px(1.2F),
                        .fill_fraction = fullness[i],
-                       .glow = slots[i] == busy ? context.px(5) : 0,
+                       .glow = chip_tiles[i] == busy ? context.px(5) : 0,
                        .glow_color = with_alpha(theme.color(tensor), 0.55F)});
   }
   context.flush();
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (std::size_t i = 0; i < chip_tiles.size(); ++i) {
     const bool on = fullness[i] > 0.6F;
-    const ImU32 color = on ? text_on(theme, heat_color(theme, tensor_of(slots[i]), 0.75F)) : theme.text_color(tensor_of(slots[i]));
-    const std::string_view name = to_string(slots[i]);
+    const ImU32 color =
+        on ? text_on(theme, heat_color(theme, tensor_of(chip_tiles[i]), 0.75F)) : theme.text_color(tensor_of(chip_tiles[i]));
+    const std::string_view name = to_string(chip_tiles[i]);
     if (text_width(theme.ui_small, name) <= chips[i].width())  // else the color says which
       draw_text(context.list, theme.ui_small, chips[i], color, name, Align::center);
   }
@@ -202,7 +205,7 @@ void draw_card(StageContext& context, const SmBox& box) {
   const float chip_top = title_line.max.y + context.px(2), chip_room = bar.min.y - chip_top - context.px(4);
 
   const SmActivity& activity = other.activity;
-  Slot busy = Slot::none;
+  ChipTile busy = ChipTile::none;
   if (activity.doing && activity.doing->run == sm.run)
     busy = operations_of_run(context, activity.doing->run).operations[static_cast<std::size_t>(activity.doing->op)].dst;
   if (chip_room >= context.px(9)) {
@@ -270,19 +273,20 @@ void draw_grid(StageContext& context) {
 
 }  // namespace
 
-float slot_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run, Slot slot) {
+float chip_tile_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run,
+                         ChipTile chip_tile) {
   float most = 0;
-  for (const SlotState& held : state.slots) {
-    if (held.slot != slot || held.run != run) continue;
+  for (const ChipTileState& held : state.chip_tiles) {
+    if (held.chip_tile != chip_tile || held.run != run) continue;
     const auto progress = static_cast<float>(held.progress);
     if (block.operations[static_cast<std::size_t>(held.op)].kind == OpKind::load) {
       most = std::max(most, held.valid ? 1 : held.arriving ? progress : 0);
       continue;
     }
-    const bool watched = one_group && state.run == run && state.op >= 0 && !is_shared(block, slot);
-    const bool left_over = watched && is_left_over(block, state.op, slot);
-    if (left_over || !has_content(block, held.op, slot)) continue;
-    const bool is_first = held.arriving && !has_content(block, held.op - 1, slot);
+    const bool watched = one_group && state.run == run && state.op >= 0 && !is_shared(block, chip_tile);
+    const bool left_over = watched && is_left_over(block, state.op, chip_tile);
+    if (left_over || !has_content(block, held.op, chip_tile)) continue;
+    const bool is_first = held.arriving && !has_content(block, held.op - 1, chip_tile);
     most = std::max(most, is_first ? progress : 1);
   }
   return most;

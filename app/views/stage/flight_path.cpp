@@ -50,13 +50,13 @@ bool add_port(FlightPath& path, const StageLayout& layout, const TileInFlight& f
     path.points.push_back({port.center().x, port.max.y});
     path.points.push_back({port.center().x, port.min.y});
     path.port = path.points.size() - 1;
-    const SlotBox* slot = layout.find(flight.slot, ring);
-    if (slot != nullptr && slot->shared) {  // below the buffers, so that it crosses none but its own
-      const float below = (slot->box.max.y + layout.focus.max.y) / 2;
+    const ChipTileBox* chip_tile = layout.find(flight.chip_tile, ring);
+    if (chip_tile != nullptr && chip_tile->shared) {  // below the buffers, so that it crosses none but its own
+      const float below = (chip_tile->box.max.y + layout.focus.max.y) / 2;
       path.points.push_back({port.center().x, below});
-      path.points.push_back({slot->cells.center().x, below});
+      path.points.push_back({chip_tile->cells.center().x, below});
     }
-    path.points.push_back(slot ? slot->cells.center() : ImVec2{port.center().x, layout.focus.max.y - 20});
+    path.points.push_back(chip_tile ? chip_tile->cells.center() : ImVec2{port.center().x, layout.focus.max.y - 20});
     return true;
   }
   const SmBox* card = card_of(layout, flight.sm);

@@ -21,7 +21,7 @@ struct FlightPath {
   ImVec2 at(float distance) const;
 };
 
-/// Returns the path from HBM (or the L2, on a hit) to the slot's buffer; for a store, from the slot to the L2.
+/// Returns the path from HBM (or the L2, on a hit) to the on-chip tile's buffer; for a store, from the on-chip tile to the L2.
 /// A tile of another plane than `shown_plane` starts at its tensor's name.
 /// Returns nothing if the tile's SM has no link of its own.
 std::optional<FlightPath> flight_path(const StageLayout& layout, const TileInFlight& flight, const TensorLayout& tensor,

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/views/stage/slot_box.h"
+#include "app/views/stage/chip_tile_box.h"
 
 namespace tilescope {
 
@@ -25,27 +25,27 @@ ImVec2 least_whole(const StageMetrics& metrics, bool held) {
 constexpr float stage_with_two_lines = 250;
 
 /// Places buffers and matrices in one band, each below its name; columns of one value a row are narrow, and left out in Race.
-void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics,
+void place_lane_tiles(StageLayout& layout, const ProgramShape& shape, const Rect& band, const StageMetrics& metrics,
                       bool with_columns) {
-  std::vector<SlotBox> boxes;
+  std::vector<ChipTileBox> boxes;
   for (int pass = 0; pass < 2; ++pass) {  // shared memory first, where data arrive
-    for (const SlotShape& slot : shape.slots) {
-      if (slot.shared != (pass == 0) || (slot.cols <= 1 && !with_columns)) continue;
-      const bool folded = slot.rings > 2;
-      for (int ring = 0; ring < (folded ? 1 : slot.rings); ++ring) {
-        SlotBox box = box_of(slot, ring);
+    for (const ChipTileShape& chip_tile : shape.chip_tiles) {
+      if (chip_tile.shared != (pass == 0) || (chip_tile.cols <= 1 && !with_columns)) continue;
+      const bool folded = chip_tile.rings > 2;
+      for (int ring = 0; ring < (folded ? 1 : chip_tile.rings); ++ring) {
+        ChipTileBox box = box_of(chip_tile, ring);
         box.folded = folded;
         boxes.push_back(box);
       }
     }
   }
   const float gap = 6 * metrics.scale, pad = 3 * metrics.scale;
-  const auto columns = std::count_if(boxes.begin(), boxes.end(), [](const SlotBox& box) { return box.cols <= 1; });
+  const auto columns = std::count_if(boxes.begin(), boxes.end(), [](const ChipTileBox& box) { return box.cols <= 1; });
   const float narrow = std::min(26 * metrics.scale, 0.05F * band.width());  // with the gap
   const float end = band.max.x + gap - narrow * static_cast<float>(columns);
   const int matrices = static_cast<int>(boxes.size()) - static_cast<int>(columns);
   int matrix = 0, column = 0;
-  for (SlotBox& box : boxes) {
+  for (ChipTileBox& box : boxes) {
     CellSpan x{};
     if (box.cols <= 1) {
       const float begin = std::round(end + narrow * static_cast<float>(column++));
@@ -59,7 +59,7 @@ void place_lane_slots(StageLayout& layout, const ProgramShape& shape, const Rect
     const float smallest_cell = 4 * metrics.scale;
     box.shown_rows = box.folded ? 1 : condensed(box.rows, box.cells.height(), smallest_cell);
     box.shown_cols = condensed(box.folded ? box.rings : box.cols, box.cells.width(), smallest_cell);
-    layout.slots.push_back(box);
+    layout.chip_tiles.push_back(box);
   }
 }
 
@@ -71,7 +71,7 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
   const float scale = metrics.scale, height = area.height(), left = area.min.x, right = area.max.x, pad = 7 * scale;
-  // If room is short it is divided, so that the SM keeps a band for its slots.
+  // If room is short it is divided, so that the SM keeps a band for its on-chip tiles.
   const bool low = height < 200 * scale;
   // Four rows of tiles below their names.
   const float hbm =
@@ -102,7 +102,7 @@ StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape
   layout.focus_title = {{left + pad, top}, {left + 0.36F * area.width(), top + metrics.line}};
   layout.operation_line = {{layout.focus_title.max.x + pad, top}, {right - pad, top + metrics.line}};
   layout.registers = {{left + pad, layout.focus_title.max.y + 2 * scale}, {right - pad, layout.focus.max.y - pad}};
-  place_lane_slots(layout, shape, layout.registers, metrics, with_columns);
+  place_lane_tiles(layout, shape, layout.registers, metrics, with_columns);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics);
   layout.port_up = {{std::round(left + 0.3F * area.width()), layout.focus.max.y},

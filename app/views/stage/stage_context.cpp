@@ -104,7 +104,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
 }
 
-/// Caches the slots' values at the step.
+/// Caches the on-chip tiles' values at the step.
 void update_stage_values(StageContext& context) {
   StageCache& cache = context.cache;
   const auto& history = context.lane.history;
@@ -115,7 +115,7 @@ void update_stage_values(StageContext& context) {
     cache.values_op = op;
     const auto& launches = context.simulation().program->launches();
     const bool one_group = launches[static_cast<std::size_t>(context.lane.operations->launch)].needs.groups.empty();
-    for (Slot tile : context.simulation().program->schema().tiles) {
+    for (ChipTile tile : context.simulation().program->schema().tiles) {
       // What an earlier key tile left behind says nothing about this one.
       const bool left_over =
           one_group && op >= 0 && !is_shared(*context.lane.operations, tile) && is_left_over(*context.lane.operations, op, tile);
@@ -125,28 +125,28 @@ void update_stage_values(StageContext& context) {
   }
   const float blend = ease(static_cast<float>(context.view.playback.motion));
   const Operation* operation = context.lane.operation;
-  const auto& boxes = cache.layout.slots;
+  const auto& boxes = cache.layout.chip_tiles;
   int row_digits = 4;  // of the statistics of a row: as many as the narrowest column has room for
-  for (const SlotBox& box : boxes)
+  for (const ChipTileBox& box : boxes)
     if (const int digits = box.cols == 1 ? digits_of_cell(box, context.theme, context.metrics) : 0; digits > 0)
       row_digits = std::min(row_digits, digits);
   for (std::size_t i = 0; i < boxes.size(); ++i) {
-    const SlotBox& box = boxes[i];
-    const auto slot = box.slot.index();
-    CellValues values{cache.now[slot], cache.before[slot], 1, nullptr, nullptr};
-    const SlotState* state = box.shared ? slot_state(context.lane, box.slot, box.ring) : nullptr;
+    const ChipTileBox& box = boxes[i];
+    const auto chip_tile = box.chip_tile.index();
+    CellValues values{cache.now[chip_tile], cache.before[chip_tile], 1, nullptr, nullptr};
+    const ChipTileState* state = box.shared ? chip_tile_state(context.lane, box.chip_tile, box.ring) : nullptr;
     if (box.shared) {
       // A ring holds future tiles, so each buffer shows its own load.
       const bool loaded = state && state->valid && !box.folded && is_load(*context.lane.operations, state->op);
-      values.now = loaded && history->at_hand(box.slot, state->op) ? history->value(box.slot, state->op) : nullptr;
+      values.now = loaded && history->at_hand(box.chip_tile, state->op) ? history->value(box.chip_tile, state->op) : nullptr;
       values.before = values.now;
-    } else if (operation && operation->dst == box.slot && operation->kind == OpKind::load) {
-      values.now = values.before = history->value(box.slot, context.lane.rest.op);
-    } else if (operation && operation->dst == box.slot) {
+    } else if (operation && operation->dst == box.chip_tile && operation->kind == OpKind::load) {
+      values.now = values.before = history->value(box.chip_tile, context.lane.rest.op);
+    } else if (operation && operation->dst == box.chip_tile) {
       values.blend = blend;
       if (operation->kind == OpKind::rescale) {
         values.drain = cache.now[operation->src[0].index()];
-        if (operation->src[1] != Slot::none) values.drain_too = cache.now[operation->src[1].index()];
+        if (operation->src[1] != ChipTile::none) values.drain_too = cache.now[operation->src[1].index()];
       }
     } else {
       values.before = values.now;
@@ -164,10 +164,10 @@ std::int64_t plane_of(const Lane& lane) {
   return lane.operations ? lane.operations->domain.plane : 0;
 }
 
-const SlotState* slot_state(const Lane& lane, Slot slot, int ring) {
-  const SlotState* found = nullptr;
-  for (const SlotState& state : lane.state.slots) {
-    if (state.slot != slot || state.ring != ring) continue;
+const ChipTileState* chip_tile_state(const Lane& lane, ChipTile chip_tile, int ring) {
+  const ChipTileState* found = nullptr;
+  for (const ChipTileState& state : lane.state.chip_tiles) {
+    if (state.chip_tile != chip_tile || state.ring != ring) continue;
     if (lane.rest.run < 0 || state.run == lane.rest.run) found = &state;
   }
   return found;
@@ -227,7 +227,7 @@ std::string operation_text(const Simulation& simulation, const Operation& operat
   std::string text = formula_text(listing[operation.line - 1U].text);
   // A line can stand for far more than it says, and then takes most of a launch.
   if (!moves_tile(operation.kind) && beside_is_telling(operation.instructions))
-    text.append(operation.trips > 0 ? tr(" + shuffles") : tr(" + set-up"));
+    text.append(operation.shared_round_trips > 0 ? tr(" + shuffles") : tr(" + set-up"));
   return text;
 }
 
@@ -240,7 +240,7 @@ void draw_stage(StageContext& context, const Rect& area) {
   update_stage_cache(context, area);
   update_stage_values(context);
   draw_focus_box(context);
-  draw_slots(context);
+  draw_chip_tiles(context);
   if (!context.alone) draw_other_sms(context);
   draw_l2(context);
   draw_hbm(context);

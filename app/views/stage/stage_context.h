@@ -17,7 +17,7 @@
 
 namespace tilescope {
 
-/// A slot's picture and its cache key.
+/// An on-chip tile's picture and its cache key.
 struct CachedPicture {
   CellValues values;
   CellPicture picture;
@@ -46,8 +46,8 @@ struct StageCache {
   std::vector<BoxHistory> cells;               // of it, by tensor box
   std::shared_ptr<const BlockHistory> values_of;
   int values_op = -2;
-  std::array<std::shared_ptr<const Matrix>, most_slots> now, before;
-  std::map<int, CachedPicture> pictures;               // by index of the slot box
+  std::array<std::shared_ptr<const Matrix>, most_chip_tiles> now, before;
+  std::map<int, CachedPicture> pictures;               // by index of the on-chip tile box
   std::map<int, OtherSm> others;                       // by SM
   std::map<std::int32_t, BlockOperations> operations;  // by run, of the other SMs
   const BlockOperations* visited_of = nullptr;         // the key tiles that it visits for a query tile
@@ -72,7 +72,7 @@ struct StageContext {
   std::string tip_title, tip_body;  // of the item under the mouse
   std::optional<Tensor> hovered;
   struct Cell {
-    Slot slot = Slot::none;
+    ChipTile chip_tile = ChipTile::none;
     int row = 0, col = 0;
   };
   std::optional<Cell> cell;  // value under the mouse
@@ -101,7 +101,7 @@ struct StageContext {
 /// Returns the plane (batch x head) of the step's block; 0 before the first step.
 std::int64_t plane_of(const Lane& lane);
 /// Returns the buffer state of the step's block, or nullptr if unknown.
-const SlotState* slot_state(const Lane& lane, Slot slot, int ring);
+const ChipTileState* chip_tile_state(const Lane& lane, ChipTile chip_tile, int ring);
 /// Returns the operations of a run on another SM, cached while it is shown.
 const BlockOperations& operations_of_run(StageContext& context, std::int32_t run);
 
@@ -132,7 +132,7 @@ void draw_stage(StageContext& context, const Rect& area);
 /// Whether the SM in focus has no block any more.
 bool is_block_over(const Lane& lane);
 void draw_focus_box(StageContext& context);
-void draw_slots(StageContext& context);
+void draw_chip_tiles(StageContext& context);
 void draw_operation(StageContext& context);
 /// Returns the step's operation, or between two steps the one that its block then executes; null if nothing runs, so that nothing
 /// glows between launches or after the end.
@@ -141,9 +141,10 @@ void draw_occupancy(StageContext& context);  // shared memory of all resident bl
 /// Outlines the rows behind the value under the mouse: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);
 void draw_other_sms(StageContext& context);
-/// Returns how full a slot of a block is, 0 to 1, as the SM in focus draws it: zeros and what an earlier key tile left are nothing.
-/// `one_group`: all warps of the block do the same.
-float slot_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run, Slot slot);
+/// Returns how full an on-chip tile of a block is, 0 to 1, as the SM in focus draws it: zeros and what an earlier key tile left are
+/// nothing. `one_group`: all warps of the block do the same.
+float chip_tile_fullness(const BlockOperations& block, bool one_group, const TraceState& state, std::int32_t run,
+                         ChipTile chip_tile);
 void draw_links(StageContext& context);
 void draw_l2(StageContext& context);
 void draw_hbm(StageContext& context);

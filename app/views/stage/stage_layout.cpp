@@ -130,9 +130,9 @@ float link_width(double bytes_per_cycle, const StageMetrics& metrics) {
   return std::round(std::clamp(static_cast<float>(bytes_per_cycle) * 0.22F, 9.0F, 26.0F) * metrics.scale);
 }
 
-const SlotBox* StageLayout::find(Slot slot, int ring) const {
-  for (const SlotBox& box : slots) {
-    if (box.slot == slot && (box.ring == ring || box.folded || ring >= box.rings)) return &box;
+const ChipTileBox* StageLayout::find(ChipTile chip_tile, int ring) const {
+  for (const ChipTileBox& box : chip_tiles) {
+    if (box.chip_tile == chip_tile && (box.ring == ring || box.folded || ring >= box.rings)) return &box;
   }
   return nullptr;
 }
@@ -176,7 +176,7 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
                                            : std::clamp(0.30F * width, 190 * metrics.scale, 420 * metrics.scale);
   layout.focus = rect_of(x, area.min.y, width - others_width - (others_width > 0 ? metrics.gap : 0), bands.sm);
   place_focus(layout, gpu, link_bottom, metrics);
-  layout_slots(layout, shape, metrics);
+  layout_chip_tiles(layout, shape, metrics);
 
   if (others_width > 0) {
     layout.others = {{layout.focus.max.x + metrics.gap, layout.focus.min.y}, {layout.hbm.max.x, layout.focus.max.y}};

@@ -41,9 +41,9 @@ ImVec2 picture_size(ImVec2 room, ImVec2 whole, ImVec2 least, float scale);
 /// Returns true if a picture of this size shows everything.
 bool is_whole(ImVec2 size, ImVec2 whole, float scale);
 
-/// One buffer of a slot.
-struct SlotBox {
-  Slot slot = Slot::none;
+/// One buffer of an on-chip tile.
+struct ChipTileBox {
+  ChipTile chip_tile = ChipTile::none;
   int ring = 0, rings = 1;
   bool folded = false;  // stands for all rings: its cells are the buffers, not values
   bool shared = false;
@@ -74,8 +74,8 @@ struct StageLayout {
   Rect area;
   Rect focus, focus_title, operation_line;
   Rect registers, shared, shared_label, occupancy;
-  std::vector<SlotBox> slots;
-  bool stacked = false;     // one row of values: slots lie below each other
+  std::vector<ChipTileBox> chip_tiles;
+  bool stacked = false;     // one row of values: on-chip tiles lie below each other
   Rect port_up, port_down;  // the focused SM's link, L2 to SM and back
   Rect others, others_label;
   bool grid = false;  // others are cells of a grid, the focused one among them
@@ -88,16 +88,16 @@ struct StageLayout {
   Rect hbm, hbm_label;
   std::vector<TensorBox> tensors;
 
-  /// Returns the box of a slot's buffer, or nullptr.
-  const SlotBox* find(Slot slot, int ring = 0) const;
+  /// Returns the box of an on-chip tile's buffer, or nullptr.
+  const ChipTileBox* find(ChipTile chip_tile, int ring = 0) const;
   const TensorBox* find(Tensor tensor) const;
 };
 
 StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
                          const StageMetrics& metrics);
 
-/// Places the slots of the focused SM: registers in one band with their rows aligned, shared memory below.
-void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);
+/// Places the on-chip tiles of the focused SM: registers in one band with their rows aligned, shared memory below.
+void layout_chip_tiles(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);
 /// Places the HBM tensors as tile grids, each below its link.
 void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
 /// Returns the width of a link, proportional to `bytes_per_cycle` within limits.

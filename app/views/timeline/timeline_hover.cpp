@@ -47,7 +47,7 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   if (beside_is_telling(label.instructions))
     add_line(text.body,
              say(tr("Includes {} instructions a warp beside this line: addresses, {} shuffles or shared-memory trips, {} barriers"),
-                 label.instructions, label.trips, label.barriers));
+                 label.instructions, label.shared_round_trips, label.barriers));
   if (const std::string wait = wait_sentence(simulation, data, i); !wait.empty()) add_line(text.body, wait);
   const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
   add_line(text.body, say(tr("Block {} on SM {}, step {}"), format_count(run.block), run.sm,

@@ -85,15 +85,15 @@ void check_focus(const StageLayout& layout) {
                               {"operation", layout.operation_line},
                               {"shared label", layout.shared_label},
                               {"occupancy", layout.occupancy}};
-  for (const SlotBox& slot : layout.slots) {
-    const std::string name = std::string(to_string(slot.slot)) + " " + std::to_string(slot.ring);
-    parts.push_back({name, slot.box});
-    check_inside({{name + " label", slot.label}, {name + " cells", slot.cells}}, slot.box, "its slot");
-    check_apart({{name + " label", slot.label}, {name + " cells", slot.cells}});
+  for (const ChipTileBox& chip_tile : layout.chip_tiles) {
+    const std::string name = std::string(to_string(chip_tile.chip_tile)) + " " + std::to_string(chip_tile.ring);
+    parts.push_back({name, chip_tile.box});
+    check_inside({{name + " label", chip_tile.label}, {name + " cells", chip_tile.cells}}, chip_tile.box, "its chip_tile");
+    check_apart({{name + " label", chip_tile.label}, {name + " cells", chip_tile.cells}});
     INFO(name);
-    CHECK(slot.shown_rows >= 1);
-    CHECK(slot.shown_rows <= std::max(slot.rows, 1));
-    CHECK(slot.shown_cols >= 1);
+    CHECK(chip_tile.shown_rows >= 1);
+    CHECK(chip_tile.shown_rows <= std::max(chip_tile.rows, 1));
+    CHECK(chip_tile.shown_cols >= 1);
   }
   check_apart(parts);
   check_inside(parts, layout.focus, "the SM in focus");
@@ -263,7 +263,7 @@ TEST_CASE("stage layout: presented at 1600x900, a tile of 16 rows has 16") {
   const auto program = (*info)->make(AttentionProblem{}, TileShape{16, 16}, gpu);
   REQUIRE(program);
   const StageLayout layout = layout_stage({{0, 0}, {1060, 580}}, gpu, program_shape(**info, **program, 0), 0, metrics_at(1.4F));
-  const SlotBox* scores = layout.find(tiles::s);
+  const ChipTileBox* scores = layout.find(tiles::s);
   REQUIRE(scores);
   CHECK(scores->rows == 16);
   CHECK(scores->shown_rows == 16);
@@ -285,17 +285,17 @@ TEST_CASE("stage layout: presented at 1600x900 and at 1280x720, the cells of a 4
   metrics.presented = true;
   for (const auto& [width, height] : {std::pair{782.0F, 527.0F}, {711.0F, 462.0F}}) {
     const StageLayout layout = layout_stage({{0, 0}, {width, height}}, gpu, program_shape(**info, **program, 0), 0, metrics);
-    for (const Slot slot : {tiles::s, tiles::p, tiles::o}) {
-      const SlotBox* box = layout.find(slot);
+    for (const ChipTile chip_tile : {tiles::s, tiles::p, tiles::o}) {
+      const ChipTileBox* box = layout.find(chip_tile);
       REQUIRE(box);
-      CAPTURE(to_string(slot));
+      CAPTURE(to_string(chip_tile));
       CHECK(box->cells.height() / 4 >= 24);
       CHECK(box->cells.width() / 4 >= 4 * metrics.digit + 3);
     }
-    for (const Slot slot : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
-      const SlotBox* box = layout.find(slot);
+    for (const ChipTile chip_tile : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
+      const ChipTileBox* box = layout.find(chip_tile);
       REQUIRE(box);
-      CAPTURE(to_string(slot));
+      CAPTURE(to_string(chip_tile));
       CHECK(box->cells.width() >= 4 * metrics.digit + 3);
     }
   }
@@ -316,10 +316,10 @@ TEST_CASE("stage layout: presented beside a lesson at 1280x720, the columns of m
   metrics.tiny_digit = 5.4F;
   metrics.presented = true;
   const StageLayout layout = layout_stage({{0, 0}, {515, 538}}, gpu, program_shape(**info, **program, 0), 0, metrics);
-  for (const Slot slot : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
-    const SlotBox* box = layout.find(slot);
+  for (const ChipTile chip_tile : {tiles::m, tiles::m_new, tiles::alpha, tiles::l}) {
+    const ChipTileBox* box = layout.find(chip_tile);
     REQUIRE(box);
-    CAPTURE(to_string(slot));
+    CAPTURE(to_string(chip_tile));
     CHECK(box->cells.width() >= 4 * metrics.tiny_digit + 3);
   }
 }
@@ -506,10 +506,11 @@ TEST_CASE("race side layout: SM, L2 and HBM stay apart, and every tensor has cel
           check_apart(large_boxes(layout));
           check_inside(large_boxes(layout), layout.area, "the panel");
           check_memory(layout);
-          std::vector<Named> slots = {{"title", layout.focus_title}, {"operation", layout.operation_line}};
-          for (const SlotBox& slot : layout.slots) slots.push_back({std::string(to_string(slot.slot)), slot.box});
-          check_apart(slots);
-          check_inside(slots, layout.focus, "the SM in focus");
+          std::vector<Named> chip_tiles = {{"title", layout.focus_title}, {"operation", layout.operation_line}};
+          for (const ChipTileBox& chip_tile : layout.chip_tiles)
+            chip_tiles.push_back({std::string(to_string(chip_tile.chip_tile)), chip_tile.box});
+          check_apart(chip_tiles);
+          check_inside(chip_tiles, layout.focus, "the SM in focus");
         }
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("stage: a card's chip is empty while its tile is zero or left over, an
   const auto simulation = run("flash2", toy_gpu());
   const Trace& trace = *simulation->trace;
   constexpr int sm = 1;
-  const Slot o = tiles::o, p = tiles::p;
+  const ChipTile o = tiles::o, p = tiles::p;
   int zeros = 0, filling = 0, full = 0, left_over = 0;
   for (const Interval& interval : trace.intervals(sm)) {
     BlockOperations block;
@@ -118,8 +118,8 @@ TEST_CASE("stage: a card's chip is empty while its tile is zero or left over, an
     simulation->program->emit_block(of.launch, of.block, block);
     const auto& operations = block.operations;
     const Operation& operation = operations[static_cast<std::size_t>(interval.op)];
-    const auto at = [&](double cycle, Slot slot) {
-      return slot_fullness(block, true, trace.state_at_cycle(sm, cycle), interval.run, slot);
+    const auto at = [&](double cycle, ChipTile chip_tile) {
+      return chip_tile_fullness(block, true, trace.state_at_cycle(sm, cycle), interval.run, chip_tile);
     };
     const bool is_first_sum = operation.kind == OpKind::matmul && operation.dst == o &&
                               std::none_of(operations.begin(), operations.begin() + interval.op, [&](const Operation& earlier) {
@@ -372,7 +372,7 @@ TEST_CASE("stage panel: clicking chooses a row or an SM; hovering highlights the
   screen.frame(view, draw_stage_panel);
   screen.frame(view, draw_stage_panel);
   const StageLayout layout = panel_state<StageCache>("stage").layout;
-  const SlotBox* scores = layout.find(tiles::s);
+  const ChipTileBox* scores = layout.find(tiles::s);
   REQUIRE(scores);
   const Rect row = row_rect(*scores, 5);
   screen.frame(view, draw_stage_panel, row.center());
@@ -425,10 +425,10 @@ TEST_CASE("stage panel: nothing moves when values arrive") {
   const StageLayout before = panel_state<StageCache>("stage").layout;
   screen.frame(view_of({&with.lane, 1}), draw_stage_panel);
   const StageLayout after = panel_state<StageCache>("stage").layout;
-  REQUIRE(before.slots.size() == after.slots.size());
-  for (std::size_t i = 0; i < before.slots.size(); ++i) {
-    CHECK(before.slots[i].cells.min.x == after.slots[i].cells.min.x);
-    CHECK(before.slots[i].cells.max.y == after.slots[i].cells.max.y);
+  REQUIRE(before.chip_tiles.size() == after.chip_tiles.size());
+  for (std::size_t i = 0; i < before.chip_tiles.size(); ++i) {
+    CHECK(before.chip_tiles[i].cells.min.x == after.chip_tiles[i].cells.min.x);
+    CHECK(before.chip_tiles[i].cells.max.y == after.chip_tiles[i].cells.max.y);
   }
 }
 
@@ -481,8 +481,8 @@ TEST_CASE("cell picture: numbers appear only if they fit, and a condensed cell s
   PanelScreen screen(size);
   auto matrix = std::make_shared<Matrix>(8, 8, 0.1F);
   matrix->at(3, 3) = -7;
-  SlotBox box;
-  box.slot = tiles::s;
+  ChipTileBox box;
+  box.chip_tile = tiles::s;
   box.rows = box.cols = box.shown_rows = box.shown_cols = 8;
   box.cells = {{0, 0}, {320, 240}};
   CellValues values;
@@ -508,8 +508,8 @@ TEST_CASE("cell picture: rescaling drains each row to its own factor") {
   auto output = std::make_shared<Matrix>(2, 2, 1.0F);
   auto alpha = std::make_shared<Matrix>(2, 1);
   alpha->values = {0.25F, 1.0F};
-  SlotBox box;
-  box.slot = tiles::o;
+  ChipTileBox box;
+  box.chip_tile = tiles::o;
   box.rows = box.cols = box.shown_rows = box.shown_cols = 2;
   box.cells = {{0, 0}, {100, 100}};
   const CellPicture picture = make_cell_picture(box, {output, output, 1, alpha, nullptr}, screen.theme(), {});
@@ -521,7 +521,7 @@ TEST_CASE("cell picture: rescaling drains each row to its own factor") {
 }
 
 TEST_CASE("cell picture: the value under the mouse is the one drawn, also in condensed cells") {
-  SlotBox box;
+  ChipTileBox box;
   box.rows = 128;
   box.cols = 64;
   box.shown_rows = 32;

@@ -153,7 +153,7 @@ TEST_CASE("chrome trace: each slice has the time, the tile and the wait of its o
       if (moves_tile(op.kind))
         name += fmt::format(" {}[{}, {}:{}, {}:{}]", to_string(tile.tensor), tile.plane, tile.row, tile.row + tile.rows, tile.col,
                             tile.col + tile.cols);
-      else if (op.dst != Slot::none)
+      else if (op.dst != ChipTile::none)
         name += fmt::format(" {}", to_string(op.dst));
       CHECK(slice.at("name") == name);
       CHECK(slice.at("cat") == std::string(to_string(interval.unit)));

@@ -22,30 +22,31 @@ MatrixPtr matrix(int rows, int cols, std::vector<float> values) {
   return made;
 }
 
-/// A block of one operation: what the slots hold before it, and what it makes.
+/// A block of one operation: what the on-chip tiles hold before it, and what it makes.
 class OneOperation final : public BlockHistory {
  public:
-  OneOperation(Operation operation, const std::vector<std::pair<Slot, MatrixPtr>>& held, MatrixPtr made) : made_(std::move(made)) {
+  OneOperation(Operation operation, const std::vector<std::pair<ChipTile, MatrixPtr>>& held, MatrixPtr made)
+      : made_(std::move(made)) {
     block_.operations = {operation};
-    for (const auto& [slot, values] : held) held_[slot] = values;
+    for (const auto& [chip_tile, values] : held) held_[chip_tile] = values;
   }
   int launch() const override { return 0; }
   std::int64_t block() const override { return 0; }
   const BlockOperations& operations() const override { return block_; }
-  MatrixPtr value(Slot slot, int op) const override {
-    if (op >= 0 && slot == block_.operations.front().dst) return made_;
-    const auto found = held_.find(slot);
+  MatrixPtr value(ChipTile chip_tile, int op) const override {
+    if (op >= 0 && chip_tile == block_.operations.front().dst) return made_;
+    const auto found = held_.find(chip_tile);
     return found == held_.end() ? nullptr : found->second;
   }
   bool keeps_everything() const override { return true; }
 
  private:
   BlockOperations block_;
-  std::map<Slot, MatrixPtr> held_;
+  std::map<ChipTile, MatrixPtr> held_;
   MatrixPtr made_;
 };
 
-Operation operation(OpKind kind, Slot dst, std::vector<Slot> src, int rows, int cols) {
+Operation operation(OpKind kind, ChipTile dst, std::vector<ChipTile> src, int rows, int cols) {
   Operation op;
   op.kind = kind;
   op.dst = dst;
@@ -63,18 +64,19 @@ constexpr float minus_infinity = -HUGE_VALF;
 }  // namespace
 
 TEST_CASE("formula: what moves names its rows, its columns where keys are columns, and its bytes") {
-  const auto of = [](OpKind kind, Slot dst, Slot src, Tensor tensor, int row, int rows, int col, int cols, std::int64_t bytes) {
+  const auto of = [](OpKind kind, ChipTile dst, ChipTile src, Tensor tensor, int row, int rows, int col, int cols,
+                     std::int64_t bytes) {
     Operation op = operation(kind, dst, {src}, rows, cols);
     op.tile = {tensor, 0, row, rows, col, cols};
     op.bytes = bytes;
     op.value = 1;
     return line(OneOperation(op, {}, nullptr));
   };
-  CHECK(of(OpKind::load, tiles::k, Slot::none, tensors::k, 16, 16, 0, 64, 2048) == "K ← K[16…31]: 2.05 kB");
-  CHECK(of(OpKind::load, tiles::s, Slot::none, tensors::s, 3, 1, 8, 2, 32) == "S ← S[3, 8…9]: 32 B");
-  CHECK(of(OpKind::store, Slot::none, tiles::o, tensors::o, 0, 2, 0, 64, 256) == "O[0…1] ← O: 256 B");
-  CHECK(of(OpKind::store, Slot::none, tiles::p, tensors::p, 4, 4, 7, 1, 128) == "P[4…7, 7] ← P: 128 B");
-  CHECK(of(OpKind::reduce_add, Slot::none, tiles::d_q, tensors::d_q_acc, 8, 8, 0, 64, 512).ends_with("[8…15] += dQ: 512 B"));
+  CHECK(of(OpKind::load, tiles::k, ChipTile::none, tensors::k, 16, 16, 0, 64, 2048) == "K ← K[16…31]: 2.05 kB");
+  CHECK(of(OpKind::load, tiles::s, ChipTile::none, tensors::s, 3, 1, 8, 2, 32) == "S ← S[3, 8…9]: 32 B");
+  CHECK(of(OpKind::store, ChipTile::none, tiles::o, tensors::o, 0, 2, 0, 64, 256) == "O[0…1] ← O: 256 B");
+  CHECK(of(OpKind::store, ChipTile::none, tiles::p, tensors::p, 4, 4, 7, 1, 128) == "P[4…7, 7] ← P: 128 B");
+  CHECK(of(OpKind::reduce_add, ChipTile::none, tiles::d_q, tensors::d_q_acc, 8, 8, 0, 64, 512).ends_with("[8…15] += dQ: 512 B"));
 }
 
 TEST_CASE("formula: masks say which keys of the row are hidden: none, the last ones, or all") {
@@ -118,11 +120,11 @@ TEST_CASE("formula: statistics of a row are those of its own row, with and witho
   CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_new, {tiles::m, tiles::s}, 2, 1), {{tiles::m, old}, {tiles::s, s}},
                           largest),
              1) == "m′ = max(−20, −7) = −7");
-  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_tile, {Slot::none, tiles::s}, 2, 1), {{tiles::s, s}}, largest), 1) ==
-        "m̃ = max S = −7");
+  CHECK(line(OneOperation(operation(OpKind::row_max, tiles::m_tile, {ChipTile::none, tiles::s}, 2, 1), {{tiles::s, s}}, largest),
+             1) == "m̃ = max S = −7");
   const MatrixPtr p = matrix(2, 3, {1, 2, 3, 0.5F, 0.25F, 0}), l = matrix(2, 1, {10, 4}), alpha = matrix(2, 1, {0.5F, 2});
   const MatrixPtr sums = matrix(2, 1, {16, 4.75F});
-  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l_tile, {Slot::none, tiles::p}, 2, 1), {{tiles::p, p}},
+  CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l_tile, {ChipTile::none, tiles::p}, 2, 1), {{tiles::p, p}},
                           matrix(2, 1, {6, 0.75F})),
              1) == "l̃ = Σ P = 0.75");
   CHECK(line(OneOperation(operation(OpKind::row_sum, tiles::l, {tiles::l, tiles::p}, 2, 1), {{tiles::l, l}, {tiles::p, p}}, sums),
@@ -143,7 +145,7 @@ TEST_CASE("formula: statistics of a row are those of its own row, with and witho
 
 TEST_CASE("formula: elements by elements, and rows by their number") {
   const MatrixPtr a = matrix(2, 2, {1, -2, 3, 4}), b = matrix(2, 2, {-5, 6, -7, -8}), column = matrix(2, 1, {0.5F, -2});
-  const auto of = [&](OpKind kind, Slot dst, std::vector<Slot> src, const std::vector<std::pair<Slot, MatrixPtr>>& held,
+  const auto of = [&](OpKind kind, ChipTile dst, std::vector<ChipTile> src, const std::vector<std::pair<ChipTile, MatrixPtr>>& held,
                       std::vector<float> made, int row, int col) {
     return line(OneOperation(operation(kind, dst, std::move(src), 2, 2), held, matrix(2, 2, std::move(made))), row, col);
   };
@@ -171,7 +173,7 @@ TEST_CASE("formula: elements by elements, and rows by their number") {
   Operation fill = operation(OpKind::fill, tiles::o, {}, 2, 2);
   fill.value = -1.5F;
   CHECK(line(OneOperation(fill, {}, nullptr)) == "O = −1.5");
-  CHECK(line(OneOperation(operation(OpKind::barrier, Slot::none, {}, 1, 1), {}, nullptr)).empty());
+  CHECK(line(OneOperation(operation(OpKind::barrier, ChipTile::none, {}, 1, 1), {}, nullptr)).empty());
   CHECK(line(OneOperation(operation(OpKind::exp_rows, tiles::alpha, {tiles::m, tiles::m_new}, 2, 1),
                           {{tiles::m, column}, {tiles::m_new, matrix(2, 1, {1, -2})}}, matrix(2, 1, {0.607F, 1})),
              0) == "α = e^(0.5 − 1) = 0.607");

@@ -109,7 +109,7 @@ inline Operation matmul(std::int64_t flops) {
   op.kind = OpKind::matmul;
   op.line = 2;
   op.dst = tiles::s;
-  op.src = {tiles::q, tiles::k, Slot::none, Slot::none};
+  op.src = {tiles::q, tiles::k, ChipTile::none, ChipTile::none};
   op.rows = op.cols = op.inner = 16;
   op.flops = flops;
   return op;

@@ -225,7 +225,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   KernelNeeds needs;
   needs.threads = 96;
   BlockOperations in_registers, in_shared;
-  in_shared.shared_slots = ~std::uint32_t{0};
+  in_shared.shared_tiles = ~std::uint32_t{0};
   const auto count = [&](const Operation& op, const BlockOperations& block, DataType type) {
     return instructions_of(op, block, needs, type);
   };
@@ -285,7 +285,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   CHECK(count(product, in_shared, DataType::fp16).issued == 4 * 3);
   product.rows = 40, product.cols = 121, product.inner = 33;
   CHECK(count(product, in_shared, DataType::fp16).wgmma_flops == whole);
-  product.turned = true;  // 121 rows are two times 64, and 40 columns are five times 8
+  product.swap_ab = true;  // 121 rows are two times 64, and 40 columns are five times 8
   CHECK(count(product, in_shared, DataType::fp16).wgmma_flops == 2.0 * 128 * 40 * 48);
   CHECK(count(product, in_shared, DataType::fp16).issued == 4 * 2 * 3);
 
@@ -296,7 +296,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   CHECK(boxes_of(load, 64) == 5 * 3);
   load.rows = 256, load.smem_write_bytes = 256 * 129;
   CHECK(boxes_of(load) == 2);
-  needs.boxes = true;
+  needs.uses_tma = true;
   CHECK(count(load, in_shared, DataType::fp16).issued == 2 * 2);
   CHECK(count(load, in_registers, DataType::fp32).issued == copies);
   Operation addition = store;
@@ -306,7 +306,7 @@ TEST_CASE("instructions: of loads, stores and products, by type and by where the
   CHECK_FALSE(is_bulk_addition(store, in_shared, needs));
   CHECK(count(addition, in_shared, DataType::fp16).issued == 2 * 3);  // a lane of each of three warps
   CHECK(count(addition, in_registers, DataType::fp16).issued == copies);
-  needs.boxes = false;
+  needs.uses_tma = false;
   CHECK_FALSE(is_bulk_addition(addition, in_shared, needs));
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("records: bins keep every busy cycle when neighbours are merged") {
 
 TEST_CASE("records: what a product reads from shared memory is its shared operand's, whichever of the two that is") {
   const auto run = run_fake(toy_gpu(), {1}, [](int, std::int64_t, BlockOperations& out) {
-    out.shared_slots = std::uint32_t{1} << Slot(tiles::k).index();
+    out.shared_tiles = std::uint32_t{1} << ChipTile(tiles::k).index();
     Operation product = matmul(512);
     product.smem_read_bytes = 256;
     add(out, product);
@@ -158,7 +158,7 @@ TEST_CASE("costs: ways to shared memory that wait for one another cost its laten
   gpu.sm_dependent_cycles = 4;
   const auto run = run_fake(gpu, {1}, [](int, std::int64_t, BlockOperations& out) {
     Operation product = matmul(512 * 40);
-    product.trips = 10;
+    product.shared_round_trips = 10;
     add(out, product);
   });
   REQUIRE(run);

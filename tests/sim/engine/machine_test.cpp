@@ -21,7 +21,7 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 
 /// One SM whose memory is so fast that a load or a store takes only its latency.
-GpuSpec one_sm(bool instructions_wait) {
+GpuSpec one_sm(bool models_instruction_latency) {
   GpuSpec gpu = toy_gpu();
   gpu.sm_count = 1;
   gpu.sm_groups = {{1, 0}};
@@ -30,7 +30,7 @@ GpuSpec one_sm(bool instructions_wait) {
   gpu.l2_latency_cycles = gpu.l2_far_latency_cycles = 0;
   gpu.hbm_bytes_per_second = 1e300;
   gpu.launch_fetch_cycles = 30;
-  if (!instructions_wait) return gpu;
+  if (!models_instruction_latency) return gpu;
   gpu.sm_sub_partitions = 4;
   gpu.sm_dependent_cycles = 5;
   gpu.sm_product_mixed_cycles = 0.6;
@@ -75,7 +75,7 @@ BlockOperations random_block(std::mt19937& random) {
         break;
     }
     op.instructions = static_cast<std::int16_t>(below(3) == 0 ? below(300) : 0);
-    op.trips = static_cast<std::int16_t>(below(4) == 0 ? below(3) : 0);
+    op.shared_round_trips = static_cast<std::int16_t>(below(4) == 0 ? below(3) : 0);
     compute = add_after(block, below(2) == 0 ? load : -1, op);
   }
   return block;
@@ -374,20 +374,20 @@ TEST_CASE(
     KernelNeeds needs;
     needs.threads = round % 5 < 3 ? 128 : 256;
     needs.registers_per_thread = 32;
-    needs.waiting = 0.5;
+    needs.dependent_share = 0.5;
     needs.setup_instructions = 40;
-    needs.setup_trips = 1;
+    needs.setup_round_trips = 1;
     std::vector<BlockOperations> blocks(1 + random() % 7);
     for (BlockOperations& block : blocks) block = random_block(random);
     if (round % 2 == 0)
-      for (BlockOperations& block : blocks) block.shared_slots = std::uint32_t{1} << Slot(tiles::k).index();
+      for (BlockOperations& block : blocks) block.shared_tiles = std::uint32_t{1} << ChipTile(tiles::k).index();
     const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{},
                                                        std::vector<std::int64_t>{static_cast<std::int64_t>(blocks.size())},
                                                        [&](int, std::int64_t number, BlockOperations& out) {
                                                          const BlockOperations& block = blocks[static_cast<std::size_t>(number)];
                                                          out.operations = block.operations;
                                                          out.tokens = block.tokens;
-                                                         out.shared_slots = block.shared_slots;
+                                                         out.shared_tiles = block.shared_tiles;
                                                        });
     program->set_needs(needs);
     SmRules rules(gpu, request.problem, needs);

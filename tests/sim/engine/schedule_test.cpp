@@ -84,7 +84,7 @@ struct Cost {
   double instruction() const {
     if (!waits()) return 0;
     const double slot = gpu.sm_sub_partitions / gpu.sm_issues_per_cycle;
-    const double alone = slot + needs.waiting * std::max(0.0, gpu.sm_dependent_cycles - slot);
+    const double alone = slot + needs.dependent_share * std::max(0.0, gpu.sm_dependent_cycles - slot);
     const double beside = std::max(0.0, warps() / gpu.sm_sub_partitions - 1);
     return std::max(slot * (beside + 1), alone / 2 + std::sqrt(alone * alone / 4 + beside * slot * slot));
   }
@@ -108,7 +108,7 @@ struct Cost {
   double latency() const {
     double cycles = op.barriers * gpu.sm_barrier_cycles;
     const double shared = gpu.sm_shared_latency_cycles, far = std::max(gpu.l2_latency_cycles, gpu.l2_far_latency_cycles);
-    if (waits()) cycles += op.trips * shared + op.barriers * 2 * shared + op.round_trips * far;
+    if (waits()) cycles += op.shared_round_trips * shared + op.barriers * 2 * shared + op.l2_round_trips * far;
     if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu.sm_mbarrier_wait_cycles;
     if (op.kind == OpKind::barrier) cycles += std::max(gpu.sm_barrier_cycles, shared);
     if (multiplies()) cycles += gpu.sm_product_latency_cycles + (is_shared(block, op.src[1]) ? shared : 0);
@@ -126,7 +126,7 @@ struct Cost {
   double port_cycles() const {
     const auto bytes = static_cast<double>(op.bytes);
     if (!waits() || !moves_tile(op.kind)) return banks();
-    if (needs.boxes && is_shared_load()) return bytes * per(gpu.sm_shared_bytes_per_cycle);
+    if (needs.uses_tma && is_shared_load()) return bytes * per(gpu.sm_shared_bytes_per_cycle);
     if (is_bulk_addition(op, block, needs)) return banks();
     if (queues()) return banks() + bytes * per(gpu.sm_shared_bytes_per_cycle);
     return op.kind == OpKind::load ? std::max(banks(), bytes * byte()) : banks() + bytes * byte();
@@ -143,7 +143,7 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   const Operation& op = cost.op;
   const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-6); };
   const OpTiming& t = c.timing;
-  const bool loads_boxes = cost.needs.boxes && cost.is_shared_load(), adds_tile = is_bulk_addition(op, cost.block, cost.needs);
+  const bool loads_boxes = cost.needs.uses_tma && cost.is_shared_load(), adds_tile = is_bulk_addition(op, cost.block, cost.needs);
   CHECK(c.kind == op.kind);
   CHECK(c.line == op.line);
   CHECK(c.bytes == op.bytes);

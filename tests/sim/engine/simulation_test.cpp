@@ -67,19 +67,19 @@ bool same_operation(const Operation& x, const BlockOperations& of_x, const Opera
   const auto work = [](const Operation& op) {
     return std::tuple(op.kind, op.line, op.dst, op.src, op.ring, op.rows, op.cols, op.inner, op.bytes, op.smem_read_bytes,
                       op.smem_write_bytes, op.flops, op.exps, op.tile.tensor, op.tile.rows, op.tile.cols, op.transpose,
-                      op.transpose_left, op.turned, op.accumulate, op.left_reads, op.right_reads);
+                      op.transpose_left, op.swap_ab, op.accumulate, op.left_reads, op.right_reads);
   };
   const auto time = [](const Operation& op) {
-    return std::tuple(op.instructions, op.other_alu, op.other_exps, op.trips, op.barriers, op.round_trips, op.wavefronts,
-                      op.sectors_at_once, op.share, op.slices, op.group, op.strip, op.paced, op.asynchronous, op.source_strip,
-                      op.wait_on, op.wait_token, op.wait_count, op.signal_token, op.signal_count, op.iteration);
+    return std::tuple(op.instructions, op.other_alu, op.other_exps, op.shared_round_trips, op.barriers, op.l2_round_trips,
+                      op.wavefronts, op.sectors_at_once, op.share, op.slices, op.group, op.strip, op.paced, op.asynchronous,
+                      op.source_strip, op.wait_on, op.wait_token, op.wait_count, op.signal_token, op.signal_count, op.iteration);
   };
   if (work(x) != work(y) || time(x) != time(y)) return false;
   return !moves_tile(x.kind) || (plane_from(x, of_x) == plane_from(y, of_y) && row_from(x, of_x) == row_from(y, of_y) &&
                                  col_from(x, of_x) == col_from(y, of_y));
 }
 bool same_work(const BlockOperations& a, const BlockOperations& b, const AttentionProblem& problem) {
-  if (a.operations.size() != b.operations.size() || a.shared_slots != b.shared_slots) return false;
+  if (a.operations.size() != b.operations.size() || a.shared_tiles != b.shared_tiles) return false;
   for (std::size_t i = 0; i < a.operations.size(); ++i)
     if (!same_operation(a.operations[i], a, b.operations[i], b, problem)) return false;
   return true;
@@ -198,14 +198,14 @@ TEST_CASE("simulate: no operation of any program begins before the tiles that it
             emitted_run = interval.run;
           }
           const Operation& op = block.operations[static_cast<std::size_t>(interval.op)];
-          for (const Slot slot : op.src) {
-            if (slot == Slot::none) continue;
+          for (const ChipTile chip_tile : op.src) {
+            if (chip_tile == ChipTile::none) continue;
             for (std::int32_t i = interval.op; i-- > 0;) {
               const Operation& earlier = block.operations[static_cast<std::size_t>(i)];
-              if (earlier.dst != slot || buffer_of(earlier, slot) != buffer_of(op, slot)) continue;
+              if (earlier.dst != chip_tile || buffer_of(earlier, chip_tile) != buffer_of(op, chip_tile)) continue;
               if (earlier.kind == OpKind::load) {
                 CAPTURE(interval.op);
-                CAPTURE(to_string(slot));
+                CAPTURE(to_string(chip_tile));
                 CHECK(interval.start >= (landed[{interval.run, i}]) - 1e-6);
                 ++compared;
               }

@@ -84,7 +84,7 @@ std::size_t check_flights(const Trace& trace, const Blocks& blocks, const TraceS
       CHECK(flight.to_sm == (i.kind == OpKind::load));
       CHECK(flight.progress == doctest::Approx(part_of_bytes(state.cycle, i)));
       CHECK(flight.sm == sm);
-      CHECK(flight.slot == (i.kind == OpKind::load ? op.dst : op.src[0]));
+      CHECK(flight.chip_tile == (i.kind == OpKind::load ? op.dst : op.src[0]));
       CHECK(flight.bytes == op.bytes);
       CHECK(flight.hbm_bytes == i.hbm_bytes);
     }
@@ -92,34 +92,34 @@ std::size_t check_flights(const Trace& trace, const Blocks& blocks, const TraceS
   return count;
 }
 
-std::size_t check_slots(const Trace& trace, const Blocks& blocks, const TraceState& state, int sm) {
+std::size_t check_chip_tiles(const Trace& trace, const Blocks& blocks, const TraceState& state, int sm) {
   // By block, on-chip tile and buffer: what has begun to write it, in the order of the block's operations.
   std::map<std::tuple<std::int32_t, std::size_t, std::int32_t>, std::map<std::int32_t, Interval>> written;
   for (const Interval& i : trace.intervals(sm)) {
     const BlockRun& run = trace.runs()[static_cast<std::size_t>(i.run)];
     const Operation& op = blocks.operation(i);
     if (i.start >= state.cycle || run.start >= state.cycle || run.end < state.cycle) continue;
-    if (writes_memory(op.kind) || op.dst == Slot::none) continue;
+    if (writes_memory(op.kind) || op.dst == ChipTile::none) continue;
     const bool has_buffers = op.kind == OpKind::load || is_shared(blocks.of(i.run), op.dst) || op.dst.has_strips();
     written[{i.run, op.dst.index(), has_buffers ? buffer_of(op, op.dst) : 0}].emplace(i.op, i);
   }
-  REQUIRE(state.slots.size() == written.size());
+  REQUIRE(state.chip_tiles.size() == written.size());
   std::size_t at = 0;
   for (const auto& [place, writers] : written) {
     const Interval& last = writers.rbegin()->second;
-    const SlotState& slot = state.slots[at++];
+    const ChipTileState& chip_tile = state.chip_tiles[at++];
     const bool arrives = last.end > state.cycle, loads = last.kind == OpKind::load;
-    CHECK(slot.run == std::get<0>(place));
-    CHECK(slot.slot.index() == std::get<1>(place));
-    CHECK(slot.ring == std::get<2>(place));
-    CHECK(slot.op == last.op);
-    CHECK(slot.tile == blocks.operation(last).tile);
-    CHECK(slot.arriving == arrives);
+    CHECK(chip_tile.run == std::get<0>(place));
+    CHECK(chip_tile.chip_tile.index() == std::get<1>(place));
+    CHECK(chip_tile.ring == std::get<2>(place));
+    CHECK(chip_tile.op == last.op);
+    CHECK(chip_tile.tile == blocks.operation(last).tile);
+    CHECK(chip_tile.arriving == arrives);
     // A load overwrites what was there. An operation works on it.
-    CHECK(slot.valid == (!arrives || (!loads && writers.size() > 1)));
-    CHECK(slot.progress == doctest::Approx(!arrives ? 1
-                                           : loads  ? part_of_bytes(state.cycle, last)
-                                                    : part_of_time(state.cycle, last.start, last.end)));
+    CHECK(chip_tile.valid == (!arrives || (!loads && writers.size() > 1)));
+    CHECK(chip_tile.progress == doctest::Approx(!arrives ? 1
+                                                : loads  ? part_of_bytes(state.cycle, last)
+                                                         : part_of_time(state.cycle, last.start, last.end)));
   }
   return at;
 }
@@ -133,7 +133,7 @@ TEST_CASE("trace: blocks, units, tiles in flight and buffers at any moment are t
     const auto simulation = simulated(algorithm, 5, 96, 16);
     const Trace& trace = *simulation->trace;
     const Blocks blocks(*simulation);
-    std::size_t flights = 0, slots = 0;
+    std::size_t flights = 0, chip_tiles = 0;
     for (int n = 0; n < 60; ++n) {
       const int sm = n % 4;
       const std::span<const Interval> intervals = trace.intervals(sm);
@@ -156,10 +156,10 @@ TEST_CASE("trace: blocks, units, tiles in flight and buffers at any moment are t
       CHECK(trace.step_at_cycle(sm, cycle) == ended);
       check_sms(trace, state);
       flights += check_flights(trace, blocks, state);
-      slots += check_slots(trace, blocks, state, sm);
+      chip_tiles += check_chip_tiles(trace, blocks, state, sm);
     }
     CHECK(flights > 20);
-    CHECK(slots > 20);
+    CHECK(chip_tiles > 20);
   }
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("trace: two states are equal only if every part of them is, of each li
   for (int n = 0; n < 3; ++n) {
     state.sms.push_back({n, 2, 0.5, 3});
     state.flights.push_back({tile, true, 0.25, n, tiles::k, 512, 256});
-    state.slots.push_back({tiles::k, n, 2, true, true, 0.75, tile, 3});
+    state.chip_tiles.push_back({tiles::k, n, 2, true, true, 0.75, tile, 3});
   }
   const std::vector<std::function<void(TraceState&)>> changes = {
       [](TraceState& s) { ++s.step; },
@@ -267,18 +267,18 @@ TEST_CASE("trace: two states are equal only if every part of them is, of each li
       [](TraceState& s) { s.flights[2].to_sm = false; },
       [](TraceState& s) { s.flights[0].progress = 0.5; },
       [](TraceState& s) { ++s.flights[1].sm; },
-      [](TraceState& s) { s.flights[2].slot = tiles::v; },
+      [](TraceState& s) { s.flights[2].chip_tile = tiles::v; },
       [](TraceState& s) { ++s.flights[0].bytes; },
       [](TraceState& s) { ++s.flights[1].hbm_bytes; },
-      [](TraceState& s) { s.slots.clear(); },
-      [](TraceState& s) { s.slots[1].slot = tiles::v; },
-      [](TraceState& s) { ++s.slots[2].ring; },
-      [](TraceState& s) { ++s.slots[0].run; },
-      [](TraceState& s) { s.slots[1].valid = false; },
-      [](TraceState& s) { s.slots[2].arriving = false; },
-      [](TraceState& s) { s.slots[0].progress = 0.5; },
-      [](TraceState& s) { ++s.slots[1].tile.col; },
-      [](TraceState& s) { ++s.slots[2].op; },
+      [](TraceState& s) { s.chip_tiles.clear(); },
+      [](TraceState& s) { s.chip_tiles[1].chip_tile = tiles::v; },
+      [](TraceState& s) { ++s.chip_tiles[2].ring; },
+      [](TraceState& s) { ++s.chip_tiles[0].run; },
+      [](TraceState& s) { s.chip_tiles[1].valid = false; },
+      [](TraceState& s) { s.chip_tiles[2].arriving = false; },
+      [](TraceState& s) { s.chip_tiles[0].progress = 0.5; },
+      [](TraceState& s) { ++s.chip_tiles[1].tile.col; },
+      [](TraceState& s) { ++s.chip_tiles[2].op; },
   };
   CHECK(state == TraceState(state));
   CHECK(TraceState() == TraceState());

@@ -68,10 +68,10 @@ std::uint64_t hash_of(const TraceState& s) {
   for (const SmState& sm : s.sms) h.add(sm.run), h.add(sm.resident), h.add(sm.progress), h.add(sm.busy_units);
   for (const TileInFlight& f : s.flights) {
     h.add(f.tile);
-    h.add(f.to_sm), h.add(f.progress), h.add(f.sm), h.add(f.slot.index()), h.add(f.bytes), h.add(f.hbm_bytes);
+    h.add(f.to_sm), h.add(f.progress), h.add(f.sm), h.add(f.chip_tile.index()), h.add(f.bytes), h.add(f.hbm_bytes);
   }
-  for (const SlotState& f : s.slots) {
-    h.add(f.slot.index()), h.add(f.ring), h.add(f.run), h.add(f.valid), h.add(f.arriving), h.add(f.progress);
+  for (const ChipTileState& f : s.chip_tiles) {
+    h.add(f.chip_tile.index()), h.add(f.ring), h.add(f.run), h.add(f.valid), h.add(f.arriving), h.add(f.progress);
     h.add(f.tile);
   }
   for (const auto& row : s.traffic)
@@ -279,7 +279,7 @@ TEST_CASE("trace: steps never run backward, traffic never shrinks, and the last 
       CHECK(before.run == -1);
       CHECK(before.op == -1);
       CHECK_FALSE(before.interval);
-      CHECK(before.slots.empty());
+      CHECK(before.chip_tiles.empty());
       CHECK(before.flights.empty());
       CHECK(before.traffic == TrafficTable{});
       for (std::int64_t step = 1; step <= trace.step_count(sm); ++step) {
@@ -340,15 +340,15 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   CHECK(flying.flights[0].progress == 0);  // latency: it waits
   CHECK(flying.flights[0].to_sm);
   CHECK(flying.flights[0].hbm_bytes == 512);
-  CHECK(flying.flights[0].slot == tiles::k);
-  REQUIRE(flying.slots.size() == 1);
-  CHECK(flying.slots[0].slot == tiles::k);
-  CHECK(flying.slots[0].ring == 1);
-  CHECK(flying.slots[0].arriving);
-  CHECK_FALSE(flying.slots[0].valid);
-  CHECK(flying.slots[0].progress == 0);
-  CHECK(flying.slots[0].tile == TileRef{tensors::k, 0, 32, 16, 0, 16});
-  CHECK(flying.slots[0].op == 0);  // the load
+  CHECK(flying.flights[0].chip_tile == tiles::k);
+  REQUIRE(flying.chip_tiles.size() == 1);
+  CHECK(flying.chip_tiles[0].chip_tile == tiles::k);
+  CHECK(flying.chip_tiles[0].ring == 1);
+  CHECK(flying.chip_tiles[0].arriving);
+  CHECK_FALSE(flying.chip_tiles[0].valid);
+  CHECK(flying.chip_tiles[0].progress == 0);
+  CHECK(flying.chip_tiles[0].tile == TileRef{tensors::k, 0, 32, 16, 0, 16});
+  CHECK(flying.chip_tiles[0].op == 0);  // the load
   CHECK(flying.sms[0].resident == 1);
   CHECK(flying.sms[0].run == 0);
   CHECK(flying.sms[0].busy_units == 1U << static_cast<int>(Unit::copy));
@@ -360,27 +360,27 @@ TEST_CASE("trace: a buffer is arriving while its load is in the air, then holds 
   REQUIRE(streams < 508);
   const TraceState streaming = trace.state_at_cycle(0, 608 - streams / 2);
   CHECK(streaming.flights[0].progress == doctest::Approx(0.5));
-  CHECK(streaming.slots[0].progress == doctest::Approx(0.5));
+  CHECK(streaming.chip_tiles[0].progress == doctest::Approx(0.5));
   for (const Link link : {Link::hbm_read, Link::l2_to_sm})  // what is in the buffer is what the counters count
     CHECK(streaming.traffic[Tensor(tensors::k).index()][static_cast<std::size_t>(link)] == 256);
   const TraceState landed = trace.state_at(0, 1);
   CHECK(landed.cycle == 608);
   CHECK(landed.flights.empty());
-  REQUIRE(landed.slots.size() == 1);
-  CHECK(landed.slots[0].valid);
-  CHECK_FALSE(landed.slots[0].arriving);
+  REQUIRE(landed.chip_tiles.size() == 1);
+  CHECK(landed.chip_tiles[0].valid);
+  CHECK_FALSE(landed.chip_tiles[0].arriving);
   CHECK(landed.traffic[Tensor(tensors::k).index()][static_cast<std::size_t>(Link::hbm_read)] == 512);
   CHECK(landed.l2.resident[Tensor(tensors::k).index()] == 512);
   const TraceState computing = trace.state_at_cycle(0, 628);
-  REQUIRE(computing.slots.size() == 2);
-  CHECK(computing.slots[1].op == 1);
-  CHECK(computing.slots[1].slot == tiles::s);
-  CHECK(computing.slots[1].arriving);
+  REQUIRE(computing.chip_tiles.size() == 2);
+  CHECK(computing.chip_tiles[1].op == 1);
+  CHECK(computing.chip_tiles[1].chip_tile == tiles::s);
+  CHECK(computing.chip_tiles[1].arriving);
   CHECK(computing.sms[0].busy_units == 1U << static_cast<int>(Unit::tensor));
   const TraceState leaving = trace.state_at_cycle(0, 864 - trace.intervals(0)[2].streams / 2);
   REQUIRE(leaving.flights.size() == 1);
   CHECK_FALSE(leaving.flights[0].to_sm);
-  CHECK(leaving.flights[0].slot == tiles::o);
+  CHECK(leaving.flights[0].chip_tile == tiles::o);
   CHECK(leaving.flights[0].progress == doctest::Approx(0.5));
   const TraceState end = trace.state_at_cycle(0, 1e9);
   CHECK(end.cycle == 864);
@@ -466,5 +466,5 @@ TEST_CASE("trace: past its budget of intervals only the SM asked for stays in fo
   CHECK(middle.sms[0].resident > 0);
   CHECK(middle.sms[0].busy_units == 0);
   CHECK(middle.sms[2].busy_units != 0);
-  CHECK_FALSE(middle.slots.empty());
+  CHECK_FALSE(middle.chip_tiles.empty());
 }

@@ -46,10 +46,10 @@ void all_values_agree(const TileProgram& program, const BlockHistory& a, const B
   const int count = static_cast<int>(a.operations().operations.size());
   for (int i = -1; i <= count; ++i) {
     const int op = backward ? count - 1 - i : i;
-    for (Slot slot : program.schema().tiles) {
+    for (ChipTile chip_tile : program.schema().tiles) {
       CAPTURE(op);
-      CAPTURE(to_string(slot));
-      REQUIRE(same_bits(a.value(slot, op), b.value(slot, op)));
+      CAPTURE(to_string(chip_tile));
+      REQUIRE(same_bits(a.value(chip_tile, op), b.value(chip_tile, op)));
     }
   }
 }
@@ -99,9 +99,9 @@ TEST_CASE("history: checkpoints give the same bits as keeping everything, read f
       std::mt19937 random(3);
       const auto count = static_cast<unsigned>(kept->operations().operations.size());
       for (int i = 0; i < 300 && count > 0; ++i) {
-        const auto slot = program->schema().tiles[random() % program->schema().tiles.size()];
+        const auto chip_tile = program->schema().tiles[random() % program->schema().tiles.size()];
         const int op = static_cast<int>(random() % count);
-        REQUIRE(same_bits(kept->value(slot, op), checkpointed->value(slot, op)));
+        REQUIRE(same_bits(kept->value(chip_tile, op), checkpointed->value(chip_tile, op)));
       }
     }
   }
@@ -117,9 +117,9 @@ TEST_CASE("history: checkpoints that are thinned out to keep within a budget sti
     const auto kept = recorded(*program, 0, 1, history_budget_bytes);
     std::mt19937 random(8);
     for (int i = 0; i < 200; ++i) {
-      const auto slot = attention_tiles()[random() % attention_tiles().size()];
+      const auto chip_tile = attention_tiles()[random() % attention_tiles().size()];
       const int op = static_cast<int>(random() % kept->operations().operations.size());
-      REQUIRE(same_bits(kept->value(slot, op), history->value(slot, op)));
+      REQUIRE(same_bits(kept->value(chip_tile, op), history->value(chip_tile, op)));
     }
   }
 }
@@ -139,7 +139,7 @@ TEST_CASE("history: a value of checkpoints is at hand once it was asked for, and
     return op;
   };
   const int near = computed(0, 1), far = computed(last, -1);
-  const Slot of_near = operations[static_cast<std::size_t>(near)].dst, of_far = operations[static_cast<std::size_t>(far)].dst;
+  const ChipTile of_near = operations[static_cast<std::size_t>(near)].dst, of_far = operations[static_cast<std::size_t>(far)].dst;
   CHECK_FALSE(history->at_hand(of_near, near));
   CHECK(history->value(of_near, near) != nullptr);
   CHECK(history->at_hand(of_near, near));
@@ -150,14 +150,14 @@ TEST_CASE("history: a value of checkpoints is at hand once it was asked for, and
   CHECK(history->at_hand(of_near, -1));    // nothing is held, which needs no work
 }
 
-TEST_CASE("history: nothing is held before the first operation, and slots hold what the operation just left") {
+TEST_CASE("history: nothing is held before the first operation, and chip_tiles hold what the operation just left") {
   const auto program = program_of("flash2", small, {8, 8});
   const auto history = run_block(*program, {}, 0, 4);
   REQUIRE(history);
-  for (Slot slot : attention_tiles()) CHECK((*history)->value(slot, -1) == nullptr);
+  for (ChipTile chip_tile : attention_tiles()) CHECK((*history)->value(chip_tile, -1) == nullptr);
   const auto& operations = (*history)->operations().operations;
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].dst == Slot::none) continue;
+    if (operations[i].dst == ChipTile::none) continue;
     const auto value = (*history)->value(operations[i].dst, static_cast<int>(i));
     REQUIRE(value != nullptr);
     CHECK(value->rows == operations[i].rows);
@@ -273,7 +273,7 @@ class Broken final : public TileProgram {
     Operation op;
     op.kind = fault_;
     op.dst = fault_ == OpKind::load ? tiles::o : tiles::p;
-    op.src = {fault_ == OpKind::load ? Slot::none : tiles::s};
+    op.src = {fault_ == OpKind::load ? ChipTile::none : tiles::s};
     op.rows = op.cols = 4;
     op.tile = {tensors::o, 0, 0, 4, 0, 4};
     out.operations.push_back(op);

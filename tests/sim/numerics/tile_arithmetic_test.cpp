@@ -186,11 +186,11 @@ TEST_CASE("arithmetic: each operand of another size than the operation needs is 
     op.tile = {tensors::o, 0, 0, rows, 0, cols};
     std::vector<Matrix> sources;
     for (const Size& size : row.src) sources.emplace_back(size.rows, size.cols);
-    const Slot names[] = {tiles::q, tiles::k, tiles::v, tiles::p};
+    const ChipTile names[] = {tiles::q, tiles::k, tiles::v, tiles::p};
     for (std::size_t i = 0; i < row.src.size(); ++i) op.src[i] = names[i];
     const auto fault = [&](const Matrix* dst) {
       Operands src{};
-      for (std::size_t i = 0; i < sources.size(); ++i) src[i] = op.src[i] == Slot::none ? nullptr : &sources[i];
+      for (std::size_t i = 0; i < sources.size(); ++i) src[i] = op.src[i] == ChipTile::none ? nullptr : &sources[i];
       return operand_fault(op, src, dst);
     };
     const Matrix fits(rows, cols), fewer(rows - 1, cols), wider(rows, cols + 1);
@@ -209,7 +209,7 @@ TEST_CASE("arithmetic: each operand of another size than the operation needs is 
         CHECK(fault(&fits).empty() == row.src[i].any_cols);
       }
       sources[i] = Matrix(row.src[i].rows, row.src[i].cols);
-      const Slot name = std::exchange(op.src[i], Slot::none);
+      const ChipTile name = std::exchange(op.src[i], ChipTile::none);
       const bool may_miss = i >= row.needed || (i == 0 && (row.kind == OpKind::row_max || row.kind == OpKind::row_sum));
       CHECK(fault(&fits).empty() == may_miss);
       op.src[i] = name;

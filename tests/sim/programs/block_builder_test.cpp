@@ -38,10 +38,10 @@ struct Emitted {
 }  // namespace
 
 TEST_CASE("builder: an operation that changes a loaded tile waits for the load") {
-  const auto waits = [](Slot slot, auto change) {
+  const auto waits = [](ChipTile chip_tile, auto change) {
     Emitted block;
     block.builder.load(AnyLine::only, tiles::q);
-    const std::int32_t load = block.builder.load(AnyLine::only, slot);
+    const std::int32_t load = block.builder.load(AnyLine::only, chip_tile);
     change(block.builder);
     return block.waits_for() == load;
   };
@@ -56,9 +56,9 @@ TEST_CASE("builder: an operation that changes a loaded tile waits for the load")
 }
 
 TEST_CASE("builder: an operation that only writes a tile does not wait for an earlier load of it") {
-  const auto waits = [](Slot slot, auto write) {
+  const auto waits = [](ChipTile chip_tile, auto write) {
     Emitted block;
-    block.builder.load(AnyLine::only, slot);
+    block.builder.load(AnyLine::only, chip_tile);
     write(block.builder);
     return block.waits_for() >= 0;
   };
@@ -105,7 +105,7 @@ TEST_CASE("builder: an operation has one fp32 operation for each element, two wh
   b.exp_rows(AnyLine::only, tiles::alpha, tiles::m, tiles::m_new);
   CHECK(flops() == rows);
   CHECK(block.latest().exps == rows);
-  b.row_sum(AnyLine::only, tiles::l_new, tiles::l, tiles::p, Slot::none);
+  b.row_sum(AnyLine::only, tiles::l_new, tiles::l, tiles::p, ChipTile::none);
   CHECK(flops() == scores);
   b.row_sum(AnyLine::only, tiles::l_new, tiles::l, tiles::p, tiles::alpha);
   CHECK(flops() == scores + rows);
@@ -136,10 +136,10 @@ TEST_CASE("builder: a load waits until its buffer is free, for what it is told t
     for (std::int64_t n = 0; n < 24; ++n) {
       b.keys(n, {16 * n, 16});
       b.iteration(n, n % stages);
-      for (const Slot slot : {Slot(tiles::k), Slot(tiles::v)}) {
+      for (const ChipTile chip_tile : {ChipTile(tiles::k), ChipTile(tiles::v)}) {
         const std::int32_t after =
             random() % 4 == 0 && b.latest() >= 0 ? static_cast<std::int32_t>(random() % (b.latest() + 1U)) : -1;
-        const auto self = static_cast<std::size_t>(b.load(AnyLine::only, slot, after));
+        const auto self = static_cast<std::size_t>(b.load(AnyLine::only, chip_tile, after));
         const std::int32_t used = last_use(out, self);
         CAPTURE(self);
         CHECK(waited_for(out, self) == std::max({used, after, pace}));
@@ -169,7 +169,7 @@ TEST_CASE("builder: turns of the ring that are copied equal those that are emitt
         std::vector<KeyTile> tiles_visited;
         for (std::int64_t n = 0; n < 19; ++n) tiles_visited.push_back({apart > 0 ? apart * n : 39 + apart * n, false});
         const auto emit = [&](bool is_copied, BlockOperations& out) {
-          BlockBuilder b(out, plan, needs, 0, 0, BlockPlan::query_rows(0, {0, 32}), slot_bits(tiles::k, tiles::v));
+          BlockBuilder b(out, plan, needs, 0, 0, BlockPlan::query_rows(0, {0, 32}), tile_bits(tiles::k, tiles::v));
           b.queries(0, {0, 32});
           b.load(AnyLine::only, tiles::q);
           b.walk_keys(
@@ -184,9 +184,9 @@ TEST_CASE("builder: turns of the ring that are copied equal those that are emitt
                 b.matmul(AnyLine::only, tiles::o, tiles::p, tiles::v, {.accumulate = true});
               });
           b.keys(0, {0, 16});
-          for (const Slot slot : {Slot(tiles::k), Slot(tiles::v)}) {
-            b.load(AnyLine::only, slot);
-            b.load(AnyLine::only, slot);
+          for (const ChipTile chip_tile : {ChipTile(tiles::k), ChipTile(tiles::v)}) {
+            b.load(AnyLine::only, chip_tile);
+            b.load(AnyLine::only, chip_tile);
           }
         };
         BlockOperations copied, emitted;
@@ -217,7 +217,7 @@ TEST_CASE("builder: a product reads each factor in shared memory as often as its
   const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());
   for (const int row_warps : {1, 2, 3})
     for (const int key_warps : {1, 4})
-      for (const std::uint32_t shared : {std::uint32_t{0}, slot_bits(tiles::q), slot_bits(tiles::k), slot_bits(tiles::q, tiles::k)})
+      for (const std::uint32_t shared : {std::uint32_t{0}, tile_bits(tiles::q), tile_bits(tiles::k), tile_bits(tiles::q, tiles::k)})
         for (const std::optional<std::int64_t> left :
              {std::optional<std::int64_t>(), std::optional<std::int64_t>(0), std::optional<std::int64_t>(5)})
           for (const std::optional<std::int64_t> right :
@@ -244,13 +244,13 @@ TEST_CASE("builder: a product reads each factor in shared memory as often as its
 TEST_CASE("builder: an operation in place reads its tile in shared memory once, and one that only writes it reads nothing") {
   const auto read = [](std::uint32_t shared, auto change) {
     Emitted block;
-    block.out.shared_slots = shared;
+    block.out.shared_tiles = shared;
     change(block.builder);
     CHECK(block.latest().smem_write_bytes == (shared == 0 ? 0 : 32 * 8 * 2));
     return block.latest().smem_read_bytes;
   };
   constexpr std::int64_t tile = 32 * 8 * 2;
-  for (const std::uint32_t shared : {std::uint32_t{0}, slot_bits(tiles::q)}) {
+  for (const std::uint32_t shared : {std::uint32_t{0}, tile_bits(tiles::q)}) {
     const std::int64_t once = shared == 0 ? 0 : tile;
     const auto reads = [&](auto change) { return read(shared, change); };
     CHECK(reads([](BlockBuilder& b) { b.rescale(AnyLine::only, tiles::q, tiles::alpha); }) == once);

@@ -99,17 +99,17 @@ int BlockChecker::scored(std::int64_t plane, std::int64_t row, std::int64_t key)
   return scores_[static_cast<std::size_t>((plane * p.seq_q + row) * p.seq_kv + key)];
 }
 
-BlockChecker::Buffer& BlockChecker::buffer(Slot slot, const Operation& op) {
-  const int strip = op.source_strip >= 0 && slot != op.dst ? op.source_strip : op.strip;
-  return buffers_[{slot, slot.has_strips() ? strip : slot.is_ring() ? op.ring : 0}];
+BlockChecker::Buffer& BlockChecker::buffer(ChipTile chip_tile, const Operation& op) {
+  const int strip = op.source_strip >= 0 && chip_tile != op.dst ? op.source_strip : op.strip;
+  return buffers_[{chip_tile, chip_tile.has_strips() ? strip : chip_tile.is_ring() ? op.ring : 0}];
 }
 
-std::vector<Slot> BlockChecker::reads(const Operation& op) const {
-  std::vector<Slot> slots;
-  for (Slot slot : op.src)
-    if (slot != Slot::none) slots.push_back(slot);
-  if (reads_dst(op)) slots.push_back(op.dst);
-  return slots;
+std::vector<ChipTile> BlockChecker::reads(const Operation& op) const {
+  std::vector<ChipTile> chip_tiles;
+  for (ChipTile chip_tile : op.src)
+    if (chip_tile != ChipTile::none) chip_tiles.push_back(chip_tile);
+  if (reads_dst(op)) chip_tiles.push_back(op.dst);
+  return chip_tiles;
 }
 
 std::string BlockChecker::check_block(const BlockOperations& block) {
@@ -270,7 +270,7 @@ std::int64_t BlockChecker::bytes_of_boxes(const Operation& op) const {
 
 std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   const std::int32_t issued_after = waits_[static_cast<std::size_t>(self)];
-  if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its slot's";
+  if (op.tile.tensor != tensor_of(op.dst)) return "its tensor is not its chip_tile's";
   const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(block_->launch)].needs;
   const int stages = needs.stages;
   // Registers are no ring, and neither is shared memory that is filled once and kept.
@@ -282,7 +282,7 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   Buffer& target = buffer(op.dst, op);
   if (issued_after < target.last_use) return fmt::format("its buffer is in use until {}", target.last_use);
   const bool shared = is_shared(*block_, op.dst);
-  const bool boxes = needs.boxes;
+  const bool boxes = needs.uses_tma;
   std::int64_t sectors = pages_ && PageTable::holds(op.tile.tensor) ? count_sectors_of_pages(op.tile)
                                                                     : count_sectors(memory_[index(op.tile.tensor)], op.tile);
   if (boxes && !shared && op.tile.cols == 1) {  // a warp beside the one that copies boxes asks for 32 numbers at once
@@ -319,9 +319,9 @@ std::string BlockChecker::check_load(const Operation& op, std::int32_t self) {
   return {};
 }
 
-std::int64_t BlockChecker::times_read(const Operation& op, Slot slot) const {
+std::int64_t BlockChecker::times_read(const Operation& op, ChipTile chip_tile) const {
   const LaunchSpec& launch = program_.launches()[static_cast<std::size_t>(block_->launch)];
-  const bool is_right = slot == op.src[1];
+  const bool is_right = chip_tile == op.src[1];
   if (warp_tile_ == 0 || launch.name != "gradients")
     return is_right ? launch.needs.warps_sharing_rows : launch.needs.warps_sharing_keys;
   const auto parts = [&](std::int64_t length) { return (length + warp_tile_ - 1) / warp_tile_; };
@@ -335,19 +335,19 @@ std::int64_t BlockChecker::times_read(const Operation& op, Slot slot) const {
 std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
   std::int32_t wait = -1;
   std::int64_t smem_read = 0;
-  for (Slot slot : reads(op)) {
-    Buffer& source = buffer(slot, op);
-    if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(slot));
+  for (ChipTile chip_tile : reads(op)) {
+    Buffer& source = buffer(chip_tile, op);
+    if (!source.full) return fmt::format("it reads {}, which holds nothing", to_string(chip_tile));
     // The tensor cores add up in the order of a group's products.
-    const bool adds_up = op.kind == OpKind::matmul && slot == op.dst && source.product >= 0 &&
+    const bool adds_up = op.kind == OpKind::matmul && chip_tile == op.dst && source.product >= 0 &&
                          block_->operations[static_cast<std::size_t>(source.product)].group == op.group;
     if (source.product >= 0 && !adds_up && !seen_[op.group].contains(source.product))
-      return fmt::format("it reads {}, but its group has not waited for product {}", to_string(slot), source.product);
+      return fmt::format("it reads {}, but its group has not waited for product {}", to_string(chip_tile), source.product);
     if (!seen_[op.group].contains(source.load)) wait = std::max(wait, source.load);
     source.last_use = self;
-    const std::int64_t times = op.kind == OpKind::matmul && slot != op.dst ? times_read(op, slot) : 1;
-    const std::int64_t rows = op.source_strip >= 0 && slot == op.src[0] ? op.rows : source.rows;
-    if (is_shared(*block_, slot)) smem_read += element(slot.tensor()) * rows * source.cols * times;
+    const std::int64_t times = op.kind == OpKind::matmul && chip_tile != op.dst ? times_read(op, chip_tile) : 1;
+    const std::int64_t rows = op.source_strip >= 0 && chip_tile == op.src[0] ? op.rows : source.rows;
+    if (is_shared(*block_, chip_tile)) smem_read += element(chip_tile.tensor()) * rows * source.cols * times;
   }
   // A kernel may wait for more than it reads here, but for no load that comes later.
   const std::int32_t waited = waits_[static_cast<std::size_t>(self)];
@@ -361,7 +361,7 @@ std::string BlockChecker::check_reads(const Operation& op, std::int32_t self) {
 }
 
 std::string BlockChecker::check_counter(const Operation& op) {
-  if (op.dst || op.src[0]) return "a counter has no slot";
+  if (op.dst || op.src[0]) return "a counter has no chip_tile";
   if (op.rows != 1 || op.cols != 1 || element(op.tile.tensor) != 4) return "it counts in what is no single number";
   if (op.bytes != sector_size) return fmt::format("{} bytes, but a sector", op.bytes);
   for (Link link : {Link::sm_to_l2, Link::l2_to_sm}) bytes_[index(op.tile.tensor)][static_cast<std::size_t>(link)] += op.bytes;
@@ -370,9 +370,9 @@ std::string BlockChecker::check_counter(const Operation& op) {
 
 std::string BlockChecker::check_store(const Operation& op) {
   const Buffer& source = buffer(op.src[0], op);
-  if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its slot holds";
-  if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its slot holds another tile";
-  if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its slot's";
+  if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its chip_tile holds";
+  if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its chip_tile holds another tile";
+  if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its chip_tile's";
   if (op.tile.tensor == tensors::s && program_.problem().causal && !source.masked) {
     const std::int64_t sees = program_.problem().visible_keys(op.tile.row);
     if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
@@ -434,11 +434,11 @@ std::string BlockChecker::check_compute(const Operation& op) {
 }
 
 std::string BlockChecker::check_shapes(const Operation& op) {
-  const auto is = [&](Slot slot, std::int32_t rows, std::int32_t cols) {
-    const Buffer& held = buffer(slot, op);
-    return slot == Slot::none || (held.rows == rows && held.cols == cols);
+  const auto is = [&](ChipTile chip_tile, std::int32_t rows, std::int32_t cols) {
+    const Buffer& held = buffer(chip_tile, op);
+    return chip_tile == ChipTile::none || (held.rows == rows && held.cols == cols);
   };
-  const auto elements = [&](Slot slot) { return std::int64_t{buffer(slot, op).rows} * buffer(slot, op).cols; };
+  const auto elements = [&](ChipTile chip_tile) { return std::int64_t{buffer(chip_tile, op).rows} * buffer(chip_tile, op).cols; };
   bool fits = true;
   std::int64_t flops = std::int64_t{op.rows} * op.cols, ex = 0;
   switch (op.kind) {
@@ -453,7 +453,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     case OpKind::row_max:
     case OpKind::row_sum:
       fits = op.cols == 1 && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, op.inner) && is(op.src[2], op.rows, 1);
-      flops = elements(op.src[1]) + (op.src[2] == Slot::none ? 0 : op.rows);
+      flops = elements(op.src[1]) + (op.src[2] == ChipTile::none ? 0 : op.rows);
       break;
     case OpKind::exp:
       fits = is(op.src[0], op.rows, op.cols) && is(op.src[1], op.rows, 1);
@@ -465,7 +465,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       break;
     case OpKind::rescale:
       fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1) && is(op.src[1], op.rows, 1);
-      flops *= op.src[1] == Slot::none ? 1 : 2;
+      flops *= op.src[1] == ChipTile::none ? 1 : 2;
       break;
     case OpKind::divide:
       fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, 1);
@@ -511,7 +511,8 @@ std::string BlockChecker::check_shapes(const Operation& op) {
       fits = is(op.dst, op.rows, op.cols) && is(op.src[0], op.rows, op.cols);
       break;
     case OpKind::merge:
-      fits = op.cols == 1 && std::all_of(op.src.begin(), op.src.end(), [&](Slot slot) { return is(slot, op.rows, 1); });
+      fits =
+          op.cols == 1 && std::all_of(op.src.begin(), op.src.end(), [&](ChipTile chip_tile) { return is(chip_tile, op.rows, 1); });
       flops *= 3;
       break;
     case OpKind::log_sum_exp:

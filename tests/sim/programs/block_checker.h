@@ -33,8 +33,8 @@ class BlockChecker {
   int scored(std::int64_t plane, std::int64_t row, std::int64_t key) const;
 
  private:
-  /// Returns how often the warps together read `slot`, a factor of a product.
-  std::int64_t times_read(const Operation& op, Slot slot) const;
+  /// Returns how often the warps together read `chip_tile`, a factor of a product.
+  std::int64_t times_read(const Operation& op, ChipTile chip_tile) const;
   /// Counts the sectors that a tile of K or V touches in each of its pages.
   std::int64_t count_sectors_of_pages(const TileRef& tile) const;
   struct Buffer {
@@ -62,8 +62,8 @@ class BlockChecker {
   std::string check_shapes(const Operation& op);
   std::string check_reads(const Operation& op, std::int32_t self);
   std::string check_scores(const Operation& op);
-  Buffer& buffer(Slot slot, const Operation& op);
-  std::vector<Slot> reads(const Operation& op) const;
+  Buffer& buffer(ChipTile chip_tile, const Operation& op);
+  std::vector<ChipTile> reads(const Operation& op) const;
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
   const TileProgram& program_;
@@ -74,10 +74,10 @@ class BlockChecker {
   std::array<std::array<std::int64_t, link_count>, most_tensors> bytes_{};
   std::array<std::vector<int>, most_tensors> stores_, additions_;
   std::vector<int> scores_;
-  std::map<std::pair<Slot, std::int32_t>, Buffer> buffers_;  // of the block being walked
-  std::vector<std::int32_t> waits_;                          // of each of its operations: the one that it waits for
-  std::vector<std::int32_t> signals_;                        // of each token so far
-  std::vector<std::set<std::int32_t>> seen_;                 // by group: the operations that it has waited for
+  std::map<std::pair<ChipTile, std::int32_t>, Buffer> buffers_;  // of the block being walked
+  std::vector<std::int32_t> waits_;                              // of each of its operations: the one that it waits for
+  std::vector<std::int32_t> signals_;                            // of each token so far
+  std::vector<std::set<std::int32_t>> seen_;                     // by group: the operations that it has waited for
   const BlockOperations* block_ = nullptr;
 };
 

@@ -24,9 +24,9 @@ inline KernelNeeds compiled_needs(std::string_view id, std::string_view launch, 
   KernelNeeds needs;
   needs.threads = build.threads;
   needs.registers_per_thread = build.registers;
-  needs.waiting = reading.waiting;
+  needs.dependent_share = reading.dependent_share;
   needs.setup_instructions = reading.setup_instructions;
-  needs.setup_trips = reading.setup_trips;
+  needs.setup_round_trips = reading.setup_round_trips;
   needs.multiply_add_instructions = reading.multiply_add_instructions;
   return needs;
 }

@@ -110,7 +110,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   const bool head = std::any_of(program.tensors().begin(), program.tensors().end(), has_head);
   // A group's rows can begin inside a sector where those of a tile do not.
   const auto tiles_of = program.schema().tiles;
-  const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](Slot slot) { return slot.has_strips(); });
+  const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](ChipTile chip_tile) { return chip_tile.has_strips(); });
   const bool whole = takes_causal(info) && !strips ? head_tiles_are_whole(p, drawn.tile) : !head || head_rows_are_whole(p);
   REQUIRE(form.has_value() == whole);
   if (!form) return;
@@ -215,7 +215,7 @@ TEST_CASE("programs: a block is the same however often and after whatever it is 
     for (std::int64_t n = 0; n <= block; ++n) (*program)->emit_block(static_cast<int>(last), n, used);
     REQUIRE(fresh.operations.size() == used.operations.size());
     CHECK(fresh.iterations == used.iterations);
-    CHECK(fresh.shared_slots == used.shared_slots);
+    CHECK(fresh.shared_tiles == used.shared_tiles);
     for (std::size_t n = 0; n < fresh.operations.size(); ++n) {
       CHECK(fresh.operations[n].tile == used.operations[n].tile);
       CHECK(fresh.operations[n].wait_token == used.operations[n].wait_token);

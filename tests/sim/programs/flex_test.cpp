@@ -304,8 +304,8 @@ TEST_CASE("flex: the lists are a tensor that a block loads, with the mask's own 
   const auto history = run_block(*program, {}, 0, blocks.front());
   REQUIRE(history);
   const auto value = [&](std::string_view name) {
-    const auto slot = std::find_if(schema.tiles.begin(), schema.tiles.end(), [&](Slot s) { return to_string(s) == name; });
-    return (*history)->value(*slot, static_cast<int>((*history)->operations().operations.size()) - 1);
+    const auto chip_tile = std::find_if(schema.tiles.begin(), schema.tiles.end(), [&](ChipTile s) { return to_string(s) == name; });
+    return (*history)->value(*chip_tile, static_cast<int>((*history)->operations().operations.size()) - 1);
   };
   CHECK(value("#p")->values == std::vector<float>{1});
   CHECK(value("#f")->values == std::vector<float>{3});

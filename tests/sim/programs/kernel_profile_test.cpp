@@ -26,8 +26,8 @@ constexpr KernelBuild builds[] = {
     {.launch = "softmax", .dtype = DataType::fp16, .registers = 32},
 };
 constexpr LaunchReading readings[] = {
-    {.launch = "attention", .dtype = DataType::bf16, .waiting = 0.25},
-    {.launch = "attention", .dtype = DataType::fp16, .waiting = 0.5},
+    {.launch = "attention", .dtype = DataType::bf16, .dependent_share = 0.25},
+    {.launch = "attention", .dtype = DataType::fp16, .dependent_share = 0.5},
 };
 constexpr OverheadReading overheads[] = {
     {.launch = "attention", .at = "store", .head_dim = 64, .what = {.instructions = 7}},
@@ -60,19 +60,20 @@ TEST_CASE("profile: a problem without a kernel gets the nearest build, and fp32 
 }
 
 TEST_CASE("profile: what was read by hand follows type and head dimension; fp32 reads as fp16") {
-  CHECK(profile.reading("attention", problem_of(DataType::bf16, 64)).waiting == 0.25);
-  CHECK(profile.reading("attention", problem_of(DataType::fp32, 64)).waiting == 0.5);
+  CHECK(profile.reading("attention", problem_of(DataType::bf16, 64)).dependent_share == 0.25);
+  CHECK(profile.reading("attention", problem_of(DataType::fp32, 64)).dependent_share == 0.5);
   CHECK(profile.overhead("attention", "store", problem_of(DataType::fp16, 40)).instructions == 7);
   CHECK(profile.overhead("attention", "store", problem_of(DataType::fp16, 96)).instructions == 9);
   CHECK(profile.overhead_reading("attention", "scores", problem_of(DataType::fp16, 96)).times == 3);
 }
 
 TEST_CASE("profile: overheads add up and multiply field by field") {
-  const Overhead a = {.instructions = 1, .trips = 2, .barriers = 3, .round_trips = 4, .alu = 5, .exps = 6, .wavefronts = 7};
+  const Overhead a = {
+      .instructions = 1, .shared_round_trips = 2, .barriers = 3, .l2_round_trips = 4, .alu = 5, .exps = 6, .wavefronts = 7};
   const Overhead b = a + a, c = a * 2;
-  CHECK((b.instructions == 2 && b.trips == 4 && b.barriers == 6 && b.round_trips == 8));
+  CHECK((b.instructions == 2 && b.shared_round_trips == 4 && b.barriers == 6 && b.l2_round_trips == 8));
   CHECK((b.alu == 10 && b.exps == 12 && b.wavefronts == 14));
-  CHECK((c.instructions == 2 && c.trips == 4 && c.barriers == 6 && c.round_trips == 8));
+  CHECK((c.instructions == 2 && c.shared_round_trips == 4 && c.barriers == 6 && c.l2_round_trips == 8));
   CHECK((c.alu == 10 && c.exps == 12 && c.wavefronts == 14));
 }
 

@@ -1,4 +1,4 @@
-// Names, colours, places and units of operations and slots.
+// Names, colours, places and units of operations and on-chip tiles.
 #include "sim/programs/operation.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/attention_schema.h"
@@ -11,22 +11,22 @@
 namespace tilescope {
 namespace {
 
-TEST_CASE("operation: names of kinds, slots and units are there and all different") {
-  std::set<std::string_view> kinds, slots, units;
+TEST_CASE("operation: names of kinds, chip_tiles and units are there and all different") {
+  std::set<std::string_view> kinds, chip_tiles, units;
   for (int n = 0; n < op_kind_count; ++n) kinds.insert(to_string(static_cast<OpKind>(n)));
-  for (Slot slot : attention_tiles()) slots.insert(to_string(slot));
+  for (ChipTile chip_tile : attention_tiles()) chip_tiles.insert(to_string(chip_tile));
   for (int n = 0; n < unit_count; ++n) units.insert(to_string(static_cast<Unit>(n)));
   CHECK(kinds.size() == op_kind_count);
-  CHECK(slots.size() == attention_tiles().size());
+  CHECK(chip_tiles.size() == attention_tiles().size());
   CHECK(units.size() == unit_count);
-  for (const auto& names : {kinds, slots, units}) CHECK_FALSE(names.contains(""));
+  for (const auto& names : {kinds, chip_tiles, units}) CHECK_FALSE(names.contains(""));
   CHECK(to_string(OpKind::log_sum_exp) == "log_sum_exp");
   CHECK(to_string(tiles::m_new) == "m′");
   CHECK(to_string(tiles::lse) == "L");
   CHECK(to_string(Unit::sync) == "barrier");
 }
 
-TEST_CASE("operation: a slot wears the colour of the tensor that it holds a part of") {
+TEST_CASE("operation: a chip_tile wears the colour of the tensor that it holds a part of") {
   CHECK(tensor_of(tiles::q) == tensors::q);
   CHECK(tensor_of(tiles::v) == tensors::v);
   CHECK(tensor_of(tiles::pv) == tensors::o);
@@ -39,7 +39,7 @@ TEST_CASE("operation: a slot wears the colour of the tensor that it holds a part
 TEST_CASE("operation: a block says which tiles lie in shared memory") {
   BlockOperations block;
   CHECK_FALSE(is_shared(block, tiles::q));
-  block.shared_slots = 1U << Slot(tiles::s).index();
+  block.shared_tiles = 1U << ChipTile(tiles::s).index();
   CHECK(is_shared(block, tiles::s));
   CHECK_FALSE(is_shared(block, tiles::p));
 }
@@ -56,7 +56,7 @@ TEST_CASE("operation: what an earlier key tile left in P and α is left over unt
   for (std::size_t at = 0; at < block.operations.size(); ++at) {
     const Operation& op = block.operations[at];
     if (op.kind == OpKind::load || op.iteration < 0) continue;
-    const auto is = [&](Slot slot) { return is_left_over(block, static_cast<std::int32_t>(at), slot); };
+    const auto is = [&](ChipTile chip_tile) { return is_left_over(block, static_cast<std::int32_t>(at), chip_tile); };
     CHECK_FALSE(is(tiles::o));
     CHECK_FALSE(is(tiles::m));
     CHECK_FALSE(is(tiles::l));

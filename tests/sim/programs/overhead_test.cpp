@@ -22,10 +22,10 @@ namespace {
 
 using Numbers = std::array<int, 7>;
 Numbers numbers(const Overhead& o) {
-  return {o.instructions, o.trips, o.barriers, o.round_trips, o.alu, o.exps, o.wavefronts};
+  return {o.instructions, o.shared_round_trips, o.barriers, o.l2_round_trips, o.alu, o.exps, o.wavefronts};
 }
 Numbers numbers(const Operation& op) {
-  return {op.instructions, op.trips, op.barriers, op.round_trips, op.other_alu, op.other_exps, op.wavefronts};
+  return {op.instructions, op.shared_round_trips, op.barriers, op.l2_round_trips, op.other_alu, op.other_exps, op.wavefronts};
 }
 
 /// Where an operation stands in its block.
@@ -99,7 +99,7 @@ TEST_CASE("overhead: the tiled product has its loop, its store, and the pad wher
     const auto of = [&](std::string_view at) { return kernel_profile("matmul_naive").overhead("product", at, p); };
     // Pieces of 16 bytes of a row of K, of which four come at a time, and two wavefronts for the piece of q that goes with each.
     const int pieces = static_cast<int>(head_dim) * 2 / 16;
-    const Overhead more = {.trips = pieces / 4 + (pieces % 4 > 0 ? 1 : 0), .wavefronts = 2 * pieces};
+    const Overhead more = {.shared_round_trips = pieces / 4 + (pieces % 4 > 0 ? 1 : 0), .wavefronts = 2 * pieces};
     found += check_launch(
         *program_of("matmul_naive", p, {16, 32}, h200_gpu()), "product", [&](const Operation& op, const At&) -> Overhead {
           return op.kind == OpKind::store ? of("store") : op.kind == OpKind::matmul ? of("scores") + more : Overhead{};
@@ -138,8 +138,8 @@ TEST_CASE("overhead: standard's softmax has guards for each row, merges once, an
                        : of("merges");
           const bool guarded = at.pass == 0 ? op.kind == OpKind::row_max : op.kind == OpKind::exp;
           if (!guarded) return {};
-          Overhead guards = of("guards_of_row") * rows + Overhead{.trips = rows / 2};
-          if (at.is_last() && at.tiles % at_once != 0) guards += of("half_empty_turn"), ++half_empty;
+          Overhead guards = of("guards_of_row") * rows + Overhead{.shared_round_trips = rows / 2};
+          if (at.is_last() && at.tiles % at_once != 0) guards += of("half_empty_fetch"), ++half_empty;
           return guards;
         });
         found += check_launch(*program, "output", [&](const Operation& op, const At&) -> Overhead {
@@ -238,7 +238,7 @@ TEST_CASE("overhead: the launches of standard_backward and flash1 have that of t
       if (op.kind == OpKind::matmul && op.dst == tiles::s) return of_flash1("addresses") + of_flash1("scores");
       if (op.kind == OpKind::row_sum) return of_flash1("statistics");
       if (op.kind == OpKind::add)  // two elements of 16 rows a round trip
-        return {.trips = of_flash1("rescale_of_128_columns").trips * 64 / 128};
+        return {.shared_round_trips = of_flash1("rescale_of_128_columns").shared_round_trips * 64 / 128};
       if (op.kind == OpKind::store && op.src[0] == tiles::m_new) return of_flash1("addresses") + of_flash1("store");
       return {};
     });
@@ -273,19 +273,19 @@ TEST_CASE(
       const auto program = program_of(id, p, {64, 128}, h200_gpu());
       found += check_launch(*program, "row dots", [&](const Operation& op, const At&) -> Overhead {
         if (op.kind != OpKind::row_sum) return {};
-        return {.trips = shuffles * steps(op, 2), .round_trips = steps(op, 2) - 1};
+        return {.shared_round_trips = shuffles * steps(op, 2), .l2_round_trips = steps(op, 2) - 1};
       });
       if (id == "flash3_backward") {  // a warp for 16 rows, 32 columns at a time; 15 of the last 47 rows go 64 columns at a time
         const int groups = head_dim == 64 ? 2 : 4, of_last = head_dim == 64 ? 15 : 30;
         found += check_launch(*program, "convert dQ", [&](const Operation& op, const At&) -> Overhead {
           if (op.kind != OpKind::copy || op.dst != tiles::d_q) return {};
-          return {.trips = 2 * groups, .round_trips = (op.rows == 64 ? groups : of_last) - 1};
+          return {.shared_round_trips = 2 * groups, .l2_round_trips = (op.rows == 64 ? groups : of_last) - 1};
         });
         continue;
       }
       found += check_launch(*program, "convert dQ", [&](const Operation& op, const At&) -> Overhead {
         if (op.kind != OpKind::copy || op.dst != tiles::d_q) return {};
-        return {.trips = steps(op, 4), .round_trips = steps(op, 4) - 1};
+        return {.shared_round_trips = steps(op, 4), .l2_round_trips = steps(op, 4) - 1};
       });
     }
   }

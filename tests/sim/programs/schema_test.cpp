@@ -24,11 +24,11 @@ constexpr TensorSpec score{.name = "S", .meaning = Meaning::score, .index = 2, .
 constexpr TensorSpec query_gradient{.name = "dQ", .meaning = Meaning::query, .index = 3, .type = DataType::fp32, .gradient = true};
 constexpr TensorSpec row_dot{.name = "D", .meaning = Meaning::row_dot, .index = 4, .cols = Axis::one, .type = DataType::fp32};
 
-constexpr TileSpec q_tile{.name = "Q", .tensor = query, .index = 1};
-constexpr TileSpec k_tile{.name = "K", .tensor = key, .index = 2};
-constexpr TileSpec s_tile{.name = "S", .tensor = score, .index = 3};
-constexpr TileSpec dq_tile{.name = "dQ", .tensor = query_gradient, .index = 4};
-constexpr TileSpec d_tile{.name = "D", .tensor = row_dot, .index = 5};
+constexpr ChipTileSpec q_tile{.name = "Q", .tensor = query, .index = 1};
+constexpr ChipTileSpec k_tile{.name = "K", .tensor = key, .index = 2};
+constexpr ChipTileSpec s_tile{.name = "S", .tensor = score, .index = 3};
+constexpr ChipTileSpec dq_tile{.name = "dQ", .tensor = query_gradient, .index = 4};
+constexpr ChipTileSpec d_tile{.name = "D", .tensor = row_dot, .index = 5};
 
 /// dQ += (S * S − 1) K with S = Q Kᵀ: one block a key tile, which walks the query tiles and adds to fp32 sums in HBM.
 class Adding final : public TileProgram {
@@ -56,7 +56,7 @@ class Adding final : public TileProgram {
     const std::int64_t j = block % grid.key_tiles, kv_plane = block / grid.key_tiles;
     const std::int64_t group = problem_.heads / problem_.kv_heads;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, kv_plane, grid.keys(j)),
-                   slot_bits(q_tile, k_tile));
+                   tile_bits(q_tile, k_tile));
     b.keys(j, grid.keys(j));
     b.load(Line::load_k, k_tile);
     std::int64_t n = 0;
@@ -109,13 +109,13 @@ TEST_CASE("schema: every program of the table declares its tensors and tiles wit
     BlockOperations block;
     for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch) {
       (*program)->emit_block(static_cast<int>(launch), 0, block);
-      const auto declared = [&](Slot slot) {
+      const auto declared = [&](ChipTile chip_tile) {
         const auto& tiles = (*program)->schema().tiles;
-        return slot == Slot::none || std::find(tiles.begin(), tiles.end(), slot) != tiles.end();
+        return chip_tile == ChipTile::none || std::find(tiles.begin(), tiles.end(), chip_tile) != tiles.end();
       };
       for (const Operation& op : block.operations) {
         CHECK(declared(op.dst));
-        for (Slot source : op.src) CHECK(declared(source));
+        for (ChipTile source : op.src) CHECK(declared(source));
         CHECK(op.line >= 1);
         CHECK(op.line <= static_cast<int>(info.listing.size()));
       }

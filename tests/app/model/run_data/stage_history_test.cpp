@@ -347,7 +347,7 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   TileInFlight flight;
   flight.tile = {tensors::k, 0, 32, 16, 0, 16};
   flight.sm = 1;
-  flight.slot = tiles::k;
+  flight.chip_tile = tiles::k;
   flight.bytes = flight.hbm_bytes = 512;
   const auto load = flight_path(layout, flight, keys, 1, 0, 0);
   REQUIRE(load);
@@ -373,7 +373,7 @@ TEST_CASE("flight path: a load from HBM starts at its tile and ends in its buffe
   CHECK(layout.sms[1].box.contains(other->points.back()));
 
   flight.tile.tensor = tensors::o;
-  flight.slot = tiles::o;
+  flight.chip_tile = tiles::o;
   flight.sm = 1;
   flight.to_sm = false;
   const auto store =
@@ -391,25 +391,25 @@ TEST_CASE("flight path: a mark crosses no buffer but its own, and no tensor's na
   const StageLayout layout = layout_stage({{0, 0}, {900, 640}}, simulation->request.gpu,
                                           program_shape(*simulation->info, *simulation->program, 0), 1, metrics);
   const float half = 8;  // of a mark
-  for (const Slot slot : {tiles::q, tiles::k, tiles::v})
+  for (const ChipTile chip_tile : {tiles::q, tiles::k, tiles::v})
     for (const int ring : {0, 1}) {
       TileInFlight flight;
-      const Tensor tensor = slot.tensor();
+      const Tensor tensor = chip_tile.tensor();
       flight.tile = {tensor, 0, 16, 16, 0, 16};
       flight.sm = 1;
-      flight.slot = slot;
+      flight.chip_tile = chip_tile;
       flight.bytes = flight.hbm_bytes = 512;
       const auto path = flight_path(layout, flight,
                                     tensor_layout(simulation->program->problem(), simulation->program->tile(), tensor), 1, ring, 0);
       REQUIRE(path);
-      CAPTURE(to_string(slot));
+      CAPTURE(to_string(chip_tile));
       CAPTURE(ring);
-      const SlotBox* own = layout.find(slot, ring);
+      const ChipTileBox* own = layout.find(chip_tile, ring);
       REQUIRE(own);
       for (int i = 0; i <= 400; ++i) {
         const ImVec2 at = path->at(path->length() * static_cast<float>(i) / 400);
         const Rect mark = {{at.x - half, at.y - half}, {at.x + half, at.y + half}};
-        for (const SlotBox& box : layout.slots)
+        for (const ChipTileBox& box : layout.chip_tiles)
           if (&box != own && box.shared) CHECK_FALSE(mark.overlaps(box.cells));
         for (const TensorBox& box : layout.tensors) {
           const Rect name = {box.label.min, {box.label.min.x + 0.6F * box.label.width(), box.label.max.y - 1}};
@@ -423,7 +423,7 @@ TEST_CASE("flight path: a tile is drawn in its tensor's lane or on its SM's port
   const auto simulation = run("flash2");
   const StageLayout layout = layout_of(*simulation, 1);
   TileInFlight flight;
-  flight.slot = tiles::v;
+  flight.chip_tile = tiles::v;
   flight.bytes = 512;
   const TensorBox& lane = *layout.find(tensors::v);
   for (const std::int64_t hbm_bytes : {0, 512})
@@ -450,7 +450,7 @@ TEST_CASE("flight path: without an L2 a tile goes straight from HBM to its SM") 
   const StageLayout layout = layout_of(*simulation);
   TileInFlight flight;
   flight.tile = {tensors::v, 0, 0, 16, 0, 16};
-  flight.slot = tiles::v;
+  flight.chip_tile = tiles::v;
   const auto path =
       flight_path(layout, flight, tensor_layout(simulation->program->problem(), simulation->program->tile(), tensors::v), 0, 0, 0);
   REQUIRE(path);

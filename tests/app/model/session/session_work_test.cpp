@@ -58,7 +58,7 @@ TEST_CASE("session: a distant step appears once its values are computed") {
     const Lane& lane = view.lane();
     REQUIRE(lane.operations != nullptr);
     REQUIRE(lane.history != nullptr);  // of the step before until then
-    for (Slot tile : lane.operations->tiles) REQUIRE(lane.history->at_hand(tile, lane.values_op));
+    for (ChipTile tile : lane.operations->tiles) REQUIRE(lane.history->at_hand(tile, lane.values_op));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(opened.view().lane().step == goal);

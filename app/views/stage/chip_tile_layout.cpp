@@ -1,10 +1,10 @@
-// Places the focused SM's slots: registers in one band with aligned rows, shared memory below.
+// Places the focused SM's on-chip tiles: registers in one band with aligned rows, shared memory below.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "app/views/stage/slot_box.h"
+#include "app/views/stage/chip_tile_box.h"
 
 namespace tilescope {
 
@@ -15,9 +15,9 @@ int condensed(int count, float length, float smallest_cell) {
   return (count + values - 1) / values;
 }
 
-SlotBox box_of(const SlotShape& shape, int ring) {
-  SlotBox box;
-  box.slot = shape.slot;
+ChipTileBox box_of(const ChipTileShape& shape, int ring) {
+  ChipTileBox box;
+  box.chip_tile = shape.chip_tile;
   box.ring = ring;
   box.rings = shape.rings;
   box.shared = shape.shared;
@@ -29,24 +29,24 @@ SlotBox box_of(const SlotShape& shape, int ring) {
 
 namespace {
 
-bool is_column(const SlotShape& shape) {
+bool is_column(const ChipTileShape& shape) {
   return shape.cols <= 1;
 }
 
-/// Returns a slot's width weight; scores and probabilities get most.
-float weight_of(const SlotShape& shape) {
+/// Returns an on-chip tile's width weight; scores and probabilities get most.
+float weight_of(const ChipTileShape& shape) {
   const float cols = static_cast<float>(std::clamp(shape.cols, 3, 96));
-  return shape.slot.tensor()->cols == Axis::key ? cols : 0.5F * cols;
+  return shape.chip_tile.tensor()->cols == Axis::key ? cols : 0.5F * cols;
 }
 
-/// Places slots side by side with equal row height.
-void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
+/// Places on-chip tiles side by side with equal row height.
+void place_aligned(StageLayout& layout, const std::vector<ChipTileShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale;
   const Rect& area = layout.registers;
   const float gap = (metrics.presented ? 4 : area.width() < 400 * scale ? 6 : 9) * scale;
   int most_rows = 1, columns = 0;
   float weights = 0;
-  for (const SlotShape& shape : registers) {
+  for (const ChipTileShape& shape : registers) {
     most_rows = std::max(most_rows, shape.rows);
     if (is_column(shape))
       ++columns;
@@ -67,8 +67,8 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   float key_cell = 0, other_cell = 0, taken = 0;
   const auto takes = [&](float key, float other, float room) {
     float needs = 0;
-    for (const SlotShape& shape : registers)
-      if (!is_column(shape)) needs += static_cast<float>(shape.cols) * (shape.slot.tensor()->cols == Axis::key ? key : other);
+    for (const ChipTileShape& shape : registers)
+      if (!is_column(shape)) needs += static_cast<float>(shape.cols) * (shape.chip_tile.tensor()->cols == Axis::key ? key : other);
     if (needs > room) return false;
     key_cell = key;
     other_cell = other;
@@ -92,8 +92,8 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const float for_matrices = area.width() - gaps - column_width * static_cast<float>(columns);
   for (const auto& [key, other] : {std::pair{large, large}, {small, small}, {number, number}, {three, three}, {three, heat}})
     if (chosen || takes(key, other, for_matrices)) break;
-  const auto width_of = [&](const SlotShape& shape) {
-    const float cell = shape.slot.tensor()->cols == Axis::key ? key_cell : other_cell;
+  const auto width_of = [&](const ChipTileShape& shape) {
+    const float cell = shape.chip_tile.tensor()->cols == Axis::key ? key_cell : other_cell;
     return std::min(static_cast<float>(shape.cols) * cell + (for_matrices - taken) * weight_of(shape) / weights,
                     62 * scale * static_cast<float>(shape.cols));
   };
@@ -105,8 +105,8 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
   const int shown_rows = condensed(most_rows, area.max.y - top, (all ? least_row : least_condensed_row) * scale);
   const float row_height = std::min((area.max.y - top) / static_cast<float>(shown_rows), 44 * scale);
   float x = area.min.x;
-  for (const SlotShape& shape : registers) {
-    SlotBox box = box_of(shape, 0);
+  for (const ChipTileShape& shape : registers) {
+    ChipTileBox box = box_of(shape, 0);
     const int values = (most_rows + shown_rows - 1) / shown_rows;
     box.shown_rows = (std::max(shape.rows, 1) + values - 1) / values;
     const float width = is_column(shape) ? column_width : width_of(shape);
@@ -115,24 +115,24 @@ void place_aligned(StageLayout& layout, const std::vector<SlotShape>& registers,
     box.box = {{std::round(x), area.min.y}, {std::round(x + width), std::round(bottom)}};
     box.label = {box.box.min, {box.box.max.x, top - 2 * scale}};
     box.cells = {{box.box.min.x, std::round(top)}, box.box.max};
-    layout.slots.push_back(box);
+    layout.chip_tiles.push_back(box);
     x += width + gap;
   }
 }
 
-/// Places slots of one row: strips below each other, single numbers side by side at the end.
-void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers, const StageMetrics& metrics) {
+/// Places on-chip tiles of one row: strips below each other, single numbers side by side at the end.
+void place_stacked(StageLayout& layout, const std::vector<ChipTileShape>& registers, const StageMetrics& metrics) {
   const float scale = metrics.scale, gap = 6 * scale;
   const Rect& area = layout.registers;
   int strips = 0, scalars = 0;
-  for (const SlotShape& shape : registers) ++(is_column(shape) ? scalars : strips);
+  for (const ChipTileShape& shape : registers) ++(is_column(shape) ? scalars : strips);
   const int lines = strips + (scalars > 0 ? 1 : 0);
   const float height = std::min((area.height() - gap * static_cast<float>(lines - 1)) / static_cast<float>(lines), 84 * scale);
   const float scalar_width =
       scalars > 0 ? std::min((area.width() - gap * static_cast<float>(scalars - 1)) / static_cast<float>(scalars), 150 * scale) : 0;
   float y = area.min.y, x = area.min.x;
-  for (const SlotShape& shape : registers) {
-    SlotBox box = box_of(shape, 0);
+  for (const ChipTileShape& shape : registers) {
+    ChipTileBox box = box_of(shape, 0);
     box.shown_rows = 1;
     const float label = 30 * scale;
     if (is_column(shape)) {
@@ -150,19 +150,19 @@ void place_stacked(StageLayout& layout, const std::vector<SlotShape>& registers,
       box.shown_cols = condensed(shape.cols, box.cells.width(), 4 * scale);
       box.cells.max.x = std::min(box.cells.max.x, std::round(box.cells.min.x + 62 * scale * static_cast<float>(box.shown_cols)));
     }
-    layout.slots.push_back(box);
+    layout.chip_tiles.push_back(box);
   }
 }
 
-/// Returns a slot's buffer boxes: one each, or one for all if there are too many.
+/// Returns an on-chip tile's buffer boxes: one each, or one for all if there are too many.
 constexpr int most_rings = 4;
-int boxes_of(const SlotShape& shape) {
+int boxes_of(const ChipTileShape& shape) {
   return shape.rings <= most_rings ? shape.rings : 2;
 }
 
-SlotBox shared_box(const SlotShape& shape, int ring, const Rect& rect, const StageMetrics& metrics) {
+ChipTileBox shared_box(const ChipTileShape& shape, int ring, const Rect& rect, const StageMetrics& metrics) {
   const float scale = metrics.scale, pad = 6 * scale;
-  SlotBox box = box_of(shape, ring);
+  ChipTileBox box = box_of(shape, ring);
   box.folded = shape.rings > most_rings;
   box.box = rect;
   box.label = {{rect.min.x + pad, rect.min.y + 3 * scale}, {rect.max.x - pad, rect.min.y + 3 * scale + metrics.line}};
@@ -172,29 +172,29 @@ SlotBox shared_box(const SlotShape& shape, int ring, const Rect& rect, const Sta
   return box;
 }
 
-void place_shared(StageLayout& layout, const std::vector<SlotShape>& shared, const StageMetrics& metrics) {
+void place_shared(StageLayout& layout, const std::vector<ChipTileShape>& shared, const StageMetrics& metrics) {
   int boxes = 0, index = 0;
-  for (const SlotShape& shape : shared) boxes += boxes_of(shape);
+  for (const ChipTileShape& shape : shared) boxes += boxes_of(shape);
   const Rect& area = layout.shared;
   const float top = std::round(layout.shared_label.max.y + 4 * metrics.scale);
-  for (const SlotShape& shape : shared) {
+  for (const ChipTileShape& shape : shared) {
     const int step = shape.rings <= most_rings ? 1 : boxes_of(shape);
     for (int ring = 0; ring < boxes_of(shape); ring += step, index += step) {
       const CellSpan first = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index);
       const CellSpan last = cell_span(area.min.x, area.max.x + metrics.gap, boxes, index + step - 1);
-      layout.slots.push_back(shared_box(shape, ring, {{first.begin, top}, {last.end - metrics.gap, area.max.y}}, metrics));
+      layout.chip_tiles.push_back(shared_box(shape, ring, {{first.begin, top}, {last.end - metrics.gap, area.max.y}}, metrics));
     }
   }
 }
 
 }  // namespace
 
-void layout_slots(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics) {
-  std::vector<SlotShape> registers, shared;
+void layout_chip_tiles(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics) {
+  std::vector<ChipTileShape> registers, shared;
   int most_rows = 1;
-  for (const SlotShape& slot : shape.slots) {
-    (slot.shared ? shared : registers).push_back(slot);
-    if (!slot.shared) most_rows = std::max(most_rows, slot.rows);
+  for (const ChipTileShape& chip_tile : shape.chip_tiles) {
+    (chip_tile.shared ? shared : registers).push_back(chip_tile);
+    if (!chip_tile.shared) most_rows = std::max(most_rows, chip_tile.rows);
   }
   const Rect& box = layout.focus;
   const float pad = metrics.padding, scale = metrics.scale;
