@@ -1,4 +1,4 @@
-"""Draws random shapes for the list "judge": lines for the table in kernels/measure/suite.cpp. The same seed gives the same lines.
+"""Draws random shapes for the list "judge": lines for the table in kernels/measure/default_suite.cpp. The same seed gives the same lines.
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
        python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex|flex_masks_backward|flex_pages     shapes for all rungs of the ladder; masks and score changes; pages
