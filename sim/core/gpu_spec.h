@@ -67,6 +67,8 @@ struct GpuSpec {
   double sm_wgmma_alu_cycles = 0;         // the same for an ALU instruction
   double sm_mbarrier_cycles = 0;          // from an arrival at an mbarrier to the first instruction of a warp that waits for it
   double sm_mbarrier_wait_cycles = 0;     // of a wait for an mbarrier whose phase is over
+  // a call that computes the sines of one, two or four scores, for a warp alone on its scheduler
+  double sm_sine_call_cycles = 0, sm_two_sines_call_cycles = 0, sm_four_sines_call_cycles = 0;
   double sm_named_barrier_cycles = 0;    // from an arrival at a named barrier to the first instruction of a group that waits for it
   double sm_box_issue_cycles = 0;        // between two boxes that a thread asks TMA for
   double sm_box_latency_cycles = 0;      // of a small box from the L2, beyond the latency of the L2

@@ -14,11 +14,19 @@ namespace tilescope {
 
 namespace {
 
-/// The delay of the slowest warp at a barrier, in shared-memory latencies. By the stall counters a warp waits 35 to 125 cycles at a
-/// barrier, four times as long as at one that all warps reach together.
-constexpr double drift_trips = 2;
-constexpr std::int64_t wavefront_bytes = 128;                   // one word per lane
-constexpr int asynchronous_bit = 1 << 30, paced_bit = 1 << 29;  // above every inner dimension
+/// The delay of the slowest warp at a barrier, in latencies of shared memory.
+/// Source  stall counters of the kernels: a warp waits 35 to 125 cycles at a barrier, four times as long as at one that all warps
+///         reach together (docs/model-limits.md, row 9)
+constexpr double barrier_skew_round_trips = 2;
+/// The shuffles by which the four lanes that share a row of an mma.sync tile find its maximum. Each takes a round trip to shared
+/// memory.
+constexpr double row_max_shuffles = 2;
+/// The lines of the tile for which hbm.tile_latency_cycles is measured: 16 KiB.
+constexpr double tile_latency_lines = 16 * 1024 / 128.0;
+/// The lines of the loads for which hbm.write_wait_cycles is measured, 2 KiB, and those at which the wait begins to grow.
+/// Source  loads of 512 bytes, 2 KiB and 8 KiB: the notes of hbm.write_wait_cycles in assets/gpus/
+constexpr double write_wait_lines = 2 * 1024 / 128.0, write_wait_begins = 2;
+constexpr std::int64_t wavefront_bytes = 128;  // one word per lane
 
 /// Marks an operation that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
@@ -28,33 +36,41 @@ double per(double rate) {
   return rate > 0 ? 1 / rate : 0;
 }
 
-std::size_t hash(const OpClass::Key& key) {
-  std::uint64_t h = 0;
-  for (std::int64_t word : key) h = (h ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15U + (h >> 29);
-  return h ^ (h >> 32);
-}
-
-/// Compares two keys inline: std::array's operator== calls memcmp, which dominated the cost of a look-up.
-bool same(const OpClass::Key& a, const OpClass::Key& b) {
-  std::int64_t differ = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) differ |= a[i] ^ b[i];
-  return differ == 0;
-}
-
-OpClass::Key key_of(const Operation& op, const BlockOperations& block) {
-  const auto byte = [](auto value, int place) { return static_cast<std::int64_t>(value) << (8 * place); };
-  const auto pair = [](std::int64_t low, std::int64_t high) { return low | high << 32; };
-  // Only a matmul has 2^32 FLOP or more, and it has no exponentials. So the word that combines them stays unambiguous.
-  return {byte(op.kind, 0) | byte(op.line, 1) | byte(op.dst.index(), 2) | byte(op.src[0].index(), 3) | byte(op.src[1].index(), 4) |
-              byte(op.tile.tensor.index(), 5) | byte(block.launch, 6) | byte(op.sectors_at_once, 7),
-          pair(op.rows, op.cols), pair(op.tile.rows, op.tile.cols),
-          // A wait has no inner dimension.
-          pair(op.inner | static_cast<int>(op.wait_on) | (op.asynchronous ? asynchronous_bit : 0) | (op.paced ? paced_bit : 0),
-               block.shared_tiles),
-          op.smem_read_bytes | byte(op.other_alu, 6), op.smem_write_bytes | byte(op.other_exps, 6),
-          op.bytes | byte(op.wavefronts, 6), op.flops ^ op.exps << 32,
-          pair(op.instructions << 16 | op.shared_round_trips,
-               op.l2_round_trips << 24 | op.barriers << 16 | op.group << 8 | op.slices << 4 | op.share)};
+OpKey key_of(const Operation& op, const BlockOperations& block) {
+  OpKey key;
+  key.kind = op.kind;
+  key.line = op.line;
+  key.launch = static_cast<std::uint8_t>(block.launch);
+  key.group = op.group;
+  key.dst = static_cast<std::uint8_t>(op.dst.index());
+  key.left = static_cast<std::uint8_t>(op.src[0].index());
+  key.right = static_cast<std::uint8_t>(op.src[1].index());
+  key.tensor = static_cast<std::uint8_t>(op.tile.tensor.index());
+  key.sectors_at_once = op.sectors_at_once;
+  key.slices = op.slices;
+  key.wait_on = op.wait_on;
+  key.asynchronous = op.asynchronous;
+  key.paced = op.paced;
+  key.instructions = op.instructions;
+  key.other_alu = op.other_alu;
+  key.other_exps = op.other_exps;
+  key.barriers = op.barriers;
+  key.shared_round_trips = op.shared_round_trips;
+  key.l2_round_trips = op.l2_round_trips;
+  key.wavefronts = op.wavefronts;
+  key.share = op.share;
+  key.rows = op.rows;
+  key.cols = op.cols;
+  key.inner = op.inner;
+  key.tile_rows = op.tile.rows;
+  key.tile_cols = op.tile.cols;
+  key.shared_tiles = block.shared_tiles;
+  key.smem_read_bytes = op.smem_read_bytes;
+  key.smem_write_bytes = op.smem_write_bytes;
+  key.bytes = op.bytes;
+  key.flops = op.flops;
+  key.exps = op.exps;
+  return key;
 }
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
@@ -89,7 +105,7 @@ ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& pro
       table_(64, 0) {
   classes_.reserve(64);
   classes_.emplace_back();  // a class that no operation matches, so that the first guess exists
-  classes_.front().key.fill(-1);
+  classes_.front().key.rows = -1;
   timings_.emplace_back();
 }
 
@@ -169,15 +185,16 @@ double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const 
   const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
   double cycles = op.barriers * gpu_.sm_barrier_cycles;
   if (models_instruction_latency())
-    cycles += op.l2_round_trips * farthest + (op.shared_round_trips + drift_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
+    cycles += op.l2_round_trips * farthest +
+              (op.shared_round_trips + barrier_skew_round_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
   if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
   if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
   if (c.timing.product) {
     cycles += gpu_.sm_product_latency_cycles;
     if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
   }
-  // A row maximum needs two shuffles, each with the latency of shared memory.
-  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0) cycles += 2 * gpu_.sm_shared_latency_cycles;
+  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
+    cycles += row_max_shuffles * gpu_.sm_shared_latency_cycles;
   return cycles;
 }
 
@@ -221,15 +238,14 @@ double ScheduleBuilder::lines_waited_for(const Operation& op) const {
 /// Returns the latency of the last line of a load from HBM. It grows with the number of lines: measured for one line and for a
 /// 16 KiB tile, and interpolated by the logarithm of the number.
 double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
-  constexpr double measured_lines = 16 * 1024 / 128.0;
   const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);
-  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(measured_lines));
+  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(tile_latency_lines));
 }
 
-/// Returns the extra latency of a load while HBM only writes. Measurements with 4, 16 and 64 lines fit a logarithm that starts at
-/// two lines.
+/// Returns the extra latency of a load while HBM only writes. It grows with the logarithm of the lines.
 double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
-  return gpu_.hbm_write_wait_cycles * std::max(0.0, std::log2(lines_waited_for(op) / 2) / std::log2(16.0 / 2));
+  return gpu_.hbm_write_wait_cycles *
+         std::max(0.0, std::log2(lines_waited_for(op) / write_wait_begins) / std::log2(write_wait_lines / write_wait_begins));
 }
 
 OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
@@ -318,18 +334,18 @@ void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
   timing.port = no_pipe;
 }
 
-std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block) {
+std::uint32_t ScheduleBuilder::find_class(const OpKey& key, const Operation& op, const BlockOperations& block) {
   if (classes_.size() * 2 > table_.size()) {
     table_.assign(table_.size() * 2, 0);
     for (std::uint32_t i = 1; i < classes_.size(); ++i) {
-      std::size_t at = hash(classes_[i].key) & (table_.size() - 1);
+      std::size_t at = classes_[i].key.hash() & (table_.size() - 1);
       while (table_[at] != 0) at = (at + 1) & (table_.size() - 1);
       table_[at] = i + 1;
     }
   }
-  std::size_t at = hash(key) & (table_.size() - 1);
+  std::size_t at = key.hash() & (table_.size() - 1);
   for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
-    if (same(classes_[table_[at] - 1].key, key)) return table_[at] - 1;
+    if (classes_[table_[at] - 1].key == key) return table_[at] - 1;
   classes_.push_back(make_class(op, block));
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
@@ -340,9 +356,9 @@ std::uint32_t ScheduleBuilder::find_class(const OpClass::Key& key, const Operati
 }
 
 std::uint32_t ScheduleBuilder::class_of(const Operation& op, const BlockOperations& block) {
-  const OpClass::Key key = key_of(op, block);
+  const OpKey key = key_of(op, block);
   std::uint32_t found = classes_[previous_].next;
-  if (!same(classes_[found].key, key)) {
+  if (!(classes_[found].key == key)) {
     found = find_class(key, op, block);
     classes_[previous_].next = found;
   }

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -62,9 +64,42 @@ struct BesideProducts {
   float takes = 0;  // of the tensor cores' time
 };
 
+/// What tells the operations of one class from those of another. Its bytes are compared and hashed, so it has no padding.
+struct OpKey {
+  OpKind kind{};
+  std::uint8_t line = 0, launch = 0, group = 0;
+  std::uint8_t dst = 0, left = 0, right = 0, tensor = 0;  // indices of the on-chip tiles and of the tensor that moves
+  std::uint8_t sectors_at_once = 0, slices = 0;
+  WaitOn wait_on{};
+  bool asynchronous = false, paced = false;
+  std::array<std::uint8_t, 3> unused{};
+  std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
+  std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, share = 0;
+  std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
+  std::uint32_t shared_tiles = 0;
+  std::int64_t smem_read_bytes = 0, smem_write_bytes = 0, bytes = 0, flops = 0, exps = 0;
+
+  bool operator==(const OpKey& other) const {
+    // The member functions of std::array call memcmp(), which would dominate the cost of a look-up.
+    const Words a = words(), b = other.words();
+    std::uint64_t differ = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) differ |= a[i] ^ b[i];
+    return differ == 0;
+  }
+  std::size_t hash() const {
+    std::uint64_t h = 0;
+    for (const std::uint64_t word : words()) h = (h ^ word) * 0x9e3779b97f4a7c15U + (h >> 29);
+    return h ^ (h >> 32);
+  }
+
+ private:
+  using Words = std::array<std::uint64_t, 12>;
+  Words words() const { return std::bit_cast<Words>(*this); }
+};
+static_assert(std::has_unique_object_representations_v<OpKey>);
+
 struct OpClass {
-  using Key = std::array<std::int64_t, 9>;
-  Key key{};  // determines everything below
+  OpKey key;  // determines everything below
   OpTiming timing;
   BesideProducts beside;
   double busy_cycles = 0;  // occupied time that its lane shows: of its pipe, or of the SM's port
@@ -226,7 +261,7 @@ class ScheduleBuilder {
 
  private:
   std::uint32_t class_of(const Operation& op, const BlockOperations& block);
-  std::uint32_t find_class(const OpClass::Key& key, const Operation& op, const BlockOperations& block);
+  std::uint32_t find_class(const OpKey& key, const Operation& op, const BlockOperations& block);
   OpClass make_class(const Operation& op, const BlockOperations& block) const;
   void set_work(OpClass& c, const Operation& op, const BlockOperations& block) const;
   double instruction_cycles(const KernelNeeds& needs) const;

@@ -67,11 +67,16 @@ bool is_constant_times_tanh(const Expression& expression, const ExprNode& node) 
 
 /// Returns the cost of a call for one, two or four sines with small arguments: the sines, their comparison with the bound and
 /// what surrounds a branch and a call.
-ElementCost cost_of_sines(std::size_t count) {
+/// Source  kernels/lab/measured/h100-flex-functions-2026-11-27.txt: four cosines take 55, 21 and 1 instructions. The comparisons
+/// and
+///         the surroundings of the call are estimated.
+ElementCost cost_of_sines(std::size_t count, const GpuSpec& gpu) {
+  constexpr ElementCost each = {15, 6, 0.25}, call = {5, 4, 0};
   const int computed = count > 2 ? 4 : static_cast<int>(count);
-  const std::span<const SineCall> calls = sine_calls();
-  const auto call = std::ranges::find(calls, computed, &SineCall::sines);
-  return {15.0 * computed + 5, 6.0 * computed + 4, 0.25 * computed, call == calls.end() ? 0 : call->cycles};
+  const double cycles = computed == 1   ? gpu.sm_sine_call_cycles
+                        : computed == 2 ? gpu.sm_two_sines_call_cycles
+                                        : gpu.sm_four_sines_call_cycles;
+  return {each.fp32 * computed + call.fp32, each.alu * computed + call.alu, each.special * computed, cycles};
 }
 
 /// Returns the counted cost of a function.
@@ -117,7 +122,7 @@ ElementCost cost_of(const Expression& expression, const ExprNode& node, bool lin
 }
 
 /// Sums the marked nodes.
-ElementCost cost_of_nodes(const Expression& expression, const std::vector<bool>& counted) {
+ElementCost cost_of_nodes(const Expression& expression, const std::vector<bool>& counted, const GpuSpec& gpu) {
   ElementCost sum;
   const std::vector<bool> linear = linear_nodes(expression), multiples = multiples_of_score(expression);
   std::vector<bool> is_free(expression.nodes.size(), false);  // part of another node's instructions
@@ -141,7 +146,7 @@ ElementCost cost_of_nodes(const Expression& expression, const std::vector<bool>&
       is_counted = is_counted || counted[static_cast<std::size_t>(n)];
       is_free[static_cast<std::size_t>(n)] = true;
     }
-    if (is_counted) add(cost_of_sines(group.size()));
+    if (is_counted) add(cost_of_sines(group.size(), gpu));
   }
   for (std::size_t n = 0; n < expression.nodes.size(); ++n)
     if (const ExprNode& node = expression.nodes[n]; counted[n] && !is_free[n] && is_of_element(node))
@@ -180,8 +185,8 @@ std::vector<std::vector<std::int32_t>> sines_together(const Expression& expressi
   return groups;
 }
 
-ElementCost element_cost(const Expression& expression, bool is_forward) {
-  ElementCost cost = cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true));
+ElementCost element_cost(const Expression& expression, const GpuSpec& gpu, bool is_forward) {
+  ElementCost cost = cost_of_nodes(expression, std::vector<bool>(expression.nodes.size(), true), gpu);
   const ExprNode& root = expression.nodes.back();
   // The scale of the softmax has the factor: one multiply-add less. A negative factor, which it cannot have, counts so too.
   if (is_forward && (root.op == ExprOp::tanh || is_constant_times_tanh(expression, root))) cost.fp32 -= softcap_saving();
@@ -199,8 +204,8 @@ std::vector<bool> nodes_beyond(const Expression& slope, const Expression& expres
   return needed;
 }
 
-ElementCost slope_cost(const Expression& slope, const Expression& expression) {
-  return cost_of_nodes(slope, nodes_beyond(slope, expression));
+ElementCost slope_cost(const Expression& slope, const Expression& expression, const GpuSpec& gpu) {
+  return cost_of_nodes(slope, nodes_beyond(slope, expression), gpu);
 }
 
 }  // namespace tilescope

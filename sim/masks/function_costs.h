@@ -1,5 +1,5 @@
-// What the functions of expressions cost in the flex kernels, as counted and timed on an H100: kernels/lab/measured/. The tables
-// are generated at build time (cmake/function_costs.awk).
+// What the functions of expressions cost in the flex kernels, as counted for kernels/lab/measured/. The table is generated at build
+// time (cmake/function_costs.awk).
 #pragma once
 
 #include <span>
@@ -16,14 +16,6 @@ struct FunctionCost {
   ElementCost cost;
 };
 std::span<const FunctionCost> function_costs();
-
-/// The time of a call that computes several sines with small arguments, for a warp alone on its scheduler.
-/// Source  kernels/lab/call_latency.cu
-struct SineCall {
-  int sines = 1;
-  double cycles = 0;
-};
-std::span<const SineCall> sine_calls();
 
 /// Returns the FP32 instructions that a score c·tanh(s/c) saves against its tanh, because the scale of the softmax has the factor.
 double softcap_saving();

@@ -16,14 +16,14 @@ namespace tilescope {
 namespace {
 
 /// One text of a choice, and the expression that it stands for.
-struct Source {
+struct MaskSource {
   Setting where = Setting::mask;
   std::size_t index = 0;
   std::string shown, text;
 };
 
 struct Sources {
-  std::vector<Source> masks, scores;
+  std::vector<MaskSource> masks, scores;
 };
 
 struct Parsed {
@@ -32,7 +32,7 @@ struct Parsed {
   Sources sources;
 };
 
-MaskFault fault_of(const Source& source, Error error) {
+MaskFault fault_of(const MaskSource& source, Error error) {
   return {source.where, source.index, source.shown, std::move(error)};
 }
 
@@ -66,7 +66,7 @@ std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
   }
   if (!choice.score.empty()) sources.scores.push_back({Setting::score, 0, choice.score, choice.score});
   if (sources.scores.size() < 2) return std::nullopt;
-  const Source &first = sources.scores[0], &second = sources.scores[1];
+  const MaskSource &first = sources.scores[0], &second = sources.scores[1];
   return MaskFault{second.where, second.index, "",
                    refuse("{} {} and {} {} both change the score: write one {}", first.where, printable(first.shown), second.where,
                           printable(second.shown), Setting::score)};
@@ -75,14 +75,14 @@ std::optional<MaskFault> collect(const MaskChoice& choice, Sources& sources) {
 std::optional<MaskFault> parse(const MaskChoice& choice, const AttentionProblem& problem, Parsed& parsed) {
   if (auto fault = collect(choice, parsed.sources)) return fault;
   const ExprSizes sizes = sizes_of(problem);
-  std::vector<Source>& masks = parsed.sources.masks;
+  std::vector<MaskSource>& masks = parsed.sources.masks;
   if (problem.causal && !masks.empty()) masks.insert(masks.begin(), {Setting::causal, 0, "", std::string(causal_condition)});
-  for (const Source& source : masks) {
+  for (const MaskSource& source : masks) {
     auto expression = parse_mask_expression(source.text, sizes, choice.tables);
     if (!expression) return fault_of(source, expression.error());
     parsed.conditions.push_back(std::move(*expression));
   }
-  for (const Source& source : parsed.sources.scores) {
+  for (const MaskSource& source : parsed.sources.scores) {
     auto expression = parse_score_expression(source.text, sizes, choice.tables);
     if (!expression) return fault_of(source, expression.error());
     parsed.score = std::move(*expression);
@@ -118,7 +118,7 @@ Status settle_masks(const MaskChoice& choice, AttentionProblem& problem, const M
   problem.score_change = nullptr;
   if (!parsed.conditions.empty()) {
     Expression all = all_of(parsed.conditions);
-    const Source& first = parsed.sources.masks.front();
+    const MaskSource& first = parsed.sources.masks.front();
     const bool one = parsed.sources.masks.size() == 1;
     const std::string shown = one ? first.shown : all.text;
     auto mask = ExpressionMask::make(std::move(all), scope);

@@ -14,24 +14,20 @@ namespace tilescope {
 
 namespace {
 
-constexpr double kept_rows_bytes = 162 * 1024;  // of the dS launch, see kernels/standard_backward/gradient_rows.h
+/// The most shared memory for rows of P and dP in the dS launch (kernels/standard_backward/gradient_rows.h).
+constexpr std::int64_t most_gradient_row_bytes = 162 * 1024;
 
-/// Returns the needs of a compiled launch with its warps along the rows and columns of its result. `sums` are a block's
-/// accumulators with the requested tile, `compiled_sums` those of the compiled tile. Shared memory is left to the caller.
-KernelNeeds compiled_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, std::int64_t row_warps,
-                           std::int64_t key_warps, std::int64_t sums, std::int64_t compiled_sums) {
+/// The ALU instructions by which flex_backward checks, for each score of a partial tile, whether its query and its key exist: 5/4
+/// comparisons, a selection and a quarter of an addition. Without a mask a partial tile costs only this.
+/// Source  the SASS of flex_backward for sm_90
+constexpr double bounds_check_alu = 1.25 + 1 + 0.25;
+
+/// Returns the compiled needs of a launch with its warps along the rows and columns of its result, without shared memory.
+KernelNeeds launch_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, std::int64_t row_warps,
+                         std::int64_t key_warps, const BlockSums& sums) {
   const KernelProfile& kernel = kernel_profile(id);
-  const KernelBuild& build = kernel.build(launch, problem);
-  const LaunchReading& reading = kernel.reading(launch, problem);
-  KernelNeeds needs;
-  needs.threads = static_cast<int>(row_warps * key_warps * warp_lanes);
-  const std::int64_t more = ceil_div(sums, std::int64_t{needs.threads}) - ceil_div(compiled_sums, std::int64_t{build.threads});
-  needs.registers_per_thread = static_cast<int>(std::clamp(build.registers + more, least_registers, most_registers));
-  needs.warps_sharing_rows = static_cast<int>(row_warps);
-  needs.warps_sharing_keys = static_cast<int>(key_warps);
-  needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = reading.setup_instructions;
-  needs.setup_round_trips = reading.setup_round_trips;
+  KernelNeeds needs = compiled_needs(kernel.build(launch, problem), kernel.reading(launch, problem));
+  set_warps(needs, row_warps, key_warps, sums);
   return needs;
 }
 
@@ -50,7 +46,7 @@ TileShape wished_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
 
 /// Returns the needs of a row-wise launch: a block of `threads` handles the rows of a query tile.
 KernelNeeds row_needs(std::string_view id, std::string_view launch, const AttentionProblem& problem, const TileShape& tile) {
-  KernelNeeds needs = compiled_needs(id, launch, problem, 4, 1, 0, 0);
+  KernelNeeds needs = launch_needs(id, launch, problem, 4, 1, {});
   needs.warps_sharing_rows = 1;
   needs.has_products = false;
   // D of each row, where the launch computes it.
@@ -67,8 +63,8 @@ KernelNeeds key_block_needs(std::string_view id, const AttentionProblem& problem
     return 2 * shape.block_kv * d + 2 * shape.block_q * shape.block_kv;
   };
   const std::int64_t key_warps = warps_for(tile.block_kv, 2 * rows_of_warp, 4);
-  KernelNeeds needs = compiled_needs(id, "gradients", problem, splits, key_warps, sums(tile, problem.head_dim),
-                                     sums(own, compiled_head_dim(problem)));
+  KernelNeeds needs = launch_needs(id, "gradients", problem, splits, key_warps,
+                                   {sums(tile, problem.head_dim), sums(own, compiled_head_dim(problem))});
   // K and V, dS and with two splits P, and mbarriers; a stage has Q, dO, L, D and two mbarriers. The deterministic form also has a
   // counter.
   constexpr std::int64_t barrier_bytes = 8;
@@ -94,20 +90,15 @@ KernelNeeds flash2_backward_needs(std::string_view id, const AttentionProblem& p
 
 KernelNeeds flash3_backward_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("flash3_backward");
-  const LaunchReading& reading = kernel.reading("gradients", problem);
+  const KernelBuild& build = kernel.build("gradients", problem);
   constexpr int group_warps = 4, groups = flash3_backward_groups;
-  KernelNeeds needs;
+  KernelNeeds needs = compiled_needs(build, kernel.reading("gradients", problem));
   needs.instruction = ProductInstruction::wgmma;
   needs.uses_tma = true;
   needs.threads = (1 + groups) * group_warps * warp_lanes;
-  const KernelBuild& build = kernel.build("gradients", problem);
-  needs.registers_per_thread = build.registers;
   needs.groups = {{"producer", group_warps, build.setmaxnreg_dec}};
   constexpr std::string_view names[groups] = {"consumer 0", "consumer 1"};
   for (const std::string_view name : names) needs.groups.push_back({name, group_warps, build.setmaxnreg_inc});
-  needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = reading.setup_instructions;
-  needs.setup_round_trips = reading.setup_round_trips;
   // K and V, dQ of a tile in fp32, and their barriers; a stage has Q, dO and dS, L and D with 16 floats more, and four barriers.
   constexpr std::int64_t barrier_bytes = 8, statistic_padding = 16;
   const std::int64_t row = row_bytes(problem);
@@ -149,11 +140,8 @@ KernelNeeds flex_backward_needs(const AttentionProblem& problem, const ProgramTi
   of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
   KernelNeeds needs = both_kinds_needs("flex_backward", of_build, tile, gpu);
   needs.shared_bytes += count_bytes;
-  set_element_costs(needs, problem, false);
-  // A tile that is not wholly visible also looks whether each query and key exists: 5/4 comparisons, a selection and a quarter of
-  // an addition a score, counted in the SASS. Without a mask it does only this.
-  constexpr double exists = 2.5;
-  needs.mask_cost.alu = (expression_of_mask(problem) ? needs.mask_cost.alu : 0) + exists;
+  set_element_costs(needs, problem, gpu, false);
+  needs.mask_cost.alu = (expression_of_mask(problem) ? needs.mask_cost.alu : 0) + bounds_check_alu;
   return needs;
 }
 
@@ -164,8 +152,8 @@ KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileSha
   const auto sums = [](const TileShape& shape, std::int64_t d) {
     return 2 * shape.block_q * shape.block_kv + (2 * shape.block_kv + shape.block_q) * d;
   };
-  KernelNeeds needs = compiled_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
-                                     warps_for(tile.block_kv, 2 * rows_of_warp, 2), sums(tile, problem.head_dim), sums(own, dim));
+  KernelNeeds needs = launch_needs("flash1_backward", "gradients", problem, warps_for(tile.block_q, rows_of_warp, 4),
+                                   warps_for(tile.block_kv, 2 * rows_of_warp, 2), {sums(tile, problem.head_dim), sums(own, dim)});
   // In shared memory: Q, dO, dQ, K and V, P and dS, and l, m and D.
   needs.shared_bytes = gpu.has_l2() ? (3 * tile.block_q + 2 * tile.block_kv) * row + 2 * pair_bytes(problem, tile) +
                                           3 * tile.block_q * std::int64_t{sizeof(float)}
@@ -176,8 +164,8 @@ KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileSha
 KernelNeeds pair_product_needs(const AttentionProblem& problem, const TileShape& tile) {
   const TileShape own = scores_kernel_tile(problem);
   KernelNeeds needs =
-      compiled_needs("standard_backward", "dP", problem, warps_for(tile.block_q, 2 * rows_of_warp, 4),
-                     warps_for(tile.block_kv, 4 * rows_of_warp, 2), tile.block_q * tile.block_kv, own.block_q * own.block_kv);
+      launch_needs("standard_backward", "dP", problem, warps_for(tile.block_q, 2 * rows_of_warp, 4),
+                   warps_for(tile.block_kv, 4 * rows_of_warp, 2), {tile.block_q * tile.block_kv, own.block_q * own.block_kv});
   needs.shared_bytes = (tile.block_q + tile.block_kv) * row_bytes(problem);
   return needs;
 }
@@ -186,31 +174,22 @@ KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile
   const TileShape own = scores_kernel_tile(problem);
   const std::int64_t rows = kept == Axis::key ? tile.block_kv : tile.block_q;
   const std::int64_t passing = kept == Axis::key ? tile.block_q : tile.block_kv;
-  KernelNeeds needs =
-      compiled_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8), 1,
-                     rows * problem.head_dim, own.block_q * compiled_head_dim(problem));
+  KernelNeeds needs = launch_needs("standard_backward", kept == Axis::key ? "dV" : "dQ", problem, warps_for(rows, rows_of_warp, 8),
+                                   1, {rows * problem.head_dim, own.block_q * compiled_head_dim(problem)});
   set_stages(needs, 0, pair_bytes(problem, tile) + passing * row_bytes(problem), tile, gpu);
   return needs;
 }
 
-GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
-  const std::int64_t scratch_bytes = kernel_profile("standard_backward").build("dS", problem).static_shared_bytes;
-  const std::int64_t both = 2 * row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-  const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
-  const std::int64_t fit = static_cast<std::int64_t>(room) / std::max<std::int64_t>(1, both);
-  if (fit < 1) return {most, false};
-  return {std::min(most, fit), true};
+KeptRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return kept_rows(problem, tile, gpu, kernel_profile("standard_backward").build("dS", problem), 2, most_gradient_row_bytes);
 }
 
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const GradientRows rows = gradient_rows(problem, tile, gpu);
-  KernelNeeds needs = compiled_needs("standard_backward", "dS", problem, 1, 4, 0, 0);
+  KernelNeeds needs = launch_needs("standard_backward", "dS", problem, 1, 4, {});
   needs.warps_sharing_keys = 1;
   needs.has_products = false;
-  const std::int64_t row = row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
   needs.shared_bytes =
-      kernel_profile("standard_backward").build("dS", problem).static_shared_bytes + (rows.kept ? 2 * rows.rows * row : 0);
+      kernel_profile("standard_backward").build("dS", problem).static_shared_bytes + gradient_rows(problem, tile, gpu).bytes;
   return needs;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sim/programs/tile_program.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -31,12 +31,8 @@ KernelNeeds flash1_backward_needs(const AttentionProblem& problem, const TileSha
 KernelNeeds pair_product_needs(const AttentionProblem& problem, const TileShape& tile);
 /// Needs of a product that streams tiles of dS or P and accumulates the rows along `kept`: query rows for dQ, key rows for dV, dK.
 KernelNeeds sum_product_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu, Axis kept);
-/// The rows of P and dP of a block of the dS launch, and whether they stay in shared memory between its two passes.
-struct GradientRows {
-  std::int64_t rows = 4;
-  bool kept = true;
-};
-GradientRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+/// Returns the rows of P and dP of a block of the dS launch.
+KeptRows gradient_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds gradient_rows_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 
 /// Return the tiles that the kernels of flash2's backward pass, and that flash3_backward, are compiled for.

@@ -97,23 +97,17 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const HopperRung& rung = hopper_rung(id);
   const int groups = hopper_groups(rung, problem);
   const KernelBuild& build = hopper_profile(rung).build("attention", problem);
-  KernelNeeds needs;
+  // The code before the first load and the stalls were read in flash2, where they are alike.
+  KernelNeeds needs = compiled_needs(build, kernel_profile("flash2").reading("attention", problem));
   needs.instruction = ProductInstruction::wgmma;
   needs.uses_tma = true;
   needs.threads = group_threads * (groups + (rung.producer ? 1 : 0));
-  needs.registers_per_thread = build.registers;
   // Without a producer one thread of the first group asks for the copies, as a stream of its own.
   needs.groups.push_back(rung.producer ? WarpGroup{"producer", group_threads / warp_lanes, build.setmaxnreg_dec}
                                        : WarpGroup{"one thread"});
   for (int g = 0; g < groups; ++g)
     needs.groups.push_back({(rung.producer ? consumer_names : group_names)[static_cast<std::size_t>(g)], group_threads / warp_lanes,
                             build.setmaxnreg_inc});
-  // Read in flash2, whose code before the first load and stalls are alike; those of the rungs were not read.
-  const LaunchReading& read = kernel_profile("flash2").reading("attention", problem);
-  needs.dependent_share = read.dependent_share;
-  needs.setup_instructions = read.setup_instructions;
-  needs.setup_round_trips = read.setup_round_trips;
-
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
   // Each buffer of the ring has a full barrier, and an empty one for the producer. Q has both for each group, or one for all.
   const std::int64_t barriers_of_buffer = rung.producer ? 2 : 1, q_barriers = rung.producer ? 2 * groups : 1;
@@ -124,7 +118,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
                              (rung.draws() ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
   set_stages(needs, fixed, stage_bytes, tile, gpu);
-  if (rung.lists) set_element_costs(needs, problem, true);
+  if (rung.lists) set_element_costs(needs, problem, gpu, true);
   return needs;
 }
 

@@ -17,43 +17,8 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t most_block_threads = 1024;
-constexpr double kept_rows_bytes = 163 * 1024;  // of the softmax launch: that of the smallest GPU in its build, see rows_plan.h
-
-/// Returns the bytes from one row of S or P to the next.
-std::int64_t score_row_bytes(const AttentionProblem& problem) {
-  return row_pitch(problem.seq_kv, problem.dtype) * element_bytes(problem.dtype);
-}
-
-/// The fp32 accumulators of a block: with the requested tile, and with the tile that the kernel was compiled for.
-struct BlockSums {
-  std::int64_t asked, compiled;
-};
-
-/// Returns the compiled needs of a launch, without shared memory.
-KernelNeeds needs_of(const KernelBuild& build, const LaunchReading& reading) {
-  KernelNeeds needs;
-  needs.threads = build.threads;
-  needs.registers_per_thread = build.registers;
-  needs.dependent_share = reading.dependent_share;
-  needs.setup_instructions = reading.setup_instructions;
-  needs.setup_round_trips = reading.setup_round_trips;
-  needs.multiply_add_instructions = reading.multiply_add_instructions;
-  return needs;
-}
-
-/// Sets the threads, and corrects the registers by the change in accumulators per thread.
-void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums) {
-  const std::int64_t more = ceil_div(sums.asked, threads) - ceil_div(sums.compiled, std::int64_t{needs.threads});
-  needs.registers_per_thread = static_cast<int>(std::clamp(needs.registers_per_thread + more, least_registers, most_registers));
-  needs.threads = static_cast<int>(threads);
-}
-
-/// Sets the warps of a product: `row_warps` along the rows, which share the right operand, and `key_warps` along the keys.
-void set_warps(KernelNeeds& needs, std::int64_t row_warps, std::int64_t key_warps, const BlockSums& sums) {
-  set_threads(needs, row_warps * key_warps * warp_lanes, sums);
-  needs.warps_sharing_rows = static_cast<int>(row_warps);
-  needs.warps_sharing_keys = static_cast<int>(key_warps);
-}
+/// The most shared memory for rows of S in the softmax launch: what a block may have on sm_80 (kernels/standard/rows_plan.h).
+constexpr std::int64_t most_softmax_row_bytes = 163 * 1024;
 
 /// Returns whether the needs fit and stay below the register limit, where the kernel would spill.
 bool fits_well(const KernelNeeds& needs, const GpuSpec& gpu) {
@@ -81,7 +46,7 @@ TileShape row_kernel_tile(const AttentionProblem&) {
 KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile) {
   const KernelProfile& kernel = kernel_profile("matmul_tiled");
   const TileShape own = scores_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("product", problem), kernel.reading("product", problem));
   set_warps(needs, warps_for(tile.block_q, 32, 4), warps_for(tile.block_kv, 64, 2),
             {tile.block_q * tile.block_kv, own.block_q * own.block_kv});
   needs.shared_bytes = (tile.block_q + tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
@@ -90,7 +55,7 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
 
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile) {
   const KernelProfile& kernel = kernel_profile("matmul_naive");
-  KernelNeeds needs = needs_of(kernel.build("product", problem), kernel.reading("product", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("product", problem), kernel.reading("product", problem));
   needs.has_products = false;
   needs.converted_factors = 2;
   // A thread computes the whole sum of one key.
@@ -99,29 +64,21 @@ KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile
   return needs;
 }
 
-SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
-  const std::int64_t most = std::min<std::int64_t>(4, tile.block_q);
-  const std::int64_t row_bytes = score_row_bytes(problem);
-  const std::int64_t scratch_bytes = kernel_profile("standard").build("softmax", problem).static_shared_bytes;
-  const double room = std::min(kept_rows_bytes, gpu.sm_shared_bytes_per_block - static_cast<double>(scratch_bytes));
-  const std::int64_t fit = static_cast<std::int64_t>(room) / std::max<std::int64_t>(1, row_bytes);
-  if (fit < 1) return {most, false};
-  return {std::min(most, fit), true};
+KeptRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
+  return kept_rows(problem, tile, gpu, kernel_profile("standard").build("softmax", problem), 1, most_softmax_row_bytes);
 }
 
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("standard");
-  const SoftmaxRows rows = softmax_rows(problem, tile, gpu);
-  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
-  needs.shared_bytes =
-      kernel.build("softmax", problem).static_shared_bytes + (rows.kept ? rows.rows * score_row_bytes(problem) : 0);
+  needs.shared_bytes = kernel.build("softmax", problem).static_shared_bytes + softmax_rows(problem, tile, gpu).bytes;
   return needs;
 }
 
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("standard");
-  KernelNeeds needs = needs_of(kernel.build("output", problem), kernel.reading("output", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("output", problem), kernel.reading("output", problem));
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, 8), 1,
             {tile.block_q * problem.head_dim, scores_kernel_tile(problem).block_q * compiled_head_dim(problem)});
   set_stages(needs, 0, (tile.block_q + problem.head_dim) * tile.block_kv * element_bytes(problem.dtype), tile, gpu);
@@ -131,7 +88,7 @@ KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& til
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("flash1");
   const TileShape own = flash1_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("attention", problem), kernel.reading("attention", problem));
   // S and PV are in registers; Q, O, K, V, l and m are in shared memory.
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, 4), 1,
             {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
@@ -147,21 +104,21 @@ KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& til
   const KernelProfile& kernel = kernel_profile("flash2");
   const TileShape own = flash2_kernel_tile(problem);
   const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  KernelNeeds needs = needs_of(kernel.build("attention", problem), kernel.reading("attention", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("attention", problem), kernel.reading("attention", problem));
   set_warps(needs, warps_for(tile.block_q, rows_of_warp, tile.block_q >= 256 ? 8 : 4), 1,
             {tile.block_q * (tile.block_kv + problem.head_dim), own.block_q * (own.block_kv + compiled_head_dim(problem))});
   set_stages(needs, tile.block_q * (row_bytes + 4), 2 * tile.block_kv * row_bytes + barrier_bytes, tile, gpu);
   return needs;
 }
 
-void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, bool is_forward) {
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, const GpuSpec& gpu, bool is_forward) {
   if (problem.score_change) {
-    needs.score_cost = element_cost(problem.score_change->expression(), is_forward);
+    needs.score_cost = element_cost(problem.score_change->expression(), gpu, is_forward);
     if (const Expression* const slope = problem.score_change->slope())
-      needs.slope_cost = slope_cost(*slope, problem.score_change->expression());
+      needs.slope_cost = slope_cost(*slope, problem.score_change->expression(), gpu);
   }
   if (const std::optional<Expression> mask = expression_of_mask(problem)) {
-    needs.mask_cost = element_cost(*mask);
+    needs.mask_cost = element_cost(*mask, gpu);
     ++needs.mask_cost.alu;  // the selection of -inf
   }
 }
@@ -174,13 +131,13 @@ KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile,
   const TileShape own = flash2_kernel_tile(problem);
   if (TileShape(tile) == own) needs.registers_per_thread = kernel_profile("flex").build("attention", of_build).registers;
   needs.shared_bytes += count_bytes;
-  set_element_costs(needs, problem, true);
+  set_element_costs(needs, problem, gpu, true);
   return needs;
 }
 
 KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& problem) {
   const KernelProfile& kernel = kernel_profile(id);
-  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel_profile("common").reading("softmax", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("softmax", problem), kernel_profile("common").reading("softmax", problem));
   needs.has_products = false;
   needs.shared_bytes = kernel.build("softmax", problem).static_shared_bytes;
   return needs;
@@ -189,7 +146,7 @@ KernelNeeds row_softmax_needs(std::string_view id, const AttentionProblem& probl
 KernelNeeds fused_softmax_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const KernelProfile& kernel = kernel_profile("softmax_fused");
   const TileShape own = row_kernel_tile(problem);
-  KernelNeeds needs = needs_of(kernel.build("softmax", problem), kernel.reading("softmax", problem));
+  KernelNeeds needs = compiled_needs(kernel.build("softmax", problem), kernel.reading("softmax", problem));
   needs.has_products = false;
   needs.converted_factors = 1;
   // A thread sums 8 columns of O over every n-th key. At the end the n partial sums of a row are added in shared memory.

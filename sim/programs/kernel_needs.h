@@ -15,18 +15,20 @@ KernelNeeds scores_needs(const AttentionProblem& problem, const TileShape& tile)
 /// Needs of a matrix product that holds one row of Q at a time.
 KernelNeeds untiled_needs(const AttentionProblem& problem, const TileShape& tile);
 
-/// The rows of S of a block of the softmax launch, and whether they stay in shared memory between its two passes.
-struct SoftmaxRows {
+/// The rows of a block of a launch that goes over them in two passes, and whether they stay in shared memory in between.
+struct KeptRows {
   std::int64_t rows = 4;
   bool kept = true;
+  std::int64_t bytes = 0;  // of shared memory; 0 if they are not kept
 };
-SoftmaxRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
+/// Returns the rows of S of the softmax launch.
+KeptRows softmax_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds softmax_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds output_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 KernelNeeds flash1_needs(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu);
 KernelNeeds flash2_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Sets what the problem's score change and mask expression cost an element. `is_forward`: see element_cost().
-void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, bool is_forward);
+void set_element_costs(KernelNeeds& needs, const AttentionProblem& problem, const GpuSpec& gpu, bool is_forward);
 /// Needs of flex's launch: flash2's, as its own profile has them.
 KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu);
 /// Needs of a softmax whose rows pass through registers: softmax_safe or softmax_online.

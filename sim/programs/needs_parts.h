@@ -6,6 +6,7 @@
 
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -24,6 +25,23 @@ inline bool fits(const KernelNeeds& needs, const GpuSpec& gpu) {
 inline std::int64_t warps_for(std::int64_t rows, std::int64_t rows_a_warp, std::int64_t most) {
   return std::clamp(ceil_div(rows, rows_a_warp), std::int64_t{1}, most);
 }
+
+/// Returns the compiled needs of a launch, without shared memory.
+KernelNeeds compiled_needs(const KernelBuild& build, const LaunchReading& reading);
+
+/// The fp32 accumulators of a block: with the requested tile, and with the tile that the kernel was compiled for.
+struct BlockSums {
+  std::int64_t asked = 0, compiled = 0;
+};
+/// Sets the threads, and corrects the registers by the change in accumulators per thread.
+void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums);
+/// Sets the warps of a product: `row_warps` along the rows, which share the right operand, and `key_warps` along the keys.
+void set_warps(KernelNeeds& needs, std::int64_t row_warps, std::int64_t key_warps, const BlockSums& sums);
+
+/// Returns the rows of a block that shared memory holds, at most 4. `matrices` is how many of S, P and dP the launch `build` reads,
+/// and `most_bytes` the most shared memory that the kernel asks for. Rows that do not fit are read twice instead.
+KeptRows kept_rows(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu, const KernelBuild& build,
+                   std::int64_t matrices, std::int64_t most_bytes);
 
 /// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
 inline void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,

@@ -179,7 +179,7 @@ class Standard final : public TileProgram {
         {"output", grid.query_tiles, problem.heads, problem.batch, output_needs(problem, tile, gpu),
          LineId(Line::query_tiles).number, LineId(Line::store_o).number},
     };
-    if (problem.score_change) launches_[scores_launch].needs.score_cost = element_cost(problem.score_change->expression());
+    if (problem.score_change) launches_[scores_launch].needs.score_cost = element_cost(problem.score_change->expression(), gpu);
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -270,7 +270,7 @@ class Standard final : public TileProgram {
   }
 
   BlockPlan plan_;
-  SoftmaxRows softmax_;
+  KeptRows softmax_;
   ScoresOverhead scores_;
   StandardOverhead overhead_;
   std::int64_t groups_of_tile_ = 1;

@@ -337,7 +337,7 @@ class StandardBackward final : public TileProgram {
   }
 
   BlockPlan plan_;
-  GradientRows rows_;
+  KeptRows rows_;
   ScoresOverhead scores_;  // its kernel also computes dP
   Overhead key_sum_ = kernel_profile(id).overhead("dV", "product", problem_);
   Overhead row_sum_ = kernel_profile(id).overhead("dS", "sum", problem_);

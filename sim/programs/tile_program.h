@@ -53,13 +53,13 @@ struct KernelNeeds {
   ProductInstruction instruction = ProductInstruction::mma_sync;
   /// Share of a warp's instructions that wait for the previous one, from the stall counts that the compiler encoded.
   double dependent_share = 0;
-  std::vector<WarpGroup> groups;     // empty: one group of all warps
-  bool uses_tma = false;             // one thread asks TMA for a tile's boxes; otherwise all warps copy it
-  int setup_instructions = 0;        // per warp before its first load: they compute the block's coordinates
-  int setup_round_trips = 0;         // part of them: divisions, which take as long as a round trip to shared memory
-  ElementCost score_cost;            // of a score change
-  ElementCost slope_cost;            // of its derivative, beside it
-  ElementCost mask_cost{0, 1.5, 0};  // of a masked element: one comparison for two rows, one select
+  std::vector<WarpGroup> groups;             // empty: one group of all warps
+  bool uses_tma = false;                     // one thread asks TMA for a tile's boxes; otherwise all warps copy it
+  int setup_instructions = 0;                // per warp before its first load: they compute the block's coordinates
+  int setup_round_trips = 0;                 // part of them: divisions, which take as long as a round trip to shared memory
+  ElementCost score_cost;                    // of a score change
+  ElementCost slope_cost;                    // of its derivative, beside it
+  ElementCost mask_cost = causal_mask_cost;  // of an element of a partial tile
   bool operator==(const KernelNeeds&) const = default;
 };
 

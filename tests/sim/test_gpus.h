@@ -33,6 +33,9 @@ inline GpuSpec toy_gpu() {
   gpu.sm_alu_lanes_per_cycle = 128;
   gpu.sm_product_issue_cycles = 0;
   gpu.sm_product_latency_cycles = 0;
+  gpu.sm_sine_call_cycles = 142.4;
+  gpu.sm_two_sines_call_cycles = 201.9;
+  gpu.sm_four_sines_call_cycles = 259.9;
   gpu.sm_barrier_cycles = 20;
   gpu.sm_store_bytes_per_cycle = 32;
   gpu.sm_reduce_bytes_per_cycle = 32;
@@ -99,6 +102,9 @@ inline GpuSpec h200_gpu() {
   gpu.sm_product_mixed_cycles = 1.114;
   gpu.sm_dependent_cycles = 4.1;
   gpu.sm_product_latency_cycles = 24;
+  gpu.sm_sine_call_cycles = 142.4;
+  gpu.sm_two_sines_call_cycles = 201.9;
+  gpu.sm_four_sines_call_cycles = 259.9;
   gpu.sm_barrier_cycles = 23;
   gpu.sm_store_bytes_per_cycle = 31.6;
   gpu.sm_reduce_bytes_per_cycle = 25.37;

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/masks/element_cost.h"
+#include "tests/sim/test_gpus.h"
 
 namespace tilescope {
 namespace {
@@ -16,12 +17,12 @@ namespace {
 ElementCost cost_of_score(const std::string& text, bool is_forward = false) {
   const auto expression = parse_score_expression(text, {1, 2, 2, 256, 256, 64});
   REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
-  return element_cost(*expression, is_forward);
+  return element_cost(*expression, h200_gpu(), is_forward);
 }
 ElementCost cost_of_mask(const std::string& text) {
   const auto expression = parse_mask_expression(text, {1, 2, 2, 256, 256, 64});
   REQUIRE_MESSAGE(expression, (expression ? std::string() : expression.error().sentence.text()));
-  return element_cost(*expression);
+  return element_cost(*expression, h200_gpu());
 }
 
 }  // namespace
@@ -87,6 +88,17 @@ TEST_CASE("element cost: sines are computed up to four at a time") {
   CHECK(sizes_of("score + sin(score) + sin(2.0 * score) + cos(score)") == std::vector<std::size_t>{2, 1});
   CHECK(sizes_of("score + sin(sin(sin(score)))") == std::vector<std::size_t>{1, 1, 1});  // each needs the one before
   CHECK(sizes_of("score + sin(1.0 * q) + sin(2.0 * q) + sin(3.0 * kv)").empty());        // once a row or a key
+}
+
+TEST_CASE("element cost: a call takes the time that the GPU's spec says") {
+  GpuSpec gpu = h200_gpu();
+  gpu.sm_sine_call_cycles = 100, gpu.sm_two_sines_call_cycles = 150, gpu.sm_four_sines_call_cycles = 180;
+  const auto cycles = [&](const char* text) {
+    return element_cost(*parse_score_expression(text, {1, 2, 2, 256, 256, 64}), gpu).in_calls;
+  };
+  CHECK(cycles("score + sin(score)") == 100);
+  CHECK(cycles("score + sin(score) + sin(2.0 * score)") == 150);
+  CHECK(cycles("score + sin(score) + sin(2.0 * score) + sin(3.0 * score) + cos(score)") == 180 + 100);
 }
 
 TEST_CASE("element cost: what changes with the query or the key alone costs an element nothing") {

@@ -94,7 +94,7 @@ TEST_CASE("pacing: a warp of standard_backward's rows asks for its next 256 keys
           CAPTURE(block_kv);
           CAPTURE(keys);
           const ProgramTile tile(4, block_kv);
-          const GradientRows rows = gradient_rows(p, tile, gpu);
+          const KeptRows rows = gradient_rows(p, tile, gpu);
           const auto program = program_of("standard_backward", p, tile, gpu);
           // Four warps share the rows, and a lane takes eight keys at a time.
           const std::int64_t keys_at_once = 4 / rows.rows * 32 * 8, tiles_of_keys = (keys + block_kv - 1) / block_kv;
