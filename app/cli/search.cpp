@@ -211,7 +211,10 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   one.algorithm_given = true;
   const auto request = make_request(one);
   if (!request) return request.error();
-  if (for_flex && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0) algorithms->emplace_back("hopper_flex");
+  if (for_flex && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0)
+    for (const ProgramInfo& row : program_table())
+      if (row.has_lists && row.pass == Pass::forward && row.instruction == ProductInstruction::wgmma)
+        algorithms->emplace_back(row.id);
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
 

@@ -586,6 +586,7 @@ ProgramInfo flash3_backward_program() {
                       Pass::backward,
                       "flash2",
                       "Flash-3 backward"};
+  info.instruction = ProductInstruction::wgmma;
   info.may_spill = true;
   return info;
 }

@@ -22,6 +22,7 @@
 #include "sim/programs/backward_parts.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/flex_lists.h"
+#include "sim/programs/gathered_reads.h"
 #include "sim/programs/programs.h"
 #include "sim/programs/table_tensors.h"
 #include "sim/programs/tensor_layout.h"
@@ -173,48 +174,6 @@ constexpr ListingLine listing[] = {
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
-/// A read of a table with a gradient, as the program has it.
-struct GatheredRead {
-  const TableRead* read;
-  std::size_t number;  // in ScoreChange::table_reads()
-  Tensor gradient;
-  ChipTile gathered, factor;
-  ScoreCost cost;
-  std::optional<TableParts> parts;  // in order
-  /// Whether the block keeps the sums until its end.
-  bool is_kept() const { return read->reach == TableReach::head || read->reach == TableReach::query; }
-  /// Returns the elements that a pair of tiles gathers.
-  TableBox box(std::int64_t plane, std::int64_t i, TileRange queries, std::int64_t j, TileRange keys) const {
-    return parts ? parts->box(plane, i, queries, j, keys) : read->box(plane, queries, keys);
-  }
-};
-std::vector<GatheredRead> gathered_reads(const AttentionProblem& problem, const TileShape& tile) {
-  std::vector<GatheredRead> reads;
-  if (!problem.score_change) return reads;
-  const std::span<const TableGradient> all = problem.score_change->table_gradients();
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    const std::string& name = all[n].table->name;
-    const Tensor gradient = tables::gradient(n, name);
-    for (const TableRead& read : all[n].reads) {
-      const std::size_t number = reads.size();
-      GatheredRead made{&read,       number, gradient, ChipTile::none, ChipTile::none, problem.score_change->factor_cost(read),
-                        std::nullopt};
-      if (all[n].in_order) made.parts.emplace(read, problem, tile);
-      made.gathered =
-          tables::gathered(number, made.parts ? tables::parts(n, number, name) : gradient, made.parts && !made.is_kept());
-      if (read.factor) made.factor = tables::factor(number, name);
-      reads.push_back(made);
-    }
-  }
-  return reads;
-}
-
-/// Instructions that sum a tile, per element: additions and shuffles; for a pair also its index and the addition to memory.
-/// Estimates.
-std::int64_t gather_operations(TableReach reach) {
-  return reach == TableReach::pair ? 16 : reach == TableReach::distance ? 3 : 2;
-}
-
 /// Without a mask there are no lists, and without a change of scores no derivative.
 Schema declared(const AttentionProblem& problem, const TileShape& tile) {
   using namespace tensors;
@@ -245,7 +204,6 @@ Schema declared(const AttentionProblem& problem, const TileShape& tile) {
 }
 
 enum LaunchIndex { row_dot_launch, gradient_launch, table_launch };
-constexpr std::int64_t table_chunk = 32;  // elements of a block of the last launch
 
 /// The change of scores of a kind of block, and the derivative's part in their gradient. See PlainScores.
 struct ChangedScores {
@@ -644,67 +602,6 @@ class FlexBackward final : public TileProgram {
   std::optional<FlexLists> lists_;  // none: no mask
   std::vector<GatheredRead> reads_;
 };
-
-/// Returns the bytes that blocks of queries leave of a read, worked out from the mask; nullopt where they depend on which numbers a
-/// tile meets.
-std::optional<Bytes> gathered_bytes(const AttentionProblem& p, const TileGrid& grid, const GatheredRead& read) {
-  if (!read.read->is_exact()) return std::nullopt;
-  const Tensor tensor = read.gathered.tensor();
-  const TensorLayout layout = tensor_layout(p, grid.tile, tensor);
-  const TileShape block = p.has_mask() ? mask_block_of(p, grid.tile) : grid.tile;
-  const auto cut = [](std::int64_t first, std::int64_t size, std::int64_t length) {
-    return TileRange{first, std::min(size, length - first)};
-  };
-  std::int64_t sectors = 0;
-  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
-    for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
-      const TileRange queries = grid.queries(i);
-      const TileRange block_queries = cut(queries.first / block.block_q * block.block_q, block.block_q, p.seq_q);
-      const auto add = [&](std::int64_t j, TileRange keys) {
-        sectors += tables::sectors_added(*read.read, layout, tile_of(tensor, read.box(plane, i, queries, j, keys)));
-      };
-      bool sees = false;
-      for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
-        const TileRange keys = grid.keys(j);
-        if (grid.mask->tile(plane, block_queries, cut(keys.first / block.block_kv * block.block_kv, block.block_kv, p.seq_kv)) ==
-            TileVisibility::empty)
-          continue;
-        if (!read.is_kept()) add(j, keys);
-        sees = true;
-      }
-      if (read.is_kept() && sees) add(0, {0, 1});
-    }
-  return Bytes(sectors * sector_size);
-}
-
-/// Returns the bytes that the last launch loads of a read's parts: for each chunk of the table, what lies in it of each place.
-Bytes summed_bytes(const AttentionProblem& p, const TileGrid& grid, const GatheredRead& read, const TensorLayout& table) {
-  const TensorLayout layout = tensor_layout(p, grid.tile, read.gathered.tensor());
-  const int step = read.read->reach == TableReach::key ? read.read->per_key : read.read->per_query;
-  std::int64_t sectors = 0;
-  for (std::int64_t plane = 0; plane < p.query_planes(); ++plane) {
-    const TableRead::Origin origin = read.read->origin(plane);
-    if (origin.row < 0 || origin.row >= table.rows) continue;
-    // What a place holds, element by element, cut where a chunk of the table ends.
-    const auto cut = [&](TableBox box, std::int64_t least) {
-      const auto element = [&](std::int64_t n) { return origin.col + step * (least + n); };
-      const auto chunk = [&](std::int64_t n) { return element(n) < 0 || element(n) >= table.cols ? -1 : element(n) / table_chunk; };
-      for (std::int64_t n = 0, end; n < box.cols; n = end) {
-        for (end = n + 1; end < box.cols && chunk(end) == chunk(n);) ++end;
-        if (chunk(n) >= 0) sectors += sectors_touched(layout, tile_of(read.gathered.tensor(), {box.row, 1, box.col + n, end - n}));
-      }
-    };
-    if (read.read->reach == TableReach::head && origin.col >= 0 && origin.col < table.cols)
-      sectors += sectors_touched(layout, tile_of(read.gathered.tensor(), {plane, 1, 0, grid.query_tiles}));
-    if (read.read->reach == TableReach::query) cut({plane, 1, 0, p.seq_q}, 0);
-    for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
-      if (read.read->reach == TableReach::key) cut({plane * grid.query_tiles + i, 1, 0, p.seq_kv}, 0);
-      for (std::int64_t j = 0; read.read->reach == TableReach::distance && j < grid.key_tiles; ++j)
-        cut(read.parts->box(plane, i, grid.queries(i), j, grid.keys(j)), grid.queries(i).first - (grid.keys(j).end() - 1));
-    }
-  }
-  return Bytes(sectors * sector_size);
-}
 
 bool FlexBackward::add_table_terms(ClosedForm& form) const {
   if (reads_.empty()) return true;

@@ -105,10 +105,15 @@ std::span<const ProgramInfo> program_table() {
 
 std::span<const ProgramFamily> program_families() {
   static constexpr ProgramFamily families[] = {
-      {"attention", "Attention", "standard", "flash2", true},
-      {"backward", "Backward pass", "standard_backward", "flex_backward", true},
-      {"softmax", "Softmax, one row", "softmax_safe", "softmax_fused"},
-      {"matmul", "Matrix product", "matmul_naive", "matmul_tiled"},
+      {.id = "attention",
+       .title = "Attention",
+       .baseline = "standard",
+       .best = "flash2",
+       .takes_mask = true,
+       .computes_attention = true},
+      {.id = "backward", .title = "Backward pass", .baseline = "standard_backward", .best = "flex_backward", .takes_mask = true},
+      {.id = "softmax", .title = "Softmax, one row", .baseline = "softmax_safe", .best = "softmax_fused"},
+      {.id = "matmul", .title = "Matrix product", .baseline = "matmul_naive", .best = "matmul_tiled", .row_title = "One row of S"},
   };
   return families;
 }

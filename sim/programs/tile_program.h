@@ -200,6 +200,7 @@ struct ProgramInfo {
   /// of that program.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
+  ProductInstruction instruction = ProductInstruction::mma_sync;  // of its products; a GPU without wgmma cannot run that of Hopper
   bool is_rung = false;             // of a ladder: compared with other rungs, and with programs of the same source
   int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
   bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
@@ -218,6 +219,8 @@ struct ProgramFamily {
   std::string_view title;           // heading of its programs in the window
   std::string_view baseline, best;  // ids of two of its programs
   bool takes_mask = false;          // every program of the family
+  bool computes_attention = false;  // O from Q, K and V, by way of S and P, be it only on chip
+  std::string_view row_title = {};  // heading of one row of the result; empty: the title of the program
 };
 std::span<const ProgramFamily> program_families();
 /// Returns the family of a program; null if its row names one that is not in the list.

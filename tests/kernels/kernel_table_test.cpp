@@ -43,7 +43,9 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     CHECK_FALSE(row.outputs.empty());
     if (!row.is_library) CHECK_MESSAGE(bool(find_program(row.program())), std::string(row.id));
   }
-  for (const ProgramInfo& program : program_table()) CHECK_MESSAGE(bool(find_kernel(program.id)), std::string(program.id));
+  // A program without a kernel is refused by its name.
+  for (const ProgramInfo& program : program_table())
+    if (const auto found = find_kernel(program.id); !found) CHECK_MESSAGE(has(found.error().sentence, program.id), program.id);
 }
 
 TEST_CASE("kernel table: validation knows whose products a library computes") {

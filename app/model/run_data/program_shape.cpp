@@ -51,7 +51,7 @@ std::vector<TensorShape> collect_tensors(const ProgramInfo& info, const TileProg
     shape.output = contains(program.outputs(), tensor);
     shape.here = shape.input || shape.output;
     // Attention without S and P in HBM is the point of FlashAttention, so their empty places are shown.
-    const bool telling = info.family == "attention" && tensor->rows == Axis::query && tensor->cols == Axis::key;
+    const bool telling = family_of(info)->computes_attention && tensor->rows == Axis::query && tensor->cols == Axis::key;
     if (!shape.here && !telling) continue;
     shape.layout = tensor_layout(program.problem(), program.tile(), tensor);
     shapes.push_back(shape);

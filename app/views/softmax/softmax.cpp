@@ -28,18 +28,19 @@ std::string number_text(const std::optional<float>& value) {
 
 /// True of a softmax without an output beside it, as standard attention has: its kernel walks a row of S tile by tile.
 bool is_softmax_of_a_row(const Simulation& simulation, const SoftmaxParts& parts) {
-  return simulation.info->family == "attention" && parts.scale && !parts.output;
+  return family_of(*simulation.info)->computes_attention && parts.scale && !parts.output;
 }
 
 /// Names what the row belongs to: the launch where a program has several, else the family.
 std::string row_title(const Simulation& simulation, const SoftmaxParts& parts) {
   if (is_softmax_of_a_row(simulation, parts)) return tr("Softmax, in parts");
-  if (simulation.info->family == "attention" && parts.scale) return tr("Online softmax");
-  if (simulation.info->family == "attention")
+  const ProgramFamily& family = *family_of(*simulation.info);
+  if (family.computes_attention && parts.scale) return tr("Online softmax");
+  if (family.computes_attention)
     return parts.maximum || parts.sum            ? tr("Softmax of one row")
            : parts.bars.is(Meaning::probability) ? tr("One row of P")
                                                  : tr("One row of S");
-  return simulation.info->family == "matmul" ? std::string(tr("One row of S")) : translated(simulation.info->title);
+  return translated(family.row_title.empty() ? simulation.info->title : family.row_title);
 }
 
 void heading(const View& view, Commands& commands, const SoftmaxParts& parts, int row, int rows) {

@@ -149,7 +149,7 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
   const AttentionProblem& problem = simulation.program->problem();
   state.theory = state.form ? say(order_text(state.form->order, problem)) : std::string();
   state.theory_details.clear();
-  if (simulation.info->family != "attention") return;
+  if (!family_of(*simulation.info)->computes_attention) return;
   // The counts are those of the fast memory, the shared one: behind an L2 they say nothing of HBM.
   const bool hbm = state.link == LinkChoice::hbm_read || state.link == LinkChoice::hbm_write;
   if (state.link == LinkChoice::shared || (hbm && simulation.request.gpu.has_l2())) return state.theory.clear();

@@ -155,7 +155,7 @@ std::set<std::string> texts_in_tables() {
     add(info.tooltip);
     for (const ListingLine& line : info.listing) add(line.why);
   }
-  for (const ProgramFamily& family : program_families()) add(family.title);
+  for (const ProgramFamily& family : program_families()) add(family.title), add(family.row_title);
   for (const BlockOrderInfo& row : block_orders()) add(row.title);
   for (const SpecKey& key : spec_keys()) add(key.meaning);
   for (const ExprNameInfo& row : expression_names()) add(row.meaning);

@@ -16,6 +16,7 @@
 #include "tests/rounds.h"
 #include "tests/sim/programs/block_checker.h"
 #include "tests/sim/programs/random_problem.h"
+#include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
 
 namespace tilescope {
@@ -260,6 +261,26 @@ TEST_CASE("programs: a family's baseline and its best are two programs of the fa
       REQUIRE(row);
       CHECK((*row)->family == family.id);
     }
+  }
+}
+
+TEST_CASE("programs: a row says which instruction multiplies, and whether its family computes attention" *
+          doctest::test_suite("every program")) {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  for (const ProgramInfo& info : tested_programs()) {
+    CAPTURE(info.id);
+    const auto program = info.make(problem, info.default_tile(problem, h200_gpu()), h200_gpu());
+    REQUIRE_MESSAGE(program, (program ? "" : program.error().sentence));
+    const auto launches = (*program)->launches();
+    CHECK(std::any_of(launches.begin(), launches.end(), [](const LaunchSpec& launch) {
+            return launch.needs.has_products && launch.needs.instruction == ProductInstruction::wgmma;
+          }) == (info.instruction == ProductInstruction::wgmma));
+    const Schema& schema = (*program)->schema();
+    const auto reads = [&](Meaning meaning) { return schema.reads(schema.tensor(meaning)); };
+    const bool is_attention =
+        reads(Meaning::query) && reads(Meaning::key) && reads(Meaning::value) && schema.writes(schema.tensor(Meaning::output));
+    CHECK(is_attention == family_of(info)->computes_attention);
   }
 }
 
