@@ -11,7 +11,7 @@ namespace {
 // No shape is on both lists. "build" may be used while the model is developed. "judge" was drawn by
 // `kernels/lab/draw_shapes.py 20261126` and is only looked at once the model is fixed. After that its shapes move to "build", and
 // new ones are drawn.
-constexpr std::string_view suite_text = R"(
+constexpr std::string_view cases = R"(
 # kernel          B   H  Hkv    Nq     Nk   d  type  mask    list
 flash2            1   1   1    128    128  64  fp16  full    build
 flash2            1   8   8   1024   1024  64  fp16  full    build
@@ -597,14 +597,14 @@ flex_backward                   2   2   2    969    969  64  bf16  full    judge
 }  // namespace
 
 const std::vector<SuiteCase>& default_suite() {
-  static const std::vector<SuiteCase> suite = *suite_from_text(suite_text);
+  static const std::vector<SuiteCase> suite = *suite_from_text(cases);
   return suite;
 }
 
 std::vector<SuiteCase> default_suite(Pass pass) {
-  std::vector<SuiteCase> cases = default_suite();
-  std::erase_if(cases, [&](const SuiteCase& one) { return one.problem.pass != pass; });
-  return cases;
+  std::vector<SuiteCase> chosen = default_suite();
+  std::erase_if(chosen, [&](const SuiteCase& one) { return one.problem.pass != pass; });
+  return chosen;
 }
 
 }  // namespace tilescope

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -62,6 +63,23 @@ std::string error_of(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "gpu spec: an H100 takes the time for calls that kernels/lab/call_latency.cu measured, and its SMs are those of an H200") {
+  std::istringstream lines(text_of(TILESCOPE_SOURCE_DIR "/kernels/lab/measured/h100-call-latency-2026-11-27.txt"));
+  std::map<int, double> cycles;  // with one warp on a scheduler, by the sines of a call
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    if (int sines = 0; words >> sines) words >> cycles[sines];
+  }
+  REQUIRE(cycles.size() == 4);  // also without a sine
+  for (const char* id : {"h100", "h200"}) {
+    const GpuSpec gpu = shipped(id);
+    CHECK(gpu.sm_sine_call_cycles == doctest::Approx(cycles[1]).epsilon(0.001));
+    CHECK(gpu.sm_two_sines_call_cycles == doctest::Approx(cycles[2]).epsilon(0.001));
+    CHECK(gpu.sm_four_sines_call_cycles == doctest::Approx(cycles[4]).epsilon(0.001));
+  }
+}
 
 TEST_CASE("gpu spec: every shipped file loads, is named after its id, and says where each number is from") {
   std::set<std::string> ids;
