@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/compiled_kernel.h"
 #include "app/cli/text_table.h"
 #include "app/model/requested.h"
 #include "kernels/kernel_table.h"
@@ -23,7 +24,6 @@
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
-#include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
@@ -85,58 +85,6 @@ std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
   return block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
 }
 
-/// The kernel that was compiled for the program, and how it differs from what was simulated.
-struct CompiledKernel {
-  const KernelInfo* kernel = nullptr;
-  TileShape tile;
-  bool has_tile = false;      // it is the simulated one
-  std::int64_t spilled = 0;   // bytes that a thread stores to local memory, the launches together
-  std::int64_t odd_rows = 0;  // rows of a warp group that are no multiple of what wgmma takes; 0: they are one
-};
-
-constexpr std::int64_t wgmma_rows = 64;
-
-/// Returns nullopt where no kernel takes the problem, or where the GPU is too small for its tile.
-std::optional<CompiledKernel> compiled_kernel(const Simulation& simulation) {
-  const SimulationRequest& asked = simulation.request;
-  const auto kernel = find_kernel(simulation.info->id, asked.key_order);
-  if (!kernel || !supports(**kernel, asked.problem)) return std::nullopt;
-  const TileShape own = (*kernel)->tile(asked.problem), tile = simulation.program->tile();
-  if (simulation.info->default_tile(asked.problem, asked.gpu) != own) return std::nullopt;
-  CompiledKernel compiled{*kernel, own, tile == own};
-  for (const LaunchSpec& launch : simulation.program->launches()) {
-    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
-    if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
-    if (tile.block_q % (groups * wgmma_rows) != 0) compiled.odd_rows = ceil_div(tile.block_q, groups);
-  }
-  const AttentionProblem& problem = asked.problem;
-  const std::string_view id = launched_kernel(**kernel, problem).id;
-  for (const KernelProfile& profile : kernel_profiles()) {
-    if (profile.id != id || !compiled.has_tile) continue;
-    for (const KernelBuild& build : profile.builds)
-      if (build.dtype == problem.dtype && (build.head_dim == 0 || build.head_dim == problem.head_dim) &&
-          build.causal.value_or(problem.causal) == problem.causal)
-        compiled.spilled += build.spill_store_bytes;
-  }
-  return compiled;
-}
-
-/// Returns the warnings about a kernel, a sentence each.
-std::vector<std::string> kernel_warnings(const CompiledKernel& compiled) {
-  std::vector<std::string> warnings;
-  if (!compiled.has_tile)
-    warnings.push_back(
-        fmt::format("compiled for {}x{} alone: a formula gives the registers of this tile, and whether it spills is unknown",
-                    compiled.tile.block_q, compiled.tile.block_kv));
-  if (compiled.odd_rows > 0)
-    warnings.push_back(fmt::format("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time",
-                                   compiled.odd_rows, wgmma_rows));
-  if (compiled.spilled > 0)
-    warnings.push_back(
-        fmt::format("a thread spills {} to local memory, which the model leaves out", format_exact_bytes(Bytes(compiled.spilled))));
-  return warnings;
-}
-
 std::string heading(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   const AttentionProblem& problem = simulation.request.problem;
@@ -185,8 +133,8 @@ std::string heading(const Simulation& simulation) {
                                  tile.stages == 0   ? std::string()
                                  : tile.stages == 1 ? std::string(", 1 buffer")
                                                     : fmt::format(", {} buffers", tile.stages))});
-  if (const auto compiled = compiled_kernel(simulation)) {
-    const std::vector<std::string> warnings = kernel_warnings(*compiled);
+  if (const auto compiled = compiled_kernel(simulation.request)) {
+    const std::vector<std::string> warnings = compiled->warnings();
     for (std::size_t i = 0; i < warnings.size(); ++i) table.row({i == 0 ? "kernel" : "", warnings[i]});
   }
   if (simulation.request.block_order != BlockOrder::launch)
@@ -505,10 +453,10 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                   {"ns", rounded(limit->outcome.time_ns)},
                                   {"bound_by", to_string(limit->outcome.bound)},
                                   {"decides", limit->decides()}};
-  if (const auto compiled = compiled_kernel(simulation)) {
+  if (const auto compiled = compiled_kernel(simulation.request)) {
     json["kernel"] = {{"id", compiled->kernel->id}, {"tile", json_of(compiled->tile)}, {"has_tile", compiled->has_tile}};
     if (compiled->has_tile) json["kernel"]["spilled_bytes_per_thread"] = compiled->spilled;
-    if (const auto warnings = kernel_warnings(*compiled); !warnings.empty()) json["kernel"]["warnings"] = warnings;
+    if (const auto warnings = compiled->warnings(); !warnings.empty()) json["kernel"]["warnings"] = warnings;
   }
   json["launches"] = Json::array();
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {

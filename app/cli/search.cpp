@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
+#include "app/cli/compiled_kernel.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
@@ -249,6 +250,10 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   if (for_flex && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0) algorithms->emplace_back("hopper_flex");
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
+  std::erase_if(*candidates, [](const SearchCandidate& candidate) {  // tiles that wgmma cannot compute
+    const auto kernel = compiled_kernel(candidate.request);
+    return kernel && kernel->odd_rows > 0;
+  });
 
   ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt interrupt;

@@ -303,6 +303,17 @@ TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kerne
   CHECK(spills["kernel"]["warnings"].dump().find("spills") != std::string::npos);
 }
 
+TEST_CASE("cli: search tries no tile that wgmma cannot compute, and says the rate and the clock of what it shows") {
+  const Json ranked = Json::parse(run_program({"search", "--quiet", "--gpu", "h100", "--algorithm", "flash3", "--heads", "4",
+                                               "--seq", "512", "--head-dim", "128", "--dtype", "fp16", "--top", "3", "--json"})
+                                      .out)["ranked"];
+  REQUIRE(ranked.size() > 3);
+  for (const Json& candidate : ranked) CHECK(candidate["tile"]["block_q"].get<int>() % 128 == 0);
+  CHECK(ranked[0]["under_load"]["clock_hz"] < ranked[0]["clock_hz"]);
+  CHECK(ranked[0]["tflops"].get<double>() ==
+        doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["under_load"]["ns"].get<double>() / 1e3));
+}
+
 TEST_CASE("cli: where no resource bounds the run alone, the bottleneck is no single one") {
   for (const auto& problem : {flash3_arguments("325"), flash3_arguments("4096"), std::vector<std::string>{"--gpu", "toy"}}) {
     const Json json = simulated_json(problem);

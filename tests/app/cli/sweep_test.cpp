@@ -72,6 +72,10 @@ TEST_CASE("sweep: a recorded point has the recorded time beside the simulated on
   CHECK(points[0]["recorded_ns"] > 0);
   CHECK(points[0]["ns_under_load"].get<double>() == doctest::Approx(alone["time"]["under_load"]["ns"].get<double>()).epsilon(1e-3));
   CHECK(points[0]["clock_under_load_hz"] == alone["time"]["under_load"]["clock_hz"]);
+  CHECK(points[0]["recorded_error"].get<double>() ==
+        doctest::Approx(points[0]["ns_under_load"].get<double>() / points[0]["recorded_ns"].get<double>() - 1));
+  CHECK(points[0]["tflops"].get<double>() == doctest::Approx(alone["time"]["under_load"]["tflops"].get<double>()).epsilon(1e-3));
+  CHECK_FALSE(points[1].contains("recorded_error"));
   CHECK(points[1]["recorded_ns"] == 0);
   CHECK(points[1]["clock_under_load_hz"] > 0);
   CHECK(points[1]["useful_flops"] == 4.0 * 2 * 8 * 650 * 650 * 128);
