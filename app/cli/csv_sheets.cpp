@@ -126,11 +126,13 @@ std::string bandwidth(const Simulation& simulation) {
   std::array<std::vector<double>, link_count> by_link;
   for (const Shared& shared :
        {Shared{{Link::hbm_read, Link::hbm_write}, hbm_peak(gpu)},
-        Shared{{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0},
         Shared{{Link::smem_read, Link::smem_write}, gpu.sm_count * gpu.sm_shared_bytes_per_cycle}, Shared{{Link::peer_read}, 0}}) {
     std::vector<std::vector<double>> bytes = link_bytes_by_bin(bins, shared.links, shared.most);
     for (std::size_t i = 0; i < bytes.size(); ++i) by_link[static_cast<std::size_t>(shared.links[i])] = std::move(bytes[i]);
   }
+  auto l2 = l2_bytes_by_bin(bins, gpu);
+  by_link[static_cast<std::size_t>(Link::l2_to_sm)] = std::move(l2[0]);
+  by_link[static_cast<std::size_t>(Link::sm_to_l2)] = std::move(l2[1]);
   std::array<double, link_count> so_far{};  // whole bytes, so that a column adds up to the ledger
   std::size_t rows = 0;                     // those after the end of the run have what HBM still writes then
   for (const std::vector<double>& bytes : by_link) rows = std::max(rows, bytes.size());

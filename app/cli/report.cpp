@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/compiled_kernel.h"
 #include "app/cli/text_table.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
@@ -17,6 +19,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
 #include "sim/analysis/roofline.h"
+#include "sim/analysis/validation.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
@@ -130,6 +133,10 @@ std::string heading(const Simulation& simulation) {
                                  tile.stages == 0   ? std::string()
                                  : tile.stages == 1 ? std::string(", 1 buffer")
                                                     : fmt::format(", {} buffers", tile.stages))});
+  if (const auto compiled = compiled_kernel(simulation.request)) {
+    const std::vector<std::string> warnings = compiled->warnings();
+    for (std::size_t i = 0; i < warnings.size(); ++i) table.row({i == 0 ? "kernel" : "", warnings[i]});
+  }
   if (simulation.request.block_order != BlockOrder::launch)
     table.row({"order", fmt::format("{}: {}", to_string(simulation.request.block_order),
                                     block_orders()[static_cast<std::size_t>(simulation.request.block_order)].title)});
@@ -138,20 +145,30 @@ std::string heading(const Simulation& simulation) {
   return table.text("");
 }
 
+/// Returns the blocks of the grid. Those of a persistent launch stay and work through the tiles, which LaunchResult::blocks counts.
+std::int64_t launched_blocks(const Simulation& simulation, std::size_t launch) {
+  const LaunchResult& result = simulation.launches[launch];
+  if (!simulation.program->launches()[launch].persistent) return result.blocks;
+  return std::min(result.blocks, std::int64_t{result.blocks_per_sm} * static_cast<std::int64_t>(simulation.request.gpu.sm_count));
+}
+
 /// With a digit that tells how full the last wave is.
 std::string waves_text(double waves) {
   return waves >= 9.95 && waves < 1000 ? fmt::format("{:.1f}", waves) : format_times(waves);
 }
 
 std::string launches(const Simulation& simulation) {
-  TextTable table("lrrrrlrr");
-  table.row({"launch", "blocks", "threads", "shared", "per SM", "limited by", "waves", "cycles"});
+  TextTable table("lrrrrrlrr");
+  table.row({"launch", "blocks", "tiles", "threads", "shared", "per SM", "limited by", "waves", "cycles"});
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
-    table.row({launch.name, format_count(launch.blocks), format_count(launch.threads), format_capacity(Bytes(launch.shared_bytes)),
-               format_count(launch.blocks_per_sm), limited_by(simulation, i), waves_text(launch.waves),
-               format_cycles(launch.cycles)});
+    const std::int64_t launched = launched_blocks(simulation, i);
+    const bool persistent = launched < launch.blocks;
+    table.row({launch.name, format_count(launched), persistent ? format_count(launch.blocks) : "", format_count(launch.threads),
+               format_capacity(Bytes(launch.shared_bytes)), format_count(launch.blocks_per_sm), limited_by(simulation, i),
+               waves_text(persistent ? 1 : launch.waves), format_cycles(launch.cycles)});
   }
+  table.drop_empty_columns();
   return table.text("");
 }
 
@@ -215,21 +232,24 @@ std::string traffic(const Simulation& simulation) {
   return text;
 }
 
-/// "at 1.98 GHz, the highest clock", or "at 1.7 GHz" where the user chose it or no other clock is known.
-std::string clock_text(const GpuSpec& gpu) {
-  const auto from = gpu.provenance.find("sm.clock_hz");
-  const bool own = from == gpu.provenance.end() || from->second.source != Source::user;
-  return fmt::format("at {:g} GHz{}", gpu.sm_clock_hz / 1e9, own && gpu.slows_under_load() ? ", the highest clock" : "");
+double tflops_of(const Simulation& simulation) {
+  return simulation.time.value > 0 ? useful_flops(simulation) / simulation.time.value / 1e3 : 0;
 }
 
-/// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32".
-std::string limit_text(const NextLimit& limit) {
+/// "; 655 TFLOP/s", or nothing for a run without products.
+std::string rate_text(const Simulation& simulation) {
+  const double tflops = tflops_of(simulation);
+  return tflops > 0 ? fmt::format("; {}", format_short(tflops * 1e12, "FLOP/s")) : std::string();
+}
+
+/// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32"; `clock` follows the time.
+std::string limit_text(const NextLimit& limit, std::string_view clock) {
   if (!limit.outcome.done()) return command_words(limit.outcome.refusal);
   const double faster = limit.outcome.time_ns > 0 ? limit.before_ns / limit.outcome.time_ns : 1;
   const std::string speed = faster < 0.995   ? "no faster"
                             : faster < 1.005 ? "same time"
                                              : fmt::format("{}× faster", format_times(faster));
-  const std::string without = fmt::format("{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), speed);
+  const std::string without = fmt::format("{}{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), clock, speed);
   const bool another = limit.decides() && limit.outcome.bound != limit.without;
   return another           ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
          : limit.decides() ? without + ", then by no single limit"
@@ -272,13 +292,13 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation*.md"});
-  table.row({"", "wall time", format_time(simulation.time), clock_text(simulation.request.gpu)});
-  if (beside.under_load != nullptr && beside.under_load->done())
-    table.row({"", "under load", format_time(Nanoseconds(beside.under_load->time_ns)),
-               fmt::format(
-                   "at {:g} GHz, as products of mma.sync and exponentials hold it; {}validate takes the clock of each measurement",
-                   simulation.request.gpu.sm_clock_under_load_hz / 1e9,
-                   product_instruction(simulation) == ProductInstruction::wgmma ? "long kernels on wgmma run slower; " : "")});
+  const RunUnderLoad* const loaded = beside.under_load;
+  if (loaded != nullptr)
+    table.row({"", "wall time", format_time(loaded->simulation->time),
+               fmt::format("at {} under load, {}{}", format_clock(loaded->clock.hz), origin_text(loaded->clock),
+                           rate_text(*loaded->simulation))});
+  table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
+             fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
   if (beside.effect != nullptr)
     table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
@@ -286,7 +306,10 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
     if (simulation.utilisation[i] > 0)
       busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
                           format_percent(simulation.utilisation[i]));
-  table.row({"", "bottleneck", std::string(to_string(simulation.bound)), busy.empty() ? "" : "busy: " + busy});
+  // The busiest resource bounds the run only if the run is faster without it.
+  const bool alone = limit == nullptr || !limit->outcome.done() || limit->decides() || simulation.bound == Bound::latency;
+  table.row({"", "bottleneck", alone ? std::string(to_string(simulation.bound)) : "no single one",
+             (alone ? "" : fmt::format("busiest: {}; ", to_string(simulation.bound))) + (busy.empty() ? "" : "busy: " + busy)});
   const bool many_idle = simulation.sms.many_idle();
   if (!busy.empty())
     table.row({"", "", "", "busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block"});
@@ -300,10 +323,26 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
                product_instruction(simulation) == ProductInstruction::wgmma
                    ? fmt::format("of the wgmma peak{}", of_those)
                    : fmt::format("of the mma.sync peak{}; \"busy\" also counts other instructions", of_those)});
-  if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit)});
+  const std::string at_clock = loaded != nullptr ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
+  if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit, at_clock)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});
   return table.text("");
+}
+
+/// What was recorded of the same run, beside the run at the clock of the recording: the comparison of validate.
+std::string recorded_table(const RunUnderLoad& loaded) {
+  const KnownBundle& known = *loaded.recorded->bundle;
+  const CaseValidation compared = compare(*loaded.simulation, loaded.recorded->measured());
+  TextTable table("llrrr");
+  table.row({"recorded", "", "recorded", "simulated", "error"});
+  for (const Figure figure : all_figures)
+    if (const auto& c = compared.figure(figure))
+      table.row({"", std::string(to_string(figure)), figure_text(figure, c->measured.median), figure_text(figure, c->simulated),
+                 std::isfinite(c->error()) ? format_signed_percent(c->error()) : ""});
+  return fmt::format("{}of an {}, {}, {}; cold L2, both at {}\n", table.text(""), known.bundle.device,
+                     known.bundle.date.substr(0, 10), std::filesystem::path(known.path).filename().native(),
+                     format_clock(loaded.clock.hz));
 }
 
 using Json = nlohmann::ordered_json;
@@ -312,11 +351,31 @@ std::int64_t rounded(double value) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
+Json json_of_recorded(const RunUnderLoad& loaded) {
+  const KnownBundle& known = *loaded.recorded->bundle;
+  const MeasuredCase& measured = loaded.recorded->measured();
+  const CaseValidation compared = compare(*loaded.simulation, measured);
+  Json json = {{"bundle", std::filesystem::path(known.path).filename().native()},
+               {"device", known.bundle.device},
+               {"date", known.bundle.date},
+               {"clock_hz", measured.sm_clock_hz},
+               {"figures", Json::array()}};
+  for (const Figure figure : all_figures)
+    if (const auto& c = compared.figure(figure)) {
+      json["figures"].push_back({{"figure", to_string(figure)},
+                                 {"recorded", {c->measured.median, c->measured.least, c->measured.most}},
+                                 {"simulated", c->simulated}});
+      if (std::isfinite(c->error())) json["figures"].back()["error"] = c->error();
+    }
+  return json;
+}
+
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' +
-         results(simulation, limit, cost, beside);
+         results(simulation, limit, cost, beside) +
+         (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string());
 }
 
 std::string report_json(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
@@ -364,11 +423,17 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                   {"ns", rounded(simulation.time.value)},
                   {"bound_by", to_string(simulation.bound)},
                   {"clock_hz", simulation.request.gpu.sm_clock_hz}};
-  if (beside.under_load != nullptr && beside.under_load->done())
-    json["time"]["under_load"] = {{"clock_hz", simulation.request.gpu.sm_clock_under_load_hz},
-                                  {"cycles", rounded(beside.under_load->cycles)},
-                                  {"ns", rounded(beside.under_load->time_ns)},
-                                  {"bound_by", to_string(beside.under_load->bound)}};
+  json["time"]["tflops"] = tflops_of(simulation);
+  if (const RunUnderLoad* const loaded = beside.under_load) {
+    json["time"]["under_load"] = {{"clock_hz", loaded->clock.hz},
+                                  {"clock_from", to_string(loaded->clock.from)},
+                                  {"cycles", rounded(loaded->simulation->cycles.value)},
+                                  {"ns", rounded(loaded->simulation->time.value)},
+                                  {"tflops", tflops_of(*loaded->simulation)},
+                                  {"bound_by", to_string(loaded->simulation->bound)}};
+    if (loaded->clock.from == ClockUnderLoad::From::like_runs) json["time"]["under_load"]["runs"] = loaded->clock.runs;
+    if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
+  }
   if (beside.effect != nullptr)
     json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
                                    {"ns", rounded(beside.effect->unchanged.time_ns)},
@@ -388,15 +453,23 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                   {"ns", rounded(limit->outcome.time_ns)},
                                   {"bound_by", to_string(limit->outcome.bound)},
                                   {"decides", limit->decides()}};
+  if (const auto compiled = compiled_kernel(simulation.request)) {
+    json["kernel"] = {{"id", compiled->kernel->id}, {"tile", json_of(compiled->tile)}, {"has_tile", compiled->has_tile}};
+    if (compiled->has_tile) json["kernel"]["spilled_bytes_per_thread"] = compiled->spilled;
+    if (const auto warnings = compiled->warnings(); !warnings.empty()) json["kernel"]["warnings"] = warnings;
+  }
   json["launches"] = Json::array();
-  for (const LaunchResult& launch : simulation.launches)
+  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
+    const LaunchResult& launch = simulation.launches[i];
     json["launches"].push_back({{"name", launch.name},
                                 {"blocks", launch.blocks},
+                                {"launched_blocks", launched_blocks(simulation, i)},
                                 {"threads", launch.threads},
                                 {"smem_bytes", launch.shared_bytes},
                                 {"blocks_per_sm", launch.blocks_per_sm},
                                 {"waves", launch.waves},
                                 {"cycles", rounded(launch.cycles.value)}});
+  }
   json["ledger"] = Json::array();
   for (const LedgerEntry& entry : simulation.ledger.entries())
     json["ledger"].push_back({{"launch", simulation.launches.at(static_cast<std::size_t>(entry.launch)).name},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "app/model/measurements/clock_under_load.h"
 #include "sim/analysis/change_effect.h"
 #include "sim/analysis/next_limit.h"
 #include "sim/engine/simulation.h"
@@ -17,8 +18,8 @@ struct HostCost {
 
 /// Runs that the report compares with; null: left out.
 struct RunsBeside {
-  const Outcome* under_load = nullptr;   // the same run at the clock under load
-  const ChangeEffect* effect = nullptr;  // the same run on the GPU without the changes of --set
+  const RunUnderLoad* under_load = nullptr;  // the same run at the clock under load
+  const ChangeEffect* effect = nullptr;      // the same run on the GPU without the changes of --set
 };
 
 /// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit

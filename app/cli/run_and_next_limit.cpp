@@ -80,7 +80,7 @@ class Guess {
 
 }  // namespace
 
-Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request) {
+Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request, const Recordings& recordings) {
   Guess guess(request);
   const auto start = std::chrono::steady_clock::now();
   const auto made = simulate(request);
@@ -93,12 +93,7 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
   } else if (const auto next = next_limit(**made)) {
     both.next = *next;
   }
-  if (const GpuSpec& gpu = request.gpu; gpu.slows_under_load()) {
-    SimulationRequest loaded = (*made)->request;
-    loaded.gpu.sm_clock_hz = gpu.sm_clock_under_load_hz;
-    loaded.keeps_intervals = false;
-    if (auto outcome = simulate_outcome(loaded)) both.under_load = std::move(*outcome);
-  }
+  both.under_load = run_under_load(recordings, **made);
   return both;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "app/model/measurements/clock_under_load.h"
 #include "sim/analysis/next_limit.h"
 
 namespace tilescope {
@@ -13,14 +14,12 @@ struct RunAndNextLimit {
   std::shared_ptr<const Simulation> simulation;
   std::chrono::duration<double, std::milli> wall{};  // of the simulation alone
   std::optional<NextLimit> next;                     // absent where it cannot be simulated
-  /// The same run at the clock that the GPU holds under load; absent where nobody measured one.
-  std::optional<Outcome> under_load;
+  std::optional<RunUnderLoad> under_load;            // absent where no clock is known
 };
 
-/// Simulates a request, then the same run without what bounds it and at the clock under load. HBM and launches keep their times in
-/// seconds, so the second clock takes a simulation of its own. The bound is known only after the run, so a second thread begins
-/// with the bound that is likely, and the second simulation is done again where the guess was wrong: the result is the same.
-/// Errors  those of simulate().
-Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request);
+/// Simulates a request, then the same run without what bounds it and at the clock under load. The bound is known only after the
+/// run, so a second thread begins with the bound that is likely, and the second simulation is done again where the guess was wrong:
+/// the result is the same. Errors  those of simulate().
+Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request, const Recordings& recordings = {});
 
 }  // namespace tilescope

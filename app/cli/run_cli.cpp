@@ -69,7 +69,7 @@ std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const R
 Status run_simulate(const CommandLine& line, std::FILE* out) {
   const auto request = make_request(line);
   if (!request) return request.error();
-  const auto result = simulate_run_and_next_limit(request->simulation);
+  const auto result = simulate_run_and_next_limit(request->simulation, load_recordings(request->simulation.gpu));
   if (!result) return result.error();
   const Simulation& simulation = *result->simulation;
   const HostCost cost{result->wall.count(), peak_rss_bytes()};

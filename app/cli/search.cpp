@@ -11,12 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
+#include "app/cli/compiled_kernel.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
 #include "app/cli/text_table.h"
 #include "app/model/background/parallel.h"
+#include "app/model/measurements/clock_under_load.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
@@ -140,15 +142,36 @@ std::string difference_text(double change, double noise) {
   return fmt::format("{:+.1f} %{}", 100 * change, std::abs(change) <= noise ? " ~" : "");
 }
 
+/// Simulates those that the table shows at their clocks under load.
+void load_shown(Candidates& ranked, std::size_t rows, ProgressPrinter& progress) {
+  const Recordings recordings = load_recordings(ranked.front().request.gpu);
+  std::vector<std::size_t> shown(rows);
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  if (const SearchCandidate* const own = own_of(ranked)) {
+    const auto place = static_cast<std::size_t>(own - ranked.data());
+    if (place >= rows) shown.push_back(place);
+  }
+  std::mutex sharing;
+  std::size_t done = 0;
+  on_cores(shown, core_count(), [&](std::size_t i) {
+    auto outcome = simulate_outcome_under_load(ranked[i].request, recordings);
+    const std::lock_guard lock(sharing);
+    if (outcome) ranked[i].outcome = std::move(*outcome);
+    progress.show(fmt::format("search: {} of {} at their clocks under load", ++done, shown.size()));
+    return true;
+  });
+}
+
 std::string table_of(const Searched& searched, std::size_t rows, const std::vector<std::optional<double>>& measured) {
   const SearchCandidate* const own = own_of(searched.ranked);
   const double noise = noise_of(searched.ranked);
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  TextTable table("rllrllrrlrr");
-  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", own != nullptr ? "against own" : "",
-             any_measured ? "measured" : ""});
+  TextTable table("rllrllrrlrrrrrr");
+  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", "against own", "under load",
+             "clock", "rate", "recorded", "measured"});
   const auto row = [&](std::size_t place) {
     const SearchCandidate& c = searched.ranked[place];
+    const UnderLoad& load = c.outcome->under_load;
     const std::string against = own != nullptr && own != &c ? difference_text(c.outcome->time_ns / own->outcome->time_ns - 1, noise)
                                 : c.own                     ? "own"
                                                             : "";
@@ -156,7 +179,10 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
          std::string(to_string(c.request.key_order)), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
-         std::string(to_string(c.outcome->bound)), against,
+         std::string(to_string(c.outcome->bound)), against, load.time_ns > 0 ? format_time(Nanoseconds(load.time_ns)) : "",
+         load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
+         c.outcome->useful_flops > 0 ? format_short(c.outcome->flops_per_second(), "FLOP/s") : "",
+         load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
   };
   for (std::size_t i = 0; i < rows; ++i) row(i);
@@ -165,8 +191,13 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   constexpr auto formula = "A tile that no kernel is built for needs what its program's formula says.";
   const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
   const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
+  table.drop_empty_columns();
   std::string text =
       table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  if (searched.ranked.front().outcome->under_load.clock_hz > 0)
+    text += fmt::format(
+        "They rank by the time at {}, the highest clock. Under load each has a clock of its own, which recordings tell.\n",
+        format_clock(searched.ranked.front().request.gpu.sm_clock_hz));
   text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
@@ -190,8 +221,13 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
                 {"hbm_bytes", c.outcome->hbm()},
                 {"cycles", c.outcome->cycles},
                 {"ns", c.outcome->time_ns},
+                {"clock_hz", c.request.gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
+    if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
+    if (const UnderLoad& load = c.outcome->under_load; load.clock_hz > 0)
+      row["under_load"] = {{"clock_hz", load.clock_hz}, {"ns", load.time_ns}};
+    if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
     rows.push_back(std::move(row));
   }
@@ -217,11 +253,16 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
         algorithms->emplace_back(row.id);
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
+  std::erase_if(*candidates, [](const SearchCandidate& candidate) {  // tiles that wgmma cannot compute
+    const auto kernel = compiled_kernel(candidate.request);
+    return kernel && kernel->odd_rows > 0;
+  });
 
   ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt interrupt;
   const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
-  const Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
+  Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
+  if (searched.whole && !searched.ranked.empty()) load_shown(searched.ranked, std::min(searched.ranked.size(), wanted), progress);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};

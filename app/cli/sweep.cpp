@@ -92,8 +92,9 @@ struct Files {
 };
 
 std::string table_of(const SweepResult& result) {
-  TextTable table("lrrrrrrl");
-  table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "bottleneck"});
+  TextTable table("lrrrrrrrrrrl");
+  table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "clock", "rate", "recorded", "error",
+             "bottleneck"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -101,15 +102,27 @@ std::string table_of(const SweepResult& result) {
       const std::string& algorithm = result.request.algorithms[a];
       const double value = result.request.axis.values[v];
       if (!point.done()) {
-        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", command_words(point.refusal)});
+        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
+      const UnderLoad& load = point.under_load;
       table.row({algorithm, fmt::format("{}", value), fmt::format("{}x{}", point.tile.block_q, point.tile.block_kv),
                  format_bytes(point.hbm()), format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
-                 format_time(Nanoseconds(point.time_ns)), std::string(to_string(point.bound))});
+                 format_time(Nanoseconds(point.wall_ns())), load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
+                 point.useful_flops > 0 ? format_short(point.flops_per_second(), "FLOP/s") : "",
+                 load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",
+                 load.recorded_ns > 0 ? format_signed_percent(load.time_ns / load.recorded_ns - 1) : "",
+                 std::string(to_string(point.bound))});
     }
-  return table.text("");
+  table.drop_empty_columns();
+  std::string text = table.text("");
+  const auto has_clock = [](const auto& point) { return point && point->under_load.clock_hz > 0; };
+  if (std::ranges::any_of(result.points, has_clock))
+    text +=
+        "\nclock: that of the recording, or the median of the recorded runs most like the point. Bottlenecks are at the highest "
+        "clock.\n";
+  return text;
 }
 
 /// Draws the Sweep view; the rest of the window shows the first point that could be simulated.
@@ -165,6 +178,7 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
   if (const Status read = files.read(begun); !read) return read.error();
   const std::size_t before = begun.done(), total = begun.points.size();
 
+  const Recordings recordings = load_recordings(begun.request.base.gpu);
   Growing<SweepResult> sweep(std::move(begun));
   Status problem = Done{};
   ProgressPrinter progress(err, line.quiet);
@@ -180,7 +194,8 @@ Result<int> run_sweep_command(const CommandLine& line, std::FILE* out, std::FILE
         problem = files.write(now);
         if (!problem) interrupt.stop();  // a full disk: later points could not be stored
         written = std::chrono::steady_clock::now();
-      });
+      },
+      &recordings);
   progress.end();
   const auto result = sweep.read();
   if (!problem) return problem.error();

@@ -66,6 +66,13 @@ constexpr std::array swept_figures = {
     SweptFigure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
     SweptFigure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
     SweptFigure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
+    SweptFigure{"clock_under_load_hz", [](const Outcome& o) { return o.under_load.clock_hz; },
+                [](Outcome& o, double v) { o.under_load.clock_hz = v; }},
+    SweptFigure{"ns_under_load", [](const Outcome& o) { return o.under_load.time_ns; },
+                [](Outcome& o, double v) { o.under_load.time_ns = v; }},
+    SweptFigure{"recorded_ns", [](const Outcome& o) { return o.under_load.recorded_ns; },
+                [](Outcome& o, double v) { o.under_load.recorded_ns = v; }},
+    SweptFigure{"useful_flops", [](const Outcome& o) { return o.useful_flops; }, [](Outcome& o, double v) { o.useful_flops = v; }},
     SweptFigure{"sms", [](const Outcome& o) { return static_cast<double>(o.sms.all); },
                 [](Outcome& o, double v) { o.sms.all = static_cast<int>(v); }},
     SweptFigure{"sms_with_blocks", [](const Outcome& o) { return static_cast<double>(o.sms.with_blocks); },
@@ -141,6 +148,21 @@ std::optional<double> theory_bytes(const SweepResult& result, std::string_view a
   return count ? std::optional(count->bytes) : std::nullopt;
 }
 
+/// What follows from a point's figures. It is written, and not read back.
+struct DerivedFigure {
+  std::string_view name;
+  std::optional<double> (*get)(const Outcome&);
+};
+constexpr std::array derived_figures = {
+    DerivedFigure{"tflops",
+                  [](const Outcome& o) { return o.useful_flops > 0 ? std::optional(o.flops_per_second() / 1e12) : std::nullopt; }},
+    DerivedFigure{"recorded_error",
+                  [](const Outcome& o) {
+                    const UnderLoad& load = o.under_load;
+                    return load.recorded_ns > 0 ? std::optional(load.time_ns / load.recorded_ns - 1) : std::nullopt;
+                  }},
+};
+
 template <class Each>
 void for_each_point(const SweepResult& result, const Each& each) {
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
@@ -215,10 +237,15 @@ Status take_csv(std::string_view text, std::string_view origin, SweepResult& res
 std::string sweep_to_csv(const SweepResult& result) {
   std::string text = fmt::format("# {} {}\nalgorithm,value", schema, asked_of(result.request).dump());
   for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.name);
+  for (const DerivedFigure& figure : derived_figures) text += fmt::format(",{}", figure.name);
   text += ",theory_bytes,bound_by,refusal\n";
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     text += fmt::format("{},{}", algorithm, value);
     for (const SweptFigure& figure : swept_figures) text += fmt::format(",{}", figure.get(outcome));
+    for (const DerivedFigure& figure : derived_figures) {
+      const std::optional<double> value_of = figure.get(outcome);
+      text += value_of ? fmt::format(",{}", *value_of) : ",";
+    }
     const auto theory = theory_bytes(result, algorithm, value);
     text += fmt::format(",{},{},{}\n", theory ? fmt::format("{}", *theory) : "", to_string(outcome.bound),
                         csv_field(command_words(outcome.refusal)));
@@ -231,6 +258,8 @@ std::string sweep_to_json(const SweepResult& result) {
   for_each_point(result, [&](const std::string& algorithm, double value, const Outcome& outcome) {
     Json point = {{"algorithm", algorithm}, {"value", value}};
     for (const SweptFigure& figure : swept_figures) point[std::string(figure.name)] = figure.get(outcome);
+    for (const DerivedFigure& figure : derived_figures)
+      if (const std::optional<double> value_of = figure.get(outcome)) point[std::string(figure.name)] = *value_of;
     if (const auto theory = theory_bytes(result, algorithm, value))
       point["theory_bytes"] = *theory;
     else

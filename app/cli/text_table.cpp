@@ -20,6 +20,16 @@ void TextTable::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+void TextTable::drop_empty_columns() {
+  for (std::size_t column = alignment_.size(); column-- > 0;) {
+    const auto is_empty = [&](const std::vector<std::string>& cells) { return cells[column].empty(); };
+    if (!std::all_of(rows_.begin() + 1, rows_.end(), is_empty)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    alignment_.erase(alignment_.begin() + at);
+    for (auto& cells : rows_) cells.erase(cells.begin() + at);
+  }
+}
+
 std::string TextTable::text(std::string_view indent) const {
   std::vector<std::size_t> widths(alignment_.size(), 0);
   for (const auto& cells : rows_)

@@ -14,6 +14,8 @@ class TextTable {
 
   /// Missing cells are empty.
   void row(std::vector<std::string> cells);
+  /// Removes the columns that have nothing below the first row.
+  void drop_empty_columns();
   /// Returns the lines, each starting with `indent`, without trailing blanks.
   std::string text(std::string_view indent) const;
 

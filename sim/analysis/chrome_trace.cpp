@@ -130,14 +130,13 @@ void write_counters(Writer& out, const Simulation& simulation) {
   const TimeBins& bins = simulation.trace->bins();
   const GpuSpec& gpu = simulation.request.gpu;
   const double ns = to_nanoseconds(Cycles(bins.width), gpu.clock()).value;
-  const auto write = [&](std::string_view name, std::array<std::string_view, 2> of, std::array<Link, 2> links, double most) {
-    const std::vector<std::vector<double>> bytes = link_bytes_by_bin(bins, links, most);
+  const auto write = [&](std::string_view name, std::array<std::string_view, 2> of, std::span<const std::vector<double>> bytes) {
     for (std::size_t i = 0; i < bytes[0].size(); ++i)  // bytes per nanosecond = GB/s
       out.event(R"({{"ph":"C","name":"{}","pid":{},"ts":{:.3f},"args":{{"{}":{:.3f},"{}":{:.3f}}}}})", name, machine_process,
                 out.microseconds(static_cast<double>(i) * bins.width), of[0], bytes[0][i] / ns, of[1], bytes[1][i] / ns);
   };
-  write("HBM GB/s", {"read", "write"}, {Link::hbm_read, Link::hbm_write}, hbm_peak(gpu));
-  write("L2 GB/s", {"to SMs", "from SMs"}, {Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
+  write("HBM GB/s", {"read", "write"}, link_bytes_by_bin(bins, std::array{Link::hbm_read, Link::hbm_write}, hbm_peak(gpu)));
+  write("L2 GB/s", {"to SMs", "from SMs"}, l2_bytes_by_bin(bins, gpu));
 }
 
 }  // namespace

@@ -14,6 +14,16 @@ double hbm_peak(const GpuSpec& gpu) {
   return std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value);
 }
 
+double l2_peak(const GpuSpec& gpu) {
+  if (!gpu.has_l2() || gpu.l2_bytes_per_cycle <= 0) return 0;
+  return gpu.l2_merge_cycles > 0 ? gpu.sm_count * gpu.sm_l2_bytes_per_cycle : gpu.l2_bytes_per_cycle;
+}
+
+double l2_write_peak(const GpuSpec& gpu) {
+  if (!gpu.has_l2()) return 0;
+  return gpu.l2_write_bytes_per_cycle > 0 ? gpu.l2_write_bytes_per_cycle : gpu.l2_bytes_per_cycle;
+}
+
 namespace {
 
 using ByTensor = std::array<double, most_tensors>;
@@ -80,6 +90,24 @@ double sum_of(const ByTensor& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
+std::vector<double> booked_bytes(const TimeBins& bins, Link link) {
+  std::vector<double> bytes(bins.traffic.size());
+  for (std::size_t bin = 0; bin < bytes.size(); ++bin) bytes[bin] = booked_in(bins, bin, link).total;
+  return bytes;
+}
+
+/// Moves what a bin has beyond `room`, of all links in proportion, to the bin before it. A room of 0 has no limit.
+void move_beyond(std::span<std::vector<double>> links, std::size_t bin, double room) {
+  double bytes = 0;
+  for (const std::vector<double>& link : links) bytes += link[bin];
+  if (room <= 0 || bytes <= room) return;
+  for (std::vector<double>& link : links) {
+    const double beyond = link[bin] * (1 - room / bytes);
+    link[bin] -= beyond;
+    link[bin - 1] += beyond;
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::span<const Link> links, double most) {
@@ -93,20 +121,17 @@ std::vector<std::vector<double>> link_bytes_by_bin(const TimeBins& bins, std::sp
     }
     return out;
   }
-  for (std::size_t i = 0; i < links.size(); ++i)
-    for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin)
-      for (const auto& tensor : bins.traffic[bin]) out[i][bin] += static_cast<double>(tensor[static_cast<std::size_t>(links[i])]);
-  if (most <= 0) return out;
-  const double room = most * bins.width;
+  for (std::size_t i = 0; i < links.size(); ++i) out[i] = booked_bytes(bins, links[i]);
+  for (std::size_t bin = bins.traffic.size(); bin-- > 1;) move_beyond(out, bin, most * bins.width);
+  return out;
+}
+
+std::array<std::vector<double>, 2> l2_bytes_by_bin(const TimeBins& bins, const GpuSpec& gpu) {
+  std::array<std::vector<double>, 2> out = {booked_bytes(bins, Link::l2_to_sm), booked_bytes(bins, Link::sm_to_l2)};
+  const double most = l2_peak(gpu) * bins.width, most_written = l2_write_peak(gpu) * bins.width;
   for (std::size_t bin = bins.traffic.size(); bin-- > 1;) {
-    double bytes = 0;
-    for (const std::vector<double>& link : out) bytes += link[bin];
-    if (bytes <= room) continue;
-    for (std::vector<double>& link : out) {
-      const double beyond = link[bin] * (1 - room / bytes);
-      link[bin] -= beyond;
-      link[bin - 1] += beyond;
-    }
+    move_beyond(std::span(out).last(1), bin, most_written);
+    move_beyond(out, bin, most);
   }
   return out;
 }

@@ -40,16 +40,19 @@ std::int64_t dirty_bytes_at_end(const Simulation& simulation, Tensor tensor) {
   return simulation.trace->bins().l2.back().dirty[tensor.index()];
 }
 
+Result<Outcome> outcome_of(const Result<std::shared_ptr<const Simulation>>& made, const SimulationRequest& request) {
+  if (made) return outcome_of(**made);
+  if (made.error().kind == Error::Kind::cancelled) return made.error();
+  Outcome refused;
+  refused.refusal = made.error().sentence;
+  if (request.tile) refused.tile = *request.tile;
+  return refused;
+}
+
 Result<Outcome> simulate_outcome(const SimulationRequest& request, const Progress& progress) {
   SimulationRequest totals = request;
   totals.keeps_intervals = false;
-  const auto simulation = simulate(totals, progress);
-  if (simulation) return outcome_of(**simulation);
-  if (simulation.error().kind == Error::Kind::cancelled) return simulation.error();
-  Outcome refused;
-  refused.refusal = simulation.error().sentence;
-  if (request.tile) refused.tile = *request.tile;
-  return refused;
+  return outcome_of(simulate(totals, progress), request);
 }
 
 bool same_numbers(const GpuSpec& a, const GpuSpec& b) {

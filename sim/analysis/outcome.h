@@ -10,6 +10,13 @@
 
 namespace tilescope {
 
+/// The same run at the clock that its GPU holds under it (app/model/measurements/clock_under_load.h).
+struct UnderLoad {
+  double clock_hz = 0, time_ns = 0;  // 0: no such clock is known
+  double recorded_ns = 0;            // time of the same run on real hardware; 0: not recorded
+  bool operator==(const UnderLoad&) const = default;
+};
+
 struct Outcome {
   Sentence refusal;  // why it was not simulated; empty if it was
   TileShape tile;
@@ -19,6 +26,8 @@ struct Outcome {
   double hbm_write_after_flush_bytes = 0;  // hbm_write plus the bytes still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
   double flops = 0;
+  double useful_flops = 0;  // those that the result needs; 0: not asked for
+  UnderLoad under_load;     // only where it was asked for
   Bound bound = Bound::latency;
   std::array<double, bound_names.size()> utilisation{};  // by Bound, as in Simulation
   SmUse sms;
@@ -33,10 +42,16 @@ struct Outcome {
   double hbm_in_time() const { return hbm() - hbm_write_queued_bytes; }
   double hbm_after() const { return dirty() + hbm_write_queued_bytes; }
   double sm_link() const { return on(Link::l2_to_sm) + on(Link::sm_to_l2); }
+  /// Returns the time at the clock under load, or at the simulated clock where no other is known.
+  double wall_ns() const { return under_load.time_ns > 0 ? under_load.time_ns : time_ns; }
+  double flops_per_second() const { return wall_ns() > 0 ? useful_flops / wall_ns() * 1e9 : 0; }
   bool operator==(const Outcome&) const = default;
 };
 
 Outcome outcome_of(const Simulation& simulation);
+/// Returns the outcome of what simulate() gave for a request; of a refusal, one that says why.
+/// Errors  cancelled
+Result<Outcome> outcome_of(const Result<std::shared_ptr<const Simulation>>& made, const SimulationRequest& request);
 
 /// Return the HBM bytes of a run, of all tensors or of one, both directions together, as the counters have them when it ends.
 std::int64_t hbm_bytes(const Simulation& simulation);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "sim/analysis/link_bins.h"
 #include "sim/numerics/producers.h"
 
 namespace tilescope {
@@ -15,11 +16,12 @@ namespace {
 struct Level {
   std::string_view name;
   std::array<Link, 2> links;
+  Bound bound;
 };
 
-constexpr std::array<Level, 3> levels = {{{"HBM", {Link::hbm_read, Link::hbm_write}},
-                                          {"L2", {Link::l2_to_sm, Link::sm_to_l2}},
-                                          {"shared memory", {Link::smem_read, Link::smem_write}}}};
+constexpr std::array<Level, 3> levels = {{{"HBM", {Link::hbm_read, Link::hbm_write}, Bound::hbm},
+                                          {"L2", {Link::l2_to_sm, Link::sm_to_l2}, Bound::l2},
+                                          {"shared memory", {Link::smem_read, Link::smem_write}, Bound::smem}}};
 
 struct Work {
   double flops = 0, exps = 0, scalar = 0;
@@ -103,6 +105,8 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   bandwidth("HBM", gpu.hbm_read_rate().value * gpu.sm_clock_hz);
   if (!roofline.ceilings.empty()) roofline.ceilings.back().copy_rate = gpu.hbm_rate().value * gpu.sm_clock_hz;
   if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
+  if (roofline.ceilings.back().name == "L2" && l2_peak(gpu) * gpu.sm_clock_hz > roofline.ceilings.back().rate)
+    roofline.ceilings.back().shared_rate = l2_peak(gpu) * gpu.sm_clock_hz;
   bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
   ceiling(RooflineCeiling::Kind::compute, "tensor cores", tensor, 0);
   if (gpu.sm_wgmma_flops_per_cycle > 0 && gpu.sm_wgmma_flops_per_cycle != gpu.product_flops_per_cycle())
@@ -147,8 +151,9 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
       point.flops = work.flops;
       point.exps = work.exps;
       point.scalar_flops = work.scalar;
-      const bool hbm = level.links[0] == Link::hbm_read;
-      place(point, seconds, hbm ? simulation.launches[launch].hbm_busy_cycles / gpu.sm_clock_hz : 0, *ceiling, products);
+      const LaunchResult& of = simulation.launches[launch];
+      const double busy = level.bound == Bound::hbm ? of.hbm_busy_cycles : level.bound == Bound::l2 ? of.l2_busy_cycles : 0;
+      place(point, seconds, busy / gpu.sm_clock_hz, *ceiling, products);
       points.push_back(std::move(point));
     }
   }
@@ -196,8 +201,8 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
     // From the ledger: HBM also writes between two launches, and no launch has those bytes.
     for (const Link link : level.links) point.bytes += static_cast<double>(simulation.ledger.total(link).value);
     if (ceiling == nullptr || point.bytes <= 0) continue;
-    const bool hbm = level.links[0] == Link::hbm_read;
-    const double busy_seconds = hbm ? simulation.utilisation[static_cast<std::size_t>(Bound::hbm)] * seconds : 0;
+    const double busy_seconds =
+        level.bound == Bound::smem ? 0 : simulation.utilisation[static_cast<std::size_t>(level.bound)] * seconds;
     place(point, seconds, busy_seconds, *ceiling, product_ceiling(roofline, simulation));
     points.push_back(std::move(point));
   }

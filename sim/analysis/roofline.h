@@ -12,10 +12,11 @@ namespace tilescope {
 struct RooflineCeiling {
   enum class Kind : std::uint8_t { bandwidth, compute };
   Kind kind = Kind::bandwidth;
-  std::string name;      // "HBM", "L2", "shared memory"; "tensor cores", "wgmma", "exponentials"
-  double rate = 0;       // bytes per second, or FLOP per second
-  double ridge = 0;      // bandwidth: the intensity, in FLOP per byte, at which it meets the ceiling of mma.sync
-  double copy_rate = 0;  // HBM: rate with equal reads and writes; `rate` is that of reads alone, the highest
+  std::string name;        // "HBM", "L2", "shared memory"; "tensor cores", "wgmma", "exponentials"
+  double rate = 0;         // bytes per second, or FLOP per second
+  double ridge = 0;        // bandwidth: the intensity, in FLOP per byte, at which it meets the ceiling of mma.sync
+  double copy_rate = 0;    // HBM: rate with equal reads and writes; `rate` is that of reads alone, the highest
+  double shared_rate = 0;  // L2: the most that SMs take in where their reads share lookups; 0: they share none
   /// Returns the FLOP per second that this ceiling allows at `intensity` FLOP per byte.
   double at(double intensity) const { return kind == Kind::bandwidth ? rate * intensity : rate; }
 };
@@ -47,12 +48,11 @@ struct RooflinePoint {
   double intensity = 0;         // FLOP of the products per byte
   double flops_per_second = 0;  // reached in simulated time
   double bytes_per_second = 0;  // reached in simulated time
-  double level_rate = 0;        // bandwidth of the level at this mix of reads and writes, at most its ceiling
+  double level_rate = 0;        // bytes while the level is busy: its bandwidth at this mix of reads, writes and shared lookups
   double ridge = 0;             // intensity at which the level's ceiling meets that of the products
   double ceiling = 0;           // FLOP per second that this level and the tensor cores allow at this intensity
   double fraction = 0;          // share used of the level's bandwidth or of the tensor cores, whichever is larger
-  /// Returns the share of its level's bandwidth. At HBM that is also its busy share of the time, since level_rate is that of the
-  /// mix. At the L2 it counts all bytes, also those that share a lookup, so it is more than the busy share of the lookups.
+  /// Returns the share of its level's bandwidth. At HBM and the L2 it is also the busy share of the time, as utilisation has it.
   double of_bandwidth() const { return level_rate > 0 ? bytes_per_second / level_rate : 0; }
   double earlier_bytes = 0;          // HBM: bytes written back for earlier launches
   double later_bytes = 0;            // HBM: bytes of this launch that are written back during later ones; not in `bytes`

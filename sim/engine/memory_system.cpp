@@ -230,7 +230,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   const double port_cycles = op.busy_cycles;
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const double port_end = serve(port.in, cycle, port_cycles);
-  port_busy_ += port_cycles;
+  port_in_busy_ += port_cycles;
   const int side = port.side;
   const L2Read read = read_l2(side, cycle, op, tile);
   if (read.hits) note_hit(side, where, origin, op, read.hbm_end);
@@ -250,7 +250,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   const OpClass& op = builder_.op_class(op_class);
   MemorySystem& far = links_->memory(home);
   const double port_end = serve(ports_[static_cast<std::size_t>(sm)].in, cycle, op.busy_cycles);
-  port_busy_ += op.busy_cycles;
+  port_in_busy_ += op.busy_cycles;
   // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
   far.hits_ = {};
@@ -280,7 +280,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   // A write delays later reads by the read time that it costs. Writes wait only for writes.
   double l2_end = serve(l2_write_free_, cycle, l2_cycles);
   serve(l2_read_free_, cycle, bytes * l2_beside_cycles_per_byte_);
-  port_busy_ += port_cycles;
+  port_out_busy_ += port_cycles;
   l2_write_busy_ += l2_cycles;
   double hbm_end = 0, streams = std::max(port_cycles, l2_cycles);
   if (cache_) {

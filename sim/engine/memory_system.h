@@ -80,7 +80,7 @@ class MemorySystem {
     Port& port = ports_[static_cast<std::size_t>(sm)];
     const Hit& hit = hits_[static_cast<std::size_t>(port.side)];
     const double port_end = serve(port.in, cycle, hit.port_cycles);
-    port_busy_ += hit.port_cycles;
+    port_in_busy_ += hit.port_cycles;
     const double l2_cycles = hit.l2_cycles * (l2_merge_cycles_ > 0 ? part_of(*hit.readers, cycle) : 1);
     const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
     l2_read_busy_ += l2_cycles;
@@ -92,8 +92,10 @@ class MemorySystem {
   CacheContents contents() const;  // of the L2
   /// Return the busy cycles so far; those of the ports are summed over SMs.
   double l2_busy_cycles() const { return std::max(l2_read_busy_, l2_write_busy_); }
+  double l2_read_busy_cycles() const { return l2_read_busy_; }
   double l2_write_busy_cycles() const { return l2_write_busy_; }
-  double port_busy_cycles() const { return port_busy_; }
+  double port_in_busy_cycles() const { return port_in_busy_; }
+  double port_out_busy_cycles() const { return port_out_busy_; }
   /// Returns the bytes that the L2 looked up for reads of SMs; 0 if it has no rate.
   double l2_looked_up_bytes() const { return l2_read_cycles_per_byte_ > 0 ? l2_read_busy_ / l2_read_cycles_per_byte_ : 0; }
   /// Returns the work of HBM up to `cycle`, when only write-backs may still be queued.
@@ -183,7 +185,7 @@ class MemorySystem {
   DeviceLinks* links_ = nullptr;  // null on a single device
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;
   std::array<double, 2> fabric_free_{};  // towards each side
-  double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_busy_ = 0;
+  double l2_read_busy_ = 0, l2_write_busy_ = 0, hbm_busy_ = 0, port_in_busy_ = 0, port_out_busy_ = 0;
   double hbm_writing_ = 0, hbm_wrote_at_ = 0;  // HBM's write cycles, decaying exponentially, and when they were last updated
   double hbm_bytes_ = 0;                       // bytes requested from HBM, queued ones included
 };

@@ -186,7 +186,8 @@ SmUse use_of_sms(const Simulation& simulation) {
   return use;
 }
 
-/// `end`: when the last launch ended. What HBM still writes then is no part of the run. `port_cycles`: by launch, of all SMs.
+/// `end`: when the last launch ended. What HBM still writes then is no part of the run. `port_cycles`: by launch, of all SMs, in
+/// the busier direction.
 void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, const MemorySystem& memory, double end,
                 const std::vector<double>& port_cycles) {
   const double cycles = simulation.cycles.value;
@@ -293,7 +294,8 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     // A kernel starts when the host has launched it and the previous one has ended.
     const double start = i == 0 ? 0 : std::max(times.back().end + gap.value, static_cast<double>(i) * interval.value);
     const HbmUse before = memory.hbm_use(start);
-    const double port_before = memory.port_busy_cycles();
+    const double in_before = memory.port_in_busy_cycles(), out_before = memory.port_out_busy_cycles();
+    const double read_before = memory.l2_read_busy_cycles(), write_before = memory.l2_write_busy_cycles();
     const Result<double> end =
         machine.run_launch(static_cast<int>(i), (*per_sm)[i], start, progress, share * static_cast<double>(i), share);
     if (!end) return end.error();
@@ -303,9 +305,13 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
     simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
                                     (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start),
-                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles, machine.sms_with_blocks(),
-                                    machine.sm_cycles()});
-    port_cycles.push_back(memory.port_busy_cycles() - port_before);
+                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles, 0,
+                                    machine.sms_with_blocks(), machine.sm_cycles()});
+    port_cycles.push_back(std::max(memory.port_in_busy_cycles() - in_before, memory.port_out_busy_cycles() - out_before));
+    LaunchResult& done = simulation->launches.back();
+    const double a_port = done.sm_cycles > 0 ? port_cycles.back() * done.cycles.value / done.sm_cycles : 0;
+    done.l2_busy_cycles =
+        std::max({memory.l2_read_busy_cycles() - read_before, memory.l2_write_busy_cycles() - write_before, a_port});
   }
 
   // The trace starts with the first block, so it does not show the cost of the first launch.

@@ -56,8 +56,9 @@ struct LaunchResult {
   Cycles cycles;
   /// HBM's work during the launch. Write-backs still queued at its end count for the next launch; the ledger counts them here.
   double hbm_bytes = 0, hbm_busy_cycles = 0;
-  int sms = 0;           // SMs that got a block
-  double sm_cycles = 0;  // cycles that SMs had a block, summed over SMs
+  double l2_busy_cycles = 0;  // as utilisation[l2] counts them: of its lookups, its writes or the ports of the SMs, the most
+  int sms = 0;                // SMs that got a block
+  double sm_cycles = 0;       // cycles that SMs had a block, summed over SMs
   std::int64_t flops = 0;
 };
 
@@ -77,7 +78,7 @@ struct L2Use {
   Bytes looked_up;      // for reads of SMs, in whole sectors; 0 without an L2 or without a limit of its rate
   double lookups = 0;   // busy share of the run: lookups of reads, or writes if they take longer
   double unshared = 0;  // the same if no read shared a lookup: the bytes read over what the L2 can read. It can exceed 1
-  double ports = 0;     // busy share of the SMs' ports to the L2, of the SM time with a block
+  double ports = 0;     // busy share of the SMs' ports to the L2, in the busier direction, of the SM time with a block
   bool operator==(const L2Use&) const = default;
 };
 

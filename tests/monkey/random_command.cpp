@@ -276,6 +276,7 @@ struct Draw {
     return {std::make_shared<const LessonAnswer>(answer)};
   }
   RunValidation operator()(Kind<RunValidation>) const { return {coin()}; }
+  SetValidation operator()(Kind<SetValidation>) const { return {}; }
 };
 
 template <std::size_t... index>

@@ -24,6 +24,6 @@ inline constexpr int beside_run = mask_elements + 1;
 
 // Queue::background: what was asked for by hand goes first
 inline constexpr int measure = 0, calibrate = 1, pinned = 13, compare = 14, validate = 15, lesson = 50, lesson_task = 51,
-                     mask_totals = 99, study = 100, next_limit = 101, exactness = 102, dense_run = 103;
+                     mask_totals = 99, study = 100, next_limit = 101, exactness = 102, dense_run = 103, under_load = 104;
 
 }  // namespace tilescope::slots

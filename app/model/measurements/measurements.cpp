@@ -36,9 +36,9 @@ std::vector<fs::path> recorded_files() {
 }
 
 /// Bundles, probes and samples lie beside each other, each with a schema of its own in its first line or two.
-bool has_schema(std::string_view text, std::string_view schema) {
+bool head_has(std::string_view text, std::string_view what) {
   constexpr std::size_t head = 256;
-  return text.substr(0, head).find(schema) != std::string_view::npos;
+  return text.substr(0, head).find(what) != std::string_view::npos;
 }
 
 void take_probe(Measurements& out, const fs::path& path, std::string_view text) {
@@ -58,6 +58,17 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
     out.bandwidths.push_back(std::make_shared<const KnownBandwidth>(KnownBandwidth{std::move(*record), false}));
   else if (out.problem.empty())
     out.problem = phrase("{}: {}", printable(path.native(), 200), record.error().sentence);
+}
+
+/// Whether blocks started in the kernel's order, as many on an SM as fit.
+bool starts_as_kernel(const Simulation& simulation) {
+  if (simulation.request.block_order != BlockOrder::launch) return false;
+  const auto specs = simulation.program->launches();
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto fits = occupancy(*simulation.program, specs[i], simulation.request.gpu);
+    if (fits && simulation.launches[i].blocks_per_sm < fits->blocks_per_sm) return false;
+  }
+  return true;
 }
 
 /// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
@@ -119,7 +130,7 @@ Result<KnownBundle> load_default_bundle() {
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
     // Of a damaged file only the name is left to go by: the reference GPU's is always a bundle.
-    if (text && !is_reference(file) && !has_schema(*text, bundle_schema)) continue;
+    if (text && !is_reference(file) && !head_has(*text, bundle_schema)) continue;
     return text ? known_bundle(file, *text) : text.error();
   }
   return Error{
@@ -132,10 +143,25 @@ Measurements load_measurements() {
   Measurements out;
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
-    if (text && has_schema(*text, "tilescope.probe/")) take_probe(out, file, *text);
-    if (text && has_schema(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
-    if (text && !has_schema(*text, bundle_schema)) continue;
+    if (text && head_has(*text, "tilescope.probe/")) take_probe(out, file, *text);
+    if (text && head_has(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
+    if (text && !head_has(*text, bundle_schema)) continue;
     Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
+    if (bundle)
+      out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
+    else if (out.problem.empty())
+      out.problem = bundle.error().sentence;
+  }
+  return out;
+}
+
+Measurements load_measurements_of(std::string_view gpu) {
+  Measurements out;
+  const std::string named = fmt::format("\"gpu\": \"{}\"", gpu);
+  for (const fs::path& file : recorded_files()) {
+    const auto text = read_text_file(file);
+    if (!text || !head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
+    Result<KnownBundle> bundle = known_bundle(file, *text);
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
     else if (out.problem.empty())
@@ -146,7 +172,7 @@ Measurements load_measurements() {
 
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation) {
   const SimulationRequest& asked = simulation.request;
-  if (!unchanged(asked.gpu)) return std::nullopt;
+  if (!unchanged(asked.gpu) || !starts_as_kernel(simulation)) return std::nullopt;
   for (const auto& known : measurements.bundles) {
     if (known->bundle.gpu != asked.gpu.id) continue;
     const auto& cases = known->bundle.cases;

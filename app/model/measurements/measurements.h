@@ -54,6 +54,9 @@ Result<KnownBundle> load_default_bundle();
 /// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
+/// The recorded bundles of one GPU alone, by name. Files of other GPUs are not parsed.
+Measurements load_measurements_of(std::string_view gpu);
+
 /// A case of a bundle.
 struct FoundCase {
   std::shared_ptr<const KnownBundle> bundle;
@@ -61,8 +64,8 @@ struct FoundCase {
   const MeasuredCase& measured() const { return bundle->bundle.cases[index]; }
 };
 
-/// The measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed.
-/// nullopt where there is none.
+/// The measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed, blocks in the
+/// kernel's order and as many on an SM as fit. nullopt where there is none.
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
 
 /// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none.

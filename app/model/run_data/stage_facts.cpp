@@ -12,8 +12,7 @@ LinkRates make_link_rates(const Simulation& simulation) {
   const TimeBins& bins = simulation.trace->bins();
   const GpuSpec& gpu = simulation.request.gpu;
   const double hbm = hbm_peak(gpu);
-  return {bins.width, hbm_bytes_by_bin(bins, hbm),
-          link_bytes_by_bin(bins, std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0)};
+  return {bins.width, hbm_bytes_by_bin(bins, hbm), l2_bytes_by_bin(bins, gpu)};
 }
 
 StageFacts make_stage_facts(const Simulation& simulation) {

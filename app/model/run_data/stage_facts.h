@@ -15,7 +15,7 @@ namespace tilescope {
 struct LinkRates {
   double bin_width = 0;
   std::vector<std::array<double, most_tensors>> hbm;  // bytes in each bin, both ways
-  std::vector<std::vector<double>> l2;                // to the SMs, and from them
+  std::array<std::vector<double>, 2> l2;              // to the SMs, and from them
 
   /// Return bytes per cycle in the bin of `cycle`.
   double hbm_at(Tensor tensor, double cycle) const { return is_known(cycle) ? hbm[bin_of(cycle)][tensor.index()] / bin_width : 0; }

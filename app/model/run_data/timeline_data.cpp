@@ -94,13 +94,12 @@ UnitLane make_lane(Unit unit, std::vector<LaneBar> bars, std::span<const StepLab
   return lane;
 }
 
-BandwidthCurve make_curve(const TimeBins& bins, std::span<const Link> links, double ceiling) {
+BandwidthCurve make_curve(const TimeBins& bins, std::span<const std::vector<double>> by_link, double ceiling) {
   BandwidthCurve curve;
   curve.bin_width = std::max(bins.width, 1e-9);
   curve.ceiling = ceiling;
   curve.before.reserve(bins.traffic.size() + 1);
   curve.before.push_back(0);
-  const std::vector<std::vector<double>> by_link = link_bytes_by_bin(bins, links, ceiling);
   for (std::size_t bin = 0; bin < bins.traffic.size(); ++bin) {
     double bytes = 0;
     for (const std::vector<double>& link : by_link) bytes += link[bin];
@@ -157,9 +156,10 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   }
   if (has_roles(simulation)) data.bubbles = tensor_bubbles(simulation, data.steps->sm);
   const GpuSpec& gpu = simulation.request.gpu;
-  data.hbm = make_curve(simulation.trace->bins(), std::array{Link::hbm_read, Link::hbm_write}, hbm_peak(gpu));
-  data.l2 =
-      make_curve(simulation.trace->bins(), std::array{Link::l2_to_sm, Link::sm_to_l2}, gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0);
+  const TimeBins& bins = simulation.trace->bins();
+  const double hbm = hbm_peak(gpu);
+  data.hbm = make_curve(bins, link_bytes_by_bin(bins, std::array{Link::hbm_read, Link::hbm_write}, hbm), hbm);
+  data.l2 = make_curve(bins, l2_bytes_by_bin(bins, gpu), l2_peak(gpu));
   return data;
 }
 

@@ -74,7 +74,7 @@ struct TimelineData {
 
 /// Sorts bars into sub-tracks and series; `bars` in order of start, `tensors` by interval.
 UnitLane make_lane(Unit unit, std::vector<LaneBar> bars, std::span<const StepLabel> labels);
-BandwidthCurve make_curve(const TimeBins& bins, std::span<const Link> links, double ceiling);
+BandwidthCurve make_curve(const TimeBins& bins, std::span<const std::vector<double>> by_link, double ceiling);
 TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const StepIndex> steps);
 
 /// One column of pixels of a lane, zoomed out: the two tensors that it was busiest with.

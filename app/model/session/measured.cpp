@@ -54,9 +54,14 @@ ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle
   return added;
 }
 
-/// Holds the largest recorded bundle of the chosen GPU against the model; the first of all where there is none of it.
+/// Compares the bundle that the user chose for the GPU with the model, else the largest recorded one of the GPU; the first of all
+/// where there is none of it.
 void Measured::choose_validation() {
   if (validations_.empty()) return;
+  if (const auto chosen = chosen_bundles_.find(from_.requested.gpu_base.id); chosen != chosen_bundles_.end()) {
+    validation_ = &validation_of(chosen->second);
+    return;
+  }
   std::shared_ptr<const KnownBundle> largest;
   for (const auto& known : known_.bundles)
     if (!known->live && known->bundle.gpu == from_.requested.gpu_base.id &&
@@ -207,6 +212,13 @@ void Measured::run_validation(bool on) {
   shelf_->validating = false;  // what only waited is forgotten without a word
   ++shelf_->validation_turn;
   if (!on) from_.worker.cancel(Queue::background);
+}
+
+void Measured::validate_with(std::shared_ptr<const KnownBundle> bundle) {
+  if (bundle == nullptr)
+    chosen_bundles_.erase(from_.requested.gpu_base.id);
+  else
+    chosen_bundles_[bundle->bundle.gpu] = std::move(bundle);
 }
 
 void Measured::cancel() {

@@ -1,9 +1,12 @@
 // Measured: what hardware said of the simulation on screen — recorded or live — and how far a bundle is held against the model.
 #pragma once
 
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/model/background/worker.h"
@@ -60,6 +63,8 @@ class Measured {
   void measure();
   /// Validates, or stops validating.
   void run_validation(bool on);
+  /// Validates with a bundle whenever its GPU is the chosen one; null: with the largest of the chosen GPU.
+  void validate_with(std::shared_ptr<const KnownBundle> bundle);
   /// Stops a validation that is looked at.
   void cancel();
 
@@ -91,7 +96,8 @@ class Measured {
   std::shared_ptr<const ProbeComparison> compared_;  // of `probe_`
   std::shared_ptr<const KnownBandwidth> bandwidth_;
   std::list<ValidationState> validations_;  // of every bundle that was looked at; addresses stay
-  ValidationState nothing_;                 // where no bundle is known
+  std::map<std::string, std::shared_ptr<const KnownBundle>, std::less<>> chosen_bundles_;  // by GPU: what the user chose
+  ValidationState nothing_;                                                                // where no bundle is known
   ValidationState* validation_ = &nothing_;
   std::shared_ptr<Shelf> shelf_;
 };

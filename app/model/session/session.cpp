@@ -32,9 +32,9 @@ bool is_any(const Command& command) {
 /// False for what a state on its way does not have in it, and for what opens another.
 bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
-                 AskVisit, RunValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter,
-                 RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer,
-                 OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns,
+                 AskVisit, RunValidation, SetValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
+                 ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass,
+                 CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns,
                  ImportCounters, StartExport, StopExport>(command);
 }
 

@@ -416,6 +416,9 @@ void Session::State::operator()(const StopExport&) {
 void Session::State::operator()(const RunValidation& command) {
   measured.run_validation(command.on);
 }
+void Session::State::operator()(const SetValidation& command) {
+  measured.validate_with(command.bundle);
+}
 void Session::State::operator()(const Calibrate& command) {
   command.on ? calibration.start() : calibration.stop();
 }

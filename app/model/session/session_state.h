@@ -200,6 +200,7 @@ struct Session::State {
   void operator()(const StartExport& command);
   void operator()(const StopExport& command);
   void operator()(const RunValidation& command);
+  void operator()(const SetValidation& command);
   void operator()(const Calibrate& command);
   void operator()(const Measure& command);
   void operator()(const ShowProbe& command);

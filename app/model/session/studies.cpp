@@ -76,7 +76,7 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
 }
 
 bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
-               const std::function<void(const SweepResult&)>& changed) {
+               const std::function<void(const SweepResult&)>& changed, const Recordings* recordings) {
   const auto asked = sweep.read();
   const auto& values = asked->request.axis.values;
   std::vector<std::size_t> order;
@@ -90,7 +90,9 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
     if (!request) {
       outcome.refusal = request.error().sentence;
     } else {
-      auto made = simulate_outcome(*request, [&](double) { return !stop || !stop(); });
+      const Progress going_on = [&](double) { return !stop || !stop(); };
+      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on)
+                                        : simulate_outcome(*request, going_on);
       if (!made) return false;
       outcome = std::move(*made);
     }
@@ -164,6 +166,7 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
   }
   if (shown_ != before) stopped_ = false;
   ask_limit(shown);
+  ask_under_load(shown, known);
 }
 
 void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked) {
@@ -348,6 +351,30 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
                  });
 }
 
+/// As the next limit: when nothing else is to be done.
+void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
+  const bool changed = loaded_of_ != shown;
+  if (changed) {
+    loaded_of_ = shown;
+    under_load_.reset();
+    under_load_given_up_ = false;
+  }
+  if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  const Recordings recordings = {known, recorded_runs(known, shown->request.gpu)};
+  if (!clock_under_load(recordings, *shown)) {
+    under_load_given_up_ = true;
+    return;
+  }
+  worker_.submit(Queue::background, slots::under_load, WorkKind::simulation,
+                 [this, shown, recordings](const Progress& progress) -> Worker::Deliver {
+                   auto made = run_under_load(recordings, *shown, progress);
+                   if (!made) return {};
+                   return [this, shown, run = std::make_shared<const RunUnderLoad>(std::move(*made))] {
+                     if (loaded_of_ == shown) under_load_ = run;
+                   };
+                 });
+}
+
 std::optional<SimulationRequest> dense_request(const Simulation& masked) {
   SimulationRequest request = masked.request;
   if (!request.problem.causal && request.problem.mask == nullptr) return std::nullopt;
@@ -441,7 +468,7 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
 
 void Studies::stop() {
   stopped_ = true;
-  limit_given_up_ = exactness_given_up_ = dense_given_up_ = true;
+  limit_given_up_ = under_load_given_up_ = exactness_given_up_ = dense_given_up_ = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -475,6 +502,7 @@ StudyView Studies::view() const {
   if (sweep_) view.sweep = sweep_->read();
   if (ladder_) view.ladder = ladder_->read();
   view.limit = limit_;
+  view.under_load = under_load_;
   view.exactness = exactness_;
   view.dense = dense_;
   view.sweep_choice = choice_;

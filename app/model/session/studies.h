@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/model/background/worker.h"
+#include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/run_data/exactness.h"
 #include "app/model/state/center_views.h"
@@ -89,7 +90,9 @@ struct StudyView {
   std::shared_ptr<const WhatIfTable> what_if;
   std::shared_ptr<const FitMaps> fit;
   std::shared_ptr<const LadderStudy> ladder;
-  std::shared_ptr<const NextLimit> limit;      // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
+  std::shared_ptr<const RunUnderLoad>
+      under_load;  // of the simulation that is shown; null while it is worked out, or where no clock is known
   std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
@@ -160,6 +163,7 @@ class Studies {
   void ask_ladder(SimulationRequest asked, const Measurements& known);
   void ask_sweep(const SimulationRequest& asked);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
+  void ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known);
   void ask_dense(const std::shared_ptr<const Simulation>& shown);
 
   Worker& worker_;
@@ -173,6 +177,9 @@ class Studies {
   std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
   std::shared_ptr<const NextLimit> limit_;
   bool limit_given_up_ = false;
+  std::shared_ptr<const Simulation> loaded_of_;  // whose run under load is asked for
+  std::shared_ptr<const RunUnderLoad> under_load_;
+  bool under_load_given_up_ = false;
   std::shared_ptr<const Simulation> dense_of_;  // whose run without a mask is asked for
   std::shared_ptr<const DenseRun> dense_;
   bool dense_given_up_ = false;
@@ -193,8 +200,9 @@ class Studies {
 };
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
-/// after each point, never twice at once. False when it was stopped.
+/// after each point, never twice at once. With `recordings`, each point is also simulated at its clock under load. False when it
+/// was stopped.
 bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
-               const std::function<void(const SweepResult&)>& changed);
+               const std::function<void(const SweepResult&)>& changed, const Recordings* recordings = nullptr);
 
 }  // namespace tilescope

@@ -23,6 +23,7 @@ namespace tilescope {
 enum class Notice;    // app/model/state/workspace.h
 struct WindowState;   // app/model/state/window_state.h
 struct Scene;         // app/model/state/deck.h
+struct KnownBundle;   // app/model/measurements/measurements.h
 struct ExportChoice;  // app/model/session/export_job.h
 struct LessonAnswer;  // app/model/lessons/lesson_runs.h
 
@@ -274,6 +275,9 @@ struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
   bool on = true;  // stop it, go on with it
 };
+struct SetValidation {
+  std::shared_ptr<const KnownBundle> bundle;  // of the chosen GPU; null: the largest
+};
 /// Measures a spec of this machine's GPU; false stops that.
 struct Calibrate {
   bool on = true;
@@ -289,8 +293,8 @@ using Command =
                  CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
                  OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene,
                  MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson,
-                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation, Calibrate,
-                 Measure, ShowProbe>;
+                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation,
+                 SetValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -240,6 +240,12 @@ const RooflineCeiling& roof_of_products(const RooflineStudy& study) {
   return *ceiling_of(study.roof, "tensor cores");
 }
 
+/// Returns the line of an L2 whose reads share lookups, up to the ceiling of the products.
+std::vector<PlotPoint> shared_line(const RooflineCeiling& l2, double low, double high, const RooflineCeiling& products) {
+  const double end = std::min(high, products.rate / l2.shared_rate);
+  return {{low, l2.shared_rate * low}, {end, l2.shared_rate * end}};
+}
+
 void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   const double low = plot.x_axis().low, high = plot.x_axis().high;
@@ -255,6 +261,8 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
                ceiling.name == "exponentials" ? Plot::Line::dashed
                : other_products               ? Plot::Line::dotted
                                               : Plot::Line::solid);
+    if (ceiling.shared_rate > 0)
+      plot.curve(shared_line(ceiling, low, high, products), theme.text_dim, theme.scale, Plot::Line::dashed);
     if (!slope || wgmma == nullptr || wgmma->rate <= products.rate) continue;
     // Continues from the mma.sync ridge to the wgmma ridge.
     const double far_end = std::min(high, wgmma->rate / ceiling.rate);
@@ -294,6 +302,11 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
     // Slopes from their lower end, flat lines from the right.
     const double low = plot.x_axis().low, high = plot.x_axis().high;
     const double ridge = slope ? std::min(high, roof_of_products(study).rate / ceiling.rate) : low;
+    if (ceiling.shared_rate > 0) {
+      const std::vector<PlotPoint> line = shared_line(ceiling, low, high, roof_of_products(study));
+      plot.label_on_line(line[0], line[1], say(tr("L2 with shared lookups, at most {}"), format_bandwidth(ceiling.shared_rate)),
+                         theme.text_dim);
+    }
     if (slope)
       plot.label_on_line({low, ceiling.at(low)}, {ridge, ceiling.at(ridge)}, text, theme.text_dim);
     else
@@ -409,6 +422,9 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (level->copy_rate > 0)
     add_line(body, say(tr("Bandwidth at this mix of reads and writes: {} (reads only {}, copy {})"), format_bandwidth(p.level_rate),
                        format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
+  if (level->shared_rate > 0)
+    add_line(body, say(tr("Bandwidth with these shared lookups and writes: {} (reads without sharing {}, at most {})"),
+                       format_bandwidth(p.level_rate), format_bandwidth(level->rate), format_bandwidth(level->shared_rate)));
   if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), format_bytes(p.earlier_bytes)));
   if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), format_bytes(p.later_bytes)));
   const RooflineKernel& kernel = *nearest->kernel;

@@ -6,6 +6,7 @@
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/link_bins.h"
 #include "sim/analysis/outcome.h"
 
 namespace tilescope {
@@ -81,7 +82,7 @@ void draw_other_ports(StageContext& context) {
 void draw_bundle(StageContext& context) {
   const Rect& rect = context.layout().bundle;
   if (rect.width() <= 0) return;
-  const double peak = context.simulation().request.gpu.l2_bytes_per_cycle, cycle = context.lane.state.cycle;
+  const double peak = l2_peak(context.simulation().request.gpu), cycle = context.lane.state.cycle;
   const Trace& trace = *context.simulation().trace;
   // A bin is an average: at this moment at least the ports that are known move bytes.
   double ports = 0;

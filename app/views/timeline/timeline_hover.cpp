@@ -202,7 +202,9 @@ HoverText row_meaning(const TimelineRow& row, const TimelineData* data) {
     return {tr("HBM bandwidth"),
             tr("Bytes between HBM, the GPU's main memory, and the L2, of all SMs. The number is the usable bandwidth.")};
   if (row.kind == TimelineRow::Kind::l2)
-    return {tr("L2 bandwidth"), tr("Bytes between the L2, the cache of all SMs, and the SMs. The number is the usable bandwidth.")};
+    return {
+        tr("L2 bandwidth"),
+        tr("Bytes between the L2, the cache of all SMs, and the SMs. The number is the most that can cross, with shared lookups.")};
   if (row.kind != TimelineRow::Kind::unit) return {};
   const char* meaning = "";
   const UnitLane* const lane = data != nullptr ? &data->lanes[row.unit] : nullptr;

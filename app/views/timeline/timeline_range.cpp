@@ -14,6 +14,7 @@
 #include "app/views/keys.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/link_bins.h"
 
 namespace tilescope {
 
@@ -35,7 +36,7 @@ void draw_sums(const View& view, const RangeSums& sums) {
   const double cycles = sums.range.to - sums.range.from;
   const auto bytes = [&](Link link) { return sums.bytes[static_cast<std::size_t>(link)]; };
   text_item(theme.ui_small, theme.text_faint, tr("Bytes of all SMs, and the share of the usable bandwidth"));
-  const double hbm = gpu.hbm_rate().value, l2 = gpu.has_l2() ? gpu.l2_bytes_per_cycle : 0;
+  const double hbm = gpu.hbm_rate().value, l2 = l2_peak(gpu);
   key_value_row(theme, tr("HBM"), link_text(bytes(Link::hbm_read) + bytes(Link::hbm_write), hbm, cycles, sums.exact));
   key_value_row(theme, tr("HBM read"), link_text(bytes(Link::hbm_read), 0, cycles, sums.exact));
   key_value_row(theme, "L2↔SM", link_text(bytes(Link::l2_to_sm) + bytes(Link::sm_to_l2), l2, cycles, sums.exact));

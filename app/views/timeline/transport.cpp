@@ -136,12 +136,23 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                        format_clock(view.lane().simulation->request.gpu.sm_clock_hz)));
     return text;
   }
+  std::string load;
+  if (const RunUnderLoad* const loaded = view.studies->under_load.get())
+    load = loaded->clock.from == ClockUnderLoad::From::like_runs
+               ? say(tr("Under load: simulated at {}, the median clock of the {} recorded runs most like it."),
+                     format_clock(loaded->clock.hz), loaded->clock.runs)
+               : say(tr("Under load: simulated at {}, as calibrated under products of mma.sync and exponentials."),
+                     format_clock(loaded->clock.hz));
+  const auto with_load = [&](std::string text) {
+    if (!load.empty()) add_line(text, load);
+    return text;
+  };
   const std::string& id = view.lane().simulation->request.gpu.id;
   for (const auto& known : view.measured.known->bundles)
     if (known->bundle.gpu == id)
-      return say(tr("This problem was not measured. {} others were, on {}; the Validate view has their errors."),
-                 known->bundle.cases.size(), known->bundle.device);
-  return tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU.");
+      return with_load(say(tr("This problem was not measured. {} others were, on {}; the Validate view has their errors."),
+                           known->bundle.cases.size(), known->bundle.device));
+  return with_load(tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU."));
 }
 
 /// How long it all takes, and what the hardware said: as much of it as there is room for.
@@ -150,8 +161,15 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const Simulation& run = *view.lane().simulation;
   const std::string simulated = format_time(run.time), clock = format_clock(run.request.gpu.sm_clock_hz);
   std::optional<Comparison> time;
-  if (view.measured.found != nullptr) time = compare(run, view.measured.found->measured()).figure(Figure::time);
+  const RunUnderLoad* const loaded = view.studies->under_load.get();
+  if (view.measured.found != nullptr && loaded != nullptr)
+    time = compare(*loaded->simulation, view.measured.found->measured()).figure(Figure::time);
   std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
+  if (loaded != nullptr) {
+    const std::string under_load = format_time(loaded->simulation->time), its_clock = format_clock(loaded->clock.hz);
+    texts = {say(tr("Whole run: {} at {}. Under load, at {}: {}"), simulated, clock, its_clock, under_load),
+             say(tr("Whole run: {}. Under load: {}"), simulated, under_load), say(tr("Under load: {}"), under_load)};
+  }
   if (time) {  // the error belongs to the time at the measured clock, so both stand together
     const std::string error = format_signed_percent(time->error());
     const std::string measured_clock = format_clock(view.measured.found->measured().sm_clock_hz);

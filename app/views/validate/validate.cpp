@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <span>
 #include <vector>
 
@@ -100,6 +101,40 @@ void draw_state(const View& view, Commands& commands, float left) {
   ImGui::SetCursorScreenPos(at);
 }
 
+std::string bundle_name(const KnownBundle& known) {
+  return std::filesystem::path(known.path).stem().native();
+}
+
+/// The recorded bundles of the GPU of the one that is shown.
+std::vector<std::shared_ptr<const KnownBundle>> bundles_beside(const View& view) {
+  std::vector<std::shared_ptr<const KnownBundle>> bundles;
+  for (const auto& known : view.measured.known->bundles)
+    if (!known->live && known->bundle.gpu == view.measured.validation->bundle->bundle.gpu) bundles.push_back(known);
+  return bundles;
+}
+
+/// A list of the GPU's bundles; nothing where there is one.
+void draw_bundle_choice(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const auto bundles = bundles_beside(view);
+  if (bundles.size() < 2) return;
+  const KnownBundle& shown = *view.measured.validation->bundle;
+  const std::string label = bundle_name(shown) + " ▾##bundle";
+  if (segmented(theme, "bundle", std::array{label.c_str()}, 0, true)) ImGui::OpenPopup("bundles");
+  const ImVec2 below = {ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + std::round(6 * theme.scale)};
+  item_tooltip(theme, tr("Recording"), tr("The recorded cases that the model is compared with."));
+  ImGui::SetNextWindowPos(below, ImGuiCond_Appearing);
+  if (ImGui::BeginPopup("bundles")) {
+    for (const auto& known : bundles) {
+      const std::string row =
+          say(tr("{}: {} cases, {}"), bundle_name(*known), known->bundle.cases.size(), day_of(known->bundle.date));
+      if (ImGui::Selectable(row.c_str(), known.get() == &shown)) commands.push(SetValidation{known});
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::Dummy({1, 6 * theme.scale});
+}
+
 /// What segmented() needs for small labels.
 float switch_width(const Theme& theme, const std::vector<const char*>& labels) {
   float width = 0;
@@ -185,6 +220,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
   if (view.measured.validation->bundle == nullptr) return draw_without_bundle(view);
   auto& state = panel_state<ValidatePanelState>("validate");
   state.hovered.reset();
+  if (std::ranges::count(kernels_of(view.measured.validation->bundle->bundle), state.only_kernel) == 0) state.only_kernel.clear();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * theme.scale, 0});
   std::string found = finding(*view.measured.validation, state, Room::enough);
   if (text_width(theme.heading, found) > ImGui::GetContentRegionAvail().x)
@@ -197,6 +233,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
   if (!view.measured.validation->problem.empty()) wrapped_text(theme.ui_small, theme.bad, say(view.measured.validation->problem));
   draw_beside_line(view);
   ImGui::Dummy({1, 4 * theme.scale});
+  draw_bundle_choice(view, commands);
   draw_switches(view, commands, state);
   ImGui::Dummy({1, 8 * theme.scale});
 

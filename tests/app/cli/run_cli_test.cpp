@@ -205,19 +205,124 @@ TEST_CASE("cli: the table gives sizes of memory in units of 1024, and bytes that
 }
 
 TEST_CASE("cli: the time names its clock, and stands beside the time at the clock under load where that is known") {
-  const std::string measured = run_program({"simulate", "--gpu", "h200"}).out;
-  CHECK(measured.find("at 1.98 GHz, the highest clock\n") != std::string::npos);
-  CHECK(measured.find("at 1.72 GHz, as products of mma.sync and exponentials hold it") != std::string::npos);
-  const Json json = simulated_json({"--gpu", "h200"}), loaded = simulated_json({"--gpu", "h200", "--set", "sm.clock_hz=1.72e9"});
+  const std::string measured = run_program({"simulate", "--gpu", "h200", "--dtype", "fp32"}).out;
+  CHECK(measured.find("highest clock") != std::string::npos);
+  CHECK(measured.find("at 1.98 GHz; ") != std::string::npos);
+  CHECK(measured.find("at 1.72 GHz under load, as calibrated under products of mma.sync and exponentials") != std::string::npos);
+  const Json json = simulated_json({"--gpu", "h200", "--dtype", "fp32"}),
+             loaded = simulated_json({"--gpu", "h200", "--dtype", "fp32", "--set", "sm.clock_hz=1.72e9"});
   CHECK(json["time"]["clock_hz"] == 1.98e9);
   CHECK(json["time"]["under_load"]["clock_hz"] == 1.72e9);
+  CHECK(json["time"]["under_load"]["clock_from"] == "calibration");  // the problem is in fp32, of which nothing is recorded
   CHECK(json["time"]["under_load"]["ns"] == loaded["time"]["ns"]);
   CHECK(json["time"]["under_load"]["ns"] > json["time"]["ns"]);
   CHECK_FALSE(loaded["time"].contains("under_load"));
-  CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz\n") != std::string::npos);
+  CHECK(run_program({"simulate", "--gpu", "h200", "--set", "sm.clock_hz=1.72e9"}).out.find("at 1.72 GHz; ") != std::string::npos);
   const std::string other = run_program({"simulate", "--gpu", "a100"}).out;
-  CHECK(other.find("at 1.41 GHz\n") != std::string::npos);
+  CHECK(other.find("at 1.41 GHz; ") != std::string::npos);
   CHECK(other.find("under load") == std::string::npos);
+}
+
+namespace {
+
+/// FlashAttention-3 on an H100: with 325 rows it is recorded.
+std::vector<std::string> flash3_arguments(const char* rows) {
+  return {"--gpu",      "h100", "--algorithm", "flash3", "--batch",    "2",   "--heads", "8",
+          "--kv-heads", "2",    "--seq",       rows,     "--head-dim", "128", "--dtype", "fp16"};
+}
+
+std::vector<std::string> extended(std::vector<std::string> arguments, std::initializer_list<const char*> more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated, as validate compares them") {
+  const Json json = simulated_json(flash3_arguments("325"));
+  CHECK(json["time"]["under_load"]["clock_from"] == "this_case");
+  CHECK(json["time"]["under_load"]["tflops"] < json["time"]["tflops"]);
+  REQUIRE(json.contains("recorded"));
+  CHECK(json["recorded"]["bundle"] == "h100-flash3.json");
+  CHECK(json["recorded"]["clock_hz"] == json["time"]["under_load"]["clock_hz"]);
+  bool has_time = false;
+  for (const Json& figure : json["recorded"]["figures"]) {
+    if (figure["figure"] != "time") continue;
+    has_time = true;
+    CHECK(std::llround(figure["simulated"].get<double>()) == json["time"]["under_load"]["ns"].get<long long>());
+    CHECK(figure["error"].get<double>() ==
+          doctest::Approx(figure["simulated"].get<double>() / figure["recorded"][0].get<double>() - 1));
+  }
+  CHECK(has_time);
+  const std::string text = run_program(extended({"simulate"}, {})).out;
+  CHECK(text.find("\nrecorded") == std::string::npos);
+  std::vector<std::string> all = {"simulate"};
+  for (const std::string& argument : flash3_arguments("325")) all.push_back(argument);
+  const std::string shown = run_program(all).out;
+  CHECK(shown.find("as recorded for this run") != std::string::npos);
+  CHECK(shown.find("\nrecorded") != std::string::npos);
+  CHECK(shown.find("h100-flash3.json") != std::string::npos);
+  // Blocks in another order are another run.
+  CHECK_FALSE(simulated_json(extended(flash3_arguments("325"), {"--block-order", "reversed"})).contains("recorded"));
+}
+
+TEST_CASE("cli: a run like recorded ones takes the median of their clocks, and its TFLOP/s are those of the wall time") {
+  const Json json = simulated_json(flash3_arguments("4096"));
+  const Json& load = json["time"]["under_load"];
+  CHECK(load["clock_from"] == "like_runs");
+  CHECK(load["runs"] == 5);
+  CHECK(load["clock_hz"] < 1.756e9);  // products of wgmma draw more power than those of the calibration
+  const double flops = 4.0 * 2 * 8 * 4096 * 4096 * 128;
+  CHECK(load["tflops"].get<double>() == doctest::Approx(flops / load["ns"].get<double>() / 1e3).epsilon(1e-4));
+}
+
+TEST_CASE("cli: a persistent launch says how many blocks it launches and how many tiles they work through") {
+  const Json json = simulated_json(flash3_arguments("4096"));
+  const Json& launch = json["launches"][0];
+  CHECK(launch["launched_blocks"] == 132);
+  CHECK(launch["blocks"] == 2 * 8 * 4096 / 128);
+  const Json flash2 = simulated_json({"--gpu", "toy"});
+  CHECK(flash2["launches"][0]["launched_blocks"] == flash2["launches"][0]["blocks"]);
+}
+
+TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kernel can have too") {
+  const auto warnings = [](const std::vector<std::string>& arguments) {
+    const Json json = simulated_json(arguments);
+    return json.contains("kernel") && json["kernel"].contains("warnings") ? json["kernel"]["warnings"].dump() : std::string();
+  };
+  CHECK(warnings(flash3_arguments("325")).empty());
+  const std::string other = warnings(extended(flash3_arguments("325"), {"--block-kv", "64"}));
+  CHECK(other.find("compiled for 128x128 alone") != std::string::npos);
+  CHECK(other.find("wgmma takes 64") == std::string::npos);
+  CHECK(warnings(extended(flash3_arguments("325"), {"--block-q", "96"}))
+            .find("a warp group has 48 rows, and wgmma takes 64 at a time") != std::string::npos);
+  CHECK(warnings({"--gpu", "toy"}).empty());
+  const Json spills = simulated_json({"--gpu", "h200", "--algorithm", "flash2", "--key-order", "descending", "--seq", "512",
+                                      "--head-dim", "128", "--dtype", "fp16", "--causal"});
+  CHECK(spills["kernel"]["spilled_bytes_per_thread"] > 0);
+  CHECK(spills["kernel"]["warnings"].dump().find("spills") != std::string::npos);
+}
+
+TEST_CASE("cli: search tries no tile that wgmma cannot compute, and says the rate and the clock of what it shows") {
+  const Json ranked = Json::parse(run_program({"search", "--quiet", "--gpu", "h100", "--algorithm", "flash3", "--heads", "4",
+                                               "--seq", "512", "--head-dim", "128", "--dtype", "fp16", "--top", "3", "--json"})
+                                      .out)["ranked"];
+  REQUIRE(ranked.size() > 3);
+  for (const Json& candidate : ranked) CHECK(candidate["tile"]["block_q"].get<int>() % 128 == 0);
+  CHECK(ranked[0]["under_load"]["clock_hz"] < ranked[0]["clock_hz"]);
+  CHECK(ranked[0]["tflops"].get<double>() ==
+        doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["under_load"]["ns"].get<double>() / 1e3));
+}
+
+TEST_CASE("cli: where no resource bounds the run alone, the bottleneck is no single one") {
+  for (const auto& problem : {flash3_arguments("325"), flash3_arguments("4096"), std::vector<std::string>{"--gpu", "toy"}}) {
+    const Json json = simulated_json(problem);
+    std::vector<std::string> all = {"simulate"};
+    all.insert(all.end(), problem.begin(), problem.end());
+    const std::string text = run_program(all).out;
+    const bool alone = json["time"]["next_limit"]["decides"].get<bool>() || json["time"]["bound_by"] == "latency";
+    CHECK((text.find("no single one") == std::string::npos) == alone);
+  }
 }
 
 TEST_CASE("cli: a run with --set says what the change does to the time, and where that is noise") {
@@ -305,7 +410,7 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
-  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "busy", "l2_busy", "next_limit"});
+  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "busy", "l2_busy", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
   CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports"});
   CHECK(json["time"]["busy"]["l2"] ==
@@ -314,7 +419,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(json["time"]["next_limit"]["without"] == json["time"]["bound_by"]);
   CHECK(json["time"]["next_limit"]["cycles"].get<std::int64_t>() < json["time"]["cycles"].get<std::int64_t>());
   REQUIRE(json["launches"].size() == 1);
-  CHECK(keys(json["launches"][0]) == Names{"name", "blocks", "threads", "smem_bytes", "blocks_per_sm", "waves", "cycles"});
+  CHECK(keys(json["launches"][0]) ==
+        Names{"name", "blocks", "launched_blocks", "threads", "smem_bytes", "blocks_per_sm", "waves", "cycles"});
   REQUIRE(json["ledger"].size() > 4);
   for (const Json& entry : json["ledger"]) CHECK(keys(entry) == Names{"launch", "tensor", "link", "line", "bytes"});
   CHECK(keys(json["host"]) == Names{"wall_ms", "peak_rss_bytes"});

@@ -59,6 +59,34 @@ TEST_CASE("sweep: one side of the tile may be given; the other is the program's 
   CHECK(own.err == "tilescope: --over head_dim takes a tile of its own for each value: leave --block-q out\n");
 }
 
+TEST_CASE("sweep: a recorded point has the recorded time beside the simulated one, and every point its clock under load") {
+  const std::vector<std::string> problem = {"--over",     "seq=325,650", "--gpu",   "h100", "--algorithm", "flash3",
+                                            "--batch",    "2",           "--heads", "8",    "--kv-heads",  "2",
+                                            "--head-dim", "128",         "--dtype", "fp16"};
+  const auto points = swept(problem);
+  REQUIRE(points.size() == 2);
+  const auto alone =
+      nlohmann::json::parse(run_program({"simulate", "--gpu", "h100", "--algorithm", "flash3", "--batch", "2", "--heads", "8",
+                                         "--kv-heads", "2", "--seq", "325", "--head-dim", "128", "--dtype", "fp16", "--json"})
+                                .out);
+  CHECK(points[0]["recorded_ns"] > 0);
+  CHECK(points[0]["ns_under_load"].get<double>() == doctest::Approx(alone["time"]["under_load"]["ns"].get<double>()).epsilon(1e-3));
+  CHECK(points[0]["clock_under_load_hz"] == alone["time"]["under_load"]["clock_hz"]);
+  CHECK(points[0]["recorded_error"].get<double>() ==
+        doctest::Approx(points[0]["ns_under_load"].get<double>() / points[0]["recorded_ns"].get<double>() - 1));
+  CHECK(points[0]["tflops"].get<double>() == doctest::Approx(alone["time"]["under_load"]["tflops"].get<double>()).epsilon(1e-3));
+  CHECK_FALSE(points[1].contains("recorded_error"));
+  CHECK(points[1]["recorded_ns"] == 0);
+  CHECK(points[1]["clock_under_load_hz"] > 0);
+  CHECK(points[1]["useful_flops"] == 4.0 * 2 * 8 * 650 * 650 * 128);
+  std::vector<std::string> all = {"sweep", "--quiet"};
+  all.insert(all.end(), problem.begin(), problem.end());
+  const std::string table = run_program(all).out;
+  for (const char* word : {"clock", "rate", "recorded", "error", "TFLOP/s", "GHz"}) CHECK(table.find(word) != std::string::npos);
+  const std::string toy = run_program({"sweep", "--over", "seq=32,64", "--quiet"}).out;
+  for (const char* word : {"clock", "recorded", "error"}) CHECK(toy.find(word) == std::string::npos);
+}
+
 TEST_CASE("sweep: a file of another side of the tile is another sweep") {
   const TemporaryFolder folder;
   const auto to_file = [&](const char* rows) {

@@ -7,6 +7,7 @@
 
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_picture.h"
+#include "sim/analysis/link_bins.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
 
@@ -33,6 +34,11 @@ TimeBins bins_of(double width, const std::vector<std::int64_t>& reads) {
     bins.traffic.push_back(table);
   }
   return bins;
+}
+
+BandwidthCurve hbm_curve(const TimeBins& bins) {
+  constexpr double most = 64;
+  return make_curve(bins, link_bytes_by_bin(bins, std::array{Link::hbm_read, Link::hbm_write}, most), most);
 }
 
 }  // namespace
@@ -217,13 +223,13 @@ TEST_CASE("timeline: two tensors at once never fill more than the column") {
 }
 
 TEST_CASE("timeline: bandwidth between two cycles is bytes over time, inside and across bins") {
-  const BandwidthCurve curve = make_curve(bins_of(10, {100, 300, 0}), std::array{Link::hbm_read, Link::hbm_write}, 64);
+  const BandwidthCurve curve = hbm_curve(bins_of(10, {100, 300, 0}));
   CHECK(curve.rate_between(0, 10) == doctest::Approx(10));
   CHECK(curve.rate_between(0, 20) == doctest::Approx(20));
   CHECK(curve.rate_between(5, 15) == doctest::Approx(20));
   CHECK(curve.rate_between(20, 30) == 0);
   CHECK(curve.rate_between(10, 10) == 0);
-  CHECK(make_curve(bins_of(10, {}), std::array{Link::hbm_read}, 64).rate_between(0, 10) == 0);
+  CHECK(hbm_curve(bins_of(10, {})).rate_between(0, 10) == 0);
 }
 
 TEST_CASE("timeline: rows neither overlap nor leave the panel, from narrow to wide and in Race") {

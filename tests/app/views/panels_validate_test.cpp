@@ -94,6 +94,33 @@ TEST_CASE("validate view: it holds the bundle of the chosen GPU, the largest one
   }
 }
 
+TEST_CASE("validate view: any bundle of the GPU can be chosen, by keyboard too, and stays chosen") {
+  Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
+  MeasurementBundle few = synthetic_bundle(toy());
+  few.cases.resize(2);
+  start.measurements.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{few, "toy-few.json", false}));
+  const auto script = WindowScript::open(std::move(start), 1600, 900);
+  if (script == nullptr) return;
+  const auto shown = [&] { return script->view().measured.validation->results.size(); };
+  CHECK(shown() == 6);
+  constexpr int most_stops = 60;
+  for (int i = 0; i < most_stops && shown() == 6; ++i) {
+    script->press(ImGuiKey_Tab);
+    const std::string before = to_link(window_state_of(script->view()));
+    script->press(ImGuiKey_Enter);
+    if (ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel))
+      for (const ImGuiKey key : {ImGuiKey_DownArrow, ImGuiKey_Enter}) script->press(key);
+    if (ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) script->press(ImGuiKey_Escape);
+    if (to_link(window_state_of(script->view())) != before) script->command(Undo{});
+  }
+  CHECK(shown() == 2);
+  script->command(SetGpu{"textbook"});
+  script->command(SetGpu{"toy"});
+  CHECK(shown() == 2);
+  script->command(SetValidation{});
+  CHECK(shown() == 6);
+}
+
 TEST_CASE("validate view: a sweep that is left running gives way to it") {
   const Theme theme = make_theme(ThemeKind::dark, 1);
   Session::Start start = start_in(CenterView::sweep, synthetic_bundle(toy()));

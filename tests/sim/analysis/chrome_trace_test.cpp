@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analysis/chrome_trace.h"
+#include "sim/analysis/link_bins.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -89,7 +90,7 @@ TEST_CASE("chrome trace: no counter is above what its link carries") {
     const auto simulation = simulate_on(gpu, "standard", small ? 80 : 1024);
     const nlohmann::json json = nlohmann::json::parse(to_chrome_trace(*simulation));
     const double hbm = std::max(gpu.hbm_rate().value, gpu.hbm_read_rate().value) * gpu.sm_clock_hz / 1e9,
-                 l2 = gpu.l2_bytes_per_cycle * gpu.sm_clock_hz / 1e9;
+                 l2 = l2_peak(gpu) * gpu.sm_clock_hz / 1e9;
     double most_hbm = 0, most_l2 = 0;
     for (const auto& event : json.at("traceEvents")) {
       if (event.at("ph") != "C") continue;

@@ -45,6 +45,30 @@ TEST_CASE("link bins: without a peak, or below it, bins stay as they are") {
   CHECK(link_bytes_by_bin(bins_of({0, 10, 100, 5}), links, 20).front() == std::vector<double>{0, 10, 100, 5});
 }
 
+TEST_CASE("link bins: SMs write at most what the L2 takes, and read more than it looks up where lookups are shared") {
+  GpuSpec gpu = toy_gpu();
+  gpu.sm_count = 4;
+  gpu.sm_l2_bytes_per_cycle = 4;
+  gpu.l2_bytes_per_cycle = 8;
+  gpu.l2_write_bytes_per_cycle = 3;
+  gpu.l2_merge_cycles = 60;
+  CHECK(l2_peak(gpu) == 16);
+  CHECK(l2_write_peak(gpu) == 3);
+  const auto shared = l2_bytes_by_bin(bins_of({0, 0, 0, 90}), gpu);  // of 10 cycles each
+  CHECK(shared[0] == std::vector<double>{0, 0, 0, 90});
+  constexpr std::array written = {0, 30, 30, 30};
+  for (std::size_t bin = 0; bin < written.size(); ++bin) CHECK(shared[1][bin] == doctest::Approx(written[bin]));
+  gpu.l2_merge_cycles = 0;
+  CHECK(l2_peak(gpu) == 8);
+  const auto alone = l2_bytes_by_bin(bins_of({0, 0, 0, 90}), gpu);
+  for (std::size_t bin = 1; bin < 4; ++bin) {
+    CHECK(alone[0][bin] + alone[1][bin] <= 80 + 1e-9);
+    CHECK(alone[1][bin] <= 30 + 1e-9);
+  }
+  for (const auto& link : alone) CHECK(std::accumulate(link.begin(), link.end(), 0.0) == doctest::Approx(90));
+  CHECK(l2_peak(textbook_gpu()) == 0);
+}
+
 TEST_CASE("link bins: reads cross before they end, the later ones later, and writes after their eviction where reads leave room") {
   TimeBins bins;
   bins.width = 10;

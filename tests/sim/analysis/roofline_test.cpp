@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/analysis/link_bins.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/roofline.h"
 #include "sim/programs/attention_tensors.h"
@@ -121,7 +122,9 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
       const auto ceiling =
           std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == point.level; });
       REQUIRE(ceiling != roof.ceilings.end());
-      CHECK(point.level_rate <= ceiling->rate * (1 + 1e-9));
+      // The L2 reads and writes at once.
+      const double written = point.level == "L2" ? l2_write_peak(request.gpu) * request.gpu.sm_clock_hz : 0;
+      CHECK(point.level_rate <= (std::max(ceiling->rate, ceiling->shared_rate) + written) * (1 + 1e-9));
       CHECK(point.of_bandwidth() <= 1 + 1e-9);
       CHECK(point.bytes_per_second <= point.level_rate * (1 + 1e-9));
       if (point.level == "HBM") hbm_bytes += point.bytes;
@@ -222,6 +225,42 @@ TEST_CASE("roofline: a kernel that uses wgmma stands under the ceiling of wgmma"
   CHECK(product_instruction(**backward) == ProductInstruction::wgmma);
   CHECK(product_share(**backward) < 0.8);
   for (const RooflinePoint& point : roofline_points(**backward)) CHECK(point.fraction <= 1);
+}
+
+TEST_CASE("roofline: the share of a level's bandwidth is the busy share of the report, at the L2 as at HBM") {
+  for (const GpuSpec& gpu : {toy_gpu(), h200_gpu()})
+    for (const char* algorithm : {"standard", "flash2", "matmul_tiled"}) {
+      CAPTURE(gpu.id);
+      CAPTURE(algorithm);
+      SimulationRequest request;
+      request.algorithm = algorithm;
+      request.gpu = gpu;
+      request.problem = {.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64};
+      const auto run = simulate(request);
+      REQUIRE(run);
+      const Simulation& simulation = **run;
+      const auto launches = roofline_points(simulation);
+      for (const RooflinePoint& point : whole_kernel_points(simulation, launches)) {
+        if (point.level == "HBM")
+          CHECK(point.of_bandwidth() == doctest::Approx(simulation.utilisation[static_cast<std::size_t>(Bound::hbm)]));
+        if (point.level == "L2")
+          CHECK(point.of_bandwidth() == doctest::Approx(simulation.utilisation[static_cast<std::size_t>(Bound::l2)]));
+      }
+      double of_launches = 0;
+      for (const LaunchResult& launch : simulation.launches) {
+        CHECK(launch.l2_busy_cycles <= launch.cycles.value * (1 + 1e-9));
+        of_launches += launch.l2_busy_cycles;
+      }
+      CHECK(of_launches >= simulation.utilisation[static_cast<std::size_t>(Bound::l2)] * simulation.cycles.value * (1 - 1e-9));
+    }
+}
+
+TEST_CASE("roofline: where reads share lookups, the L2 has a second ceiling, what the ports of the SMs take") {
+  const Roofline toy = roofline_of(toy_gpu(), 0), h200 = roofline_of(h200_gpu(), 0);
+  CHECK(toy.ceilings[1].shared_rate == 0);
+  const GpuSpec gpu = h200_gpu();
+  CHECK(h200.ceilings[1].shared_rate == doctest::Approx(gpu.sm_count * gpu.sm_l2_bytes_per_cycle * gpu.sm_clock_hz));
+  CHECK(h200.ceilings[1].shared_rate > h200.ceilings[1].rate);
 }
 
 TEST_CASE("roofline: products reach no more of the tensor cores than the time that they are taken") {

@@ -85,6 +85,12 @@ TEST_CASE("pass: a backward pass of an algorithm is the first backward program o
       CHECK(found.error().sentence ==
             std::string(none) + " has no backward pass: use pass forward, or algorithm standard, flash1, flash2 or flex");
     }
+  for (const Pass pass : {Pass::backward, Pass::both}) {
+    const auto flash3 = find_program("flash3", pass);
+    REQUIRE_FALSE(flash3);
+    CHECK(flash3.error().sentence ==
+          "flash3 has no run of pass " + std::string(to_string(pass)) + ": use algorithm flash3_backward");
+  }
   for (const std::string_view way_out : {"standard", "flash1", "flash2", "flash3_backward", "flex"})
     for (const Pass pass : {Pass::backward, Pass::both}) CHECK(find_program(way_out, pass));
   CHECK_FALSE(find_program("flash9", Pass::backward));

@@ -1,0 +1,72 @@
+// Finds the kernel, its tile and its spills.
+#include "app/cli/compiled_kernel.h"
+
+#include <fmt/format.h>
+
+#include "sim/analysis/format.h"
+#include "sim/programs/kernel_profile.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::int64_t wgmma_rows = 64;
+
+/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
+std::int64_t odd_group_rows(const ProgramInfo& info, const SimulationRequest& request, const ProgramTile& tile) {
+  const auto program = info.make(request.problem, tile, request.gpu);
+  if (!program) return 0;
+  for (const LaunchSpec& launch : (*program)->launches()) {
+    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
+    if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
+    if (tile.block_q % (groups * wgmma_rows) != 0) return ceil_div(tile.block_q, groups);
+  }
+  return 0;
+}
+
+/// Returns the bytes that a thread of all launches together stores to local memory.
+std::int64_t spilled_bytes(const KernelInfo& kernel, const AttentionProblem& problem) {
+  std::int64_t bytes = 0;
+  for (const KernelProfile& profile : kernel_profiles()) {
+    if (profile.id != launched_kernel(kernel, problem).id) continue;
+    for (const KernelBuild& build : profile.builds)
+      if (build.dtype == problem.dtype && (build.head_dim == 0 || build.head_dim == problem.head_dim) &&
+          build.causal.value_or(problem.causal) == problem.causal)
+        bytes += build.spill_store_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::string> CompiledKernel::warnings() const {
+  std::vector<std::string> sentences;
+  if (!has_tile)
+    sentences.push_back(
+        fmt::format("compiled for {}x{} alone: a formula gives the registers of this tile, and whether it spills is unknown",
+                    tile.block_q, tile.block_kv));
+  if (odd_rows > 0)
+    sentences.push_back(
+        fmt::format("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time", odd_rows, wgmma_rows));
+  if (spilled > 0)
+    sentences.push_back(
+        fmt::format("a thread spills {} to local memory, which the model leaves out", format_exact_bytes(Bytes(spilled))));
+  return sentences;
+}
+
+std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request) {
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  const auto tile = chosen_tile(request);
+  const auto kernel = info ? find_kernel((*info)->id, request.key_order) : info.error();
+  if (!kernel || !tile || !supports(**kernel, request.problem)) return std::nullopt;
+  const TileShape own = (*kernel)->tile(request.problem);
+  if ((*info)->default_tile(request.problem, request.gpu) != own) return std::nullopt;
+  CompiledKernel compiled{*kernel, own, TileShape(*tile) == own};
+  if (compiled.has_tile)
+    compiled.spilled = spilled_bytes(**kernel, request.problem);
+  else
+    compiled.odd_rows = odd_group_rows(**info, request, *tile);
+  return compiled;
+}
+
+}  // namespace tilescope

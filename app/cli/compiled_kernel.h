@@ -1,0 +1,29 @@
+// CompiledKernel: the kernel that was compiled for what is simulated, and how it differs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_table.h"
+#include "sim/engine/simulation.h"
+
+namespace tilescope {
+
+struct CompiledKernel {
+  const KernelInfo* kernel = nullptr;
+  TileShape tile;
+  bool has_tile = false;      // it is the requested one
+  std::int64_t spilled = 0;   // bytes that a thread stores to local memory, by its profile; 0 with another tile
+  std::int64_t odd_rows = 0;  // rows of a warp group that wgmma cannot take; 0: it can
+
+  /// Returns what is wrong with it, a sentence each.
+  std::vector<std::string> warnings() const;
+};
+
+/// Returns nullopt where no kernel takes the problem, or where the GPU is too small for the kernel's tile. A request without a tile
+/// has that of the program.
+std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request);
+
+}  // namespace tilescope

@@ -1,0 +1,137 @@
+// Chooses a clock from recordings, and simulates at it.
+#include "app/model/measurements/clock_under_load.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/kernel_table.h"
+#include "kernels/measure/timing.h"
+#include "sim/analysis/roofline.h"
+
+namespace tilescope {
+
+namespace {
+
+/// Returns by how many octaves two quantities differ. Below one a cycle (a softmax has no FLOP at all) there is no difference.
+double octaves(double a, double b) {
+  return std::abs(std::log2(std::max(a, 1.0) / std::max(b, 1.0)));
+}
+
+double unlikeness(const TensorLoad& a, const TensorLoad& b) {
+  return octaves(a.cycles, b.cycles) + octaves(a.flops / a.cycles, b.flops / b.cycles);
+}
+
+bool clock_is_users(const GpuSpec& gpu) {
+  const auto from = gpu.provenance.find("sm.clock_hz");
+  return from != gpu.provenance.end() && from->second.source == Source::user;
+}
+
+}  // namespace
+
+std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu) {
+  std::vector<RecordedRun> runs;
+  for (const auto& known : measurements.bundles) {
+    if (known->bundle.gpu != gpu.id) continue;
+    for (const MeasuredCase& measured : known->bundle.cases) {
+      const auto kernel = find_kernel(measured.kernel);
+      if (!kernel || measured.is_changed() || measured.cycles.median <= 0 || measured.sm_clock_hz <= 0) continue;
+      const auto instruction = (*kernel)->is_hopper ? ProductInstruction::wgmma : ProductInstruction::mma_sync;
+      runs.push_back({{instruction, nominal_flops(**kernel, measured.problem), measured.cycles.median}, measured.sm_clock_hz});
+    }
+  }
+  return runs;
+}
+
+double useful_flops(const Simulation& simulation) {
+  const AttentionProblem& problem = simulation.request.problem;
+  const auto kernel = find_kernel(simulation.info->id);
+  if (!kernel || problem.mask || problem.pass == Pass::both) return static_cast<double>(simulation.flops);
+  return nominal_flops(**kernel, problem);
+}
+
+TensorLoad load_of(const Simulation& simulation) {
+  return {product_instruction(simulation), useful_flops(simulation), simulation.cycles.value};
+}
+
+std::string_view to_string(ClockUnderLoad::From from) {
+  constexpr std::array<std::string_view, 3> names = {"this_case", "like_runs", "calibration"};
+  return names[static_cast<std::size_t>(from)];
+}
+
+std::string origin_text(const ClockUnderLoad& clock) {
+  switch (clock.from) {
+    case ClockUnderLoad::From::this_case:
+      return "as recorded for this run";
+    case ClockUnderLoad::From::like_runs:
+      return fmt::format("the median of the {} recorded runs most like it", clock.runs);
+    case ClockUnderLoad::From::calibration:
+      return "as calibrated under products of mma.sync and exponentials";
+  }
+  return "";
+}
+
+std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load) {
+  std::vector<std::pair<double, double>> alike;  // unlikeness, clock
+  for (const RecordedRun& run : runs)
+    if (run.load.instruction == load.instruction) alike.emplace_back(unlikeness(run.load, load), run.clock_hz);
+  if (alike.size() < alike_runs || load.cycles <= 0) return std::nullopt;
+  std::ranges::sort(alike);
+  std::array<double, alike_runs> clocks{};
+  for (std::size_t i = 0; i < alike_runs; ++i) clocks[i] = alike[i].second;
+  std::ranges::sort(clocks);
+  return ClockUnderLoad{clocks[alike_runs / 2], ClockUnderLoad::From::like_runs, static_cast<int>(alike_runs)};
+}
+
+Recordings load_recordings(const GpuSpec& gpu) {
+  Recordings recordings;
+  recordings.known = load_measurements_of(gpu.id);
+  recordings.runs = recorded_runs(recordings.known, gpu);
+  return recordings;
+}
+
+std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation) {
+  const GpuSpec& gpu = simulation.request.gpu;
+  if (clock_is_users(gpu)) return std::nullopt;
+  if (const auto found = find_case(recordings.known, simulation); found && found->measured().sm_clock_hz > 0)
+    return ClockUnderLoad{found->measured().sm_clock_hz, ClockUnderLoad::From::this_case, 1};
+  // Products in fp32 run on other units, and nothing is recorded of them.
+  if (simulation.request.problem.dtype != DataType::fp32)
+    if (const auto clock = clock_of_like_runs(recordings.runs, load_of(simulation))) return clock;
+  if (gpu.slows_under_load()) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::calibration, 0};
+  return std::nullopt;
+}
+
+std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
+  const auto clock = clock_under_load(recordings, simulation);
+  if (!clock) return std::nullopt;
+  SimulationRequest request = simulation.request;
+  request.gpu.sm_clock_hz = clock->hz;
+  request.keeps_intervals = false;
+  auto made = simulate(request, progress);
+  if (!made) return std::nullopt;
+  return RunUnderLoad{std::move(*made), *clock, find_case(recordings.known, simulation)};
+}
+
+UnderLoad under_load_of(const RunUnderLoad& run) {
+  UnderLoad out{run.clock.hz, run.simulation->time.value};
+  if (run.recorded) out.recorded_ns = run.recorded->measured().time_cold_ns.median;
+  return out;
+}
+
+Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
+                                            const Progress& progress) {
+  SimulationRequest totals = request;
+  totals.keeps_intervals = false;
+  const auto simulation = simulate(totals, progress);
+  auto outcome = outcome_of(simulation, request);
+  if (!simulation) return outcome;
+  outcome->useful_flops = useful_flops(**simulation);
+  if (const auto loaded = run_under_load(recordings, **simulation, progress)) outcome->under_load = under_load_of(*loaded);
+  return outcome;
+}
+
+}  // namespace tilescope

@@ -1,0 +1,128 @@
+// The clock under load: from the recording of the run, else from those most like it, else from the spec.
+#include "app/model/measurements/clock_under_load.h"
+
+#include <cmath>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "app/model/requests/assets.h"
+#include "tests/app/run_simulation.h"
+
+using namespace tilescope;
+
+namespace {
+
+std::shared_ptr<const Simulation> simulated(const char* algorithm, const char* gpu, const AttentionProblem& problem) {
+  SimulationRequest request;
+  request.algorithm = algorithm;
+  request.gpu = *load_gpu(gpu);
+  request.problem = problem;
+  const auto made = simulate(request);
+  REQUIRE(made);
+  return *made;
+}
+
+const AttentionProblem recorded_flash3 = {
+    .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 325, .seq_kv = 325, .head_dim = 128, .dtype = DataType::fp16};
+const AttentionProblem recorded_flash2 = {
+    .batch = 16, .heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64, .dtype = DataType::fp16};
+
+/// Returns the mean error of the recorded clocks if `guess` foretells each from the other runs.
+template <class Guess>
+double mean_error(const std::vector<RecordedRun>& runs, ProductInstruction instruction, const Guess& guess) {
+  double sum = 0;
+  int count = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].load.instruction != instruction) continue;
+    std::vector<RecordedRun> others = runs;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    sum += std::abs(guess(others, runs[i].load) / runs[i].clock_hz - 1);
+    ++count;
+  }
+  REQUIRE(count > 50);
+  return sum / count;
+}
+
+}  // namespace
+
+TEST_CASE("clock under load: like runs foretell a recorded clock with at most 60 % of the error of the calibrated clock") {
+  for (const char* id : {"h100", "h200"})
+    for (const ProductInstruction instruction : {ProductInstruction::mma_sync, ProductInstruction::wgmma}) {
+      CAPTURE(id);
+      CAPTURE(static_cast<int>(instruction));
+      const GpuSpec gpu = *load_gpu(id);
+      const Recordings recordings = load_recordings(gpu);
+      const double like = mean_error(recordings.runs, instruction, [](const auto& others, const TensorLoad& load) {
+        return clock_of_like_runs(others, load)->hz;
+      });
+      const double calibrated =
+          mean_error(recordings.runs, instruction, [&](const auto&, const TensorLoad&) { return gpu.sm_clock_under_load_hz; });
+      CHECK(like < 0.6 * calibrated);
+      CHECK(like < 0.04);
+    }
+}
+
+TEST_CASE(
+    "clock under load: it is the median of the five runs with the same instruction that are nearest in cycles and FLOP per cycle") {
+  const auto run = [](ProductInstruction instruction, double flops_a_cycle, double clock_hz) {
+    return RecordedRun{{instruction, flops_a_cycle * 1e6, 1e6}, clock_hz};
+  };
+  std::vector<RecordedRun> runs;
+  for (const double ghz : {1.4, 1.9, 1.5, 1.8, 1.6}) runs.push_back(run(ProductInstruction::wgmma, 3e5, ghz * 1e9));
+  for (int i = 0; i < 9; ++i) runs.push_back(run(ProductInstruction::wgmma, 1e4, 1.95e9));
+  for (int i = 0; i < 9; ++i) runs.push_back(run(ProductInstruction::mma_sync, 3e5, 1.2e9));
+  const auto busy = clock_of_like_runs(runs, {ProductInstruction::wgmma, 3.1e11, 1e6});
+  REQUIRE(busy);
+  CHECK(busy->hz == 1.6e9);
+  CHECK(busy->runs == 5);
+  CHECK(clock_of_like_runs(runs, {ProductInstruction::wgmma, 0.9e10, 1e6})->hz == 1.95e9);
+  CHECK(clock_of_like_runs(runs, {ProductInstruction::mma_sync, 0, 1e6})->hz == 1.2e9);
+  runs.resize(4);
+  CHECK_FALSE(clock_of_like_runs(runs, {ProductInstruction::wgmma, 3e11, 1e6}));
+}
+
+TEST_CASE("clock under load: a run that was recorded has the clock of its recording, and is simulated at it") {
+  const auto run = simulated("flash3", "h100", recorded_flash3);
+  const Recordings recordings = load_recordings(run->request.gpu);
+  const auto loaded = run_under_load(recordings, *run);
+  REQUIRE(loaded);
+  REQUIRE(loaded->recorded);
+  CHECK(loaded->clock.from == ClockUnderLoad::From::this_case);
+  CHECK(loaded->clock.hz == loaded->recorded->measured().sm_clock_hz);
+  CHECK(loaded->simulation->request.gpu.sm_clock_hz == loaded->clock.hz);
+  CHECK(loaded->simulation->time.value > run->time.value);
+  CHECK(under_load_of(*loaded).recorded_ns == loaded->recorded->measured().time_cold_ns.median);
+}
+
+TEST_CASE("clock under load: another order of blocks or fewer of them on an SM is no recorded run") {
+  const auto run = simulated("flash2", "h100", recorded_flash2);
+  const Recordings recordings = load_recordings(run->request.gpu);
+  REQUIRE(find_case(recordings.known, *run));
+  SimulationRequest changed = run->request;
+  changed.block_order = BlockOrder::reversed;
+  CHECK_FALSE(find_case(recordings.known, **simulate(changed)));
+  changed = run->request;
+  changed.blocks_per_sm = 1;
+  CHECK_FALSE(find_case(recordings.known, **simulate(changed)));
+}
+
+TEST_CASE("clock under load: a clock that the user chose stays, and a GPU without recordings has that of its spec or none") {
+  SimulationRequest request;
+  request.gpu = *load_gpu("h100");
+  request.problem = recorded_flash2;
+  REQUIRE(set_spec_value(request.gpu, "sm.clock_hz=1.5e9"));
+  const Recordings recordings = load_recordings(request.gpu);
+  CHECK_FALSE(clock_under_load(recordings, **simulate(request)));
+  request.gpu = *load_gpu("h100");
+  request.problem.dtype = DataType::fp32;
+  const auto in_fp32 = clock_under_load(recordings, **simulate(request));
+  REQUIRE(in_fp32);
+  CHECK(in_fp32->from == ClockUnderLoad::From::calibration);
+  CHECK(in_fp32->hz == request.gpu.sm_clock_under_load_hz);
+  for (const char* id : {"toy", "a100"}) {
+    CAPTURE(id);
+    const auto run = simulated("flash2", id, {.seq_q = 64, .seq_kv = 64, .head_dim = 16});
+    CHECK_FALSE(clock_under_load(load_recordings(run->request.gpu), *run));
+  }
+}
