@@ -1,6 +1,7 @@
 // split_remainders: a mask as the kernels compute it.
 //
-//   (q - kv) % m == 0, a division for each element, becomes q % m == kv % m: one a row, one a key, and a comparison for each element.
+//   (q - kv) % m == 0, a division for each element, becomes q % m == kv % m: one a row, one a key, and a comparison for each
+//   element.
 #pragma once
 
 #include "sim/masks/expression.h"

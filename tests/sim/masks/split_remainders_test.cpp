@@ -21,9 +21,10 @@ Expression mask_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("split remainders: every element is as visible as before") {
-  for (const char* text : {"(q - kv) % 3 == 0", "abs(q - kv) % 4 != 0", "0 == (kv - q) % -5", "abs(kv - q) <= 20 && abs(kv - q) % 2 == 0",
-                           "let far = q - kv; far >= 0 && (far % 8 == 0 || far < 4)", "(q - kv) % 3 == 1", "(q + kv) % 3 == 0",
-                           "(q - kv) % (h + 2) == 0", "(2 * q - kv) % 3 == 0", "q >= kv"}) {
+  for (const char* text :
+       {"(q - kv) % 3 == 0", "abs(q - kv) % 4 != 0", "0 == (kv - q) % -5", "abs(kv - q) <= 20 && abs(kv - q) % 2 == 0",
+        "let far = q - kv; far >= 0 && (far % 8 == 0 || far < 4)", "(q - kv) % 3 == 1", "(q + kv) % 3 == 0",
+        "(q - kv) % (h + 2) == 0", "(2 * q - kv) % 3 == 0", "q >= kv"}) {
     CAPTURE(text);
     const Expression mask = mask_of(text), split = split_remainders(mask);
     CHECK(split.text == mask.text);
@@ -41,11 +42,13 @@ TEST_CASE("split remainders: a distance that only the remainder needs is not com
   for (const ExprNode& node : split.nodes) CHECK_FALSE((node.op == ExprOp::subtract || node.op == ExprOp::absolute));
   CHECK(element_cost(split, h200_gpu()) == ElementCost{.alu = 1});
   const Expression both = split_remainders(mask_of("abs(q - kv) <= 8 && abs(q - kv) % 4 == 0"));
-  CHECK(element_cost(both, h200_gpu()).alu == element_cost(mask_of("abs(q - kv) <= 8"), h200_gpu()).alu + 2);  // and their conjunction
+  CHECK(element_cost(both, h200_gpu()).alu ==
+        element_cost(mask_of("abs(q - kv) <= 8"), h200_gpu()).alu + 2);  // and their conjunction
 }
 
 TEST_CASE("split remainders: others stay as they are") {
-  for (const char* text : {"(q - kv) % 3 == 1", "(q + kv) % 3 == 0", "(q - kv) % (h + 2) == 0", "(2 * q - kv) % 3 == 0", "q % 3 == 0"}) {
+  for (const char* text :
+       {"(q - kv) % 3 == 1", "(q + kv) % 3 == 0", "(q - kv) % (h + 2) == 0", "(2 * q - kv) % 3 == 0", "q % 3 == 0"}) {
     CAPTURE(text);
     CHECK(split_remainders(mask_of(text)).nodes.size() == mask_of(text).nodes.size());
   }
