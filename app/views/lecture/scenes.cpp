@@ -103,6 +103,7 @@ void draw_deck_title(const View& view, Commands& commands, SceneFields& fields) 
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
   ImGui::InputTextWithHint("##deck title", tr("Title of the deck"), &fields.deck_title);
   if (ImGui::IsItemDeactivatedAfterEdit()) commands.push(NameDeck{fields.deck_title});
+  item_tooltip(*view.theme, tr("Title of the deck"));
 }
 
 void draw_rows(const View& view, Commands& commands) {
