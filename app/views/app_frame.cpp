@@ -65,7 +65,8 @@ bool has_whole_window(const View& view) {
 bool is_withheld(const View& view) {
   const CenterView center = view.workspace->center;
   const bool leaves_out_answers = center == CenterView::stage || center == CenterView::roofline || center == CenterView::banks;
-  return view.lesson.locked && !leaves_out_answers && !compares_page_runs(view);
+  const bool shown = center == CenterView::mask && view.lesson.scene != nullptr && view.lesson.scene->shown;
+  return view.lesson.locked && !leaves_out_answers && !shown && !compares_page_runs(view);
 }
 
 /// Draws what a withheld view is about: a mask by its text, which questions speak of.
@@ -80,14 +81,11 @@ void draw_withheld(const View& view, const Rect& rect) {
     if (!choice.score.empty()) lines.push_back(choice.score);
   }
   const float width = rect.width() - 2 * theme.padding, gap = std::round(10 * theme.scale);
-  const auto font_of = [&](const std::string& text) {
-    return text_width(theme.display, text) <= width ? theme.display : theme.mono;
-  };
-  const auto height_of = [&](const std::string& text) { return wrapped_height(font_of(text), text, width) + gap; };
+  ImFont* const font = theme.display;
+  const auto height_of = [&](const std::string& text) { return wrapped_height(font, text, width) + gap; };
   float y = rect.center().y - 0.5F * theme.ui->FontSize;
   for (const std::string& line : lines) y -= 0.5F * height_of(line);
   for (const std::string& line : lines) {
-    ImFont* const font = font_of(line);
     const float left = rect.min.x + std::max(theme.padding, 0.5F * (rect.width() - text_width(font, line)));
     list->AddText(font, font->FontSize, {left, y}, theme.text, line.c_str(), nullptr, width);
     y += height_of(line);
@@ -646,7 +644,13 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
       draw_panel(center_panel(view), content, view, commands);
   } else {
     if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
-    draw_panel(std::string(place.panel).c_str(), content, view, commands);
+    // What a page of a lesson shows alone is as large as the lesson's text.
+    constexpr float wide = 420;
+    const bool large = presents_lesson(view) && content.width() >= wide * theme_.scale;
+    const Theme theme = large ? reading_theme(theme_) : theme_;
+    View shown = view;
+    shown.theme = &theme;
+    draw_panel(std::string(place.panel).c_str(), content, shown, commands);
   }
   draw_look(view, place.panel, place.frame);
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};

@@ -51,7 +51,7 @@ std::string with_count(Setting setting, std::int64_t value) {
 using SettingText = std::function<std::string(const Simulation&)>;
 
 std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
-  const auto count = [](Setting setting, std::int64_t AttentionProblem::* member) {
+  const auto count = [](Setting setting, std::int64_t AttentionProblem::*member) {
     return [=](const Simulation& run) { return with_count(setting, run.request.problem.*member); };
   };
   std::vector<SettingText> out = {
@@ -80,11 +80,17 @@ std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
     });
   if (differs([](const Simulation& run) { return run.request.tile.has_value(); }) ||
       !differs([](const Simulation& run) { return run.request.algorithm; }))
-    out.emplace_back([](const Simulation& run) {
-      return say(tr("tile {}×{}"), run.program->tile().block_q, run.program->tile().block_kv);
-    });
-  out.emplace_back([](const Simulation& run) { return std::string(to_string(run.request.block_order)); });
-  out.emplace_back([](const Simulation& run) { return std::string(to_string(run.request.key_order)); });
+    out.emplace_back(
+        [](const Simulation& run) { return say(tr("tile {}×{}"), run.program->tile().block_q, run.program->tile().block_kv); });
+  out.emplace_back([](const Simulation& run) {
+    const auto orders = block_orders();
+    const auto row = std::find_if(orders.begin(), orders.end(),
+                                  [&](const BlockOrderInfo& each) { return each.order == run.request.block_order; });
+    return row == orders.end() ? std::string() : translated(row->title);
+  });
+  out.emplace_back([](const Simulation& run) {
+    return std::string(run.request.key_order == KeyOrder::ascending ? tr("first key tile to last") : tr("last key tile to first"));
+  });
   for (const SpecKey& key : spec_keys())
     out.emplace_back([&key](const Simulation& run) {
       return fmt::format("{}: {}", spec_key_name(key), spec_value_text(key, run.request.gpu.*key.member));
@@ -97,7 +103,7 @@ std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
 /// A part of a bar.
 struct Part {
   double value = 0;
-  Tensor tensor;  // none: work or time
+  Tensor tensor;                                    // none: work or time
   enum class Way { up, down, owed } way = Way::up;  // towards the SMs; written; written back after the run
 };
 
@@ -147,7 +153,8 @@ Bar traffic_bar(const PageRun& run, Link up, Link down) {
       const double all = *read + *written;
       bar.recorded = {all, say(tr("recorded: {}"), both(*read, *written)), say(tr("recorded: {}"), format_bytes(all))};
       bar.brief = bar.text;
-      bar.text = both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
+      bar.text =
+          both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
     }
   }
   if (up != Link::hbm_read) return bar;
@@ -197,12 +204,14 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
   const auto add = [&](const char* title, auto bar_of, double least_ratio) {
     Column column{title, {}};
     for (const PageRun& run : runs) column.bars.push_back(bar_of(run));
-    const auto [least, most] = std::minmax_element(column.bars.begin(), column.bars.end(),
-                                                   [](const Bar& a, const Bar& b) { return a.value < b.value; });
+    const auto [least, most] =
+        std::minmax_element(column.bars.begin(), column.bars.end(), [](const Bar& a, const Bar& b) { return a.value < b.value; });
     if (most->value >= least_ratio * least->value) out.push_back(std::move(column));
   };
-  add(tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1);
-  add(tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1);
+  add(
+      tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1);
+  add(
+      tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1);
   add(tr("Work"), work_bar, same_work);
   add(tr("Extra memory"), memory_bar, similar_memory);
   add(tr("Time"), time_bar, 1);
@@ -281,7 +290,7 @@ Sizes sizes_of(const View& view, float room, std::size_t runs) {
   sizes.strong = view.workspace->present ? theme.heading : theme.ui_bold;
   sizes.line = std::round(1.35F * sizes.strong->FontSize);
   sizes.heading = std::round(1.6F * theme.heading->FontSize);
-  const float least_bar = 10 * theme.scale, most_bar = 110 * theme.scale, most_band = 260 * theme.scale;
+  const float least_bar = 10 * theme.scale, most_bar = 140 * theme.scale, most_band = 320 * theme.scale;
   const float texts = 3.6F * sizes.line;  // the name above, two lines below, and a gap
   sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(runs), most_band));
   sizes.two_lines = sizes.band >= texts + least_bar;
@@ -296,8 +305,7 @@ void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const
   const std::string ratio = run == 0 ? std::string() : against(bar.value, column.bars.front().value);
   const std::string text = ratio.empty() ? bar.text : fmt::format("{}   {}", bar.text, ratio);
   std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more);
-  if (timed != nullptr)
-    full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), ratio);
+  if (timed != nullptr) full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), ratio);
   draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, theme.text,
             first_that_fits(sizes.strong, rect.width(), {full, text, bar.text, bar.brief.empty() ? bar.text : bar.brief}));
 }
@@ -357,12 +365,13 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   const Rect room = {area.min, {area.max.x, area.max.y - key}};
   if (!held)
-    draw_text(list, theme.ui, {{area.min.x, room.max.y}, area.max}, theme.text_dim,
-              first_that_fits(theme.ui, area.width(),
-                              {tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run. All bars of a "
-                                  "column have one scale."),
-                               tr("Plain: read. Hatched: written. Dashed: written to HBM after the run."),
-                               tr("Plain: read. Hatched: written.")}));
+    draw_text(
+        list, theme.ui, {{area.min.x, room.max.y}, area.max}, theme.text_dim,
+        first_that_fits(
+            theme.ui, area.width(),
+            {tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run. All bars of a "
+                "column have one scale."),
+             tr("Plain: read. Hatched: written. Dashed: written to HBM after the run."), tr("Plain: read. Hatched: written.")}));
   const std::vector<Column> columns = columns_of(runs);
   const Sizes sizes = sizes_of(view, room.height(), runs.size());
   constexpr float time_share = 1.35F;  // of the last column, which has the longest words

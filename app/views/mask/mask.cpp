@@ -545,8 +545,12 @@ void draw_mask_panel(const View& view, Commands& commands) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  study_head(view, is_refused(view) ? say(tr("Of the last mask that could be read: {}"), finding(mask)) : finding(mask),
-             detail(view));
+  const bool held = view.lesson.locked;  // the figures answer the question of a lesson
+  study_head(view,
+             held               ? std::string(tr("What the mask saves shows after the answer."))
+             : is_refused(view) ? say(tr("Of the last mask that could be read: {}"), finding(mask))
+                                : finding(mask),
+             held ? std::string() : detail(view));
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
@@ -578,7 +582,9 @@ void draw_mask_panel(const View& view, Commands& commands) {
     draw();
     ImGui::EndChild();
   };
-  const auto counts = [&] { draw_counts(view, state); };
+  const auto counts = [&] {
+    if (!held) draw_counts(view, state);
+  };
   ImVec2 editor = beside ? ImVec2{map.max.x + gap, top.y} : ImVec2{top.x, map.max.y + theme.gap};
   if (counts_at == CountsAt::beside_map) {
     const float counts_right = std::round(editor.x + std::min((rest - gap) / 2, 480 * theme.scale));

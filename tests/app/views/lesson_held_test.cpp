@@ -131,6 +131,23 @@ TEST_CASE("lesson: a scene that is shown covers nothing of its timeline before t
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
 }
 
+TEST_CASE("lesson: the Mask view has no figure until the question is answered") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view before = "&step=1\"\nlook = [\"stage\", \"traffic\"]";
+  text.replace(text.find(before), before.size(), "&causal=1&view=mask\"\nlook = [\"mask\"]\nshown = true");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.locked);
+  const std::string held = text_of(screen, opened.session, &draw_mask_panel);
+  CAPTURE(held);
+  CHECK(held.find("after the answer") != std::string::npos);
+  CHECK(held.find("Empty blocks") == std::string::npos);
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty blocks") != std::string::npos);
+}
+
 TEST_CASE("lesson: the Banks view tells the page's access alone until the question is answered") {
   const TemporaryFolder folder;
   Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
