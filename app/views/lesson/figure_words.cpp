@@ -28,7 +28,7 @@ constexpr std::array byte_suffixes = {
 constexpr std::array rate_suffixes = {Suffix{"gb/s", 1e9}, Suffix{"mb/s", 1e6}, Suffix{"tb/s", 1e12}, Suffix{"b/s", 1}};
 constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1},   Suffix{"µs", 1},
                                       Suffix{"μs", 1},    Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
-constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}, Suffix{"times", 1}, Suffix{"배", 1}};
+constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}, Suffix{"times", 1}};
 constexpr std::array count_suffixes = {Suffix{"k", 1e3},  Suffix{"m", 1e6},    Suffix{"g", 1e9},
                                        Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
 constexpr std::array percent_suffixes = {Suffix{"%", 0.01}, Suffix{"percent", 0.01}};
