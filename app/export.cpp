@@ -9,12 +9,14 @@
 #include "app/lesson_page.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/state/deck.h"
 #include "app/platform/animation.h"
 #include "app/platform/png.h"
 #include "app/step_page.h"
 #include "app/step_pictures.h"
 #include "app/ui/say.h"
 #include "app/views/caption.h"
+#include "app/views/chrome.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/window.h"
 #include "sim/core/refuse.h"
@@ -300,6 +302,49 @@ Result<ExportedSteps> export_lesson(StepPictures& pictures, const ExportOptions&
   return out;
 }
 
+std::string article_of_scene(const Scene& scene, int number, const std::string& picture) {
+  std::string out = fmt::format("<h2>{}. {}</h2>{}", number, html_text(scene_name(scene)), picture);
+  const auto add_lines = [&](std::string_view text, const char* begin, const char* end) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      if (!line.empty()) out += fmt::format("{}{}{}", begin, html_text(line), end);
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+    }
+  };
+  add_lines(scene.notes, "<p>", "</p>");
+  if (!scene.question) return out;
+  out += fmt::format("<p><b>{}</b></p>", html_text(scene.question->text));
+  for (const std::string& choice : scene.question->choices) add_lines(choice, "<p>• ", "</p>");
+  return out;
+}
+
+/// Every scene of a deck: its picture, its title, its notes and its question.
+Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& options) {
+  const Deck& deck = *options.picture.deck;
+  const auto count = static_cast<int>(deck.scenes.size());
+  const Told told(options.picture.told, 0, count);
+  std::string articles;
+  for (int i = 0; i < count; ++i) {
+    told.at("scenes", i);
+    pictures.carry_out(GoToScene{i});
+    const SessionView view = pictures.view();
+    if (view.workspace->message) return view.workspace->message->error;
+    const Scene& scene = deck.scenes[static_cast<std::size_t>(i)];
+    const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
+    if (!picture) return picture.error();
+    articles +=
+        fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}</article>\n", i + 1, article_of_scene(scene, i + 1, *picture));
+  }
+  PageHead head;
+  head.title = deck.title.empty() ? std::string(tr("Scenes")) : deck.title;
+  head.language = options.picture.language;
+  head.dark = options.picture.theme == ThemeKind::dark;
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, page_around(head, articles)});
+  out.notice = pictures.notice();
+  return out;
+}
+
 /// What can be refused before anything is simulated.
 Status check_format(const ExportOptions& options) {
   if (!is_film(options.format)) return Done{};
@@ -321,6 +366,7 @@ Result<ExportedSteps> export_steps(const ExportOptions& options) {
   const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
   if (!pictures) return pictures.error();
   if (picture.lesson_beside) return export_lesson(**pictures, options);
+  if (picture.deck != nullptr) return export_deck(**pictures, options);
   const Result<Stops> stops = stops_of(options, (*pictures)->view());
   if (!stops) return stops.error();
   const std::int64_t last_step = (*pictures)->view().lane().step_count;

@@ -48,12 +48,14 @@ constexpr std::string_view script = R"(
 const steps=[...document.querySelectorAll('.step')],range=document.querySelector('input'),said=document.querySelector('#said');
 const [first,back,forward,last]=document.querySelectorAll('nav button');
 let at=0;
-// What was typed, in the unit of the question: "3.5 MB". NaN where it is no number.
+// What was typed, in the unit of the question: "3.5 MB", "65,536", "1/4". NaN where it is no number. A share without its sign, 0.45, is
+// no percentage.
 function quantity(text,by){
-  const found=/^\s*([-+]?[0-9]*[.,]?[0-9]+(?:e[-+]?[0-9]+)?)\s*(.*?)\s*$/i.exec(text);
+  const number=text.replace(/(\d)[,\u2009 ](?=\d{3}(?!\d))/g,'$1');
+  const found=/^\s*([-+]?[0-9]*[.,]?[0-9]+(?:e[-+]?[0-9]+)?)(?:\/([0-9.]+))?\s*(.*?)\s*$/i.exec(number);
   if(!found)return NaN;
-  const unit=found[2].toLowerCase(),value=+found[1].replace(',','.');
-  return unit===''?value*by.plain:unit in by.units?value*by.units[unit]:NaN;
+  const unit=found[3].toLowerCase(),value=found[1].replace(',','.')/(found[2]??1);
+  return unit===''?value*(Math.abs(value)>=1?by.plain:1):unit in by.units?value*by.units[unit]:NaN;
 }
 // Puts the own answer beside the simulated one, and whether it is right, or why not.
 function judge(own){

@@ -167,6 +167,7 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   if (const Status status = check_opened(out->session_.view(), options.step); !status) return status.error();
   if (!options.lesson.empty())
     if (const Status opened = open_lesson(out->session_, options.lesson); !opened) return opened.error();
+  if (options.present) out->session_.apply(SetPresent{true});
 
   const QuietLibraries quiet;
   Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();

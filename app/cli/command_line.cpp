@@ -308,6 +308,7 @@ class CommandLineBuilder {
     if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
     line_.race = text("--race") != nullptr;
+    line_.present = text("--present") != nullptr;
     read("--seed", unsigned_number, line_.seed);
     read("--size", picture_size, line_.size);
     read(
@@ -411,6 +412,8 @@ Status check_shown(const CommandLine& line) {
   if (typed(line, "--panel") && typed(line, "--view") && center_view_from(line.panel) != line.view)
     return refuse("--view chooses the middle of the window, and --panel {} draws one panel: give one of them",
                   printable(line.panel));
+  if (typed(line, "--panel") && typed(line, "--present"))
+    return refuse("--present is about the whole window, and --panel {} draws one panel: give one of them", printable(line.panel));
   if (!typed(line, "--lanes")) return Done{};
   if (typed(line, "--panel") && line.panel != "timeline")
     return refuse("--lanes is about the timeline, and --panel {} leaves it out: give one of them", printable(line.panel));

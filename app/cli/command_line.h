@@ -66,6 +66,7 @@ struct CommandLine {
   bool caption = true;
   std::string sheet;
   bool race = false;
+  bool present = false;
   CenterView view = CenterView::stage;
   std::optional<bool> by_sm;
   std::optional<ThemeKind> theme;

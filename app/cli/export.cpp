@@ -94,6 +94,16 @@ Status check_lesson(const CommandLine& line, const Format& format) {
   return Done{};
 }
 
+/// Errors  a deck in another format, or with what its own scenes decide
+Status check_deck(const CommandLine& line, const Format& format) {
+  if (line.deck.empty()) return Done{};
+  if (format.ending != ".html") return refuse("--deck makes a page: end --out in .html, not in {}", format.ending);
+  for (const auto& [flag, given] :
+       {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
+    if (given) return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);
+  return Done{};
+}
+
 /// "step.png" and step 7 of 120: "step-007.png".
 std::string numbered(const std::string& file, std::int64_t step, std::int64_t last) {
   fs::path path(file);
@@ -150,6 +160,7 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
   if (!format) return format.error();
   if (Status used = check_flags(line, *format); !used) return used;
   if (Status fits = check_lesson(line, *format); !fits) return fits;
+  if (Status fits = check_deck(line, *format); !fits) return fits;
   if (const auto sheet = sheet_of(line.sheet); !sheet) return sheet.error();
   auto request = make_request(line);
   if (!request) return request.error();

@@ -47,6 +47,7 @@ RenderOptions render_options(const CommandLine& line) {
   RenderOptions options = shared_options<RenderOptions>(line);
   options.panel = line.panel;
   options.lesson = line.lesson;
+  options.present = line.present;
   return options;
 }
 

@@ -69,7 +69,7 @@ void join_columns(Layout& layout, float scale) {
 /// Presenting: a caption, the stage, beside it the numbers of the row and as much of the listing as there is room for. The timeline
 /// is there where the window is high, or where it has the rows of all SMs: then they are what is shown.
 Layout present_layout(float width, float height, float scale, bool sm_rows) {
-  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 720;
+  constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 640;
   constexpr float sm_rows_share = 0.3F;
   constexpr float least_row = 260, row_share = 0.25F, softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));

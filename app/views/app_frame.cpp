@@ -19,6 +19,7 @@
 #include "app/views/beside_run.h"
 #include "app/views/caption.h"
 #include "app/views/chrome.h"
+#include "app/views/compare/run_bars.h"
 #include "app/views/keys.h"
 #include "app/views/panel_table.h"
 #include "app/views/terms.h"
@@ -59,10 +60,38 @@ bool has_whole_window(const View& view) {
   return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage;
 }
 
-/// Returns true for a view that would answer the question of the lesson's page: it is about the whole run. The roofline leaves out
-/// its sentences, because pages ask about its picture.
+/// Returns true for a view that would answer the question of the lesson's page: it is about the whole run. Some leave out what
+/// answers: pages ask about their pictures.
 bool is_withheld(const View& view) {
-  return view.lesson.locked && view.workspace->center != CenterView::stage && view.workspace->center != CenterView::roofline;
+  const CenterView center = view.workspace->center;
+  const bool leaves_out_answers = center == CenterView::stage || center == CenterView::roofline || center == CenterView::banks;
+  const bool shown = center == CenterView::mask && view.lesson.scene != nullptr && view.lesson.scene->shown;
+  return view.lesson.locked && !leaves_out_answers && !shown && !compares_page_runs(view);
+}
+
+/// Draws what a withheld view is about: a mask by its text, which questions speak of.
+void draw_withheld(const View& view, const Rect& rect) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::vector<std::string> lines;
+  if (view.workspace->center == CenterView::mask) {
+    const MaskChoice& choice = view.lane().simulation->request.masking;
+    for (const auto* texts : {&choice.presets, &choice.masks})
+      for (const std::string& text : *texts) lines.push_back(text);
+    if (!choice.score.empty()) lines.push_back(choice.score);
+  }
+  const float width = rect.width() - 2 * theme.padding, gap = std::round(10 * theme.scale);
+  ImFont* const font = theme.display;
+  const auto height_of = [&](const std::string& text) { return wrapped_height(font, text, width) + gap; };
+  float y = rect.center().y - 0.5F * theme.ui->FontSize;
+  for (const std::string& line : lines) y -= 0.5F * height_of(line);
+  for (const std::string& line : lines) {
+    const float left = rect.min.x + std::max(theme.padding, 0.5F * (rect.width() - text_width(font, line)));
+    list->AddText(font, font->FontSize, {left, y}, theme.text, line.c_str(), nullptr, width);
+    y += height_of(line);
+  }
+  draw_text(list, theme.ui, {{rect.min.x, y}, {rect.max.x, y + 1.5F * theme.ui->FontSize}}, theme.text_dim,
+            tr("This view shows after the answer."), Align::center);
 }
 
 /// Returns true where the lesson's page looks at a panel; a page that names none looks at the middle.
@@ -269,7 +298,7 @@ void AppFrame::rest_tooltips() {
   else
     for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key)
       tooltips_rest_ = tooltips_rest_ || ImGui::IsKeyPressed(static_cast<ImGuiKey>(key));
-  if (!tooltips_rest_) return;
+  if (!tooltips_rest_ && !holds_pointer({session_.view(), &theme_})) return;
   constexpr std::string_view name = "##Tooltip";  // ImGui's tooltip windows; message boxes stay
   for (ImGuiWindow* window : context_->Windows)
     if (std::string_view(window->Name).starts_with(name)) window->Hidden = true;
@@ -421,7 +450,7 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   if (view.lesson.offered && !view.workspace->present) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
   draw_in_front(view, commands);
-  if (!view.workspace->blank) draw_term_tooltip(view);
+  if (!view.workspace->blank && !holds_pointer(view)) draw_term_tooltip(view);
 }
 
 void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
@@ -610,13 +639,18 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
       content.min.y += center_tabs_height(theme_);
     }
     if (is_withheld(view))
-      draw_text(ImGui::GetWindowDrawList(), theme_.ui, content, theme_.text_dim, tr("This view shows after the answer."),
-                Align::center);
+      draw_withheld(view, content);
     else
       draw_panel(center_panel(view), content, view, commands);
   } else {
     if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
-    draw_panel(std::string(place.panel).c_str(), content, view, commands);
+    // What a page of a lesson shows alone is as large as the lesson's text.
+    constexpr float wide = 420;
+    const bool large = presents_lesson(view) && content.width() >= wide * theme_.scale;
+    const Theme theme = large ? reading_theme(theme_) : theme_;
+    View shown = view;
+    shown.theme = &theme;
+    draw_panel(std::string(place.panel).c_str(), content, shown, commands);
   }
   draw_look(view, place.panel, place.frame);
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};

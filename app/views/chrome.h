@@ -48,7 +48,8 @@ bool shows_class_answer(const View& view);
 float question_room(const View& view);
 /// Draws the scene's question to the class at the bottom of the window, with what was counted.
 void draw_question(const View& view, Commands& commands);
-/// Draws the laser pointer while its button or key is held.
+/// Whether the laser pointer is shown: its button or key is held. No tooltip then covers what it points at.
+bool holds_pointer(const View& view);
 void draw_pointer(const View& view);
 /// Returns the title of a scene; of one without, what it shows.
 std::string scene_name(const Scene& scene);

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "app/model/requests/assets.h"
+#include "app/model/state/deck.h"
+#include "app/model/state/window_state.h"
 #include "app/platform/files.h"
 #include "app/platform/png.h"
 #include "app/step_pictures.h"
@@ -293,6 +295,32 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   CHECK(page.find("&quot;wrong&quot;:[{&quot;near&quot;:4},{&quot;near&quot;:256},{}]") != std::string::npos);
   CHECK(page.find("&quot;wrong&quot;:[{&quot;choice&quot;:0}]") != std::string::npos);
   for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
+}
+
+TEST_CASE("export: a deck is one page with the picture, title, notes and question of each scene, and fetches nothing") {
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  auto deck = std::make_shared<Deck>();
+  deck->title = "Attention in an hour";
+  const std::string link = "seq=16&head_dim=4&block_q=4&block_kv=4&blocks_per_sm=1&step=";
+  for (const char* step : {"1", "4"}) {
+    Scene scene;
+    scene.state = *from_link(link + step);
+    scene.title = std::string("Step <") + step + ">";
+    scene.notes = "First line\nSecond line";
+    deck->scenes.push_back(scene);
+  }
+  deck->scenes[1].question = ClassQuestion{"Which is larger?", {"S", "O"}, 1};
+  options.picture.deck = deck;
+  const auto page = exported(options);
+  if (!page) return;
+  REQUIRE(page->files.size() == 1);
+  const std::string& html = page->files.front().bytes;
+  CHECK(count(html, "<article") == 2);
+  CHECK(count(html, "<svg") + count(html, "<img") >= 2);
+  for (const char* text : {"Attention in an hour", "Step &lt;1>", "Step &lt;4>", "<p>Second line</p>", "Which is larger?", "• O"})
+    CHECK_MESSAGE(html.find(text) != std::string::npos, text);
+  CHECK(html.find("src=\"http") == std::string::npos);
 }
 
 TEST_CASE("export: one page of a lesson is a page, and a lesson that is not there is refused") {

@@ -251,6 +251,7 @@ struct Draw {
   SetBlank operator()(Kind<SetBlank>) const { return {coin()}; }
   GoToScene operator()(Kind<GoToScene>) const { return {random.pick({0, 1, 2, 5, -1})}; }
   TurnPage operator()(Kind<TurnPage>) const { return {coin() ? 1 : -1}; }
+  NameDeck operator()(Kind<NameDeck>) const { return {random.pick<const char*>({"", "Attention", "주의"})}; }
   EditScene operator()(Kind<EditScene>) const {
     Scene scene;
     scene.state = window_state_of(view);
@@ -268,6 +269,7 @@ struct Draw {
   StartExport operator()(Kind<StartExport>) const { return {std::make_shared<const ExportChoice>()}; }
   OpenLesson operator()(Kind<OpenLesson>) const { return {random.pick<const char*>({"1", "1", "3", "99", ""}), random.below(3)}; }
   TurnLessonPage operator()(Kind<TurnLessonPage>) const { return {coin() ? 1 : -1}; }
+  RetryLesson operator()(Kind<RetryLesson>) const { return {}; }
   CloseLesson operator()(Kind<CloseLesson>) const { return {}; }
   AnswerLesson operator()(Kind<AnswerLesson>) const {
     LessonAnswer answer;

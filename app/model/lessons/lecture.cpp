@@ -30,6 +30,12 @@ void Lecture::bookmark(Scene scene) {
   go(place);
 }
 
+void Lecture::rename(std::string title) {
+  if (deck_.title == title) return;
+  deck_.title = std::move(title);
+  changed_ = true;
+}
+
 void Lecture::edit(int index, Scene scene) {
   if (at(index) == nullptr || *at(index) == scene) return;
   deck_.scenes[static_cast<std::size_t>(index)] = std::move(scene);

@@ -36,6 +36,7 @@ class Lecture {
   void saved(std::string path);
   /// After the scene that is shown; it is then the one that is shown.
   void bookmark(Scene scene);
+  void rename(std::string title);
   void edit(int index, Scene scene);
   void move(int index, int to);
   void remove(int index);

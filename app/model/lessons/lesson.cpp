@@ -93,6 +93,14 @@ class Block {
     return *value;
   }
 
+  /// True or false; false where it is not there.
+  bool truth(std::string_view key) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return false;
+    if (!node->is_boolean()) fail_key(key, fmt::format("{} must be true or false", key));
+    return node->value_or(false);
+  }
+
   std::vector<std::string> texts(std::string_view key, std::size_t most, bool needed = true) {
     std::vector<std::string> out;
     const toml::node* node = table_.get(key);
@@ -311,7 +319,7 @@ class LessonReader {
 
   void take_scene(Block& block, LessonPage& page) {
     if (page.scene) return block.fail(1, "the page has a second scene: begin another page");
-    constexpr std::array<std::string_view, 3> keys = {"link", "look", "others"};
+    constexpr std::array<std::string_view, 4> keys = {"link", "look", "others", "shown"};
     block.allow(keys);
     LessonScene scene;
     scene.line = block.line();
@@ -324,6 +332,7 @@ class LessonReader {
     for (const std::string& id : scene.look)
       if (std::find(panel_ids.begin(), panel_ids.end(), id) == panel_ids.end())
         return block.fail_key("look", fmt::format("there is no panel '{}': {}", printable(id), name_hint(id, panel_ids)));
+    scene.shown = block.truth("shown");
     for (auto& [name, changes] : block.pairs("others")) {
       if (block.error()) return;
       const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {

@@ -42,6 +42,7 @@ struct LessonScene {
   WindowState state;
   std::vector<std::string> look;  // ids of panels
   std::vector<LessonVariant> others;
+  bool shown = false;  // its picture does not answer the question, so that nothing of it is covered
   int line = 0;
 };
 

@@ -139,6 +139,13 @@ std::shared_ptr<const WindowState> LessonPlayer::state_of_page() const {
   return state;
 }
 
+std::shared_ptr<const WindowState> LessonPlayer::retry() {
+  if (lesson_ == nullptr || answers_.erase(page_) == 0) return nullptr;
+  right_.erase(page_);
+  show_page(page_);
+  return state_of_page();
+}
+
 void LessonPlayer::close() {
   lesson_.reset();
   answers_.clear();
@@ -182,6 +189,7 @@ bool LessonPlayer::asks_later() const {
 
 /// A page that does not play its run leaves it to the next question.
 bool LessonPlayer::covers() const {
+  if (lesson_ != nullptr && lesson_->scene_of(page_).shown) return false;
   if (locked()) return true;
   const auto& reveal = lesson_->pages[page_].reveal;
   return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
@@ -237,6 +245,11 @@ std::optional<Notice> LessonPlayer::refuses(const Command& command) const {
   const auto* turned = std::get_if<TurnLessonPage>(&command);
   const bool ahead = std::holds_alternative<SetRace>(command) || (turned != nullptr && turned->direction > 0);
   if (locked() && (ahead || moves_playhead(command))) return Notice::lesson_waits;
+  // Another access, or the other layout of the tile, is what questions about banks ask for.
+  if (const auto* banks = std::get_if<SetBanks>(&command); banks != nullptr && locked()) {
+    const BankChoice &now = from_.workspace.banks, &then = banks->choice;
+    if (then.pattern != now.pattern || then.swizzled != now.swizzled) return Notice::lesson_waits;
+  }
   const std::string changed = std::visit(ChangedSetting{}, command);
   if (!changed.empty() && !is_free(changed)) return locked() ? Notice::lesson_waits : Notice::lesson_holds;
   return std::nullopt;

@@ -55,6 +55,8 @@ class LessonPlayer {
   std::shared_ptr<const WindowState> turn_page(int pages);
   /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over.
   void answer(const LessonAnswer& answer);
+  /// Forgets the answer to the page's question and returns the state that asks it again; null where it is not answered.
+  std::shared_ptr<const WindowState> retry();
   void close();
   void decline_offer() { offered_ = false; }
   /// The same lesson in the language in use.

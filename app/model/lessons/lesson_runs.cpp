@@ -98,6 +98,18 @@ Status add_question(const Lesson& lesson, const LessonQuestion& ask, const Evalu
   return Done{};
 }
 
+/// A run once: others may only be at another step of it, or at another SM.
+std::vector<PageRun> runs_of_scene(const LessonScene& scene, const FigureRuns& names, const Measurements& measured) {
+  std::vector<PageRun> out;
+  const auto add = [&](const std::shared_ptr<const Simulation>& run) {
+    const auto same = [&](const PageRun& known) { return same_request(known.simulation->request, run->request); };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back({run, find_case(measured, *run)});
+  };
+  add(names.run("").simulation);
+  for (const LessonVariant& variant : scene.others) add(names.run(variant.name).simulation);
+  return out;
+}
+
 }  // namespace
 
 Result<FigureRun> StateRuns::run(const WindowState& state, const Progress& progress) {
@@ -139,6 +151,7 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   if (const Status added = add_runs(lesson, scene.line, scene.others, runs, names, progress); !added) return added.error();
   const Evaluator evaluator(lesson, names);
   PageFigures out;
+  out.runs = runs_of_scene(scene, names, measured);
   if (const Status added = evaluator.add(page.prose, out.shown); !added) return added.error();
   for (const Prose& note : page.notes)
     if (const Status added = evaluator.add(note, out.shown); !added) return added.error();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,12 @@ class StateRuns {
 /// Values by expression.
 using ExpressionValues = std::map<std::string, double, std::less<>>;
 
+/// A run that a page compares with others.
+struct PageRun {
+  std::shared_ptr<const Simulation> simulation;
+  std::optional<FoundCase> recorded;  // on the hardware, where it was
+};
+
 /// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,
 /// and of its question.
 struct PageFigures {
@@ -48,6 +55,7 @@ struct PageFigures {
   double answer = 0;           // of number; of choice: the place of the right option, 1 first
   std::vector<double> curve;   // of draw, by point
   std::vector<double> near;    // of each reason of the question; 0 where it has no such value
+  std::vector<PageRun> runs;   // its scene's first, then those of `others` that are another simulation
 };
 
 /// Runs what a page names, and evaluates all of it.

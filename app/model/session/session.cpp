@@ -33,9 +33,9 @@ bool is_any(const Command& command) {
 bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
                  AskVisit, RunValidation, SetValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
-                 ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene, MoveScene, DeleteScene, AskClass,
-                 CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns,
-                 ImportCounters, StartExport, StopExport>(command);
+                 ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck, EditScene, MoveScene, DeleteScene,
+                 AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson, CloseLesson, DeclineLessons, PinRun,
+                 UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.

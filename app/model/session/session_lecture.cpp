@@ -63,6 +63,8 @@ void Session::State::operator()(const BookmarkState&) {
   if (playback.empty()) return;
   Scene scene;
   scene.state = window_state_of(view());
+  // The row that the window chose is what is seen: another program version may choose another.
+  if (workspace.row_chosen) scene.state.row = workspace.row;
   lecture.bookmark(std::move(scene));
   workspace.notify(Notice::scene_kept);
 }
@@ -87,6 +89,10 @@ void Session::State::operator()(const TurnPage& command) {
   const StepRange& steps = *lecture.shown()->steps;
   const std::int64_t step = playback.chosen().step, within = std::clamp(step, steps.first, steps.last);
   if (step != within) playback.seek_step(within);
+}
+
+void Session::State::operator()(const NameDeck& command) {
+  lecture.rename(command.title);
 }
 
 void Session::State::operator()(const EditScene& command) {

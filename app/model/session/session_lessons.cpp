@@ -31,6 +31,10 @@ void Session::State::operator()(const AnswerLesson& command) {
   if (command.answer != nullptr) lessons.answer(*command.answer);
 }
 
+void Session::State::operator()(const RetryLesson&) {
+  show_scene(lessons.retry());
+}
+
 void Session::State::operator()(const CloseLesson&) {
   if (lessons.view().lesson == nullptr) return;
   lessons.close();

@@ -130,6 +130,7 @@ struct Session::State {
   void operator()(const BookmarkState& command);
   void operator()(const GoToScene& command);
   void operator()(const TurnPage& command);
+  void operator()(const NameDeck& command);
   void operator()(const EditScene& command);
   void operator()(const MoveScene& command);
   void operator()(const DeleteScene& command);
@@ -141,6 +142,7 @@ struct Session::State {
   void operator()(const OpenLesson& command);
   void operator()(const TurnLessonPage& command);
   void operator()(const AnswerLesson& command);
+  void operator()(const RetryLesson& command);
   void operator()(const CloseLesson& command);
   void operator()(const DeclineLessons& command);
 

@@ -49,8 +49,9 @@ struct RenderOptions {
   std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
   bool race = false;
   CenterView center = CenterView::stage;
-  bool by_sm = false;  // lanes of the timeline
-  std::string ncu;     // a CSV of Nsight Compute; empty: none
+  bool by_sm = false;    // lanes of the timeline
+  bool present = false;  // as while presenting
+  std::string ncu;       // a CSV of Nsight Compute; empty: none
   ThemeKind theme = ThemeKind::dark;
   int width = 1600, height = 900;  // of the picture, in pixels
   float scale = 1;

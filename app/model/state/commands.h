@@ -225,6 +225,9 @@ struct GoToScene {
 struct TurnPage {
   int direction = 1;  // a step within the scene, or another scene; without a deck a step
 };
+struct NameDeck {
+  std::string title;
+};
 struct EditScene {
   int scene = 0;
   std::shared_ptr<const Scene> to;
@@ -270,6 +273,7 @@ struct TurnLessonPage {
 struct AnswerLesson {
   std::shared_ptr<const LessonAnswer> answer;  // the question of the page; then the run plays
 };
+struct RetryLesson {};     // the page as it was before its question was answered
 struct CloseLesson {};     // what was open before the lesson comes back
 struct DeclineLessons {};  // the offer of the first start
 struct RunValidation {
@@ -291,9 +295,9 @@ using Command =
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
                  SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
                  CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
-                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, EditScene,
-                 MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, CloseLesson,
-                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation,
+                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck,
+                 EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson,
+                 CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation,
                  SetValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.

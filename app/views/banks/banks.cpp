@@ -42,6 +42,8 @@ struct Shown {
   const AccessPattern& pattern;
   WarpAccess access;
   BanksPanelState& state;
+  /// Whether a question of a lesson waits: only the access of its page is told.
+  bool held() const { return view.lesson.locked; }
   std::optional<int> lane() const { return state.hovered ? state.hovered : state.lane; }
 };
 
@@ -206,12 +208,16 @@ void draw_patterns(const Shown& shown, Commands& commands, const Rect& area, flo
     const bool hovered = ImGui::IsItemHovered();
     if (tab_stop(theme, row, 4 * theme.scale) || clicked) commands.push(SetBanks{choice_of(pattern, shown.choice.swizzled)});
     const std::string title = translated(pattern.title);
-    item_tooltip(theme, title, translated(pattern.why));
+    item_tooltip(theme, title, shown.held() ? std::string() : translated(pattern.why));
     ImGui::PopID();
     const bool chosen = &pattern == &shown.pattern;
     if (chosen || hovered)
       list->AddRectFilled(row.min, row.max, chosen ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F), 4 * theme.scale);
     draw_text(list, theme.ui_small, {{row.min.x + 6 * theme.scale, row.min.y}, {title_right, row.max.y}}, theme.text, title);
+    if (shown.held() && !chosen) {
+      draw_cells(list, theme.mono_small, row, cell, {"?", "?", "?"}, {theme.text_dim, theme.text_dim, theme.text_dim}, from);
+      continue;
+    }
     const WarpAccess access = pattern.access(swizzled);
     if (pattern.is_global) {
       const SectorPicture sectors = sector_picture(access);
@@ -651,8 +657,11 @@ void draw_banks_panel(const View& view, Commands& commands) {
       state.banks = bank_picture(shown.access);
   }
   handle_banks_keys(shown, commands);
-  std::string detail = translated(pattern.why);
-  add_line(detail, measured_text(shown));
+  std::string detail;
+  if (!shown.held()) {
+    detail = translated(pattern.why);
+    add_line(detail, measured_text(shown));
+  }
   study_head(view, finding(shown), detail);
   study_message(view, "banks");
 
@@ -662,7 +671,7 @@ void draw_banks_panel(const View& view, Commands& commands) {
   const float split = std::round(area.min.x + list_width + theme.gap * 1.5F), controls = std::round(30 * theme.scale);
   float bottom = 0;
   draw_patterns(shown, commands, {area.min, {area.min.x + list_width, area.max.y}}, bottom);
-  draw_explanation(shown, {{area.min.x, bottom + theme.gap}, {area.min.x + list_width, area.max.y}});
+  if (!shown.held()) draw_explanation(shown, {{area.min.x, bottom + theme.gap}, {area.min.x + list_width, area.max.y}});
   draw_controls(shown, commands, {{split, area.min.y}, {area.max.x, area.min.y + controls}});
   const Rect picture = {{split, area.min.y + controls + theme.gap * 0.5F}, area.max};
   if (pattern.is_global)

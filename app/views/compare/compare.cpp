@@ -14,9 +14,11 @@
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/compare/compare_sheet.h"
+#include "app/views/compare/run_bars.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
+#include "sim/analysis/outcome.h"
 
 namespace tilescope {
 namespace {
@@ -283,9 +285,24 @@ std::optional<Tensor> draw_sections(const View& view, CompareState& state) {
   return under_mouse;
 }
 
+/// The runs of a lesson's page, in all the room that there is.
+void draw_page_runs(const View& view) {
+  const PageFigures* figures = view.lesson.figures;
+  if (figures == nullptr) return study_empty(view, tr("Simulating the runs of this page…"));
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  std::vector<PageRun> runs = figures->runs;
+  // What a task made of the scene.
+  const auto& shown = view.lane().simulation;
+  const auto same = [&](const PageRun& run) { return same_request(run.simulation->request, shown->request); };
+  if (!view.lesson.locked && std::none_of(runs.begin(), runs.end(), same)) runs.push_back({shown, std::nullopt});
+  draw_run_bars(view, runs, {at, {at.x + room.x, at.y + room.y}}, view.lesson.locked);
+  ImGui::Dummy(room);
+}
+
 }  // namespace
 
 void draw_compare_panel(const View& view, Commands& commands) {
+  if (compares_page_runs(view)) return draw_page_runs(view);
   const PinnedView& pinned = view.pinned;
   auto& state = panel_state<CompareState>("compare");
   if (pinned.runs.empty()) {

@@ -18,6 +18,23 @@ namespace tilescope {
 
 namespace {
 
+/// In a low window the picture above needs the height of a larger font.
+bool has_height_for_display(const Theme& theme) {
+  constexpr float least_height_of_display = 640;
+  return ImGui::GetMainViewport()->Size.y >= least_height_of_display * theme.scale;
+}
+
+/// Returns the font of choices and figures: a class reads them from the back of the room, where they are short enough for that.
+ImFont* choice_font(const View& view, const ClassQuestion& question) {
+  constexpr float most_of_width = 0.3F;
+  const Theme& theme = *view.theme;
+  if (!view.workspace->present || !has_height_for_display(theme)) return theme.heading;
+  const float most = most_of_width * ImGui::GetMainViewport()->Size.x;
+  const bool short_enough = std::all_of(question.choices.begin(), question.choices.end(),
+                                        [&](const std::string& choice) { return text_width(theme.display, choice) <= most; });
+  return short_enough ? theme.display : theme.heading;
+}
+
 /// Parts of a choice's width: its text, the raised hands, their share in percent; the bar takes the rest.
 struct ChoiceWidths {
   float text = 0, field = 0, percent = 0, gap = 0, least_bar = 0;
@@ -28,12 +45,12 @@ std::string choice_text(const ClassQuestion& question, std::size_t i, bool right
   return fmt::format("{}{}", question.choices[i], right ? "  ✓" : "");
 }
 
-ChoiceWidths choice_widths(const Theme& theme, const ClassQuestion& question, std::size_t count) {
+ChoiceWidths choice_widths(const Theme& theme, ImFont* font, const ClassQuestion& question, std::size_t count) {
   ChoiceWidths widths;
   for (std::size_t i = 0; i < count; ++i)  // with the mark, so that nothing moves when it comes
-    widths.text = std::max(widths.text, text_width(theme.heading, choice_text(question, i, question.answer > 0)));
+    widths.text = std::max(widths.text, text_width(font, choice_text(question, i, question.answer > 0)));
   widths.field = std::round(64 * theme.scale);
-  widths.percent = text_width(theme.mono, "100 %");
+  widths.percent = text_width(font, "100 %");
   widths.gap = std::round(8 * theme.scale);
   widths.least_bar = std::round(24 * theme.scale);
   // Options of a lesson may be sentences: those wrap.
@@ -44,7 +61,7 @@ ChoiceWidths choice_widths(const Theme& theme, const ClassQuestion& question, st
 
 /// A choice: its text, how many raised a hand, and their share as a bar.
 void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all, bool appearing,
-                 const ChoiceWidths& widths, float between) {
+                 ImFont* font, const ChoiceWidths& widths, float between) {
   const Theme& theme = *view.theme;
   const Lecture& lecture = *view.lecture;
   const bool right = shows_class_answer(view) && question.answer == static_cast<int>(i) + 1;
@@ -55,9 +72,10 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
     ImGui::SameLine();
     ImGui::SetCursorScreenPos({left + x, ImGui::GetCursorScreenPos().y});
   };
+  ImGui::PushFont(font);  // of the field too, so that all stand on one line
   ImGui::AlignTextToFramePadding();
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + widths.text + 1);
-  text_item(theme.heading, right ? theme.good : theme.text, choice_text(question, i, right));
+  text_item(font, right ? theme.good : theme.text, choice_text(question, i, right));
   ImGui::PopTextWrapPos();
   go_to(widths.text + widths.gap);
   int typed = count;
@@ -74,12 +92,13 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float bar = std::max(widths.least_bar, width - widths.without_bar()), height = ImGui::GetFrameHeight();
   const double share = all > 0 ? static_cast<double>(count) / all : 0;
-  draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.2F}, {at.x + bar, at.y + height * 0.8F}}, share,
+  draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.1F}, {at.x + bar, at.y + height * 0.9F}}, share,
            right ? theme.good : theme.accent);
   ImGui::Dummy({bar, height});
   go_to(widths.text + widths.field + 3 * widths.gap + bar);
   ImGui::AlignTextToFramePadding();
-  text_item(theme.mono, theme.text_dim, fmt::format("{:3.0f} %", 100 * share));
+  text_item(font, theme.text, fmt::format("{:.0f} %", 100 * share));
+  ImGui::PopFont();
   ImGui::PopID();
 }
 
@@ -89,7 +108,8 @@ void draw_choices(const View& view, Commands& commands, const ClassQuestion& que
   const std::size_t count = std::min(question.choices.size(), most_choices);
   int all = 0;
   for (std::size_t i = 0; i < count; ++i) all += view.lecture->counts[i];
-  const ChoiceWidths widths = choice_widths(theme, question, count);
+  ImFont* const font = choice_font(view, question);
+  const ChoiceWidths widths = choice_widths(theme, font, question, count);
   const float between = 2 * theme.gap,
               each = widths.without_bar() + widths.least_bar + between + 2 * ImGui::GetStyle().CellPadding.x;
   const auto most = static_cast<std::size_t>(std::max(1.0F, (ImGui::GetContentRegionAvail().x + between) / each));
@@ -97,7 +117,7 @@ void draw_choices(const View& view, Commands& commands, const ClassQuestion& que
   if (!ImGui::BeginTable("choices", static_cast<int>(columns), ImGuiTableFlags_SizingStretchSame)) return;
   for (std::size_t i = 0; i < count; ++i) {
     ImGui::TableNextColumn();
-    draw_choice(view, commands, question, i, all, appearing, widths, columns > 1 ? between : 0);
+    draw_choice(view, commands, question, i, all, appearing, font, widths, columns > 1 ? between : 0);
   }
   ImGui::EndTable();
 }
@@ -173,7 +193,7 @@ void draw_question(const View& view, Commands& commands) {
   const ClassQuestion question = class_question(view);
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
   const float width = screen.x - 2 * theme.gap;
-  constexpr float most_of_screen = 0.45F, least_height_of_display = 640;
+  constexpr float most_of_screen = 0.45F;
   ImGui::SetNextWindowPos({theme.gap, screen.y - theme.gap}, ImGuiCond_Always, {0, 1});
   ImGui::SetNextWindowSizeConstraints({width, 0}, {width, std::round(most_of_screen * screen.y)});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
@@ -184,8 +204,9 @@ void draw_question(const View& view, Commands& commands) {
     const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
     const QuestionButtons buttons = question_buttons(view, question);
     const float left = ImGui::GetContentRegionAvail().x - buttons.width;
-    // In a low window the picture above needs the height of a larger font.
-    const bool large = text_width(theme.display, text) + theme.gap <= left && screen.y >= least_height_of_display * theme.scale;
+    // A class reads two lines of it; elsewhere a question that needs two takes the smaller font.
+    const float lines = view.workspace->present ? 2 : 1;
+    const bool large = text_width(theme.display, text) + theme.gap <= lines * left && has_height_for_display(theme);
     ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
     text_item(large ? theme.display : theme.heading, theme.text, text);
     ImGui::PopTextWrapPos();
@@ -199,11 +220,16 @@ void draw_question(const View& view, Commands& commands) {
   ImGui::PopStyleColor();
 }
 
-void draw_pointer(const View& view) {
+bool holds_pointer(const View& view) {
   const ImGuiIO& io = ImGui::GetIO();
   const bool held =
       ImGui::IsMouseDown(ImGuiMouseButton_Middle) || (view.workspace->present && !io.WantTextInput && ImGui::IsKeyDown(ImGuiKey_L));
-  if (!held || !ImGui::IsMousePosValid()) return;
+  return held && ImGui::IsMousePosValid();
+}
+
+void draw_pointer(const View& view) {
+  if (!holds_pointer(view)) return;
+  const ImGuiIO& io = ImGui::GetIO();
   const float radius = std::max(4.0F, std::round(7 * view.theme->scale));
   ImDrawList* list = ImGui::GetForegroundDrawList();
   list->AddCircleFilled(io.MousePos, radius * 2.2F, IM_COL32(255, 30, 30, 60));

@@ -28,8 +28,8 @@ struct SceneFields {
   std::string title, notes, steps, question, choices;
   int answer = 0;
   bool fresh = true;
-  std::string path;     // of the deck
-  bool warned = false;  // that opening a deck drops scenes that no file has
+  std::string path, deck_title, known_title;  // of the deck: as typed, and as it was when the field was filled
+  bool warned = false;                        // that opening a deck drops scenes that no file has
 
   void fill(int scene, const Scene& from) {
     index = scene;
@@ -95,6 +95,15 @@ void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   if (fields.warned)
     wrapped_text(theme.ui_small, theme.bad, tr("The scenes in the list are not saved. Save them, or open anyway."));
   control_message(view, "deck");
+}
+
+void draw_deck_title(const View& view, Commands& commands, SceneFields& fields) {
+  const std::string& title = view.lecture->deck().title;
+  if (fields.known_title != title) fields.deck_title = fields.known_title = title;
+  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
+  ImGui::InputTextWithHint("##deck title", tr("Title of the deck"), &fields.deck_title);
+  if (ImGui::IsItemDeactivatedAfterEdit()) commands.push(NameDeck{fields.deck_title});
+  item_tooltip(*view.theme, tr("Title of the deck"));
 }
 
 void draw_rows(const View& view, Commands& commands) {
@@ -196,6 +205,7 @@ void draw_scenes(const View& view, Commands& commands) {
   if (ImGui::Begin("##scenes", nullptr, flags)) {
     panel_heading(theme, tr("Scenes"), tr("Esc to close"));
     draw_file(view, commands, fields);
+    draw_deck_title(view, commands, fields);
     divider(theme);
     if (lecture.count() == 0)
       wrapped_text(theme.ui, theme.text_dim, tr("No scene yet. Ctrl+D keeps what the window shows as one."));

@@ -28,10 +28,10 @@ constexpr std::array byte_suffixes = {
 constexpr std::array rate_suffixes = {Suffix{"gb/s", 1e9}, Suffix{"mb/s", 1e6}, Suffix{"tb/s", 1e12}, Suffix{"b/s", 1}};
 constexpr std::array time_suffixes = {Suffix{"ns", 1e-3}, Suffix{"us", 1},   Suffix{"µs", 1},
                                       Suffix{"μs", 1},    Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
-constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}};
+constexpr std::array times_suffixes = {Suffix{"×", 1}, Suffix{"x", 1}, Suffix{"times", 1}};
 constexpr std::array count_suffixes = {Suffix{"k", 1e3},  Suffix{"m", 1e6},    Suffix{"g", 1e9},
                                        Suffix{"t", 1e12}, Suffix{"cycles", 1}, Suffix{"flop", 1}};
-constexpr std::array percent_suffixes = {Suffix{"%", 0.01}};
+constexpr std::array percent_suffixes = {Suffix{"%", 0.01}, Suffix{"percent", 0.01}};
 
 std::span<const Suffix> suffixes_of(FigureUnit unit) {
   switch (unit) {
@@ -208,7 +208,30 @@ const char* unit_label(FigureUnit unit) {
   return "";
 }
 
-std::optional<double> typed_quantity(std::string_view text, FigureUnit unit) {
+namespace {
+
+/// Returns a number without what groups its digits, "65,536" or "65 536", and with a point where a comma stands before decimals.
+std::string without_groups(std::string_view typed) {
+  constexpr std::string_view thin_space = "\u2009";
+  std::string text(typed);
+  for (std::size_t at = text.find(thin_space); at != std::string::npos; at = text.find(thin_space))
+    text.replace(at, thin_space.size(), " ");
+  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool between = (text[i] == ',' || text[i] == ' ') && i > 0 && digit(i - 1) && digit(i + 1);
+    const bool group = between && digit(i + 2) && digit(i + 3) && !digit(i + 4);
+    if (group) continue;
+    out += between && text[i] == ',' ? '.' : text[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<double> typed_quantity(std::string_view typed, FigureUnit unit) {
+  const std::string cleaned = without_groups(typed);
+  std::string_view text = cleaned;
   while (text.starts_with(' ') || text.starts_with('+')) text.remove_prefix(1);
   const char* const last = text.data() + text.size();
   double value = 0;
@@ -224,7 +247,8 @@ std::optional<double> typed_quantity(std::string_view text, FigureUnit unit) {
   std::string rest;
   for (const char* at = end; at != last; ++at)
     if (*at != ' ') rest += *at >= 'A' && *at <= 'Z' ? static_cast<char>(*at - 'A' + 'a') : *at;
-  if (rest.empty()) return unit == FigureUnit::percent ? value / 100 : value;
+  // A share without its sign, 0.45 or 1/2, is no percentage: those of questions are whole percents.
+  if (rest.empty()) return unit == FigureUnit::percent && std::abs(value) >= 1 ? value / 100 : value;
   for (const Suffix& suffix : suffixes_of(unit))
     if (suffix.name == rest) return value * suffix.factor;
   return std::nullopt;

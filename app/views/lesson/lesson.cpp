@@ -191,6 +191,13 @@ void follow_answer(const Theme& theme, LessonPlace& place, float top, float bott
   if (wanted > scroll) ImGui::SetScrollY(wanted);
 }
 
+void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
+  gap(theme, 4);
+  const bool clicked = pill(theme, tr("Try again"), false, tr("Asks the question again, without the answer"));
+  keys.item(item_rect());
+  if (clicked || keys.entered()) commands.push(RetryLesson{});
+}
+
 void draw_page(const View& view, Commands& commands, PanelState& state, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -217,6 +224,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
     if (lesson.answer != nullptr) follow_answer(theme, place, options, ImGui::GetCursorScreenPos().y);
+    if (lesson.answer != nullptr && !view.workspace->present) draw_retry(theme, commands, keys);
     gap(theme, 4);
   }
   if (page.task && !lesson.locked) draw_task(view, commands, keys);
@@ -410,7 +418,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   LessonPlace& place = lesson_place();
   const bool other = state.lesson != lesson.lesson || state.page != lesson.page;
   const bool answered = lesson.answer != nullptr;
-  if (other) state.draft = {};
+  if (other || (state.answered && !answered)) state.draft = {};
   // Another language is another lesson, with the same id.
   const bool at_end = lesson.page + 1 == lesson.lesson->pages.size() && !lesson.locked;
   if (state.page != lesson.page || !at_end || place.ended != lesson.lesson->id) place.ended.clear();

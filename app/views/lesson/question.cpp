@@ -47,6 +47,16 @@ struct OptionRow {
   int mark = 0;                    // 1: right, -1: wrong
 };
 
+float longest_word(const ImFont* font, std::string_view text) {
+  float width = 0;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    width = std::max(width, text_width(font, word));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return width;
+}
+
 /// Draws the row at the cursor and returns where it is; adds no item.
 Rect draw_option(const View& view, const OptionRow& row) {
   const Theme& theme = *view.theme;
@@ -61,9 +71,12 @@ Rect draw_option(const View& view, const OptionRow& row) {
   if (row.swatch) left += swatch + pad;
   if (!row.after.empty()) right -= text_width(theme.mono, row.after) + pad;
   const float after = right;
-  if (!row.note.empty()) right -= text_width(theme.ui_small, row.note) + pad;
+  const float note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + pad;
+  // A line of its own, where a word would reach into it.
+  const bool note_below = note > 0 && longest_word(theme.ui, prose_words(*row.text, values_of(view))) > right - note - left;
+  if (!note_below) right -= note;
   const float text = prose_height(theme, *row.text, values_of(view), right - left);
-  const Rect rect = {at, {at.x + width, at.y + text + pad}};
+  const Rect rect = {at, {at.x + width, at.y + text + pad + (note_below ? line : 0)}};
   list->AddRectFilled(rect.min, rect.max, row.fill, 6 * theme.scale);
   if (row.border != 0) list->AddRect(rect.min, rect.max, row.border, 6 * theme.scale, 0, std::max(1.0F, theme.scale));
   const ImVec2 lead_at = {at.x + pad + 0.35F * lead, at.y + 0.5F * (pad + line)};
@@ -77,8 +90,10 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const float top = at.y + 0.5F * pad;
   if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
   draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
-  if (!row.note.empty())
-    draw_text(list, theme.ui_small, {{right, at.y}, {after - pad, at.y + pad + line}}, theme.text_faint, row.note, Align::right);
+  if (note_below)
+    draw_text(list, theme.ui_small, {{left, top + text}, {after, top + text + line}}, theme.text_dim, row.note);
+  else if (note > 0)
+    draw_text(list, theme.ui_small, {{right, at.y}, {after - pad, at.y + pad + line}}, theme.text_dim, row.note, Align::right);
   if (!row.after.empty())
     draw_text(list, theme.mono, {{after, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;

@@ -210,6 +210,29 @@ struct Detail {
   std::optional<Tensor> tensor;
 };
 
+/// Whether the step begins another round of the loop, so that it stands above the one before.
+bool goes_back(const BlockOperations& block, std::int32_t at) {
+  const Operation& now = block.operations[static_cast<std::size_t>(at)];
+  while (--at >= 0) {
+    const Operation& before = block.operations[static_cast<std::size_t>(at)];
+    if (before.group != now.group) continue;
+    return now.iteration > 0 && now.iteration < block.iterations && before.iteration < now.iteration && before.line > now.line;
+  }
+  return false;
+}
+
+/// What the step is of; where it stands above the step before, why.
+std::string step_caption(const Lane& lane, int row) {
+  const Operation& operation = *lane.operation;
+  const BlockOperations& block = *lane.operations;
+  const std::string back = goes_back(block, lane.rest.op)
+                               ? say(tr("Back to the top of the loop, round {} of {}. "), operation.iteration + 1, block.iterations)
+                               : std::string();
+  // Steps come in the order in which operations end, so that a copy may stand above the line before it.
+  if (operation.kind == OpKind::load) return back + tr("This step: a copy asked for earlier lands");
+  return back + say(tr("This step, row {} of the tile"), row);
+}
+
 Detail detail_of(const View& view) {
   const Lane& lane = view.lane();
   Detail detail;
@@ -230,9 +253,7 @@ Detail detail_of(const View& view) {
   }
   const std::int64_t rows = std::min<std::int64_t>(lane.operations->domain.count, lane.simulation->program->tile().block_q);
   const int row = std::clamp(view.workspace->row, 0, static_cast<int>(std::max<std::int64_t>(rows, 1)) - 1);
-  // Steps come in the order in which operations end, so that a copy may stand above the line before it.
-  detail.caption = lane.operation->kind == OpKind::load ? tr("This step: a copy asked for earlier lands")
-                                                        : say(tr("This step, row {} of the tile"), row);
+  detail.caption = step_caption(lane, row);
   detail.formula = formula_text(listing[line - 1].formula);
   detail.why = formula_text(translated(listing[line - 1].why));
   detail.tensor = listing[line - 1].tensor;

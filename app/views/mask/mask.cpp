@@ -483,6 +483,21 @@ void draw_counts(const View& view, MaskPanelState& state) {
   draw_loads(view, state);
 }
 
+/// Whether the picture is of another mask than what is typed: that cannot be read.
+bool is_refused(const View& view) {
+  const auto& message = view.workspace->message;
+  return view.mask.fault || (message && message->control.starts_with("mask."));
+}
+
+/// Marks a picture that is not of what is typed.
+void draw_stale(const Theme& theme, const Rect& canvas) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(canvas.min, canvas.max, with_alpha(theme.panel, 0.6F));
+  list->AddRect(canvas.min, canvas.max, theme.bad, 0, 0, std::max(1.0F, 2 * theme.scale));
+  draw_text(list, theme.ui_bold, canvas.inset(theme.gap), theme.bad, tr("Picture of the last mask that could be read"),
+            Align::center);
+}
+
 /// Where the counts are drawn: where the map leaves room, else below the editor.
 enum class CountsAt : std::uint8_t { beside_map, below_map, below_editor };
 
@@ -530,9 +545,12 @@ void draw_mask_panel(const View& view, Commands& commands) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  const auto& message = view.workspace->message;
-  const bool is_refused = mask.fault || (message && message->control.starts_with("mask."));
-  study_head(view, is_refused ? say(tr("Of the last mask that could be read: {}"), finding(mask)) : finding(mask), detail(view));
+  const bool held = view.lesson.locked;  // the figures answer the question of a lesson
+  study_head(view,
+             held               ? std::string(tr("What the mask saves shows after the answer."))
+             : is_refused(view) ? say(tr("Of the last mask that could be read: {}"), finding(mask))
+                                : finding(mask),
+             held ? std::string() : detail(view));
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
@@ -551,6 +569,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
     const ImVec2 corner = {map.min.x + axis_margin(theme), map.min.y + row};
     map.max = canvas_in(mask.picture->problem, corner, {map.max.x - corner.x, map.max.y - corner.y}).max;
     draw_canvas(view, commands, state, {corner, map.max});
+    if (is_refused(view)) draw_stale(theme, {corner, map.max});
     draw_legend(theme, state.legend, {corner.x + text_width(theme.ui_small, "kv →") + gap, map.min.y});
   }
   const float rest = top.x + room.x - map.max.x - gap, column = 300 * theme.scale;
@@ -563,7 +582,9 @@ void draw_mask_panel(const View& view, Commands& commands) {
     draw();
     ImGui::EndChild();
   };
-  const auto counts = [&] { draw_counts(view, state); };
+  const auto counts = [&] {
+    if (!held) draw_counts(view, state);
+  };
   ImVec2 editor = beside ? ImVec2{map.max.x + gap, top.y} : ImVec2{top.x, map.max.y + theme.gap};
   if (counts_at == CountsAt::beside_map) {
     const float counts_right = std::round(editor.x + std::min((rest - gap) / 2, 480 * theme.scale));

@@ -111,9 +111,9 @@ std::string carried(const RooflinePoint& point) {
 }
 
 /// Describes a launch's limit by one figure of its ceiling. `shown` is the chosen algorithm's simulation: its busy tensor time is
-/// the figure of the bottleneck above the views, so it says what it is of.
+/// the figure of the bottleneck above the views, so it says what it is of. `brief`: without the two numbers that are divided.
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
-                           const Simulation& shown) {
+                           const Simulation& shown, bool brief) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const Share nearest = nearest_ceiling(study, kernel.launches, launch);
   const PlotPoint at = plot_point(*point);
@@ -126,7 +126,6 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                              ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({} reached)")
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({} reached)")
                                  : tr("{}: {} operations per byte of {}, above its ridge ({}). Closest ceiling: {} ({} reached)");
-  // The two numbers that are divided.
   const std::string operations = format_short(point->operations(), "op"), bytes = format_bytes(std::round(point->bytes));
   const std::string why = point->flops > 0 ? say(tr(". {} ({} of products) over {}: {}"), operations,
                                                  format_short(point->flops, "FLOP"), bytes, carried(*point))
@@ -146,7 +145,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
                                                           : algorithm_title(kernel.algorithm);
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
              format_percent(nearest.share)) +
-         taken + why;
+         taken + (brief ? std::string() : why);
 }
 
 /// Returns the highest fraction of a ceiling if every run is latency-bound and far below; else 0.
@@ -246,12 +245,19 @@ std::vector<PlotPoint> shared_line(const RooflineCeiling& l2, double low, double
   return {{low, l2.shared_rate * low}, {end, l2.shared_rate * end}};
 }
 
+/// Returns true for the ceiling of the exponentials where it lies above the roof.
+bool limits_nothing(const RooflineStudy& study, const RooflineCeiling& ceiling) {
+  constexpr double above = 1.02;
+  return ceiling.name == "exponentials" && ceiling.rate > above * roof_of_products(study).rate;
+}
+
 void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   const double low = plot.x_axis().low, high = plot.x_axis().high;
   const RooflineCeiling& products = roof_of_products(study);
   const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
+    if (limits_nothing(study, ceiling)) continue;
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
     const double end = slope ? std::min(high, products.rate / ceiling.rate) : high;
     const std::vector<PlotPoint> line = {{low, ceiling.at(low)}, {end, ceiling.at(end)}};
@@ -279,6 +285,7 @@ bool nearly(double a, double b) {
 void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
+    if (limits_nothing(study, ceiling)) continue;
     const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
     const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
     std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
@@ -288,8 +295,11 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
       text = say(tr("Tensor cores, mma.sync {}"), rate);
     const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
     const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
-    const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate);
+    const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate) &&
+                          !limits_nothing(study, *exponentials);
     if (together && ceiling.name == "exponentials") continue;
+    if (ceiling.name == "wgmma" && ceiling.rate > roof_of_products(study).rate)
+      text = say(tr("Tensor cores with wgmma, which these kernels do not use: {}"), rate);
     if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and products if exponentials limit {}"), rate);
     if (ceiling.name == "exponentials") {
       const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
@@ -459,14 +469,17 @@ PlotAxis axis_for(const RooflineStudy& study, std::span<const DrawnPoint> places
 
 }  // namespace
 
-void draw_roofline_panel(const View& view, Commands& commands) {
+void draw_roofline_panel(const View& shown, Commands& commands) {
+  const bool present = shown.workspace->present;
+  const Theme theme = present ? without_small_text(*shown.theme) : *shown.theme;
+  View view = shown;
+  view.theme = &theme;
   if (view.studies->roofline == nullptr) return study_empty(view, tr("Nothing simulated yet."));
   const RooflineStudy& study = *view.studies->roofline;
   if (!study.complete) {
     study_progress(view, commands, 0, 1);
     return;
   }
-  const Theme& theme = *view.theme;
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
   std::string detail = held ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
@@ -477,7 +490,7 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   for (const RooflineKernel& kernel : study.kernels) {
     if (held) break;
     for (std::string_view launch : launches_of(kernel))
-      sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation));
+      sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation, present));
     if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));
   }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -497,7 +510,7 @@ void draw_roofline_panel(const View& view, Commands& commands) {
   if (!held) hover(plot, view, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
-  for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, theme.text_dim, sentence);
+  for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, present ? theme.text : theme.text_dim, sentence);
   ImGui::PopStyleVar();
 }
 

@@ -55,8 +55,8 @@ std::string limit_title(const NextLimit& limit) {
 std::string changed_finding(const WhatIfTable& table, const Simulation& now, const NextLimit* limit) {
   const Nanoseconds before(table.base->time_ns);
   std::string text = say(tr("{} with the current settings: {}, unchanged {}: {} ({}). {}"), algorithm_title(table.real.algorithm),
-                         format_time(now.time), table.real.gpu.id, format_time(before),
-                         difference_text(now.time.value, before.value), bottleneck_text(now.bound, now.sms, limit)) +
+                         format_time(now.time), table.real.gpu.id, format_time(before), speed_text(now.time.value, before.value),
+                         bottleneck_text(now.bound, now.sms, limit)) +
                      idle_text(now.bound, now.sms);
   return limit != nullptr ? text + ". " + next_limit_text(*limit) : text;
 }
@@ -84,8 +84,8 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
   const double least = std::max(table.noise(), least_difference);
   std::string text = now;
-  if (gain < -least) text += say(tr(". Best: {} ({})"), best->title, format_signed_percent(gain));
-  if (loss > least) text += say(tr(". Worst: {} ({})"), worst->title, difference_text(worst->time_ns, table.base->time_ns));
+  if (gain < -least) text += say(tr(". Best: {} ({})"), best->title, speed_text(best->time_ns, table.base->time_ns));
+  if (loss > least) text += say(tr(". Worst: {} ({})"), worst->title, speed_text(worst->time_ns, table.base->time_ns));
   return text;
 }
 

@@ -81,6 +81,14 @@ TEST_CASE("command line: a lesson's page refuses flags that say what it sets") {
   CHECK(line.theme == ThemeKind::light);
 }
 
+TEST_CASE("command line: a picture of the window may be as while presenting, one of a panel not") {
+  CHECK(good({"render", "--out", "x.png", "--present"}).present);
+  CHECK_FALSE(good({"render", "--out", "x.png"}).present);
+  CHECK(good({"render", "--out", "x.png", "--lesson", "1:2", "--present"}).present);
+  CHECK(bad({"render", "--out", "x.png", "--panel", "stage", "--present"}) ==
+        "--present is about the whole window, and --panel stage draws one panel: give one of them");
+}
+
 TEST_CASE("command line: a picture refuses --view and --lanes where they are not in it") {
   CHECK(bad({"render", "--out", "x.png", "--view", "roofline", "--panel", "stage"}) ==
         "--view chooses the middle of the window, and --panel stage draws one panel: give one of them");

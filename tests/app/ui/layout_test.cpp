@@ -72,6 +72,13 @@ TEST_CASE("layout: presented, rows of all SMs keep a timeline, beside one run an
   }
 }
 
+TEST_CASE("layout: presented at 1600x900 the units have their timeline, and the stage most of the height") {
+  constexpr float present_scale = 1.4F;
+  const Layout layout = compute_layout(1600, 900, present_scale, {}, true);
+  CHECK(layout.timeline.height() >= 100 * present_scale);
+  CHECK(layout.stage.height() > 0.55F * 900);
+}
+
 TEST_CASE("layout: presenting with a lesson leaves a caption above all panels") {
   for (const auto& size : {std::pair{1280.0F, 720.0F}, {1600.0F, 900.0F}, {1920.0F, 1080.0F}}) {
     const float width = size.first, height = size.second;

@@ -10,6 +10,7 @@
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/lesson_menu.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/temporary_folder.h"
@@ -53,6 +54,12 @@ TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
   CHECK(typed_quantity("+3 / 2", FigureUnit::number) == std::nullopt);
   CHECK(typed_quantity("3/2 kB", FigureUnit::bytes) == 1500);
   CHECK(typed_quantity("45 %", FigureUnit::percent) == doctest::Approx(0.45));
+  CHECK(typed_quantity("45 percent", FigureUnit::percent) == doctest::Approx(0.45));
+  for (const char* share : {"0.5", "1/2", "0,5", "50", "50 %"})
+    CHECK_MESSAGE(typed_quantity(share, FigureUnit::percent) == doctest::Approx(0.5), share);
+  for (const char* count : {"65,536", "65 536", "65\u2009536", "65536"})
+    CHECK_MESSAGE(typed_quantity(count, FigureUnit::number) == 65536, count);
+  CHECK(typed_quantity("4 times", FigureUnit::times) == 4);
   for (const char* wrong : {"1/", "1/0", "/4", "1/x", "1/4/2", "one"}) CHECK_FALSE(typed_quantity(wrong, FigureUnit::number));
 }
 
@@ -83,6 +90,85 @@ TEST_CASE("lesson: the timeline shows nothing after the playhead until the quest
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") != std::string::npos);
   show_answer(opened);
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
+}
+
+TEST_CASE("lesson: a page that looks at Compare names its runs, and shows their figures after the answer") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view before = "&step=1\"\nlook = [\"stage\", \"traffic\"]";
+  text.replace(text.find(before), before.size(), "&step=1&view=compare\"\nlook = [\"compare\"]");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({900, 500});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.figures != nullptr);
+  REQUIRE(opened.view().lesson.figures->runs.size() == 2);
+  const Simulation& shown = *opened.view().lesson.figures->runs[0].simulation;
+  const Simulation& other = *opened.view().lesson.figures->runs[1].simulation;
+  CHECK(other.info->id == "standard");
+  const std::string held = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(held);
+  CHECK(held.find("FlashAttention-2") != std::string::npos);
+  CHECK(held.find("Standard attention") != std::string::npos);
+  for (const Simulation* run : {&shown, &other}) CHECK(held.find(format_time(run->time)) == std::string::npos);
+  show_answer(opened);
+  const std::string answered = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(answered);
+  for (const Simulation* run : {&shown, &other}) {
+    CHECK(answered.find(format_time(run->time)) != std::string::npos);
+    CHECK(answered.find(format_bytes(Bytes(hbm_bytes(*run)))) != std::string::npos);
+  }
+}
+
+TEST_CASE("lesson: a scene that is shown covers nothing of its timeline before the answer") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view before = "others = {";
+  text.replace(text.find(before), before.size(), "shown = true\nothers = {");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({900, 260});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.locked);
+  CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
+}
+
+TEST_CASE("lesson: the Mask view has no figure until the question is answered") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view before = "&step=1\"\nlook = [\"stage\", \"traffic\"]";
+  text.replace(text.find(before), before.size(), "&causal=1&view=mask\"\nlook = [\"mask\"]\nshown = true");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.locked);
+  const std::string held = text_of(screen, opened.session, &draw_mask_panel);
+  CAPTURE(held);
+  CHECK(held.find("after the answer") != std::string::npos);
+  CHECK(held.find("Empty blocks") == std::string::npos);
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty blocks") != std::string::npos);
+}
+
+TEST_CASE("lesson: the Banks view tells the page's access alone until the question is answered") {
+  const TemporaryFolder folder;
+  Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
+  PanelScreen screen({900, 500});
+  opened.after(OpenLesson{"00-small"});
+  const std::string held = text_of(screen, opened.session, &draw_banks_panel);
+  CAPTURE(held);
+  CHECK(held.find('?') != std::string::npos);
+  CHECK(held.find("Measured") == std::string::npos);
+  const BankChoice first = opened.view().workspace->banks;
+  BankChoice swizzled = first, next = first;
+  swizzled.swizzled = true;
+  next.wavefront = 2;
+  opened.after(SetBanks{swizzled});
+  CHECK(opened.view().workspace->banks == first);
+  opened.after(SetBanks{next});
+  CHECK(opened.view().workspace->banks == next);
+  show_answer(opened);
+  opened.after(SetBanks{swizzled});
+  CHECK(opened.view().workspace->banks == swizzled);
+  CHECK(text_of(screen, opened.session, &draw_banks_panel).find('?') == std::string::npos);
 }
 
 TEST_CASE("lesson: the menu has every lesson below the name of its group") {

@@ -7,8 +7,10 @@
 
 #include "app/model/state/window_state.h"
 #include "app/views/compare/compare_sheet.h"
+#include "app/views/compare/run_bars.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/session/opened_session.h"
+#include "tests/app/run_simulation.h"
 #include "tests/app/views/panel_screen.h"
 
 using namespace tilescope;
@@ -42,6 +44,21 @@ std::optional<ImVec2> place_of(WindowScript& script, ImGuiID id) {
 }
 
 }  // namespace
+
+TEST_CASE("run bars: a run is named by what tells it from the others") {
+  const auto named = [](std::vector<std::shared_ptr<const Simulation>> simulations) {
+    std::vector<PageRun> runs;
+    for (auto& simulation : simulations) runs.push_back({std::move(simulation), std::nullopt});
+    return distinct_names(runs);
+  };
+  AttentionProblem two = {}, causal = {};
+  two.heads = two.kv_heads = 2;
+  causal.causal = true;
+  CHECK(named({run("flash2"), run("standard")}) == std::vector<std::string>{"FlashAttention-2", "Standard attention"});
+  CHECK(named({run("flash2"), run("flash2", toy_gpu(), two)}) == std::vector<std::string>{"H 1", "H 2"});
+  CHECK(named({run("flash2"), run("flash2", toy_gpu(), causal)}) == std::vector<std::string>{"no mask", "causal mask"});
+  CHECK(named({run("flash2")}) == std::vector<std::string>{"FlashAttention-2"});
+}
 
 TEST_CASE("compare view: rows say what both simulations say, and equal ones are folded") {
   Opened opened;

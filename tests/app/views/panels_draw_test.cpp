@@ -1,5 +1,6 @@
 // The listing, softmax, traffic and timeline panels drawn without a display: every program, and what a mouse over them asks for.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -124,6 +125,25 @@ TEST_CASE("panels: random mouse input pushes only valid commands") {
       }
     }
   }
+}
+
+TEST_CASE("listing: where the loop begins again, the step says so, with its round") {
+  PanelScreen screen({420, 700});
+  const auto simulation = run("flash2");
+  int rounds = 0;
+  for (std::int64_t step = 1; step <= simulation->trace->step_count(0); ++step) {
+    const Showing showing(simulation, step);
+    const std::vector<Operation>& block = showing.operations.operations;
+    const auto at = static_cast<std::size_t>(showing.lanes.front().rest.op);
+    const bool begins = at > 0 && block[at].iteration > 0 && block[at].iteration < showing.operations.iterations &&
+                        block[at].iteration == block[at - 1].iteration + 1;
+    const std::string text = screen.text(showing.view, &draw_listing_panel);
+    CAPTURE(step);
+    CHECK((text.find("Back to the top of the loop") != std::string::npos) == begins);
+    if (begins) CHECK(text.find(fmt::format("round {} of", block[at].iteration + 1)) != std::string::npos);
+    rounds += begins ? 1 : 0;
+  }
+  CHECK(rounds > 0);
 }
 
 TEST_CASE("listing: clicking a line goes to its next step, wrapping to the first") {

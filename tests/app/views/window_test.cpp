@@ -601,6 +601,13 @@ TEST_CASE("window: after a key press, tooltips are hidden until the mouse moves"
   CHECK(tooltips() == 0);
   script->move(transport.min.x + 38, transport.center().y);
   CHECK(tooltips() == 1);
+  // The laser pointer points at what a tooltip would cover.
+  script->frame().io().AddMouseButtonEvent(ImGuiMouseButton_Middle, true);
+  script->hover(transport.min.x + 37, transport.center().y);
+  CHECK(tooltips() == 0);
+  script->frame().io().AddMouseButtonEvent(ImGuiMouseButton_Middle, false);
+  script->move(transport.min.x + 38, transport.center().y);
+  CHECK(tooltips() == 1);
 }
 
 TEST_CASE("window: space plays and stops") {

@@ -97,6 +97,21 @@ TEST_CASE("lesson: an answer that lacks something is passed over, and the first 
   CHECK(room.lesson().answer->option == 0);
 }
 
+TEST_CASE("lesson: a question that was answered is asked again, and the run waits for it") {
+  Classroom room;
+  room.opened.after(OpenLesson{"00-small"});
+  room.answer(option(0));
+  REQUIRE_FALSE(room.lesson().locked);
+  CHECK(room.lesson().right == 0);
+  room.opened.after(RetryLesson{});
+  CHECK(room.lesson().locked);
+  CHECK(room.lesson().answer == nullptr);
+  CHECK(room.step() == 1);
+  room.answer(option(1));
+  CHECK(room.lesson().right == 1);
+  CHECK(room.lesson().missed.size() == 4);  // the pages after it
+}
+
 TEST_CASE("lesson: a walk through all pages keeps the answers and ends with the lesson done") {
   Classroom room;
   room.opened.after(OpenLesson{"00-small"});

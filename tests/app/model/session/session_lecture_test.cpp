@@ -119,14 +119,25 @@ TEST_CASE("session: a deck is made in the window, saved, and read back as it was
   named.title = "96 rows";
   opened.after(EditScene{1, std::make_shared<const Scene>(named)});
   opened.after(MoveScene{1, 0});
+  CHECK(opened.view().lecture->deck().title.empty());
+  opened.after(NameDeck{"Attention in an hour"});
   opened.after(SaveDeck{folder.path("talk.toml")});
   CHECK_FALSE(opened.view().lecture->changed());
   const Deck made = opened.view().lecture->deck();
   opened.after(DeleteScene{0});
   opened.after(OpenDeck{folder.path("talk.toml")});
   CHECK(opened.view().lecture->deck() == made);
+  CHECK(opened.view().lecture->deck().title == "Attention in an hour");
   CHECK(opened.view().lecture->shown()->title == "96 rows");
   CHECK(opened.view().requested->request.problem.seq_q == 96);
+}
+
+TEST_CASE("session: a scene keeps the row that the window chose by itself") {
+  Opened opened(start_with(nullptr));
+  REQUIRE_FALSE(opened.view().workspace->row_by_user);
+  REQUIRE(opened.view().workspace->row_chosen);
+  opened.after(BookmarkState{});
+  CHECK(opened.view().lecture->shown()->state.row == opened.view().workspace->row);
 }
 
 TEST_CASE("session: a deck that cannot be read or written is one sentence, and the open one stays") {

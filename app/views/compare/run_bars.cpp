@@ -1,0 +1,394 @@
+// Names and bars of several runs.
+#include "app/views/compare/run_bars.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "app/model/lessons/lesson.h"
+#include "app/ui/quad_batch.h"
+#include "app/ui/say.h"
+#include "app/ui/short_line.h"
+#include "app/views/chrome.h"
+#include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/outcome.h"
+
+namespace tilescope {
+
+namespace {
+
+// --- names ------------------------------------------------------------------------------------------------------------------
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : " + ") + text;
+  return out;
+}
+
+std::string mask_name(const Simulation& run) {
+  const MaskChoice& choice = run.request.masking;
+  std::vector<std::string> texts = choice.presets;
+  texts.insert(texts.end(), choice.masks.begin(), choice.masks.end());
+  if (texts.empty()) return run.request.problem.causal ? tr("causal mask") : tr("no mask");
+  return joined(texts);
+}
+
+std::string score_name(const Simulation& run) {
+  const std::string& score = run.request.masking.score;
+  return score.empty() ? std::string(tr("unchanged scores")) : score;
+}
+
+std::string with_count(Setting setting, std::int64_t value) {
+  return fmt::format("{} {}", control_name(setting), format_count(value));
+}
+
+/// A setting of a run as a name says it.
+using SettingText = std::function<std::string(const Simulation&)>;
+
+std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
+  const auto count = [](Setting setting, std::int64_t AttentionProblem::*member) {
+    return [=](const Simulation& run) { return with_count(setting, run.request.problem.*member); };
+  };
+  std::vector<SettingText> out = {
+      [](const Simulation& run) { return translated(run.info->title); },
+      [](const Simulation& run) { return run.request.gpu.id; },
+      [](const Simulation& run) { return std::string(to_string(run.request.problem.pass)); },
+      count(Setting::batch, &AttentionProblem::batch),
+      count(Setting::heads, &AttentionProblem::heads),
+      count(Setting::seq, &AttentionProblem::seq_q),
+      count(Setting::seq_kv, &AttentionProblem::seq_kv),
+      count(Setting::head_dim, &AttentionProblem::head_dim),
+      mask_name,
+      score_name,
+  };
+  const auto differs = [&](const auto& of) {
+    return std::any_of(runs.begin(), runs.end(),
+                       [&](const PageRun& run) { return of(*run.simulation) != of(*runs.front().simulation); });
+  };
+  // Keys follow the queries, and a tile follows the program, unless somebody chose another.
+  if (!differs([](const Simulation& run) { return run.request.problem.seq_kv - run.request.problem.seq_q; }))
+    out.erase(out.begin() + 6);
+  if (differs([](const Simulation& run) { return run.request.problem.mask_block; }))
+    out.emplace_back([](const Simulation& run) {
+      const TileShape block = mask_block_of(run.request.problem, run.program->tile());
+      return say(tr("mask blocks of {}×{}"), block.block_q, block.block_kv);
+    });
+  if (differs([](const Simulation& run) { return run.request.tile.has_value(); }) ||
+      !differs([](const Simulation& run) { return run.request.algorithm; }))
+    out.emplace_back(
+        [](const Simulation& run) { return say(tr("tile {}×{}"), run.program->tile().block_q, run.program->tile().block_kv); });
+  out.emplace_back([](const Simulation& run) {
+    const auto orders = block_orders();
+    const auto row = std::find_if(orders.begin(), orders.end(),
+                                  [&](const BlockOrderInfo& each) { return each.order == run.request.block_order; });
+    return row == orders.end() ? std::string() : translated(row->title);
+  });
+  out.emplace_back([](const Simulation& run) {
+    return std::string(run.request.key_order == KeyOrder::ascending ? tr("first key tile to last") : tr("last key tile to first"));
+  });
+  for (const SpecKey& key : spec_keys())
+    out.emplace_back([&key](const Simulation& run) {
+      return fmt::format("{}: {}", spec_key_name(key), spec_value_text(key, run.request.gpu.*key.member));
+    });
+  return out;
+}
+
+// --- bars -------------------------------------------------------------------------------------------------------------------
+
+/// A part of a bar.
+struct Part {
+  double value = 0;
+  Tensor tensor;                                    // none: work or time
+  enum class Way { up, down, owed } way = Way::up;  // towards the SMs; written; written back after the run
+};
+
+/// What the hardware did, in words and in fewer words.
+struct Recorded {
+  double value = 0;
+  std::string text, brief;
+};
+
+/// A bar of one run, and what stands below it.
+struct Bar {
+  std::vector<Part> parts;
+  double value = 0;               // of the run itself, without what is owed
+  std::string text, brief, more;  // the figure, the same in fewer words, and what else there is room for
+  std::optional<Recorded> recorded;
+  double length() const {
+    double sum = 0;
+    for (const Part& part : parts) sum += part.value;
+    return std::max(sum, recorded ? recorded->value : 0);
+  }
+};
+
+struct Column {
+  std::string title;
+  std::vector<Bar> bars;  // one a run
+};
+
+Bar traffic_bar(const PageRun& run, Link up, Link down) {
+  const Simulation& simulation = *run.simulation;
+  Bar bar;
+  for (const Link link : {up, down}) {
+    for (const Tensor tensor : simulation.program->tensors()) {
+      const auto bytes = static_cast<double>(simulation.ledger.total(tensor, link).value);
+      bar.value += bytes;
+      if (bytes > 0) bar.parts.push_back({bytes, tensor, link == up ? Part::Way::up : Part::Way::down});
+    }
+  }
+  bar.text = format_bytes(bar.value);
+  if (run.recorded) {
+    const MeasuredCase& measured = run.recorded->measured();
+    const auto read = counter(measured, fmt::format("{}_bytes", to_string(up)));
+    const auto written = counter(measured, fmt::format("{}_bytes", to_string(down)));
+    if (read && written) {
+      const auto both = [](double up_bytes, double down_bytes) {
+        return say(tr("{} read, {} written"), format_bytes(up_bytes), format_bytes(down_bytes));
+      };
+      const double all = *read + *written;
+      bar.recorded = {all, say(tr("recorded: {}"), both(*read, *written)), say(tr("recorded: {}"), format_bytes(all))};
+      bar.brief = bar.text;
+      bar.text =
+          both(static_cast<double>(simulation.ledger.total(up).value), static_cast<double>(simulation.ledger.total(down).value));
+    }
+  }
+  if (up != Link::hbm_read) return bar;
+  const auto owed = static_cast<double>(dirty_bytes_at_end(simulation));
+  for (const Tensor tensor : simulation.program->tensors())
+    if (const auto part = static_cast<double>(dirty_bytes_at_end(simulation, tensor)); part > 0)
+      bar.parts.push_back({part, tensor, Part::Way::owed});
+  if (owed > 0) bar.more = say(tr("+ {} after the run"), format_bytes(owed));
+  return bar;
+}
+
+Bar work_bar(const PageRun& run) {
+  const auto flops = static_cast<double>(run.simulation->flops);
+  Bar bar;
+  bar.parts = {{flops, {}}};
+  bar.value = flops;
+  bar.text = format_short(flops, "FLOP");
+  return bar;
+}
+
+Bar memory_bar(const PageRun& run) {
+  Bar bar;
+  bar.value = static_cast<double>(run.simulation->extra_hbm.value);
+  bar.parts = {{bar.value, {}}};
+  bar.text = format_capacity(run.simulation->extra_hbm);
+  return bar;
+}
+
+Bar time_bar(const PageRun& run) {
+  const Simulation& simulation = *run.simulation;
+  Bar bar;
+  bar.parts = {{simulation.time.value, {}}};
+  bar.value = simulation.time.value;
+  bar.text = format_time(simulation.time);
+  if (run.recorded) {
+    const double recorded = run.recorded->measured().time_cold_ns.median;
+    const std::string text = say(tr("recorded: {}"), format_time(Nanoseconds(recorded)));
+    if (recorded > 0) bar.recorded = {recorded, text, text};
+  }
+  return bar;
+}
+
+/// Traffic and time always; work and extra memory where they differ much.
+std::vector<Column> columns_of(std::span<const PageRun> runs) {
+  constexpr double same_work = 1.005, similar_memory = 1.5;
+  std::vector<Column> out;
+  const auto add = [&](const char* title, auto bar_of, double least_ratio) {
+    Column column{title, {}};
+    for (const PageRun& run : runs) column.bars.push_back(bar_of(run));
+    const auto [least, most] =
+        std::minmax_element(column.bars.begin(), column.bars.end(), [](const Bar& a, const Bar& b) { return a.value < b.value; });
+    if (most->value >= least_ratio * least->value) out.push_back(std::move(column));
+  };
+  add(
+      tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1);
+  add(
+      tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1);
+  add(tr("Work"), work_bar, same_work);
+  add(tr("Extra memory"), memory_bar, similar_memory);
+  add(tr("Time"), time_bar, 1);
+  return out;
+}
+
+/// "2.1×", "same": a figure against that of the first run.
+std::string against(double value, double first) {
+  constexpr double alike = 0.005;
+  if (first <= 0 || value <= 0) return {};
+  if (std::abs(value / first - 1) < alike) return tr("same");
+  return value >= first ? fmt::format("{}×", format_times(value / first)) : fmt::format("1/{}", format_times(first / value));
+}
+
+/// What bounds a run: "tensor cores, 78 % busy".
+std::array<std::string, 2> bound_texts(const Simulation& run) {
+  const std::string bound = bound_text(run.bound, run.sms);
+  if (run.bound == Bound::latency) return {bound, bound_name(run.bound)};
+  const std::string busy = format_percent(run.utilisation[static_cast<std::size_t>(run.bound)]);
+  return {fmt::format("{}: {}", bound, busy_text(run.bound, busy, run.sms)), fmt::format("{} {}", bound_name(run.bound), busy)};
+}
+
+void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, double whole, bool held) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  QuadBatch quads;
+  const float radius = 2 * theme.scale;
+  quads.add({.min = rect.min,
+             .max = rect.max,
+             .radius = radius,
+             .fill = theme.inset,
+             .border = theme.inset_border,
+             .border_width = theme.scale});
+  if (held) {
+    draw_quads(list, std::move(quads));
+    return draw_text(list, theme.heading, rect, theme.text_dim, "?", Align::center);
+  }
+  const auto x = [&](double value) { return rect.min.x + static_cast<float>(value / std::max(whole, 1e-9)) * rect.width(); };
+  double sum = 0;
+  for (const Part& part : bar.parts) {
+    const ImU32 color = part.tensor ? theme.color(part.tensor) : theme.accent;
+    const ImVec2 min = {x(sum), rect.min.y}, max = {x(sum + part.value), rect.max.y};
+    if (part.way == Part::Way::owed)
+      quads.add({.min = min, .max = max, .border = color, .border_width = theme.scale, .dashed = true});
+    else
+      quads.add({.min = min, .max = max, .fill = color, .hatch = part.way == Part::Way::down ? Hatch::diagonal : Hatch::none});
+    sum += part.value;
+  }
+  if (bar.recorded) {
+    const float at = x(bar.recorded->value), over = 3 * theme.scale;
+    quads.add({.min = {at - 1.5F * theme.scale, rect.min.y - over},
+               .max = {at + 1.5F * theme.scale, rect.max.y + over},
+               .fill = theme.text});
+  }
+  draw_quads(list, std::move(quads));
+  sum = 0;
+  for (const Part& part : bar.parts) {
+    const Rect at = {{x(sum), rect.min.y}, {x(sum + part.value), rect.max.y}};
+    sum += part.value;
+    if (!part.tensor || part.way == Part::Way::owed) continue;
+    const std::string name = formula_text(to_string(part.tensor));
+    if (text_width(theme.ui_bold, name) + 4 * theme.scale <= at.width())
+      draw_text(list, theme.ui_bold, at, text_on(theme, theme.color(part.tensor)), name, Align::center);
+  }
+}
+
+/// Fonts and heights of all columns.
+struct Sizes {
+  ImFont* strong = nullptr;  // of names and figures
+  float line = 0, heading = 0, band = 0, bar = 0;
+  bool two_lines = false;  // below a bar
+};
+
+Sizes sizes_of(const View& view, float room, std::size_t runs) {
+  const Theme& theme = *view.theme;
+  Sizes sizes;
+  sizes.strong = view.workspace->present ? theme.heading : theme.ui_bold;
+  sizes.line = std::round(1.35F * sizes.strong->FontSize);
+  sizes.heading = std::round(1.6F * theme.heading->FontSize);
+  const float least_bar = 10 * theme.scale, most_bar = 140 * theme.scale, most_band = 320 * theme.scale;
+  const float texts = 3.6F * sizes.line;  // the name above, two lines below, and a gap
+  sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(runs), most_band));
+  sizes.two_lines = sizes.band >= texts + least_bar;
+  sizes.bar = std::clamp(sizes.band - (sizes.two_lines ? texts : texts - sizes.line), least_bar, most_bar);
+  return sizes;
+}
+
+/// The figure below a bar, against that of the first run.
+void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const Column& column, std::size_t run,
+                 const Simulation* timed) {
+  const Bar& bar = column.bars[run];
+  const std::string ratio = run == 0 ? std::string() : against(bar.value, column.bars.front().value);
+  const std::string text = ratio.empty() ? bar.text : fmt::format("{}   {}", bar.text, ratio);
+  std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more);
+  if (timed != nullptr) full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), ratio);
+  draw_text(ImGui::GetWindowDrawList(), sizes.strong, rect, theme.text,
+            first_that_fits(sizes.strong, rect.width(), {full, text, bar.text, bar.brief.empty() ? bar.text : bar.brief}));
+}
+
+/// `timed`: the column is that of time.
+void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
+                 bool timed, bool held) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(list, theme.heading, {rect.min, {rect.max.x, rect.min.y + sizes.heading}}, theme.text_dim, column.title);
+  double whole = 0;
+  for (const Bar& bar : column.bars) whole = std::max(whole, bar.length());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Bar& bar = column.bars[i];
+    float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.line;
+    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, whole, held);
+    if (held) continue;
+    y += sizes.bar;
+    const Simulation& run = *runs[i].simulation;
+    draw_figure(theme, sizes, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr);
+    const Rect second = {{rect.min.x, y + sizes.line}, {rect.max.x, y + 2 * sizes.line}};
+    if (!sizes.two_lines) continue;
+    if (bar.recorded) {
+      draw_text(list, theme.ui, second, theme.text,
+                first_that_fits(theme.ui, second.width(), {bar.recorded->text, bar.recorded->brief}));
+    } else if (timed) {
+      const auto [bound, brief] = bound_texts(run);
+      draw_text(list, theme.ui, second, theme.text, first_that_fits(theme.ui, second.width(), {bound, brief}));
+    }
+  }
+}
+
+}  // namespace
+
+bool compares_page_runs(const View& view) {
+  if (view.lesson.lesson == nullptr || view.workspace->center != CenterView::compare) return false;
+  const auto& look = view.lesson.scene->look;
+  return std::find(look.begin(), look.end(), "compare") != look.end();
+}
+
+std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
+  std::vector<std::string> names(runs.size());
+  for (const SettingText& setting : named_settings(runs)) {
+    std::vector<std::string> texts;
+    for (const PageRun& run : runs) texts.push_back(setting(*run.simulation));
+    if (std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts.front(); })) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (names[i].empty()) names[i] = translated(runs[i].simulation->info->title);
+  return names;
+}
+
+void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool held) {
+  if (runs.empty()) return;
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
+  const Rect room = {area.min, {area.max.x, area.max.y - key}};
+  if (!held)
+    draw_text(
+        list, theme.ui, {{area.min.x, room.max.y}, area.max}, theme.text_dim,
+        first_that_fits(
+            theme.ui, area.width(),
+            {tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run. All bars of a "
+                "column have one scale."),
+             tr("Plain: read. Hatched: written. Dashed: written to HBM after the run."), tr("Plain: read. Hatched: written.")}));
+  const std::vector<Column> columns = columns_of(runs);
+  const Sizes sizes = sizes_of(view, room.height(), runs.size());
+  constexpr float time_share = 1.35F;  // of the last column, which has the longest words
+  const auto count = static_cast<float>(columns.size());
+  const float unit = (room.width() - between * (count - 1)) / (count - 1 + time_share);
+  Rect column = room;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const bool timed = c + 1 == columns.size();
+    column.max.x = column.min.x + (timed ? time_share * unit : unit);
+    draw_column(theme, sizes, columns[c], runs, column, timed, held);
+    column.min.x = column.max.x + between;
+  }
+  const std::vector<std::string> names = distinct_names(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const float y = room.min.y + sizes.heading + static_cast<float>(i) * sizes.band;
+    draw_text(list, sizes.strong, {{room.min.x, y}, {room.max.x, y + sizes.line}}, theme.text, names[i]);
+  }
+}
+
+}  // namespace tilescope
