@@ -374,7 +374,7 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     auto theory = theory_of(result, a, quantity);
     if (theory.size() < 2) continue;
-    std::ranges::rotate(theory, theory.begin() + static_cast<std::ptrdiff_t>(theory.size() * 2 / 5));
+    std::rotate(theory.begin(), theory.begin() + static_cast<std::ptrdiff_t>(theory.size() * 2 / 5), theory.end());
     plot.label(theory, theory_text(result, a), algorithm_color(theme, result.request.algorithms[a]), Plot::Side::above);
   }
   return hover;
