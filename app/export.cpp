@@ -304,21 +304,13 @@ Result<ExportedSteps> export_lesson(StepPictures& pictures, const ExportOptions&
 
 std::string article_of_scene(const Scene& scene, int number, const std::string& picture) {
   std::string out = fmt::format("<h2>{}. {}</h2>{}", number, html_text(scene_name(scene)), picture);
-  const auto add_lines = [&](std::string_view text, const char* begin, const char* end) {
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      if (!line.empty()) out += fmt::format("{}{}{}", begin, html_text(line), end);
-      text.remove_prefix(std::min(text.size(), line.size() + 1));
-    }
-  };
-  add_lines(scene.notes, "<p>", "</p>");
   if (!scene.question) return out;
   out += fmt::format("<p><b>{}</b></p>", html_text(scene.question->text));
-  for (const std::string& choice : scene.question->choices) add_lines(choice, "<p>• ", "</p>");
+  for (const std::string& choice : scene.question->choices) out += fmt::format("<p>• {}</p>", html_text(choice));
   return out;
 }
 
-/// Every scene of a deck: its picture, its title, its notes and its question.
+/// A handout: of every scene of a deck its picture, its title and its question. The notes are the lecturer's, and stay out.
 Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& options) {
   const Deck& deck = *options.picture.deck;
   const auto count = static_cast<int>(deck.scenes.size());
@@ -328,7 +320,7 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
     told.at("scenes", i);
     pictures.carry_out(GoToScene{i});
     const SessionView view = pictures.view();
-    if (view.workspace->message) return view.workspace->message->error;
+    if (const Error* const refused = view.workspace->refused()) return *refused;
     const Scene& scene = deck.scenes[static_cast<std::size_t>(i)];
     const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
     if (!picture) return picture.error();

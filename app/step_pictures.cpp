@@ -75,7 +75,7 @@ Session::Start start_of(const RenderOptions& options) {
 
 /// Errors  those of simulate(); a step out of range
 Status check_opened(const SessionView& view, std::optional<std::int64_t> step) {
-  if (view.workspace->message) return view.workspace->message->error;
+  if (const Error* const refused = view.workspace->refused()) return *refused;
   if (view.lanes.empty()) return Error{"nothing was simulated"};
   const std::int64_t last = view.lane().step_count;
   if (step && (*step < 0 || *step > last))
@@ -142,7 +142,7 @@ Status open_lesson(Session& session, const std::string& text) {
   session.apply(OpenLesson{wanted->id, wanted->page});
   session.finish();
   const SessionView view = session.view();
-  if (view.workspace->message) return view.workspace->message->error;
+  if (const Error* const refused = view.workspace->refused()) return *refused;
   if (view.lesson.problem != nullptr) return *view.lesson.problem;
   if (!wanted->answered || !view.lesson.locked || view.lesson.figures == nullptr) return Done{};
   const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;

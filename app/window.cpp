@@ -609,6 +609,7 @@ int run_window(const WindowOptions& options) {
   open_shell = &shell;
   end_with_display([] { remember(*open_shell, false); });
   run_loop(shell, saver, quiet);
+  (*frame)->select();  // a presenter's window that was still open had its own
   quiet.reset();
   if (const std::string notice = (*frame)->fonts().notice(); !notice.empty())
     std::fprintf(stderr, "tilescope: %s\n", notice.c_str());

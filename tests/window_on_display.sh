@@ -40,6 +40,23 @@ grep -q "theme = 'dark'" "$settings" || { echo "failed: a theme for this run alo
 state=$work/state/tilescope/window.toml
 grep -q "closed = true" "$state" || { echo "failed: the state is not marked as closed"; exit 1; }
 
+# A presenter's window that is still open at the end closes with the other one. The key needs xdotool.
+if command -v xdotool >/dev/null; then
+  "$tilescope" >"$work/output" 2>&1 &
+  window=$!
+  for _ in $(seq 100); do xdotool search --name '^TileScope' >/dev/null 2>&1 && break; sleep 0.2; done
+  sleep 2
+  for _ in $(seq 20); do
+    xdotool windowfocus "$(xdotool search --name '^TileScope' | head -n 1)" key p
+    sleep 1
+    xdotool search --name presenter >/dev/null 2>&1 && break
+  done
+  kill -TERM $window
+  status=0
+  wait $window || status=$?
+  [ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status with a presenter's window"; exit 1; }
+fi
+
 # Killed while it runs, it leaves its state behind for the next window.
 rm "$state"
 "$tilescope" --open seq=96 >"$work/output" 2>&1 &

@@ -18,6 +18,7 @@
 #include "app/platform/png.h"
 #include "app/step_pictures.h"
 #include "app/window.h"
+#include "sim/masks/expression_mask.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/picture_compare.h"
 #include "tests/app/temporary_folder.h"
@@ -151,6 +152,16 @@ TEST_CASE("export: numbered pictures, one a step, each another") {
     different.insert(done->files[i].bytes);
   }
   CHECK(different.size() == 3);
+}
+
+TEST_CASE("export: a mask that hides every key is drawn: what is said about it is no refusal") {
+  ExportOptions options = small_export(ExportFormat::png);
+  options.picture.request.algorithm = "flex";
+  AttentionProblem& problem = options.picture.request.problem;
+  problem.mask = *ExpressionMask::make(*parse_mask_expression("q < 0", sizes_of(problem)));
+  options.steps = ExportSteps{0, 0};
+  const auto done = exported(options);
+  if (done) CHECK(done->files.size() == 1);
 }
 
 TEST_CASE("export: a step drawn after others is the same as drawn alone") {
@@ -297,7 +308,7 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
 }
 
-TEST_CASE("export: a deck is one page with the picture, title, notes and question of each scene, and fetches nothing") {
+TEST_CASE("export: a deck is one page with the picture, title and question of each scene, without notes, and fetches nothing") {
   ExportOptions options = small_export(ExportFormat::html);
   options.steps.reset();
   auto deck = std::make_shared<Deck>();
@@ -318,8 +329,9 @@ TEST_CASE("export: a deck is one page with the picture, title, notes and questio
   const std::string& html = page->files.front().bytes;
   CHECK(count(html, "<article") == 2);
   CHECK(count(html, "<svg") + count(html, "<img") >= 2);
-  for (const char* text : {"Attention in an hour", "Step &lt;1>", "Step &lt;4>", "<p>Second line</p>", "Which is larger?", "• O"})
+  for (const char* text : {"Attention in an hour", "Step &lt;1>", "Step &lt;4>", "Which is larger?", "@media print", "• O"})
     CHECK_MESSAGE(html.find(text) != std::string::npos, text);
+  CHECK(html.find("Second line") == std::string::npos);
   CHECK(html.find("src=\"http") == std::string::npos);
 }
 

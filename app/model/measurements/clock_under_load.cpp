@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/requests/assets.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
 #include "sim/analysis/roofline.h"
@@ -25,9 +26,20 @@ double unlikeness(const TensorLoad& a, const TensorLoad& b) {
   return octaves(a.cycles, b.cycles) + octaves(a.flops / a.cycles, b.flops / b.cycles);
 }
 
-bool clock_is_users(const GpuSpec& gpu) {
-  const auto from = gpu.provenance.find("sm.clock_hz");
+bool is_users(const GpuSpec& gpu, std::string_view key) {
+  const auto from = gpu.provenance.find(std::string(key));
   return from != gpu.provenance.end() && from->second.source == Source::user;
+}
+bool clock_is_users(const GpuSpec& gpu) {
+  return is_users(gpu, "sm.clock_hz");
+}
+
+/// Whether a GPU is the one whose id it has, but for values that the user set: a file of one's own may have other numbers.
+bool is_named_gpu(const GpuSpec& gpu) {
+  const Result<GpuSpec> named = load_gpu(gpu.id);
+  return !named || std::ranges::all_of(spec_keys(), [&](const SpecKey& key) {
+    return gpu.*key.member == (*named).*key.member || is_users(gpu, key.key);
+  });
 }
 
 }  // namespace
@@ -88,6 +100,7 @@ std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> ru
 
 Recordings load_recordings(const GpuSpec& gpu) {
   Recordings recordings;
+  if (!is_named_gpu(gpu)) return recordings;
   recordings.known = load_measurements_of(gpu.id);
   recordings.runs = recorded_runs(recordings.known, gpu);
   return recordings;

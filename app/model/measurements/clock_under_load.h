@@ -55,7 +55,8 @@ struct Recordings {
   Measurements known;
   std::vector<RecordedRun> runs;
 };
-/// Loads what is recorded of a GPU, apart from probes and samples.
+/// Loads what is recorded of a GPU, apart from probes and samples. Nothing is recorded of a file of one's own that has the id of a
+/// GPU and other numbers.
 Recordings load_recordings(const GpuSpec& gpu);
 
 /// Returns the clock of a run: that of its own recording, else of those most like it, else sm.clock_under_load_hz. nullopt where

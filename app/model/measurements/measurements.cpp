@@ -71,14 +71,16 @@ bool starts_as_kernel(const Simulation& simulation) {
   return true;
 }
 
-/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel.
+/// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel;
+/// a kernel that chooses one of several is the one that it chooses.
 template <class Recorded>
 bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
   const SimulationRequest& asked = simulation.request;
   const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
   ProgramTile tile = recorded.tile;
   tile.key_order = simulation.program->tile().key_order;  // the rungs to Hopper have one of their own
-  return kernel && recorded.kernel == (*kernel)->id && recorded.problem == asked.problem && tile == simulation.program->tile();
+  if (!kernel || !(recorded.problem == asked.problem) || !(tile == simulation.program->tile())) return false;
+  return recorded.kernel == (*kernel)->id || recorded.kernel == chosen_by(*simulation.info, asked.problem);
 }
 
 /// The same, and of the GPU.

@@ -33,6 +33,12 @@ void Workspace::refuse(std::string control, Error error) {
   notice_until_ = 0;  // that of an earlier notice
 }
 
+const Error* Workspace::refused() const {
+  for (const std::optional<ControlMessage>* one : {&message, &behind_})
+    if (*one && (*one)->notice == Notice::none) return &(*one)->error;
+  return nullptr;
+}
+
 void Workspace::keep_refusal() {
   if (message && notice_until_ > 0 && message->control.empty()) return;  // a notice stands before it already
   behind_ = message;

@@ -76,6 +76,8 @@ struct Workspace {
   /// Lets go of what was refused: what was asked for is there. A notice that something was done stays for its time.
   void settle();
   void choose_row(int chosen);
+  /// Why what was asked for is not on screen, whatever notice stands before it; null where it is.
+  const Error* refused() const;
   /// Lets wall time pass: a message about the window as a whole goes away by itself.
   void tick(double seconds);
 

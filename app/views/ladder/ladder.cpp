@@ -294,12 +294,14 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, c
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
   const bool measured = c.measured < c.clock;
-  const std::string at =
-      measured ? say(tr("{}, each at its clock"), unit.name) : say(tr("{} at {}"), unit.name, format_clock(gpu.sm_clock_hz));
-  heading(c.bar, c.rate,
-          first_that_fits(theme.ui_small, c.rate - c.bar, {fmt::format("{}, {}", at, tr("up to the wgmma peak")), at, unit.name})
-              .c_str(),
-          Align::left);
+  const std::string at = say(tr("{} at {}"), unit.name, format_clock(gpu.sm_clock_hz)), peak = tr("up to the wgmma peak");
+  const float room = c.rate - c.bar;
+  const std::string over_bars =
+      measured ? first_that_fits(theme.ui_small, room,
+                                 {say(tr("Bars: FLOP per cycle, {}. Figures: {}, each at its clock"), peak, unit.name),
+                                  say(tr("Bars: FLOP per cycle. Figures: {}"), unit.name), unit.name})
+               : first_that_fits(theme.ui_small, room, {fmt::format("{}, {}", at, peak), at, unit.name});
+  heading(c.bar, c.rate, over_bars.c_str(), Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
   if (c.clock < c.gain) heading(c.clock, c.gain, tr("SM clock"), Align::right);

@@ -113,9 +113,10 @@ std::vector<std::shared_ptr<const KnownBundle>> bundles_beside(const View& view)
   return bundles;
 }
 
-/// A list of the GPU's bundles; nothing where there is one.
+/// A list of the GPU's bundles, before the switches where they have room; nothing where there is one bundle.
 void draw_bundle_choice(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
+  const bool shares_line = ImGui::GetContentRegionAvail().x >= 700 * theme.scale;
   const auto bundles = bundles_beside(view);
   if (bundles.size() < 2) return;
   const KnownBundle& shown = *view.measured.validation->bundle;
@@ -132,7 +133,10 @@ void draw_bundle_choice(const View& view, Commands& commands) {
     }
     ImGui::EndPopup();
   }
-  ImGui::Dummy({1, 6 * theme.scale});
+  if (shares_line)
+    ImGui::SameLine(0, 2 * theme.gap);
+  else
+    ImGui::Dummy({1, 6 * theme.scale});
 }
 
 /// What segmented() needs for small labels.

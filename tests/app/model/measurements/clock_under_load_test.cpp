@@ -27,6 +27,14 @@ const AttentionProblem recorded_flash3 = {
     .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 325, .seq_kv = 325, .head_dim = 128, .dtype = DataType::fp16};
 const AttentionProblem recorded_flash2 = {
     .batch = 16, .heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64, .dtype = DataType::fp16};
+const AttentionProblem recorded_rung = {.batch = 4,
+                                        .heads = 16,
+                                        .kv_heads = 16,
+                                        .seq_q = 4096,
+                                        .seq_kv = 4096,
+                                        .head_dim = 128,
+                                        .dtype = DataType::fp16,
+                                        .causal = true};
 
 /// Returns the mean error of the recorded clocks if `guess` foretells each from the other runs.
 template <class Guess>
@@ -93,6 +101,27 @@ TEST_CASE("clock under load: a run that was recorded has the clock of its record
   CHECK(loaded->simulation->request.gpu.sm_clock_hz == loaded->clock.hz);
   CHECK(loaded->simulation->time.value > run->time.value);
   CHECK(under_load_of(*loaded).recorded_ns == loaded->recorded->measured().time_cold_ns.median);
+}
+
+TEST_CASE("clock under load: a file with the id of a GPU and other numbers has no recordings, and a value that is set keeps them") {
+  GpuSpec gpu = *load_gpu("h100");
+  CHECK_FALSE(load_recordings(gpu).runs.empty());
+  REQUIRE(set_spec_value(gpu, "l2.capacity_bytes=1000000"));
+  CHECK_FALSE(load_recordings(gpu).runs.empty());
+  gpu = *load_gpu("h100");
+  gpu.sm_clock_hz = 1e9;
+  CHECK(load_recordings(gpu).runs.empty());
+}
+
+TEST_CASE("clock under load: what is recorded of a rung is recorded of flash3 where it chooses that rung") {
+  const auto rung = simulated("hopper_causal", "h100", recorded_rung);
+  const auto flash3 = simulated("flash3", "h100", recorded_rung);
+  REQUIRE(chosen_by(*flash3->info, flash3->request.problem) == "hopper_causal");
+  const Recordings recordings = load_recordings(rung->request.gpu);
+  const auto of_rung = find_case(recordings.known, *rung), of_flash3 = find_case(recordings.known, *flash3);
+  REQUIRE(of_rung);
+  REQUIRE(of_flash3);
+  CHECK(of_rung->measured() == of_flash3->measured());
 }
 
 TEST_CASE("clock under load: another order of blocks or fewer of them on an SM is no recorded run") {
