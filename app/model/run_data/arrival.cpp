@@ -84,11 +84,8 @@ std::vector<Arrival> make_arrivals(std::vector<std::shared_ptr<const Simulation>
 
 TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, int sm) {
   const auto focused = simulation->trace->focused_sms();
-  const auto has_steps = [&](int one) { return simulation->trace->step_count(one) > 0; };
-  const bool there = std::ranges::find(focused, sm) != focused.end();
-  if (focused.empty() || (there && has_steps(sm))) return {simulation, sm};
-  const auto busy = std::ranges::find_if(focused, has_steps);
-  return {simulation, busy != focused.end() ? *busy : there ? sm : focused.front()};
+  const bool there = std::find(focused.begin(), focused.end(), sm) != focused.end();
+  return {simulation, there || focused.empty() ? sm : focused.front()};
 }
 
 std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key) {

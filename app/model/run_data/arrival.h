@@ -42,7 +42,7 @@ Result<std::vector<std::shared_ptr<const Simulation>>> simulate_lanes(const Simu
 std::vector<Arrival> make_arrivals(std::vector<std::shared_ptr<const Simulation>> simulations, int focus_sm,
                                    const std::vector<std::int64_t>& steps);
 
-/// The key of `sm`, or of the simulation's first SM in focus with a step where `sm` has none or is not in focus.
+/// The key of `sm`, or of the simulation's first SM in focus where `sm` is not.
 TimelineKey timeline_key(const std::shared_ptr<const Simulation>& simulation, int sm);
 std::shared_ptr<const TimelineData> lay_out_timeline_of(const TimelineKey& key);
 std::shared_ptr<const BlockOperations> write_out(const BlockKey& key);
