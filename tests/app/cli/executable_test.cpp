@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/core/npy.h"
 #include "tests/app/temporary_folder.h"
@@ -102,7 +103,7 @@ void check_printing_commands(const std::string& redirection) {
   folder.file("in/q.npy", to_npy(DataType::fp16, std::vector<std::int64_t>{1, 1, 16, 16}, std::vector<float>(256, 0.5F)));
   for (const char* command : printing_commands) {
     CAPTURE(command);
-    one_line(shell(program + " " + with_folder(command, folder.path("")) + " 2>&1 " + redirection), 3,
+    one_line(shell(fmt::format("{} {} 2>&1 {}", program, with_folder(command, folder.path("")), redirection)), 3,
              "cannot write to standard output");
     CHECK(folder.entries() == 1);
   }

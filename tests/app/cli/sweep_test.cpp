@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/app/cli/run_program.h"
@@ -42,8 +43,8 @@ TEST_CASE("sweep: one side of the tile may be given; the other is the program's 
                                                {"flash2", "--block-q", "8"},
                                                {"flash1", "--block-kv", "8"},
                                                {"flash2", "--stages", "2"}}) {
-    CAPTURE(algorithm);
-    CAPTURE(flag);
+    const std::string asked = fmt::format("{} {}", algorithm, flag);
+    CAPTURE(asked);
     const auto points = swept({"--over", "seq=32,64", "--algorithm", algorithm, flag, value});
     const auto alone =
         nlohmann::json::parse(run_program({"simulate", "--seq", "64", "--algorithm", algorithm, flag, value, "--json"}).out);

@@ -57,7 +57,8 @@ TEST_CASE("layout: no panel overlaps another or leaves the window at any size") 
 TEST_CASE("layout: presented, rows of all SMs keep a timeline, beside one run and under a race") {
   for (const auto& [width, height, scale] :
        {std::tuple{1280.0F, 720.0F, 1.25F}, {1600.0F, 900.0F, 1.4F}, {1920.0F, 1080.0F, 1.5F}}) {
-    CAPTURE(width);
+    const float wide = width;
+    CAPTURE(wide);
     CHECK(compute_layout(width, height, scale, {}, true).timeline.height() < 140 * scale);
     Layout layout = compute_layout(width, height, scale, {}, true, false, true);
     CHECK(layout.timeline.height() >= 140 * scale);

@@ -244,10 +244,12 @@ TEST_CASE("mask panel: while a condition cannot be read, the headline says that 
   opened.after(SetCenter{CenterView::mask});
   MaskChoice choice;
   for (const auto& [text, is_read] : {std::pair("q >= kv", true), std::pair("q >= kw", false), std::pair("q > kv", true)}) {
-    CAPTURE(text);
+    const std::string typed = text;
+    CAPTURE(typed);
     choice.masks = {text};
-    const SessionView view = opened.after(SetMasking{choice});
-    const std::string said = screen.text(View(view), &draw_mask_panel);
+    View view;
+    static_cast<SessionView&>(view) = opened.after(SetMasking{choice});
+    const std::string said = screen.text(view, draw_mask_panel);
     CHECK((said.find("Of the last mask that could be read") == std::string::npos) == is_read);
     CHECK((said.find("Picture of the last mask that could be read") == std::string::npos) == is_read);
   }

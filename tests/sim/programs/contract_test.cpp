@@ -145,7 +145,8 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
       check_program(info, drawn, lines_of[&row_for(info, drawn.problem)]);
     }
     for (const auto& [row, lines] : lines_of) {
-      CHECK_MESSAGE(!lines.empty(), row->id, ": no block keeps the contract");
+      const std::string_view id = row->id;
+      CHECK_MESSAGE(!lines.empty(), id, ": no block keeps the contract");
       if (!lines.empty()) CHECK(*lines.rbegin() <= std::ssize(row->listing));
     }
     if (info.row_of != nullptr) continue;  // those that it may launch are programs too, and meet every kind of problem
