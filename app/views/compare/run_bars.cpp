@@ -24,18 +24,12 @@ namespace {
 
 // --- names ------------------------------------------------------------------------------------------------------------------
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : " + ") + text;
-  return out;
-}
-
 std::string mask_name(const Simulation& run) {
   const MaskChoice& choice = run.request.masking;
   std::vector<std::string> texts = choice.presets;
   texts.insert(texts.end(), choice.masks.begin(), choice.masks.end());
   if (texts.empty()) return run.request.problem.causal ? tr("causal mask") : tr("no mask");
-  return joined(texts);
+  return fmt::format("{}", fmt::join(texts, " + "));
 }
 
 std::string score_name(const Simulation& run) {
@@ -54,6 +48,10 @@ std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
   const auto count = [](Setting setting, std::int64_t AttentionProblem::*member) {
     return [=](const Simulation& run) { return with_count(setting, run.request.problem.*member); };
   };
+  const auto differs = [&](const auto& of) {
+    return std::any_of(runs.begin(), runs.end(),
+                       [&](const PageRun& run) { return of(*run.simulation) != of(*runs.front().simulation); });
+  };
   std::vector<SettingText> out = {
       [](const Simulation& run) { return translated(run.info->title); },
       [](const Simulation& run) { return run.request.gpu.id; },
@@ -61,18 +59,11 @@ std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
       count(Setting::batch, &AttentionProblem::batch),
       count(Setting::heads, &AttentionProblem::heads),
       count(Setting::seq, &AttentionProblem::seq_q),
-      count(Setting::seq_kv, &AttentionProblem::seq_kv),
-      count(Setting::head_dim, &AttentionProblem::head_dim),
-      mask_name,
-      score_name,
-  };
-  const auto differs = [&](const auto& of) {
-    return std::any_of(runs.begin(), runs.end(),
-                       [&](const PageRun& run) { return of(*run.simulation) != of(*runs.front().simulation); });
   };
   // Keys follow the queries, and a tile follows the program, unless somebody chose another.
-  if (!differs([](const Simulation& run) { return run.request.problem.seq_kv - run.request.problem.seq_q; }))
-    out.erase(out.begin() + 6);
+  if (differs([](const Simulation& run) { return run.request.problem.seq_kv - run.request.problem.seq_q; }))
+    out.emplace_back(count(Setting::seq_kv, &AttentionProblem::seq_kv));
+  out.insert(out.end(), {count(Setting::head_dim, &AttentionProblem::head_dim), mask_name, score_name});
   if (differs([](const Simulation& run) { return run.request.problem.mask_block; }))
     out.emplace_back([](const Simulation& run) {
       const TileShape block = mask_block_of(run.request.problem, run.program->tile());
@@ -92,9 +83,10 @@ std::vector<SettingText> named_settings(std::span<const PageRun> runs) {
     return std::string(run.request.key_order == KeyOrder::ascending ? tr("first key tile to last") : tr("last key tile to first"));
   });
   for (const SpecKey& key : spec_keys())
-    out.emplace_back([&key](const Simulation& run) {
-      return fmt::format("{}: {}", spec_key_name(key), spec_value_text(key, run.request.gpu.*key.member));
-    });
+    if (differs([&key](const Simulation& run) { return run.request.gpu.*key.member; }))
+      out.emplace_back([&key](const Simulation& run) {
+        return fmt::format("{}: {}", spec_key_name(key), spec_value_text(key, run.request.gpu.*key.member));
+      });
   return out;
 }
 
