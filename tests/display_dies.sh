@@ -7,7 +7,7 @@ command -v Xvfb >/dev/null || { echo "skipped: there is no Xvfb here"; exit 77; 
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 
-Xvfb -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
+Xvfb -noreset -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
 server=$!
 for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
 [ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }

@@ -7,7 +7,8 @@ command -v Xvfb >/dev/null || { echo "skipped: there is no Xvfb here"; exit 77; 
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 
-Xvfb -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
+# Without -noreset the server starts over once its last client has gone, and refuses the next window meanwhile.
+Xvfb -noreset -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
 for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
 [ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }
 DISPLAY=:$(cat "$work/display")
@@ -30,7 +31,7 @@ if ! kill -0 $window 2>/dev/null; then
 fi
 [ "$colours" -gt 100 ] || { echo "failed: the window stays blank ($colours different bytes)"; exit 1; }
 
-kill -TERM $window
+kill -TERM $window || true
 status=0
 wait $window || status=$?
 [ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status"; exit 1; }
@@ -46,12 +47,16 @@ if command -v xdotool >/dev/null; then
   window=$!
   for _ in $(seq 100); do xdotool search --name '^TileScope' >/dev/null 2>&1 && break; sleep 0.2; done
   sleep 2
+  presenter=""
   for _ in $(seq 20); do
+    kill -0 $window 2>/dev/null || break
     xdotool windowfocus "$(xdotool search --name '^TileScope' | head -n 1)" key p
     sleep 1
-    xdotool search --name presenter >/dev/null 2>&1 && break
+    presenter=$(xdotool search --name presenter 2>/dev/null | head -n 1 || true)
+    [ -n "$presenter" ] && break
   done
-  kill -TERM $window
+  [ -n "$presenter" ] || { cat "$work/output"; echo "failed: P opens no presenter's window"; exit 1; }
+  kill -TERM $window || true
   status=0
   wait $window || status=$?
   [ "$status" = 0 ] || { cat "$work/output"; echo "failed: exit code $status with a presenter's window"; exit 1; }
