@@ -246,6 +246,8 @@ TEST_CASE(
   CHECK(script->view().lecture->asking);
   script->type("q");
   CHECK(window_text(*script).find("Type a number") == std::string::npos);
+  script->type("q7");  // nor is a letter a number of hands
+  CHECK(script->view().lecture->counts[0] == 7);
   script->command(AskClass{false});
   script->command(OpenLesson{"00-small", 2});
   CHECK(class_question(script->view()).choices == std::vector<std::string>{"K", "O"});
