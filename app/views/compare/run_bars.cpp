@@ -286,7 +286,7 @@ Sizes sizes_of(const View& view, float room, std::size_t runs) {
   sizes.line = std::round(1.35F * sizes.strong->FontSize);
   sizes.heading = std::round(1.6F * theme.heading->FontSize);
   sizes.name = runs > 1 ? sizes.line : 0;
-  const float least_bar = 10 * theme.scale, most_bar = 140 * theme.scale, most_band = 320 * theme.scale;
+  const float least_bar = 10 * theme.scale, most_bar = 200 * theme.scale, most_band = 320 * theme.scale;
   const float texts = sizes.name + 2.6F * sizes.line;  // the name above, two lines below, and a gap
   sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(runs), most_band));
   sizes.two_lines = sizes.band >= texts + least_bar;
