@@ -23,8 +23,8 @@ std::vector<double> numbers_to_choose(const LessonQuestion& ask, const PageFigur
   const double right = figures.answer;
   std::vector<double> numbers = {right};
   const auto add = [&](double number) {
-    const bool known = std::ranges::any_of(
-        numbers, [&](double each) { return figure_words(each, ask.unit) == figure_words(number, ask.unit); });
+    const bool known =
+        std::ranges::any_of(numbers, [&](double each) { return figure_words(each, ask.unit) == figure_words(number, ask.unit); });
     if (!known && !is_near(number, right, ask.tolerance)) numbers.push_back(number);
   };
   for (std::size_t i = 0; i < ask.wrong.size() && numbers.size() < most_numbers; ++i)
@@ -51,8 +51,9 @@ void ask_curve(const LessonQuestion& ask, const PageFigures& figures, ClassQuest
   const double growth = ask.xs.back() / ask.xs.front(), change = figures.curve.back() / figures.curve.front();
   const std::string times = figure_words(std::round(10 * growth) / 10, FigureUnit::number), x = key_words(ask.x_key);
   question.text = say(tr("{} Compare the last point with the first."), question.text);
-  question.choices = {say(tr("More than {}×"), times), say(tr("About {}×, like {}"), times, x), tr("Higher, but less than that"),
-                      tr("About the same"),           say(tr("Lower, but above 1/{}"), times),  say(tr("1/{} or lower"), times)};
+  question.choices = {say(tr("More than {}×"), times),         say(tr("About {}×, like {}"), times, x),
+                      tr("Higher, but less than that"),        tr("About the same"),
+                      say(tr("Lower, but above 1/{}"), times), say(tr("1/{} or lower"), times)};
   const double exponent = std::log(std::max(change, 1e-9)) / std::log(growth);
   constexpr std::array least = {1.2, 0.8, 0.15, -0.15, -1.0};
   question.answer = 1 + static_cast<int>(std::ranges::find_if(least, [&](double each) { return exponent > each; }) - least.begin());
