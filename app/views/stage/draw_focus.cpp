@@ -246,8 +246,8 @@ std::string waiting_text(const StageContext& context, const ChipTileState& state
   const bool all_known = context.simulation().trace->focused_sms().size() == context.lane.state.sms.size();
   const WaitsAt at = context.layout().has_l2 ? waits_at(*load, flights, all_known) : WaitsAt::hbm;
   const bool hbm = at == WaitsAt::hbm;
-  return hbm ? first_that_fits(context.theme.ui_small, width, {tr("waits for HBM"), tr("from HBM"), "HBM"})
-             : first_that_fits(context.theme.ui_small, width, {tr("waits for L2"), tr("from L2"), "L2"});
+  return hbm ? first_that_fits(context.theme.ui_small, width, {tr("waits for HBM"), "← HBM"})
+             : first_that_fits(context.theme.ui_small, width, {tr("waits for L2"), "← L2"});
 }
 
 void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
