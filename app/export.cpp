@@ -337,6 +337,45 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
   return out;
 }
 
+/// The scenes of a deck one after another: each stands still for some seconds, then walks through its steps. Its title is in the
+/// caption.
+Result<ExportedSteps> export_deck_film(StepPictures& pictures, const ExportOptions& options) {
+  constexpr int seconds_of_a_scene = 4;
+  const Deck& deck = *options.picture.deck;
+  const auto count = static_cast<int>(deck.scenes.size());
+  const Told told(options.picture.told, 0, count);
+  Animation::Options how;
+  how.kind = AnimationKind::mp4;
+  how.width = options.picture.width;
+  how.height = options.picture.height;
+  how.frames_per_second = options.frames_per_second;
+  Result<std::unique_ptr<Animation>> film = Animation::make(how);
+  if (!film) return film.error();
+  std::int64_t frames = 0;
+  for (int i = 0; i < count; ++i) {
+    told.at("scenes", i);
+    pictures.carry_out(GoToScene{i});
+    if (const Error* const refused = pictures.view().workspace->refused()) return *refused;
+    const Result<Picture> picture = pictures.draw();
+    if (!picture) return picture.error();
+    const int still = seconds_of_a_scene * options.frames_per_second;
+    if (Status added = (*film)->add(*picture, still); !added) return added.error();
+    frames += still;
+    const auto& steps = deck.scenes[static_cast<std::size_t>(i)].steps;
+    const Stops stops = steps ? Stops{steps->first, steps->last, false} : Stops{};
+    while (steps && set_out(pictures, stops, options.grain)) {
+      if (frames > most_film_frames) return too_many(most_film_frames, phrase("frames"));
+      if (Status shown = film_stop(pictures, options, **film, frames); !shown) return shown.error();
+    }
+  }
+  Result<std::string> bytes = (*film)->finish();
+  if (!bytes) return bytes.error();
+  ExportedSteps out;
+  out.files.push_back({std::nullopt, std::move(*bytes)});
+  out.notice = (*film)->notice();
+  return out;
+}
+
 /// What can be refused before anything is simulated.
 Status check_format(const ExportOptions& options) {
   if (!is_film(options.format)) return Done{};
@@ -358,7 +397,8 @@ Result<ExportedSteps> export_steps(const ExportOptions& options) {
   const Result<std::unique_ptr<StepPictures>> pictures = StepPictures::make(picture, caption);
   if (!pictures) return pictures.error();
   if (picture.lesson_beside) return export_lesson(**pictures, options);
-  if (picture.deck != nullptr) return export_deck(**pictures, options);
+  if (picture.deck != nullptr)
+    return is_film(options.format) ? export_deck_film(**pictures, options) : export_deck(**pictures, options);
   const Result<Stops> stops = stops_of(options, (*pictures)->view());
   if (!stops) return stops.error();
   const std::int64_t last_step = (*pictures)->view().lane().step_count;

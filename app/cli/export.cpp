@@ -97,7 +97,8 @@ Status check_lesson(const CommandLine& line, const Format& format) {
 /// Errors  a deck in another format, or with what its own scenes decide
 Status check_deck(const CommandLine& line, const Format& format) {
   if (line.deck.empty()) return Done{};
-  if (format.ending != ".html") return refuse("--deck makes a page: end --out in .html, not in {}", format.ending);
+  if (format.ending != ".html" && format.ending != ".mp4")
+    return refuse("--deck makes a page or a film: end --out in .html or .mp4, not in {}", format.ending);
   for (const auto& [flag, given] :
        {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
     if (given) return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);

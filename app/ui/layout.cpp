@@ -178,7 +178,7 @@ void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows) 
 }
 
 Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look) {
-  constexpr float transport_height = 40, wide_lesson = 0.28F, timeline_height = 150, timeline_alone = 0.6F;
+  constexpr float transport_height = 40, wide_lesson = 0.28F, timeline_height = 150;
   constexpr float least_middle = 544, least_beside = 255, most_beside = 0.42F, least_row = 180, row_share = 0.48F;
   const float down = std::min(1.0F, height / (420 * scale)), gap = std::max(2.0F, std::round(8 * scale * down));
   const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
@@ -193,13 +193,13 @@ Layout present_lesson_layout(float width, float height, float scale, const Prese
   Rect room = out.alone;
   const bool others = look.middle || look.beside > 0;
   if (look.timeline) {
-    const float high = others ? std::min(timeline_height * scale, 0.4F * room.height()) : timeline_alone * room.height();
+    const float high = others ? std::min(timeline_height * scale, 0.4F * room.height()) : room.height();
     out.timeline = {{left, std::round(room.max.y - high)}, {right, out.transport.min.y}};
     out.bottom = {out.timeline.min, {right, low}};
     room.max.y = out.timeline.min.y - gap;
   }
   const int beside = std::min(look.beside, 2);
-  const bool middle = look.middle || beside == 0;
+  const bool middle = look.middle || (beside == 0 && !look.timeline);
   Rect panels = room;
   bool stacked = true;
   if (middle && beside > 0) {

@@ -21,6 +21,7 @@
 #include "app/views/chrome.h"
 #include "app/views/compare/run_bars.h"
 #include "app/views/keys.h"
+#include "app/views/lesson/question.h"
 #include "app/views/panel_table.h"
 #include "app/views/terms.h"
 
@@ -43,6 +44,7 @@ constexpr double seconds_to_settle = 0.5;
 
 /// Returns the middle panel.
 const char* center_panel(const View& view) {
+  if (draws_curve_in_middle(view)) return "curve";
   if (view.playback.race && view.workspace->center == CenterView::stage) return "race";
   for (const CenterViewInfo& row : center_views())
     if (row.view == view.workspace->center) return row.id.data();
@@ -55,9 +57,9 @@ const PanelInfo* find_panel(std::string_view id) {
   return nullptr;
 }
 
-/// Returns true where one panel has all the room: a maximised one, or a view about the whole run, which has no step.
+/// Returns true where one panel has all the room: a maximised one, or a view about the whole run or many, which has no step.
 bool has_whole_window(const View& view) {
-  return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage;
+  return !view.workspace->alone.empty() || view.workspace->center != CenterView::stage || draws_curve_in_middle(view);
 }
 
 /// Returns true for a view that would answer the question of the lesson's page: it is about the whole run. Some leave out what
@@ -104,10 +106,16 @@ bool looks_at_middle(const View& view) {
          looks_at(view, center_panel(view));
 }
 
-/// Enlarges the timeline for recorded rows or for rows of all SMs.
+bool looks_at_timeline_alone(const View& view) {
+  return view.lesson.lesson != nullptr && view.lesson.scene->look == std::vector<std::string>{"timeline"};
+}
+
+/// Enlarges the timeline for recorded rows, for rows of all SMs, and for a page of a lesson that is about it alone.
 LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   constexpr float recorded_lanes = 40;
   if (height <= 0) return shares;
+  constexpr float most = 0.5F;
+  if (looks_at_timeline_alone(view)) shares.bottom = std::max(shares.bottom, most);
   // SM rows are many, and twice as many in Race.
   const float scale = view.theme->scale, sms = view.playback.race || view.measured.probe != nullptr ? 170 : 110, upper = 525;
   constexpr float race_launches = 92;
@@ -631,6 +639,12 @@ void AppFrame::draw_frame(const Rect& rect) const {
   list->AddRect(rect.min, rect.max, theme_.panel_border, theme_.rounding, 0, std::max(1.0F, std::round(theme_.scale)));
 }
 
+Theme AppFrame::presented_theme(const View& view, const PanelInfo& panel, float width) const {
+  constexpr float wide = 420;
+  const bool large = presents_lesson(view) && panel.reads_large && width >= wide * theme_.scale;
+  return large ? reading_theme(theme_) : theme_;
+}
+
 void AppFrame::draw_place(const Place& place, const View& view, Commands& commands) {
   Rect content = place.content;
   if (place.panel == "stage") {
@@ -638,20 +652,17 @@ void AppFrame::draw_place(const Place& place, const View& view, Commands& comman
       draw_center_tabs({{layout_.stage.min.x, content.min.y}, content.max}, layout_.stage.width(), view, commands);
       content.min.y += center_tabs_height(theme_);
     }
-    if (is_withheld(view))
-      draw_withheld(view, content);
-    else
-      draw_panel(center_panel(view), content, view, commands);
-  } else {
-    if (content.min.y > place.frame.min.y) draw_side_tabs(layout_.side_tabs, view, commands);
-    // What a page of a lesson shows alone is as large as the lesson's text.
-    constexpr float wide = 420;
-    const bool large = presents_lesson(view) && content.width() >= wide * theme_.scale;
-    const Theme theme = large ? reading_theme(theme_) : theme_;
-    View shown = view;
-    shown.theme = &theme;
-    draw_panel(std::string(place.panel).c_str(), content, shown, commands);
+  } else if (content.min.y > place.frame.min.y) {
+    draw_side_tabs(layout_.side_tabs, view, commands);
   }
+  const PanelInfo* panel = find_panel(place.panel == "stage" ? center_panel(view) : place.panel);
+  if (panel == nullptr) return;
+  const Theme theme = presented_theme(view, *panel, content.width());
+  const View shown{view, &theme};
+  if (place.panel == "stage" && is_withheld(view))
+    draw_withheld(shown, content);
+  else
+    draw_panel(panel->id.data(), content, shown, commands);
   draw_look(view, place.panel, place.frame);
   const Rect title = {place.frame.min, {place.frame.max.x, place.frame.min.y + std::round(38 * theme_.scale)}};
   const bool free = !ImGui::IsAnyItemHovered() && !ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);

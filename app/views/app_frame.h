@@ -22,6 +22,8 @@
 
 namespace tilescope {
 
+struct PanelInfo;  // app/views/panel_table.h
+
 class AppFrame {
  public:
   struct Options {
@@ -88,6 +90,8 @@ class AppFrame {
   void draw_window(const View& view, Commands& commands);
   void draw_frame(const Rect& rect) const;
   void draw_place(const Place& place, const View& view, Commands& commands);
+  /// Returns the theme of a panel, by its width.
+  Theme presented_theme(const View& view, const PanelInfo& panel, float width) const;
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
   bool in_column(const View& view) const { return view.lesson.lesson != nullptr && options_.lesson_column; }

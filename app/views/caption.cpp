@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/lecture.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "sim/analysis/format.h"
@@ -81,7 +82,10 @@ void draw_caption(const Rect& rect, const View& view) {
     step.min.x = std::round(rect.center().x);
     run.max.x = step.min.x - edge;
   }
-  draw_half(run, theme, caption_run(view), "", caption_problem(view));
+  const Scene* const scene = view.lecture->shown();
+  const bool titled = scene != nullptr && !scene->title.empty();
+  draw_half(run, theme, titled ? scene->title : caption_run(view), "",
+            titled ? fmt::format("{}  {}", caption_run(view), caption_problem(view)) : caption_problem(view));
   draw_half(step, theme, caption_step(view), reserve, caption_line(view));
 }
 

@@ -21,6 +21,7 @@ struct PanelInfo {
   PanelContent least = {};
   bool scrolls = false;          // a text that may be longer than its room
   bool lays_itself_out = false;  // simplifies itself in less room
+  bool reads_large = false;      // for a class as large as the lesson's text, where it has the room
 };
 std::span<const PanelInfo> panel_table();
 

@@ -28,5 +28,7 @@ void draw_ladder_panel(const View& view, Commands& commands);
 void draw_presenter_panel(const View& view, Commands& commands);
 /// Beside the stage while a lesson is open.
 void draw_lesson_panel(const View& view, Commands& commands);
+/// In the middle, while a page asks for a curve.
+void draw_curve_panel(const View& view, Commands& commands);
 
 }  // namespace tilescope

@@ -335,6 +335,26 @@ TEST_CASE("export: a deck is one page with the picture, title and question of ea
   CHECK(html.find("src=\"http") == std::string::npos);
 }
 
+TEST_CASE("export: a deck is a film, in which a scene that walks through steps takes longer") {
+  ExportOptions options = small_export(ExportFormat::mp4);
+  options.steps.reset();
+  options.frames_per_second = 5;
+  auto deck = std::make_shared<Deck>();
+  Scene scene;
+  scene.state = *from_link("seq=16&head_dim=4&block_q=4&block_kv=4&blocks_per_sm=1&step=1");
+  scene.title = "One tile";
+  deck->scenes = {scene, scene};
+  options.picture.deck = deck;
+  const auto still = exported(options);
+  if (!still) return;
+  REQUIRE(still->files.size() == 1);
+  CHECK(still->files.front().bytes.substr(4, 4) == "ftyp");
+  auto walking = std::make_shared<Deck>(*deck);
+  walking->scenes[1].steps = StepRange{1, 9};
+  options.picture.deck = walking;
+  CHECK(exported(options)->files.front().bytes.size() > still->files.front().bytes.size());
+}
+
 TEST_CASE("export: one page of a lesson is a page, and a lesson that is not there is refused") {
   const TemporaryFolder folder;
   ExportOptions options = small_export(ExportFormat::html);

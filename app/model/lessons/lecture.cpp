@@ -7,69 +7,85 @@
 namespace tilescope {
 
 const Scene* Lecture::at(int index) const {
-  return index >= 0 && index < count() ? &deck_.scenes[static_cast<std::size_t>(index)] : nullptr;
+  return index >= 0 && index < count() ? &deck().scenes[static_cast<std::size_t>(index)] : nullptr;
+}
+
+void Lecture::change_to(Deck deck) {
+  now_.deck = std::make_shared<const Deck>(std::move(deck));
 }
 
 void Lecture::take(Deck deck, std::string path) {
-  deck_ = std::move(deck);
-  path_ = std::move(path);
-  changed_ = false;
+  change_to(std::move(deck));
+  now_.path = std::move(path);
+  saved_ = now_.deck;
   go(-1);
 }
 
 void Lecture::saved(std::string path) {
-  path_ = std::move(path);
-  changed_ = false;
+  now_.path = std::move(path);
+  saved_ = now_.deck;
+}
+
+void Lecture::restore(const DeckEdition& edition) {
+  if (edition.deck == now_.deck) return;
+  now_ = edition;
+  stop_asking();
 }
 
 void Lecture::bookmark(Scene scene) {
-  if (deck_.scenes.size() >= most_scenes) return;
-  const int place = std::clamp(scene_ + 1, 0, count());
-  deck_.scenes.insert(deck_.scenes.begin() + place, std::move(scene));
-  changed_ = true;
+  if (deck().scenes.size() >= most_scenes) return;
+  Deck deck = this->deck();
+  const int place = std::clamp(now_.scene + 1, 0, count());
+  deck.scenes.insert(deck.scenes.begin() + place, std::move(scene));
+  change_to(std::move(deck));
   go(place);
 }
 
 void Lecture::rename(std::string title) {
-  if (deck_.title == title) return;
-  deck_.title = std::move(title);
-  changed_ = true;
+  if (deck().title == title) return;
+  Deck deck = this->deck();
+  deck.title = std::move(title);
+  change_to(std::move(deck));
 }
 
 void Lecture::edit(int index, Scene scene) {
   if (at(index) == nullptr || *at(index) == scene) return;
-  deck_.scenes[static_cast<std::size_t>(index)] = std::move(scene);
-  changed_ = true;
+  Deck deck = this->deck();
+  deck.scenes[static_cast<std::size_t>(index)] = std::move(scene);
+  change_to(std::move(deck));
 }
 
 void Lecture::move(int index, int to) {
   if (at(index) == nullptr || at(to) == nullptr || index == to) return;
-  const auto from = deck_.scenes.begin() + index, place = deck_.scenes.begin() + to;
+  Deck deck = this->deck();
+  const auto from = deck.scenes.begin() + index, place = deck.scenes.begin() + to;
   index < to ? std::rotate(from, from + 1, place + 1) : std::rotate(place, from, from + 1);
-  if (scene_ == index)
-    scene_ = to;
-  else if (index < scene_ && scene_ <= to)
-    --scene_;
-  else if (to <= scene_ && scene_ < index)
-    ++scene_;
-  changed_ = true;
+  int& scene = now_.scene;
+  if (scene == index)
+    scene = to;
+  else if (index < scene && scene <= to)
+    --scene;
+  else if (to <= scene && scene < index)
+    ++scene;
+  change_to(std::move(deck));
 }
 
 void Lecture::remove(int index) {
   if (at(index) == nullptr) return;
-  deck_.scenes.erase(deck_.scenes.begin() + index);
-  if (scene_ > index || scene_ >= count()) --scene_;
-  changed_ = true;
+  Deck deck = this->deck();
+  deck.scenes.erase(deck.scenes.begin() + index);
+  change_to(std::move(deck));
+  if (now_.scene > index || now_.scene >= count()) --now_.scene;
 }
 
 Lecture::Turn Lecture::turn(int direction, std::int64_t step) const {
   if (const Scene* scene = shown(); scene != nullptr && scene->steps)
     if (direction > 0 ? step < scene->steps->last : step > scene->steps->first) return Turn::step;
-  return at(scene_ + direction) != nullptr ? Turn::scene : Turn::none;
+  return at(now_.scene + direction) != nullptr ? Turn::scene : Turn::none;
 }
 
 WindowState Lecture::state_of(int index, bool from_behind) const {
-  const Scene& scene = deck_.scenes[static_cast<std::size_t>(index)];
+  const Scene& scene = deck().scenes[static_cast<std::size_t>(index)];
   WindowState state = scene.state;
   if (scene.steps && !state.race) {
     const auto* step = std::get_if<WindowState::Step>(&state.position);
@@ -80,7 +96,7 @@ WindowState Lecture::state_of(int index, bool from_behind) const {
 }
 
 void Lecture::go(int index) {
-  scene_ = index;
+  now_.scene = index;
   stop_asking();
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,14 +16,14 @@ class Lecture {
   /// What turning a page asks for.
   enum class Turn : std::uint8_t { none, step, scene };
 
-  const Deck& deck() const { return deck_; }
-  const std::string& path() const { return path_; }
-  bool changed() const { return changed_; }  // since it was read or saved
-  int scene() const { return scene_; }       // that is shown, 0 first; -1: none was opened yet
-  const Scene* shown() const { return at(scene_); }
-  const Scene* next() const { return at(scene_ + 1); }
+  const Deck& deck() const { return *now_.deck; }
+  const std::string& path() const { return now_.path; }
+  bool changed() const { return now_.deck != saved_; }  // since it was read or saved
+  int scene() const { return now_.scene; }              // that is shown, 0 first; -1: none was opened yet
+  const Scene* shown() const { return at(now_.scene); }
+  const Scene* next() const { return at(now_.scene + 1); }
   const Scene* at(int index) const;
-  int count() const { return static_cast<int>(deck_.scenes.size()); }
+  int count() const { return static_cast<int>(deck().scenes.size()); }
 
   bool listed = false;     // the list of scenes is open
   bool asking = false;     // the question of the scene is on screen
@@ -40,6 +41,9 @@ class Lecture {
   void edit(int index, Scene scene);
   void move(int index, int to);
   void remove(int index);
+  /// What undo keeps of the deck, and brings back.
+  const DeckEdition& edition() const { return now_; }
+  void restore(const DeckEdition& edition);
 
   /// What Page Down (1) or Page Up (-1) does where the run stands at `step`: it stays within the steps of the scene, then turns.
   Turn turn(int direction, std::int64_t step) const;
@@ -50,10 +54,10 @@ class Lecture {
   void stop_asking();
 
  private:
-  Deck deck_;
-  std::string path_;
-  bool changed_ = false;
-  int scene_ = -1;
+  void change_to(Deck deck);
+
+  DeckEdition now_{std::make_shared<const Deck>(), {}, -1};
+  std::shared_ptr<const Deck> saved_ = now_.deck;
 };
 
 /// The question of a scene; of one without, a show of hands with four letters.

@@ -148,6 +148,10 @@ void Session::State::take_delivered(const Asked& asked, const std::optional<Erro
   workspace.settle();
   if (arrivals.back().mask_shows_nothing) workspace.notify(Notice::mask_shows_nothing);
   take_simulations(arrivals, asked.gesture);
+  // A link keeps its SM; a control that leaves the SM in focus without a block moves the focus to one that has.
+  const bool by_control = !opens && !asked.control.empty() && asked.control != "focus_sm";
+  const auto runs = playback.chosen().simulation->trace->runs();
+  if (by_control && newest && playback.last_step() == 0 && !runs.empty()) (*this)(SetFocusSm{runs.front().sm});
   if (asked.number >= position_from) take_position(std::exchange(going_to_position, {}));
 }
 

@@ -117,7 +117,14 @@ void Session::State::note_state() {
   if (playback.playing() && !unnoted_change) return;  // the motion is one entry, at its end
   noted = revision;
   unnoted_change = false;
-  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)});
+  history.note(window_state_of(view()), {clock ? clock() : workspace.clock_seconds, std::exchange(last_gesture, 0)},
+               lecture.edition());
+}
+
+void Session::State::open_entry(std::shared_ptr<const WindowState> state) {
+  if (state == nullptr) return;
+  lecture.restore(history.deck());
+  (*this)(OpenState{std::move(state)});
 }
 
 void Session::State::operator()(const Undo&) {
@@ -125,12 +132,12 @@ void Session::State::operator()(const Undo&) {
   // A request that was refused is no entry: the first undo takes the controls back to what is on screen.
   const bool refused = !opening_state && !simulating() && history.now() != nullptr &&
                        (!same_request(requested.request, requested.good_request) || requested.race != requested.good_race);
-  (*this)(OpenState{refused ? history.now() : history.undo()});
+  open_entry(refused ? history.now() : history.undo());
 }
 
 void Session::State::operator()(const Redo&) {
   playback.stop();
-  (*this)(OpenState{history.redo()});
+  open_entry(history.redo());
 }
 
 }  // namespace tilescope

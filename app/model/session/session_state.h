@@ -115,6 +115,8 @@ struct Session::State {
   void operator()(const OpenLink& command);
   void operator()(const Undo& command);
   void operator()(const Redo& command);
+  /// The state that undo or redo came to, and its deck.
+  void open_entry(std::shared_ptr<const WindowState> state);
   /// Lets the history see what is shown, where it is at rest.
   void note_state();
 

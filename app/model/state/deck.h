@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,13 @@ struct Deck {
   std::string title;
   std::vector<Scene> scenes;
   bool operator==(const Deck&) const = default;
+};
+
+/// A deck as undo brings it back: the file that it is saved to, and the scene that was shown.
+struct DeckEdition {
+  std::shared_ptr<const Deck> deck;  // never changed: an edit makes another one
+  std::string path;
+  int scene = -1;
 };
 
 inline constexpr std::size_t most_scenes = 1000, most_choices = 9;

@@ -22,59 +22,80 @@ std::size_t numbers_of(const WindowState& state) {
   return count;
 }
 
+std::size_t numbers_of(const DeckEdition& edition) {
+  std::size_t count = 0;
+  if (edition.deck != nullptr)
+    for (const Scene& scene : edition.deck->scenes) count += numbers_of(scene.state);
+  return count;
+}
+
 }  // namespace
 
-void History::note(const WindowState& state, const Cause& cause) {
+void History::note(const WindowState& state, const Cause& cause, const DeckEdition& deck) {
   if (entries_.empty()) {
-    entries_.push_back(std::make_shared<const WindowState>(state));
+    entries_.push_back({std::make_shared<const WindowState>(state), deck});
     return;
   }
-  const WindowState& before = *entries_[at_];
-  std::vector<std::string_view> keys = changed_keys(before, state);
-  if (keys.empty()) return;
+  Entry& shown = entries_[at_];
+  std::vector<std::string_view> keys = changed_keys(*shown.state, state);
+  const bool other_deck = deck.deck != shown.deck.deck;
+  if (keys.empty() && !other_deck) {
+    shown.deck = deck;  // another scene of it may be shown
+    return;
+  }
   const bool motion = std::all_of(keys.begin(), keys.end(), is_motion);
   if (!motion) std::erase_if(keys, is_motion);
   const bool last_was_motion = !last_keys_.empty() && std::all_of(last_keys_.begin(), last_keys_.end(), is_motion);
-  const bool joins = motion
-                         ? last_was_motion
-                         : !last_keys_.empty() && (cause.gesture != 0 ? cause.gesture == last_.gesture
-                                                                      : last_.gesture == 0 && keys == last_keys_ &&
-                                                                            cause.seconds - last_.seconds < seconds_of_one_change);
+  const bool same_change =
+      motion ? last_was_motion
+             : !last_keys_.empty() && (cause.gesture != 0 ? cause.gesture == last_.gesture
+                                                          : last_.gesture == 0 && keys == last_keys_ &&
+                                                                cause.seconds - last_.seconds < seconds_of_one_change);
+  const bool joins = same_change && !other_deck && at_ > 0;
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, entries_.end());
-  if (joins && at_ > 0 && *entries_[at_ - 1] == state) {  // there and back
+  if (joins && *entries_[at_ - 1].state == state && entries_[at_ - 1].deck.deck == deck.deck) {  // there and back
     entries_.pop_back();
-    --at_;
     keys.clear();
-  } else if (joins && at_ > 0) {
-    entries_[at_] = std::make_shared<const WindowState>(state);
+  } else if (joins) {
+    entries_[at_] = {std::make_shared<const WindowState>(state), deck};
   } else {
-    entries_.push_back(std::make_shared<const WindowState>(state));
+    entries_.push_back({std::make_shared<const WindowState>(state), deck});
   }
+  if (other_deck) keys.clear();
   last_keys_ = std::move(keys);
   last_ = cause;
+  keep_bounded();
+  at_ = entries_.size() - 1;
+}
+
+void History::keep_bounded() {
+  // A deck is shared by neighbouring entries until it is changed.
+  const auto numbers_at = [&](std::size_t i) {
+    const bool shared = i + 1 < entries_.size() && entries_[i].deck.deck == entries_[i + 1].deck.deck;
+    return numbers_of(*entries_[i].state) + (shared ? 0 : numbers_of(entries_[i].deck));
+  };
   std::size_t numbers = 0;
-  for (const auto& entry : entries_) numbers += numbers_of(*entry);
+  for (std::size_t i = 0; i < entries_.size(); ++i) numbers += numbers_at(i);
   while (entries_.size() > most_entries || (numbers > most_numbers && entries_.size() > 2)) {
-    numbers -= numbers_of(*entries_.front());
+    numbers -= numbers_at(0);
     entries_.pop_front();
   }
-  at_ = entries_.size() - 1;
 }
 
 std::shared_ptr<const WindowState> History::undo() {
   if (!can_undo()) return nullptr;
   last_keys_.clear();
-  return entries_[--at_];
+  return entries_[--at_].state;
 }
 
 std::shared_ptr<const WindowState> History::redo() {
   if (!can_redo()) return nullptr;
   last_keys_.clear();
-  return entries_[++at_];
+  return entries_[++at_].state;
 }
 
 std::shared_ptr<const WindowState> History::now() const {
-  return entries_.empty() ? nullptr : entries_[at_];
+  return entries_.empty() ? nullptr : entries_[at_].state;
 }
 
 }  // namespace tilescope

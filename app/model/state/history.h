@@ -1,4 +1,4 @@
-// History: the states that undo goes back to and redo forward again.
+// History: the states, and the decks of scenes, that undo goes back to and redo forward again.
 //
 //   note(state) ─► entries: [..., before, NOW] ─► undo() gives `before`, redo() gives what came after it
 #pragma once
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/model/state/deck.h"
 #include "app/model/state/window_state.h"
 
 namespace tilescope {
@@ -26,7 +27,8 @@ class History {
   };
   /// Takes the state that is shown now. Stepping and playing are one entry until something else is changed; so are changes of one
   /// gesture, and changes of the same settings within a second. What redo had is gone then.
-  void note(const WindowState& state, const Cause& cause);
+  /// A change of the deck is an entry of its own.
+  void note(const WindowState& state, const Cause& cause, const DeckEdition& deck = {});
 
   bool can_undo() const { return at_ > 0; }
   bool can_redo() const { return at_ + 1 < entries_.size(); }
@@ -35,9 +37,18 @@ class History {
   std::shared_ptr<const WindowState> redo();
   /// The entry that is shown; nullptr before the first note().
   std::shared_ptr<const WindowState> now() const;
+  /// The deck of that entry, which there must be.
+  const DeckEdition& deck() const { return entries_[at_].deck; }
 
  private:
-  std::deque<std::shared_ptr<const WindowState>> entries_;
+  struct Entry {
+    std::shared_ptr<const WindowState> state;
+    DeckEdition deck;
+  };
+  /// Drops the oldest entries, as many as are beyond the limits.
+  void keep_bounded();
+
+  std::deque<Entry> entries_;
   std::size_t at_ = 0;
   std::vector<std::string_view> last_keys_;  // that the newest entry changed; empty: it is not to be joined with another
   Cause last_;

@@ -8,7 +8,7 @@ namespace tilescope {
 
 inline constexpr std::array panel_ids =
     std::to_array<std::string_view>({"listing", "stage", "softmax", "traffic", "timeline", "race", "roofline", "what_if", "fit",
-                                     "sweep", "compare", "validate", "mask", "banks", "ladder", "presenter", "lesson"});
+                                     "sweep", "compare", "validate", "mask", "banks", "ladder", "presenter", "lesson", "curve"});
 /// Panels beside the middle, of which one is shown where they share a column.
 inline constexpr std::array<std::string_view, 3> side_panel_ids = {"listing", "softmax", "traffic"};
 

@@ -301,8 +301,10 @@ void draw_page_runs(const View& view) {
 
 }  // namespace
 
-void draw_compare_panel(const View& view, Commands& commands) {
-  if (compares_page_runs(view)) return draw_page_runs(view);
+void draw_compare_panel(const View& shown, Commands& commands) {
+  if (compares_page_runs(shown)) return draw_page_runs(shown);
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const View view{shown, &theme};
   const PinnedView& pinned = view.pinned;
   auto& state = panel_state<CompareState>("compare");
   if (pinned.runs.empty()) {

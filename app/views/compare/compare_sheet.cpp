@@ -294,7 +294,8 @@ std::string named(const SimulationRequest& request, const std::map<std::string, 
   for (const auto* texts : {&request.masking.presets, &request.masking.masks})
     for (const std::string& text : *texts) add(text);
   if (!request.masking.score.empty()) add(request.masking.score);
-  if (request.blocks_per_sm) add(say(tr("{} blocks per SM"), *request.blocks_per_sm));
+  if (request.blocks_per_sm)
+    add(say(*request.blocks_per_sm == 1 ? tr("{} block per SM") : tr("{} blocks per SM"), *request.blocks_per_sm));
   if (request.block_order != BlockOrder::launch) add(std::string(to_string(request.block_order)));
   if (request.key_order != KeyOrder::ascending) add(std::string(to_string(request.key_order)));
   return name;

@@ -121,6 +121,7 @@ struct Bar {
 struct Column {
   std::string title;
   std::vector<Bar> bars;  // one a run
+  std::string about;      // what its figures count, where that is not plain; its tooltip
 };
 
 Bar traffic_bar(const PageRun& run, Link up, Link down) {
@@ -194,7 +195,7 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
   const auto add = [&](const char* title, auto bar_of, double least_ratio) {
-    Column column{title, {}};
+    Column column{title, {}, {}};
     for (const PageRun& run : runs) column.bars.push_back(bar_of(run));
     const auto [least, most] =
         std::minmax_element(column.bars.begin(), column.bars.end(), [](const Bar& a, const Bar& b) { return a.value < b.value; });
@@ -207,6 +208,8 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
   add(tr("Work"), work_bar, same_work);
   add(tr("Extra memory"), memory_bar, similar_memory);
   add(tr("Time"), time_bar, 1);
+  out.front().about =
+      tr("HBM bytes, and their ratios, are those that cross during the run. What the L2 writes after the run is dashed.");
   return out;
 }
 
@@ -271,9 +274,9 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, doubl
 
 /// Fonts and heights of all columns.
 struct Sizes {
-  ImFont* strong = nullptr;  // of names and figures
-  float line = 0, heading = 0, band = 0, bar = 0;
-  bool two_lines = false;  // below a bar
+  ImFont* strong = nullptr;                                  // of names and figures
+  float line = 0, heading = 0, name = 0, band = 0, bar = 0;  // name: above the bar of each run
+  bool two_lines = false;                                    // below a bar
 };
 
 Sizes sizes_of(const View& view, float room, std::size_t runs) {
@@ -282,8 +285,9 @@ Sizes sizes_of(const View& view, float room, std::size_t runs) {
   sizes.strong = view.workspace->present ? theme.heading : theme.ui_bold;
   sizes.line = std::round(1.35F * sizes.strong->FontSize);
   sizes.heading = std::round(1.6F * theme.heading->FontSize);
-  const float least_bar = 10 * theme.scale, most_bar = 140 * theme.scale, most_band = 320 * theme.scale;
-  const float texts = 3.6F * sizes.line;  // the name above, two lines below, and a gap
+  sizes.name = runs > 1 ? sizes.line : 0;
+  const float least_bar = 10 * theme.scale, most_bar = 200 * theme.scale, most_band = 320 * theme.scale;
+  const float texts = sizes.name + 2.6F * sizes.line;  // the name above, two lines below, and a gap
   sizes.band = std::floor(std::min((room - sizes.heading) / static_cast<float>(runs), most_band));
   sizes.two_lines = sizes.band >= texts + least_bar;
   sizes.bar = std::clamp(sizes.band - (sizes.two_lines ? texts : texts - sizes.line), least_bar, most_bar);
@@ -306,12 +310,15 @@ void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const
 void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
                  bool timed, bool held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  draw_text(list, theme.heading, {rect.min, {rect.max.x, rect.min.y + sizes.heading}}, theme.text_dim, column.title);
+  const Rect heading = {rect.min, {rect.max.x, rect.min.y + sizes.heading}};
+  draw_text(list, theme.heading, heading, theme.text_dim, column.title);
+  if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
+    show_tooltip(theme, column.title, column.about);
   double whole = 0;
   for (const Bar& bar : column.bars) whole = std::max(whole, bar.length());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
-    float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.line;
+    float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
     draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, whole, held);
     if (held) continue;
     y += sizes.bar;
@@ -329,6 +336,22 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   }
 }
 
+/// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
+void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
+                     bool held) {
+  const Theme& theme = *view.theme;
+  const float line = std::round(1.8F * theme.heading->FontSize);
+  draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
+            distinct_names(runs).front());
+  const float each = std::floor((room.height() - line) / static_cast<float>(columns.size()));
+  const Sizes sizes = sizes_of(view, each, 1);
+  Rect row = {{room.min.x, room.min.y + line}, room.max};
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    draw_column(theme, sizes, columns[c], runs, row, c + 1 == columns.size(), held);
+    row.min.y += each;
+  }
+}
+
 }  // namespace
 
 bool compares_page_runs(const View& view) {
@@ -343,7 +366,8 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
     std::vector<std::string> texts;
     for (const PageRun& run : runs) texts.push_back(setting(*run.simulation));
     if (std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts.front(); })) continue;
-    for (std::size_t i = 0; i < runs.size(); ++i) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (i == 0 || texts[i] != texts.front()) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (names[i].empty()) names[i] = translated(runs[i].simulation->info->title);
@@ -365,6 +389,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
                 "column have one scale."),
              tr("Plain: read. Hatched: written. Dashed: written to HBM after the run."), tr("Plain: read. Hatched: written.")}));
   const std::vector<Column> columns = columns_of(runs);
+  if (runs.size() == 1) return draw_single_run(view, columns, runs, room, held);
   const Sizes sizes = sizes_of(view, room.height(), runs.size());
   constexpr float time_share = 1.35F;  // of the last column, which has the longest words
   const auto count = static_cast<float>(columns.size());

@@ -127,7 +127,7 @@ std::string tooltip(const FitCell& cell, bool own) {
   add_line(text, say(tr("{} of shared memory, {} registers per thread, {} threads, {} buffers"),
                      format_exact_bytes(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
                      cell.needs.stages));
-  add_line(text, say(tr("{} blocks per SM, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
+  add_line(text, say(tr("Blocks per SM: {}, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
   if (cell.spills) add_line(text, tr("The accumulators exceed the registers of a thread: the compiler would spill."));
   if (cell.outcome && cell.outcome->done()) {
     add_line(text, say(tr("{} ({} cycles), bottleneck: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),

@@ -6,13 +6,11 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
-#include "app/views/lesson/figure_words.h"
 
 namespace tilescope {
 
@@ -85,7 +83,8 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   if (first && appearing) waiting.clear();
   if (first && appearing) ImGui::SetKeyboardFocusHere();
   if (first) give_digits("##count", waiting, false);
-  if (ImGui::InputInt("##count", &typed, 0)) commands.push(CountAnswer{static_cast<int>(i), typed});
+  if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal))
+    commands.push(CountAnswer{static_cast<int>(i), typed});
   if (first) give_digits("##count", waiting, true);
   item_tooltip(theme, tr("Raised hands"));
   go_to(widths.text + widths.field + 2 * widths.gap);
@@ -162,27 +161,6 @@ struct QuestionRoom {
 };
 
 }  // namespace
-
-bool shows_class_answer(const View& view) {
-  return view.lesson.lesson != nullptr ? view.lesson.answer != nullptr : view.lecture->answered;
-}
-
-ClassQuestion class_question(const View& view) {
-  const LessonView& lesson = view.lesson;
-  if (lesson.lesson == nullptr) return question_of(view.lecture->shown());
-  const auto& ask = lesson.lesson->pages[lesson.page].ask;
-  ClassQuestion question = question_of(nullptr);
-  if (!ask) return question;
-  const PageFigures* figures = lesson.figures;
-  const auto words = [&](const Prose& prose) { return prose_words(prose, figures != nullptr ? &figures->shown : nullptr); };
-  question.text = words(ask->question);
-  if (ask->options.empty()) return question;  // of a number or a curve: letters for what the board says
-  question.choices.clear();
-  for (const Prose& option : ask->options) question.choices.push_back(words(option));
-  if (figures == nullptr) return question;
-  question.answer = 1 + (ask->kind == QuestionKind::order ? right_order(*figures).front() : right_option(*ask, *figures));
-  return question;
-}
 
 float question_room(const View& view) {
   return view.lecture->asking ? panel_state<QuestionRoom>("question").height : 0;

@@ -76,6 +76,14 @@ int count_lines(std::string_view text) {
   return lines;
 }
 
+/// True in the frame in which a field that was typed into is left. Esc leaves it too: what was `typed` stays, and undo takes it
+/// back.
+bool leaves_field(std::string& text, const std::string& typed) {
+  if (!ImGui::IsItemDeactivatedAfterEdit()) return false;
+  if (ImGui::IsKeyPressed(ImGuiKey_Escape, false)) text = typed;
+  return true;
+}
+
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
   if (fields.path.empty()) fields.path = view.lecture->path();
@@ -101,8 +109,9 @@ void draw_deck_title(const View& view, Commands& commands, SceneFields& fields) 
   const std::string& title = view.lecture->deck().title;
   if (fields.known_title != title) fields.deck_title = fields.known_title = title;
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
+  const std::string typed = fields.deck_title;
   ImGui::InputTextWithHint("##deck title", tr("Title of the deck"), &fields.deck_title);
-  if (ImGui::IsItemDeactivatedAfterEdit()) commands.push(NameDeck{fields.deck_title});
+  if (leaves_field(fields.deck_title, typed)) commands.push(NameDeck{fields.deck_title});
   item_tooltip(*view.theme, tr("Title of the deck"));
 }
 
@@ -123,7 +132,7 @@ void draw_rows(const View& view, Commands& commands) {
     item_tooltip(*view.theme, tr("One place down"));
     ImGui::SameLine();
     if (ImGui::SmallButton("×")) commands.push(DeleteScene{i});
-    item_tooltip(*view.theme, tr("Remove this scene"));
+    item_tooltip(*view.theme, tr("Remove this scene (Ctrl Z brings it back)"));
     ImGui::PopID();
   }
 }
@@ -132,25 +141,26 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
   const float width = ImGui::GetContentRegionAvail().x;
   bool done = false;
-  const auto after = [&] { done = done || ImGui::IsItemDeactivatedAfterEdit(); };
-  ImGui::SetNextItemWidth(width);
-  ImGui::InputTextWithHint("##title", tr("Title"), &fields.title);
-  after();
-  text_item(theme.ui_small, theme.text_dim, tr("Notes for the presenter"));
-  ImGui::InputTextMultiline("##notes", &fields.notes, {width, std::round(96 * theme.scale)});
-  after();
-  ImGui::SetNextItemWidth(width);
-  ImGui::InputTextWithHint("##steps", tr("Steps that Page Down walks through, such as 3:12"), &fields.steps);
-  after();
+  const auto line = [&](const char* id, const char* hint, std::string& text) {
+    const std::string typed = text;
+    ImGui::SetNextItemWidth(width);
+    ImGui::InputTextWithHint(id, hint, &text);
+    done = leaves_field(text, typed) || done;
+  };
+  const auto lines = [&](const char* id, const char* label, std::string& text, float height) {
+    const std::string typed = text;
+    text_item(theme.ui_small, theme.text_dim, label);
+    ImGui::InputTextMultiline(id, &text, {width, std::round(height * theme.scale)});
+    done = leaves_field(text, typed) || done;
+  };
+  line("##title", tr("Title"), fields.title);
+  lines("##notes", tr("Notes for the presenter"), fields.notes, 96);
+  line("##steps", tr("Steps that Page Down walks through, such as 3:12"), fields.steps);
   if (!fields.steps.empty() && !step_range_from(fields.steps))
     wrapped_text(theme.ui_small, theme.bad, say(tr("'{}' is no range of steps: write first and last, such as 3:12"), fields.steps));
-  ImGui::SetNextItemWidth(width);
-  ImGui::InputTextWithHint("##question", tr("Question to the class"), &fields.question);
-  after();
+  line("##question", tr("Question to the class"), fields.question);
   if (!fields.question.empty()) {
-    text_item(theme.ui_small, theme.text_dim, tr("Choices, one per line"));
-    ImGui::InputTextMultiline("##choices", &fields.choices, {width, std::round(72 * theme.scale)});
-    after();
+    lines("##choices", tr("Choices, one per line"), fields.choices, 72);
     const int choices = std::min<int>(static_cast<int>(most_choices), count_lines(fields.choices));
     text_item(theme.ui_small, theme.text_dim, tr("Right choice"));
     std::array<const char*, most_choices + 1> labels{tr("none")};

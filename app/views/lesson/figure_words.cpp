@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/lesson_expression.h"
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 
@@ -90,6 +91,27 @@ std::string figure_words(double value, FigureUnit unit) {
   return format_value(value);
 }
 
+namespace {
+
+std::optional<double> value_of(const FigureText& figure, const ExpressionValues* values) {
+  if (values != nullptr)
+    if (const auto found = values->find(figure.expression); found != values->end()) return found->second;
+  const Result<double> constant =
+      evaluate(figure.expression, [](const std::string& name) -> Result<double> { return Error{name}; });
+  return constant ? std::optional(*constant) : std::nullopt;
+}
+
+}  // namespace
+
+std::string figure_text(const FigureText& figure, const ExpressionValues* values) {
+  const std::optional<double> value = value_of(figure, values);
+  return value ? figure_words(*value, figure.unit) : "…";
+}
+
+bool is_known(const Prose& prose, const ExpressionValues* values) {
+  return std::ranges::all_of(figures_of(prose), [&](const FigureText* figure) { return value_of(*figure, values).has_value(); });
+}
+
 std::string prose_words(const Prose& prose, const ExpressionValues* values) {
   std::string text;
   for (const ProseBlock& block : prose) {
@@ -99,8 +121,7 @@ std::string prose_words(const Prose& prose, const ExpressionValues* values) {
         text += run.text;
         continue;
       }
-      const auto found = values != nullptr ? values->find(run.figure->expression) : ExpressionValues::const_iterator();
-      text += values != nullptr && found != values->end() ? figure_words(found->second, run.figure->unit) : "…";
+      text += figure_text(*run.figure, values);
     }
   }
   return text;

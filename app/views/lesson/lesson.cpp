@@ -32,7 +32,6 @@ struct PanelState {
   bool answered = false;
   bool showed_end = false;
   LessonFocus focus;
-  QuestionDraft draft;
 };
 
 /// One segment a page, those behind filled.
@@ -198,7 +197,7 @@ void draw_retry(const Theme& theme, Commands& commands, LessonKeys& keys) {
   if (clicked || keys.entered()) commands.push(RetryLesson{});
 }
 
-void draw_page(const View& view, Commands& commands, PanelState& state, LessonKeys& keys, LessonPlace& place) {
+void draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPlace& place) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
   const LessonPage& page = lesson.lesson->pages[lesson.page];
@@ -213,7 +212,7 @@ void draw_page(const View& view, Commands& commands, PanelState& state, LessonKe
     const Box box = begin_box(theme);
     float options = 0;
     if (lesson.answer == nullptr)
-      draw_question(view, commands, state.draft, keys);
+      draw_question(view, commands, question_draft(), keys);
     else
       options = draw_answered(view);
     if (lesson.answer != nullptr) {
@@ -317,8 +316,9 @@ void draw_goals(const View& view, Commands& commands, LessonKeys& keys, LessonPl
     go = go || keys.entered();
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{rect.max.x + theme.gap, rect.min.y}, {rect.min.x + width, rect.max.y}},
               goal.reached ? theme.good : theme.text_faint, how);
-    // Its sentence, without the figures of the page that is not open.
-    draw_prose(theme, lesson.lesson->pages[goal.page].task->say, nullptr, width, theme.text_dim);
+    // Figures of a page that is not open are not known: the title has to do.
+    if (const Prose& task = lesson.lesson->pages[goal.page].task->say; is_known(task, nullptr))
+      draw_prose(theme, task, nullptr, width, theme.text_dim);
     if (!go) continue;
     place.ended.clear();
     commands.push(TurnLessonPage{static_cast<int>(goal.page) - static_cast<int>(lesson.page)});
@@ -418,7 +418,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   LessonPlace& place = lesson_place();
   const bool other = state.lesson != lesson.lesson || state.page != lesson.page;
   const bool answered = lesson.answer != nullptr;
-  if (other || (state.answered && !answered)) state.draft = {};
+  if (other || (state.answered && !answered)) question_draft() = {};
   // Another language is another lesson, with the same id.
   const bool at_end = lesson.page + 1 == lesson.lesson->pages.size() && !lesson.locked;
   if (state.page != lesson.page || !at_end || place.ended != lesson.lesson->id) place.ended.clear();
@@ -458,7 +458,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
     }
     if (place.from_behind) ImGui::SetScrollY(beyond_any_text);  // in every frame: figures that come make the text longer
     if (const auto wanted = std::exchange(place.wanted, std::nullopt)) ImGui::SetScrollY(*wanted);
-    ended ? draw_end(view, commands, keys, place) : draw_page(view, commands, state, keys, place);
+    ended ? draw_end(view, commands, keys, place) : draw_page(view, commands, keys, place);
     place.scroll = ImGui::GetScrollY();
     place.most = ImGui::GetScrollMaxY();
     place.seen = ImGui::GetWindowHeight();

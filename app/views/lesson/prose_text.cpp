@@ -103,11 +103,7 @@ class Writer {
     }
   }
 
-  std::string value_of(const FigureText& figure) const {
-    if (values_ == nullptr) return "…";
-    const auto found = values_->find(figure.expression);
-    return found == values_->end() ? "…" : figure_words(found->second, figure.unit);
-  }
+  std::string value_of(const FigureText& figure) const { return figure_text(figure, values_); }
 
   float line_height() const { return std::round(theme_.ui->FontSize * 1.34F); }
 

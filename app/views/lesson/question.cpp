@@ -171,15 +171,21 @@ void draw_chosen(const View& view) {
 
 // --- number -----------------------------------------------------------------------------------------------------------------
 
-/// No number begins with a letter: while the field is empty, B and Q do what they do everywhere.
+/// No unit has a Q, and no number begins with a letter: Q, and B while the field is empty, do what they do everywhere.
 void take_lecture_keys(Commands& commands, const QuestionDraft& draft) {
-  ImGuiIO& io = ImGui::GetIO();
-  if (!draft.typed.empty() || !io.WantTextInput || io.KeyMods != ImGuiMod_None) return;
+  const ImGuiIO& io = ImGui::GetIO();
+  if (!io.WantTextInput || io.KeyMods != ImGuiMod_None) return;
   if (ImGui::IsKeyPressed(ImGuiKey_Q, false)) commands.push(AskClass{true});
-  if (ImGui::IsKeyPressed(ImGuiKey_B, false)) commands.push(SetBlank{true});
-  ImVector<ImWchar>& typed = io.InputQueueCharacters;
-  typed.resize(
-      static_cast<int>(std::remove_if(typed.begin(), typed.end(), [](ImWchar c) { return c == 'q' || c == 'b'; }) - typed.begin()));
+  if (draft.typed.empty() && ImGui::IsKeyPressed(ImGuiKey_B, false)) commands.push(SetBlank{true});
+}
+
+/// Keeps the letters of those keys out of the field; they may arrive a frame after the key.
+int refuse_lecture_letters(ImGuiInputTextCallbackData* data) {
+  const bool empty = static_cast<const QuestionDraft*>(data->UserData)->typed.empty();
+  const ImWchar letter = data->EventChar;
+  constexpr ImWchar first_beyond_latin = 0x400;  // letters of those keys on a Korean keyboard
+  const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+  return letter == 'q' || letter == 'Q' || letter >= first_beyond_latin || (empty && is_letter) ? 1 : 0;
 }
 
 void draw_number(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys, bool& submit) {
@@ -195,8 +201,9 @@ void draw_number(const View& view, Commands& commands, QuestionDraft& draft, Les
   ImGui::SetNextItemWidth(width);
   if (!view.lecture->asking) take_lecture_keys(commands, draft);
   give_digits("##number", draft.digits, false);
-  const bool entered =
-      ImGui::InputText("##number", &draft.typed, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank);
+  constexpr ImGuiInputTextFlags flags =
+      ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank | ImGuiInputTextFlags_CallbackCharFilter;
+  const bool entered = ImGui::InputText("##number", &draft.typed, flags, refuse_lecture_letters, &draft);
   give_digits("##number", draft.digits, true);
   if (entered) {
     submit = true;

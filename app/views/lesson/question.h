@@ -32,7 +32,12 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
 /// Adds the question with the own answer and the simulated one; returns where the answers begin on the screen.
 float draw_answered(const View& view);
 
-/// The curve of a question: what is drawn, and beside it the simulated one where `real` is there.
+/// Returns the draft of the page that is open.
+QuestionDraft& question_draft();
+
+/// Whether the page's curve stands in the middle of the window, where it has room, and not in the column of the text.
+bool draws_curve_in_middle(const View& view);
+/// Adds the curve that is drawn, or what moves it where it stands in the middle; after the answer the simulated one beside it.
 void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys);
 void draw_curve_answer(const View& view);
 

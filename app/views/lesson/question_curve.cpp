@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/state/center_views.h"
+#include "app/ui/panel_state.h"
 #include "app/ui/plot.h"
 #include "app/ui/say.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/question.h"
+#include "app/views/panels.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -94,11 +97,11 @@ struct CurvePlot {
   Plot plot;
 };
 
-CurvePlot begin_plot(const View& view) {
+CurvePlot begin_plot(const View& view, float height) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, height = std::round(std::min(260 * theme.scale, 0.74F * width));
+  const float width = ImGui::GetContentRegionAvail().x;
   const Rect area = {at, {at.x + width, at.y + height}};
   PlotAxis x;
   x.log = !evenly_spaced(ask.xs);
@@ -160,19 +163,18 @@ std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& 
              figure_words(real[farthest], ask.unit));
 }
 
-}  // namespace
+float height_in_column(const Theme& theme) {
+  return std::round(std::min(260 * theme.scale, 0.74F * ImGui::GetContentRegionAvail().x));
+}
 
-void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys) {
+/// The points as they are drawn, which follow the mouse.
+void draw_draft(const View& view, QuestionDraft& draft, float height) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
-  if (view.lesson.figures == nullptr) return text_item(theme.ui_small, theme.text_faint, tr("Simulating the points…"));
   const int count = static_cast<int>(ask.xs.size());
   const double top = top_of(view.lesson);
-  if (static_cast<int>(draft.drawn.size()) != count) draft.drawn.assign(static_cast<std::size_t>(count), top / 2);
-  wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
-  CurvePlot curve = begin_plot(view);
-  const Rect inside = curve.plot.inside();
-  hit_area("curve", inside);
+  CurvePlot curve = begin_plot(view, height);
+  hit_area("curve", curve.plot.inside());
   if (ImGui::IsItemActive()) {
     // The point nearest to the mouse across follows it, so that a stroke draws the whole curve.
     const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -181,17 +183,6 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
       if (across(i) < across(draft.handle)) draft.handle = i;
     draft.drawn[static_cast<std::size_t>(draft.handle)] = std::clamp(curve.plot.y_at(mouse.y), 0.0, top);
     draft.touched = true;
-  }
-  keys.item(curve.area);
-  if (keys.here()) {
-    keys.take_arrows();
-    const double by = top * (ImGui::GetIO().KeyShift ? 0.1 : 0.02);
-    double& value = draft.drawn[static_cast<std::size_t>(draft.handle)];
-    if (keys.pressed(ImGuiKey_LeftArrow)) draft.handle = std::max(0, draft.handle - 1);
-    if (keys.pressed(ImGuiKey_RightArrow)) draft.handle = std::min(count - 1, draft.handle + 1);
-    if (keys.pressed(ImGuiKey_UpArrow)) value = std::min(top, value + by), draft.touched = true;
-    if (keys.pressed(ImGuiKey_DownArrow)) value = std::max(0.0, value - by), draft.touched = true;
-    if (keys.entered()) keys.go(keys.last() + 1);
   }
   const std::vector<PlotPoint> points = points_of(ask, draft.drawn);
   curve.plot.curve(points, theme.accent, 2 * theme.scale);
@@ -203,11 +194,12 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   ImGui::Dummy({curve.area.width(), curve.area.height()});
 }
 
-void draw_curve_answer(const View& view) {
+/// The own points beside the simulated ones.
+void draw_both(const View& view, float height) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const LessonAnswer& answer = *view.lesson.answer;
-  CurvePlot curve = begin_plot(view);
+  CurvePlot curve = begin_plot(view, height);
   if (answer.given) {
     const std::vector<PlotPoint> own = points_of(ask, answer.drawn);
     curve.plot.curve(own, theme.accent, 2 * theme.scale, Plot::Line::dashed);
@@ -233,6 +225,81 @@ void draw_curve_answer(const View& view) {
     if (!real.empty()) curve.plot.label(real.back(), figure_words(real.back().y, ask.unit), theme.good, Plot::Side::left, true);
   }
   ImGui::Dummy({curve.area.width(), curve.area.height()});
+}
+
+/// Arrows choose a point and move it, while the item of `keys` that was declared last has the keyboard.
+void move_by_keys(const LessonQuestion& ask, double top, QuestionDraft& draft, LessonKeys& keys) {
+  if (!keys.here()) return;
+  keys.take_arrows();
+  const int count = static_cast<int>(ask.xs.size());
+  const double by = top * (ImGui::GetIO().KeyShift ? 0.1 : 0.02);
+  double& value = draft.drawn[static_cast<std::size_t>(draft.handle)];
+  if (keys.pressed(ImGuiKey_LeftArrow)) draft.handle = std::max(0, draft.handle - 1);
+  if (keys.pressed(ImGuiKey_RightArrow)) draft.handle = std::min(count - 1, draft.handle + 1);
+  if (keys.pressed(ImGuiKey_UpArrow)) value = std::min(top, value + by), draft.touched = true;
+  if (keys.pressed(ImGuiKey_DownArrow)) value = std::max(0.0, value - by), draft.touched = true;
+  if (keys.entered()) keys.go(keys.last() + 1);
+}
+
+/// Half of the height for every point, until they are moved.
+void begin_draft(const View& view, QuestionDraft& draft) {
+  const std::size_t count = question_of(view).xs.size();
+  if (draft.drawn.size() != count) draft.drawn.assign(count, top_of(view.lesson) / 2);
+}
+
+bool asks_for_curve(const View& view) {
+  const Lesson* lesson = view.lesson.lesson;
+  if (lesson == nullptr) return false;
+  const auto& ask = lesson->pages[view.lesson.page].ask;
+  return ask && ask->kind == QuestionKind::draw;
+}
+
+}  // namespace
+
+QuestionDraft& question_draft() {
+  return panel_state<QuestionDraft>("question draft");
+}
+
+bool draws_curve_in_middle(const View& view) {
+  if (!asks_for_curve(view) || view.lesson.scene == nullptr) return false;
+  const auto& look = view.lesson.scene->look;
+  return std::ranges::find(look, "curve") != look.end() && view.workspace->center == CenterView::stage && !view.playback.race &&
+         view.workspace->alone != "lesson";
+}
+
+void draw_curve_panel(const View& shown, Commands& /*commands*/) {
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const View view{shown, &theme};
+  if (!asks_for_curve(view)) return text_item(theme.ui, theme.text_dim, tr("No page asks for a curve."));
+  if (view.lesson.figures == nullptr) return text_item(theme.ui, theme.text_dim, tr("Simulating the points…"));
+  ImGui::PushFont(theme.ui);
+  const float height = std::max(40.0F, ImGui::GetContentRegionAvail().y);
+  if (view.lesson.answer != nullptr) {
+    draw_both(view, height);
+  } else {
+    begin_draft(view, question_draft());
+    draw_draft(view, question_draft(), height);
+  }
+  ImGui::PopFont();
+}
+
+void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
+  if (view.lesson.figures == nullptr) return text_item(theme.ui_small, theme.text_faint, tr("Simulating the points…"));
+  begin_draft(view, draft);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
+  if (!draws_curve_in_middle(view)) draw_draft(view, draft, height_in_column(theme));
+  keys.item({at, {at.x + width, ImGui::GetCursorScreenPos().y}});
+  move_by_keys(question_of(view), top_of(view.lesson), draft, keys);
+}
+
+void draw_curve_answer(const View& view) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const LessonAnswer& answer = *view.lesson.answer;
+  if (!draws_curve_in_middle(view)) draw_both(view, height_in_column(theme));
   if (!answer.given || view.lesson.figures == nullptr) return;
   const bool right = is_right(ask, answer, *view.lesson.figures);
   wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict(ask, answer.drawn, view.lesson.figures->curve));

@@ -367,7 +367,7 @@ void draw_add(const View& view, Commands& commands, EditorState& state, bool sco
       if (score)
         choice.score = "score + 0.0 * (q - kv)";
       else
-        choice.masks.emplace_back("let window = 8; q - kv < window");
+        choice.masks.emplace_back("let window = 8; q >= kv && q - kv < window");
       state.added = score ? mask_control(Setting::score, 0) : mask_control(Setting::mask, choice.masks.size() - 1);
       commands.push(SetMasking{choice});
     }

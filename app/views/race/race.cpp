@@ -367,8 +367,9 @@ bool holds_race_result(const View& view) {
   return !finished(view, view.lanes.front()) || !finished(view, view.lanes.back());
 }
 
-void draw_race_panel(const View& view, Commands& commands) {
-  const Theme& theme = *view.theme;
+void draw_race_panel(const View& shown, Commands& commands) {
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const View view{shown, &theme};
   ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   if (view.lanes.size() < 2 || !view.lanes.front().simulation || !view.lanes.back().simulation) {
     draw_text(ImGui::GetWindowDrawList(), theme.ui, {origin, {origin.x + room.x, origin.y + room.y}}, theme.text_dim,

@@ -501,9 +501,10 @@ void draw_footer(const View& view, const SoftmaxFigures& figures, float room) {
 
 }  // namespace
 
-void draw_softmax_panel(const View& view, Commands& commands) {
-  if (view.lanes.empty() || !view.lane().simulation) return;
-  const Theme& theme = *view.theme;
+void draw_softmax_panel(const View& shown, Commands& commands) {
+  if (shown.lanes.empty() || !shown.lane().simulation) return;
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const View view{shown, &theme};
   auto& chosen = panel_state<ChosenColumn>("column");
   const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.workspace->row);
   const int columns = static_cast<int>(std::max(figures.row.o_before.size(), figures.row.o_after.size()));

@@ -7,8 +7,10 @@
 #include "app/model/run_data/key_visits.h"
 #include "app/model/run_data/step_index.h"
 #include "app/ui/meanings.h"
+#include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/tensor_layout.h"
@@ -234,6 +236,20 @@ void draw_folded(StageContext& context, const ChipTileBox& box) {
   }
 }
 
+/// What a load waits for of which no byte has come, in as many words as fit.
+std::string waiting_text(const StageContext& context, const ChipTileState& state, float width) {
+  const auto& flights = context.lane.state.flights;
+  const auto load = std::ranges::find_if(flights, [&](const TileInFlight& flight) {
+    return flight.to_sm && flight.sm == context.lane.focus_sm && flight.tile == state.tile;
+  });
+  if (load == flights.end()) return tr("waiting");
+  const bool all_known = context.simulation().trace->focused_sms().size() == context.lane.state.sms.size();
+  const WaitsAt at = context.layout().has_l2 ? waits_at(*load, flights, all_known) : WaitsAt::hbm;
+  const bool hbm = at == WaitsAt::hbm;
+  return hbm ? first_that_fits(context.theme.ui_small, width, {tr("waits for HBM"), "← HBM"})
+             : first_that_fits(context.theme.ui_small, width, {tr("waits for L2"), "← L2"});
+}
+
 void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
   const Tensor tensor = tensor_of(box.chip_tile);
@@ -275,7 +291,7 @@ void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
   const std::string note = arriving && !valid && state->progress >= 0.01
                                ? fill_in(tr("arriving {} %"), {fmt::format("{:.0f}", std::floor(100 * state->progress))})
-                           : arriving && !valid ? tr("waiting")
+                           : arriving && !valid ? waiting_text(context, *state, rest.width())
                            : valid              ? bytes
                                                 : tr("empty");
   if (text_width(theme.ui_small, note) <= rest.width())
@@ -313,6 +329,24 @@ std::string rows_drawn(const StageContext& context) {
     if (!box.shared && box.rows > 1 && box.shown_rows < box.rows)
       return fill_in(tr("{} rows drawn as {}"), {std::to_string(box.rows), std::to_string(box.shown_rows)});
   return {};
+}
+
+/// Says that the SM in focus has no step to go to, and goes to one that has.
+void draw_way_to_work(StageContext& context) {
+  const Theme& theme = context.theme;
+  const auto runs = context.simulation().trace->runs();
+  const Rect& line = context.layout().operation_line;
+  const std::string text = say(tr("SM {} has no block in this run."), context.lane.focus_sm);
+  draw_text(context.list, theme.ui, line, theme.text_dim, text);
+  if (runs.empty()) return;
+  const std::string way = say(tr("Go to SM {}"), runs.front().sm);
+  const float left = line.min.x + text_width(theme.ui, text + " ") + theme.gap;
+  const Rect link = {{left, line.min.y}, {std::min(line.max.x, left + text_width(theme.ui, way) + 2), line.max.y}};
+  draw_text(context.list, theme.ui_bold, link, theme.accent, way);
+  if (!context.hit(link)) return;
+  ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  context.tip(way, tr("Brings its steps into focus"));
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SetFocusSm{runs.front().sm});
 }
 
 }  // namespace
@@ -354,6 +388,7 @@ void draw_focus_box(StageContext& context) {
     if (text_width(theme.ui_small, rows) <= rest.width())
       draw_text(context.list, theme.ui_small, rest, theme.text_faint, rows, Align::right);
   }
+  if (context.lane.step_count == 0) return draw_way_to_work(context);
   if (!context.lane.operation) return;
   if (between_launches(context.lane)) {
     draw_text(context.list, theme.ui, layout.operation_line, theme.text_dim, tr("between two launches"));

@@ -219,7 +219,7 @@ void draw_card(StageContext& context, const SmBox& box) {
   draw_text(context.list, theme.ui_small, doing, theme.text_dim, other.text);
   if (hovered) {
     context.tip(title, other.text + "\n" +
-                           fill_in(tr("{} of its operations done; {} blocks on this SM"),
+                           fill_in(tr("{} of its operations done; blocks on this SM: {}"),
                                    {format_percent(other.done), std::to_string(sm.resident)}) +
                            "\n" + tr("Click: focus this SM."));
   }
@@ -248,7 +248,7 @@ void draw_grid_cell(StageContext& context, const SmBox& box) {
   if (hovered) {
     std::string body = idle ? std::string(tr("Idle"))
                             : run_name(context, sm.run) + "\n" +
-                                  fill_in(tr("{} of its block's time is over; {} blocks on this SM"),
+                                  fill_in(tr("{} of its block's time is over; blocks on this SM: {}"),
                                           {format_percent(sm.progress), std::to_string(sm.resident)});
     context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click: focus this SM."));
   }

@@ -366,8 +366,9 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     while (i + 1 < bars.times.size() && bars.times[i + 1].start <= cycle) ++i;
     if (i >= simulation.launches.size()) return {};
     const LaunchResult& launch = simulation.launches[i];
-    HoverText text{launch_name(simulation, i), say(tr("{} blocks of {} threads, {} per SM: {} waves"), format_count(launch.blocks),
-                                                   launch.threads, launch.blocks_per_sm, format_times(launch.waves))};
+    HoverText text{launch_name(simulation, i),
+                   say(tr("Blocks: {}, of {} threads, {} per SM. Waves: {}"), format_count(launch.blocks), launch.threads,
+                       launch.blocks_per_sm, format_times(launch.waves))};
     const double cycles = bars.times[i].end - bars.times[i].start;
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
     if (const std::string first = launch_cost(simulation, i, row.kind == Kind::measured_launches); !first.empty())

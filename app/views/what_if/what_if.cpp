@@ -172,6 +172,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
     if (line.outcome != nullptr && line.outcome->done()) {
       add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
       add_line(tip, written_after_text(line.outcome->dirty()));
+      add_line(tip, tr("HBM bytes and their ratio are those of the run."));
       if (base != nullptr && !line.base) {
         add_line(tip, slower_reason(*line.outcome, *base, tr("this row"), tr("unchanged")));
         add_line(tip, slower_reason(*base, *line.outcome, tr("unchanged"), tr("this row")));

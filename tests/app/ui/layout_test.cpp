@@ -101,7 +101,8 @@ TEST_CASE("layout: a presented lesson shows what its page looks at, with any tex
       CAPTURE(look.timeline);
       const Layout layout = present_lesson_layout(1280, 720, scale, look);
       std::vector<const Rect*> panels = {&layout.lesson, &layout.transport};
-      if (look.middle || look.beside == 0) panels.push_back(&layout.stage);
+      const bool alone = look.timeline && !look.middle && look.beside == 0;
+      if (look.middle || (look.beside == 0 && !alone)) panels.push_back(&layout.stage);
       if (look.beside > 0) panels.push_back(&layout.softmax);
       if (look.beside > 1) panels.push_back(&layout.traffic);
       if (look.timeline) panels.push_back(&layout.timeline);
@@ -115,6 +116,7 @@ TEST_CASE("layout: a presented lesson shows what its page looks at, with any tex
       }
       if (look.beside == 1 && !look.timeline) CHECK(layout.softmax.height() >= row * scale);
       if (look.timeline) CHECK(layout.timeline.height() >= timeline * std::min(scale, 1.2F));
+      if (alone) CHECK(layout.timeline.height() >= layout.alone.height());
       if (!look.timeline) CHECK(layout.timeline.height() == 0);
       if (look.beside < 2) CHECK(layout.traffic.height() == 0);
       if (look.beside < 1) CHECK(layout.softmax.height() == 0);

@@ -117,7 +117,8 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(shown.find("Right answers: 4 of 5") != std::string::npos);
   CHECK(shown.find("Goals reached: 0 of 1") != std::string::npos);
   CHECK(shown.find("not reached") != std::string::npos);
-  script->press(ImGuiKey_Tab, ImGuiMod_Shift);  // from Close to Back
+  CHECK(shown.find("larger than …") == std::string::npos);  // a figure of a page that is not open
+  script->press(ImGuiKey_Tab, ImGuiMod_Shift);              // from Close to Back
   script->press(ImGuiKey_Enter);
   CHECK(window_text(*script).find("The end of the lesson") == std::string::npos);
   script->press(ImGuiKey_Enter);  // "Finish" again,
@@ -230,7 +231,8 @@ TEST_CASE(
   CHECK_FALSE(script->view().lecture->asking);
   CHECK(script->view().lecture->counts[1] == 0);
   CHECK(class_question(script->view()).text == "How many keys?");
-  CHECK(class_question(script->view()).choices == std::vector<std::string>{"A", "B", "C", "D"});
+  CHECK(class_question(script->view()).choices == std::vector<std::string>{"4", "16", "256", "Another number"});
+  CHECK(class_question(script->view()).answer == 2);
   REQUIRE(script->frame().typing());  // the empty field of a number takes no key of the lecture
   for (const ImGuiKey key : {ImGuiKey_B, ImGuiKey_Q}) {
     script->frame().io().AddInputCharacter(key == ImGuiKey_B ? 'b' : 'q');
@@ -239,11 +241,25 @@ TEST_CASE(
     CHECK(window_text(*script).find("Type a number") == std::string::npos);
     script->press(key);
   }
+  script->type("1");
+  script->press(ImGuiKey_Q);  // its letter arrives after the key
+  CHECK(script->view().lecture->asking);
+  script->type("q");
+  CHECK(window_text(*script).find("Type a number") == std::string::npos);
+  script->type("q7");  // nor is a letter a number of hands
+  CHECK(script->view().lecture->counts[0] == 7);
+  script->command(AskClass{false});
   script->command(OpenLesson{"00-small", 2});
   CHECK(class_question(script->view()).choices == std::vector<std::string>{"K", "O"});
   CHECK(class_question(script->view()).answer == 2);
   script->command(OpenLesson{"00-small", 3});
-  CHECK(class_question(script->view()).answer == 2);  // what stands first in the right order
+  CHECK(class_question(script->view()).text == "Order by bytes. Which is first?");
+  CHECK(class_question(script->view()).answer == 2);
+  script->command(OpenLesson{"00-small", 4});
+  CHECK(class_question(script->view()).choices.front() == "More than 4×");  // N grows from 8 to 32, the exponentials by 16
+  CHECK(class_question(script->view()).answer == 1);
+  script->press(ImGuiKey_2);  // a digit chooses no view while a question waits
+  CHECK(script->view().workspace->center == CenterView::stage);
   script->command(CloseLesson{});
   CHECK(class_question(script->view()).text.empty());
 }
@@ -333,6 +349,37 @@ TEST_CASE("lesson: a digit goes to the field of the question, not to another vie
   REQUIRE(script->frame().typing());
   script->press(ImGuiKey_F5);  // the start key of a clicker is no text
   CHECK(script->view().workspace->present);
+}
+
+TEST_CASE("lesson: a curve that a page looks at has the middle of the window, and is drawn there by mouse") {
+  std::string text = small_lesson;
+  const std::string head = "## Draw and try\n";
+  text.insert(text.find(head) + head.size(),
+              "\n```scene\nlink = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\nlook = [\"curve\"]\n```\n");
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", text)), 1280, 720);
+  if (script == nullptr) return;
+  const auto shown = [](std::string_view panel) -> const ImGuiWindow* {
+    for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+      if (window->Active && std::string_view(window->Name).find("/" + std::string(panel) + "_") != std::string_view::npos)
+        return window;
+    return nullptr;
+  };
+  script->command(OpenLesson{"00-small", 4});
+  const ImGuiWindow* const curve = shown("curve");
+  REQUIRE(curve != nullptr);
+  CHECK(shown("stage") == nullptr);
+  CHECK(curve->Size.x > 600);
+  CHECK(curve->Size.y > 400);
+  const ImVec2 right = {curve->Pos.x + curve->Size.x - 40, curve->Pos.y + 0.8F * curve->Size.y};
+  script->drag(right, {right.x, curve->Pos.y + 0.2F * curve->Size.y});
+  script->press(ImGuiKey_Enter);
+  script->press(ImGuiKey_Enter);
+  REQUIRE(script->view().lesson.answer != nullptr);
+  CHECK(script->view().lesson.answer->drawn[2] > script->view().lesson.answer->drawn[0]);
+  CHECK(shown("curve") != nullptr);  // with the simulated one
+  script->press(ImGuiKey_2);
+  CHECK(shown("curve") == nullptr);  // another view of the middle
 }
 
 TEST_CASE("lesson: a digit chooses an option, and Enter answers with it") {

@@ -58,6 +58,9 @@ TEST_CASE("run bars: a run is named by what tells it from the others") {
   CHECK(named({run("flash2"), run("flash2", toy_gpu(), two)}) == std::vector<std::string>{"H 1", "H 2"});
   CHECK(named({run("flash2"), run("flash2", toy_gpu(), causal)}) == std::vector<std::string>{"no mask", "causal mask"});
   CHECK(named({run("flash2")}) == std::vector<std::string>{"FlashAttention-2"});
+  // The first has all settings that differ anywhere, each other one those in which it differs from the first.
+  CHECK(named({run("flash2"), run("flash2", toy_gpu(), two), run("flash2", toy_gpu(), causal)}) ==
+        std::vector<std::string>{"H 1, no mask", "H 2", "causal mask"});
 }
 
 TEST_CASE("compare view: rows say what both simulations say, and equal ones are folded") {

@@ -286,6 +286,29 @@ TEST_CASE("window: a question to the class lies below the picture, presented and
     }
 }
 
+TEST_CASE("window: Esc leaves the title of a scene, and keeps what was typed") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->command(BookmarkState{});
+  script->command(ShowScenes{true});
+  ImGuiWindow* const list = ImGui::FindWindowByName("##scenes");
+  REQUIRE(list != nullptr);
+  const auto hint_at = [&](float y) {
+    script->hover(list->Pos.x + 40, y);
+    return ImGui::GetCurrentContext()->HoveredId == list->GetID("##title");
+  };
+  float y = list->Pos.y;
+  while (y < list->Pos.y + list->Size.y && !hint_at(y)) y += 6;
+  REQUIRE(hint_at(y));
+  script->click(list->Pos.x + 40, y);
+  script->type("Four SMs");
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().lecture->at(0)->title == "Four SMs");
+  CHECK(script->view().lecture->listed);
+  script->command(Undo{});
+  CHECK(script->view().lecture->at(0)->title.empty());
+}
+
 TEST_CASE("window: the tabs of the middle stay where they are in every view") {
   const auto script = WindowScript::open(1600, 900);
   if (script == nullptr) return;

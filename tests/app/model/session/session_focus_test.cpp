@@ -21,6 +21,18 @@ TEST_CASE("session: removing the focused SM resets the focus") {
   CHECK(view.lane().focus_sm == 0);
 }
 
+TEST_CASE("session: a control that leaves the SM in focus without a block moves the focus, and a link keeps it") {
+  Opened opened;  // on toy FlashAttention-1 has one block
+  opened.after(SetFocusSm{1});
+  const SessionView view = opened.after(SetAlgorithm{"flash1"});
+  CHECK(view.lane().focus_sm == 0);
+  CHECK(view.lane().step_count > 0);
+  const SessionView linked = opened.after(OpenLink{"algorithm=flash1&sm=1"});
+  CHECK(linked.lane().focus_sm == 1);
+  CHECK(linked.lane().step_count == 0);
+  CHECK(opened.after(SetFocusSm{2}).lane().focus_sm == 2);
+}
+
 TEST_CASE("session: on a large GPU, focusing another SM simulates it and keeps the clock") {
   Opened opened(h200_start({.heads = 8, .kv_heads = 8, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64}));
   const double cycle = opened.view().playback.cycle;

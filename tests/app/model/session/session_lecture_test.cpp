@@ -132,6 +132,57 @@ TEST_CASE("session: a deck is made in the window, saved, and read back as it was
   CHECK(opened.view().requested->request.problem.seq_q == 96);
 }
 
+TEST_CASE("session: undo brings a removed scene back, and takes an order and a title back, one at a time") {
+  Opened opened(start_with(deck_of({"step=3", "step=7", "step=9"})));
+  const auto deck = [&] { return opened.view().lecture->deck(); };
+  const Deck made = deck();
+  Scene named = made.scenes[1];
+  named.title = "After seven steps";
+  opened.after(EditScene{1, std::make_shared<const Scene>(named)});
+  const Deck titled = deck();
+  opened.after(MoveScene{2, 0});
+  const Deck moved = deck();
+  opened.after(DeleteScene{1});
+  REQUIRE(deck().scenes.size() == 2);
+  CHECK(opened.after(Undo{}).lecture->deck() == moved);
+  CHECK(opened.after(Undo{}).lecture->deck() == titled);
+  CHECK(opened.after(Undo{}).lecture->deck() == made);
+  CHECK_FALSE(opened.view().lecture->changed());
+  CHECK(opened.after(Redo{}).lecture->deck() == titled);
+  CHECK(opened.view().lecture->changed());
+  opened.after(Redo{});
+  opened.after(Redo{});
+  CHECK(deck().scenes.size() == 2);
+  CHECK_FALSE(opened.view().can_redo);
+}
+
+TEST_CASE("session: undo takes back a change of the window and one of the deck in the order in which they were made") {
+  Opened opened(start_with(deck_of({"step=3", "step=7"})));
+  opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
+  opened.after(DeleteScene{0});
+  opened.after(SetProblem{with_rows(opened.view(), 48), "seq"});
+  CHECK(opened.after(Undo{}).requested->request.problem.seq_q == 96);
+  CHECK(opened.view().lecture->count() == 1);
+  CHECK(opened.after(Undo{}).lecture->count() == 2);
+  CHECK(opened.view().requested->request.problem.seq_q == 96);
+  CHECK(opened.after(Undo{}).requested->request.problem.seq_q != 96);
+  CHECK(opened.view().lecture->count() == 2);
+}
+
+TEST_CASE("session: undo brings back scenes that opening a deck dropped, and the file that they belong to") {
+  const TemporaryFolder folder;
+  Opened opened(start_with(nullptr));
+  opened.after(BookmarkState{});
+  opened.after(SaveDeck{folder.path("one.toml")});
+  opened.after(BookmarkState{});
+  opened.after(OpenDeck{folder.path("one.toml")});
+  REQUIRE(opened.view().lecture->count() == 1);
+  opened.after(Undo{});
+  CHECK(opened.view().lecture->count() == 2);
+  CHECK(opened.view().lecture->changed());
+  CHECK(opened.view().lecture->path() == folder.path("one.toml"));
+}
+
 TEST_CASE("session: a scene keeps the row that the window chose by itself") {
   Opened opened(start_with(nullptr));
   REQUIRE_FALSE(opened.view().workspace->row_by_user);
