@@ -4,25 +4,12 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
 namespace {
-
-constexpr std::int64_t wgmma_rows = 64;
-
-/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
-std::int64_t odd_group_rows(const ProgramInfo& info, const SimulationRequest& request, const ProgramTile& tile) {
-  const auto program = info.make(request.problem, tile, request.gpu);
-  if (!program) return 0;
-  for (const LaunchSpec& launch : (*program)->launches()) {
-    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
-    if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
-    if (tile.block_q % (groups * wgmma_rows) != 0) return ceil_div(tile.block_q, groups);
-  }
-  return 0;
-}
 
 /// Returns the bytes that a thread of all launches together stores to local memory.
 std::int64_t spilled_bytes(const KernelInfo& kernel, const AttentionProblem& problem) {
@@ -81,16 +68,14 @@ std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request) 
     compiled.untaken = taken.dtype != request.problem.dtype ? std::string(to_string(request.problem.dtype))
                                                             : fmt::format("head dimension {}", request.problem.head_dim);
   }
-  if (!compiled.has_tile) {
-    if (const auto program = (*info)->make(request.problem, *tile, request.gpu))
-      for (const LaunchSpec& launch : (*program)->launches())
-        if (launch.needs.spills() && launch.needs.registers_wanted > compiled.wanted)
-          compiled.wanted = launch.needs.registers_wanted, compiled.limit = launch.needs.registers_limit;
-  }
-  if (compiled.has_tile)
+  if (compiled.has_tile) {
     compiled.spilled = spilled_bytes(**kernel, request.problem);
-  else
-    compiled.odd_rows = odd_group_rows(**info, request, *tile);
+  } else if (const auto program = (*info)->make(request.problem, *tile, request.gpu)) {
+    compiled.odd_rows = odd_group_rows(**program);
+    for (const LaunchSpec& launch : (*program)->launches())
+      if (launch.needs.spills() && launch.needs.registers_wanted > compiled.wanted)
+        compiled.wanted = launch.needs.registers_wanted, compiled.limit = launch.needs.registers_limit;
+  }
   return compiled;
 }
 

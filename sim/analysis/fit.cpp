@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -38,18 +39,33 @@ double accumulators(const AttentionProblem& problem, const FitCell& cell) {
   return static_cast<double>(cell.tile.block_q * (cell.tile.block_kv + problem.head_dim)) / cell.needs.threads;
 }
 
-/// Marks the tiles with more sums a thread than the kernel's own, where that has no register left and its needs have no formula.
+/// Marks the tiles with more sums a thread than the kernel's own, where that has no register left.
 void mark_more_sums(FitMap& map) {
   const FitCell* const own = map.find(map.usual);
   if (own == nullptr) return;
   const double room = own->needs.registers_per_thread >= most_registers ? accumulators(map.request.problem, *own) : 0;
   for (FitCell& cell : map.cells) {
-    if (!cell.fits() || cell.spills || cell.needs.registers_wanted > 0 || cell.needs.registers_per_thread < most_registers)
-      continue;
     const double more = accumulators(map.request.problem, cell) - room;
-    cell.spills = more > 0;
+    if (!cell.fits() || cell.spills || cell.needs.registers_per_thread < most_registers || more <= 0) continue;
+    cell.spills = true;
     cell.registers_wanted = cell.needs.registers_per_thread + static_cast<int>(std::ceil(more));
     cell.registers_limit = cell.needs.registers_limit;
+  }
+}
+
+/// Refuses the tiles whose warp groups have rows that wgmma cannot take, where the kernel's own tile has none of these.
+void refuse_odd_groups(const ProgramInfo& info, FitMap& map) {
+  const auto odd_rows = [&](const ProgramTile& tile) {
+    const auto program = info.make(map.request.problem, tile, map.request.gpu);
+    return program ? odd_group_rows(**program) : 0;
+  };
+  if (info.instruction != ProductInstruction::wgmma || odd_rows(map.usual) > 0) return;
+  for (FitCell& cell : map.cells) {
+    const std::int64_t rows = cell.fits() ? odd_rows(cell.tile) : 0;
+    if (rows == 0) continue;
+    cell.refusal = phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows);
+    cell.stop = FitCell::Stop::other;
+    cell.spills = false;
   }
 }
 
@@ -123,6 +139,7 @@ FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const
   for (std::int64_t q : map.block_q)
     for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, request, {q, kv, stages}));
   mark_more_sums(map);
+  refuse_odd_groups(info, map);
   return map;
 }
 

@@ -364,8 +364,7 @@ TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x
   }
 }
 
-TEST_CASE(
-    "window: a notice stands above the transport bar, beside a lesson, and the list of scenes says what is wrong with a deck") {
+TEST_CASE("window: a notice stands in the transport bar, over no panel, and the list of scenes says what is wrong with a deck") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
   start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
@@ -381,8 +380,9 @@ TEST_CASE(
   REQUIRE(notice() != nullptr);
   const Layout& layout = script->frame().layout();
   CHECK(notice()->Pos.x >= layout.lesson.max.x);
-  CHECK(notice()->Pos.y > layout.timeline.min.y);
-  CHECK(notice()->Pos.y + notice()->Size.y < layout.transport.min.y);
+  CHECK(notice()->Pos.y >= layout.transport.min.y - 0.25F * layout.transport.height());
+  CHECK(notice()->Pos.y + notice()->Size.y <= layout.transport.max.y);
+  CHECK(notice()->Pos.x + notice()->Size.x <= layout.transport.max.x);
   script->command(CloseLesson{});
   script->command(OpenDeck{"/nonexistent/deck.toml"});
   CHECK(notice() != nullptr);

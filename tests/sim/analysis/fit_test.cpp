@@ -349,6 +349,8 @@ TEST_CASE(
     CHECK(wide.registers_wanted > 320);  // of 128 rows a group: S and O of 128 numbers a thread each, and P of 64
     CHECK(wide.registers_limit < 255);
     CHECK_FALSE(cell_of("hopper_ping_pong", {128, 128}, causal).spills);
+    CHECK(cell_of("hopper_ping_pong", {64, 128}, causal).refusal.text() ==
+          "a warp group has 32 rows, and wgmma takes 64 at a time");
     CHECK(cell_of("hopper_wgmma", {256, 128}, causal).spills);
   }
   // 128x176 is the tile of the paper's kernel without a mask.
