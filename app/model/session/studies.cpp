@@ -149,6 +149,7 @@ void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
                   const GpuSpec& real, const Measurements& known) {
   const void* before = shown_;
+  ask_under_load(shown, known);
   switch (center) {
     case CenterView::roofline:
       ask_roofline(shown, asked, known);
@@ -177,7 +178,6 @@ void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& sh
       break;
   }
   if (shown_ != before) stopped_ = false;
-  ask_under_load(shown, known);
   ask_limit(shown);
 }
 
@@ -279,7 +279,11 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     if (const double clock = measured_clock(step.id); clock > 0 && (*find_program(step.id))->choice == nullptr)
       clocks.push_back(clock);
   std::ranges::sort(clocks);
-  const double usual_clock = clocks.empty() ? asked.gpu.sm_clock_hz : clocks[clocks.size() / 2];
+  // Where none was measured, all have the clock under load of the run on screen, once it is known.
+  if (clocks.empty() && under_load_ == nullptr && !under_load_given_up_) return;
+  const double usual_clock = !clocks.empty()          ? clocks[clocks.size() / 2]
+                             : under_load_ != nullptr ? under_load_->clock.hz
+                                                      : asked.gpu.sm_clock_hz;
   const auto clock_of = [&](std::string_view algorithm) {
     const double measured = measured_clock(algorithm);
     return measured > 0 ? measured : usual_clock;
@@ -304,7 +308,7 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
-      request.gpu.sm_clock_hz = asked_of->rungs[index].clock_hz;
+      request = at_clock(std::move(request), asked_of->rungs[index].clock_hz);
       auto made = simulate_outcome(request, [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
       });

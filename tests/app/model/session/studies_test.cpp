@@ -298,6 +298,19 @@ Session::Start recorded_start(CenterView center) {
 
 }  // namespace
 
+TEST_CASE("studies: where no rung was measured, the ladder has the clock under load of the run on screen") {
+  Session::Start start = recorded_start(CenterView::ladder);
+  start.request.problem.seq_q = start.request.problem.seq_kv = 333;
+  Session session(std::move(start));
+  session.finish();
+  REQUIRE(session.view().studies->ladder != nullptr);
+  REQUIRE(session.view().studies->under_load != nullptr);
+  for (const LadderRung& rung : session.view().studies->ladder->rungs) {
+    CHECK(rung.clock_hz == session.view().studies->under_load->clock.hz);
+    CHECK(rung.outcome.has_value());
+  }
+}
+
 TEST_CASE("studies: the time of a run is the one at its clock under load in every view that compares runs") {
   Session session(recorded_start(CenterView::what_if));
   session.finish();
