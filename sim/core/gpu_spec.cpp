@@ -163,8 +163,8 @@ constexpr std::array key_rows = {
 };
 
 constexpr std::array optional_rows = {
-    SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 1e6, 1e11, false,
-            "SM clock that the GPU holds while all SMs work, in hertz; at most sm.clock_hz. Left out if nobody measured it."},
+    SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 0, 1e11, false,
+            "SM clock that the GPU holds while all SMs work, in hertz; at most sm.clock_hz. 0 if nobody measured it."},
     SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
             "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link."},
     SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
@@ -427,9 +427,10 @@ Status check(const GpuSpec& gpu) {
   const auto load = gpu.provenance.find("sm.clock_under_load_hz");
   const bool chosen =
       load != gpu.provenance.end() && load->second.source == Source::user;  // one may set the clock below a measured one
-  if (chosen && gpu.sm_clock_under_load_hz > gpu.sm_clock_hz)
-    return refuse("sm.clock_under_load_hz is {:.12g} and sm.clock_hz {:.12g}: no load makes a GPU faster, so give at most {:.12g}",
-                  gpu.sm_clock_under_load_hz, gpu.sm_clock_hz, gpu.sm_clock_hz);
+  constexpr double least_hz = 1e6;
+  if (chosen && !(gpu.sm_clock_under_load_hz >= least_hz && gpu.sm_clock_under_load_hz <= gpu.sm_clock_hz))
+    return refuse("sm.clock_under_load_hz is {:.12g}: it must be from {:.12g} to sm.clock_hz, {:.12g}", gpu.sm_clock_under_load_hz,
+                  least_hz, gpu.sm_clock_hz);
   if (gpu.sm_shared_bytes_per_block <= gpu.sm_shared_bytes) return Done{};
   return refuse("sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
                 gpu.sm_shared_bytes_per_block, gpu.sm_shared_bytes);

@@ -390,6 +390,21 @@ TEST_CASE("window: a notice stands in the transport bar, over no panel, and the 
   CHECK(notice() == nullptr);
 }
 
+TEST_CASE("window: the offer to go on where the last window was covers no panel") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720, 1, std::make_shared<const WindowState>());
+  if (script == nullptr) return;
+  const auto offer = [] {
+    const ImGuiWindow* window = ImGui::FindWindowByName("##left over");
+    return window != nullptr && window->Active ? window : nullptr;
+  };
+  for (const CenterView view : {CenterView::stage, CenterView::fit}) {
+    script->command(SetCenter{view});
+    REQUIRE(offer() != nullptr);
+    CHECK(offer()->Pos.y >= script->frame().layout().transport.max.y);
+    CHECK(offer()->Pos.y + offer()->Size.y <= 720);
+  }
+}
+
 TEST_CASE("window: in a race the bytes are on the cards, and the bar below names the run whose time it says") {
   const auto script = WindowScript::open(opening_start(), 1600, 900);
   if (script == nullptr) return;
