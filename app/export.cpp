@@ -322,6 +322,8 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
     const SessionView view = pictures.view();
     if (const Error* const refused = view.workspace->refused()) return *refused;
     const Scene& scene = deck.scenes[static_cast<std::size_t>(i)];
+    if (const std::int64_t last = view.lane().step_count; scene.steps && scene.steps->last > last)
+      return refuse("scene {}: steps {} go beyond the run, whose last step is {}", i + 1, to_string(*scene.steps), last);
     const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
     if (!picture) return picture.error();
     articles +=

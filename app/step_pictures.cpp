@@ -92,7 +92,11 @@ struct WantedPage {
 
 Result<WantedPage> wanted_page(const std::string& text) {
   WantedPage wanted;
+  const auto malformed = [&] {
+    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE, ID:PAGE:answered or ID:PAGE:answered=ANSWER", printable(text))};
+  };
   wanted.id = text.substr(0, text.find(':'));
+  if (wanted.id.empty() || text.ends_with(':') || text.ends_with('=')) return malformed();
   std::string_view rest = std::string_view(text).substr(std::min(text.size(), wanted.id.size() + 1));
   constexpr std::string_view answered = ":answered";
   if (const std::size_t at = rest.find(answered); at != std::string_view::npos) {
@@ -103,8 +107,7 @@ Result<WantedPage> wanted_page(const std::string& text) {
   }
   if (rest.empty()) return wanted;
   const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), wanted.page);
-  if (code != std::errc() || end != rest.data() + rest.size() || wanted.page == 0)
-    return Error{fmt::format("--lesson is '{}': write ID, ID:PAGE, ID:PAGE:answered or ID:PAGE:answered=ANSWER", printable(text))};
+  if (code != std::errc() || end != rest.data() + rest.size() || wanted.page == 0) return malformed();
   --wanted.page;
   return wanted;
 }

@@ -77,7 +77,9 @@ Error unknown_argument(std::string_view argument, CommandKind command) {
       if (takes(*flag, other)) takers += fmt::format("{}{}", takers.empty() ? "" : ", ", to_string(other));
     return Error{fmt::format("{} is not a flag of {}, but of {}", flag->name, to_string(command), takers)};
   }
-  std::vector<std::string_view> names = {"--help", "--version"};
+  if (name == "--version") return refuse("--version has no command before it: write tilescope --version");
+  std::vector<std::string_view> names = {"--help"};
+  if (command == CommandKind::window) names.push_back("--version");
   for (const FlagInfo& flag : flag_table())
     if (takes(flag, command)) names.push_back(flag.name);
   const auto nearest = nearest_name(name, names);

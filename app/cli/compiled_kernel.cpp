@@ -4,25 +4,12 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
+#include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
 namespace tilescope {
 
 namespace {
-
-constexpr std::int64_t wgmma_rows = 64;
-
-/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
-std::int64_t odd_group_rows(const ProgramInfo& info, const SimulationRequest& request, const ProgramTile& tile) {
-  const auto program = info.make(request.problem, tile, request.gpu);
-  if (!program) return 0;
-  for (const LaunchSpec& launch : (*program)->launches()) {
-    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
-    if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
-    if (tile.block_q % (groups * wgmma_rows) != 0) return ceil_div(tile.block_q, groups);
-  }
-  return 0;
-}
 
 /// Returns the bytes that a thread of all launches together stores to local memory.
 std::int64_t spilled_bytes(const KernelInfo& kernel, const AttentionProblem& problem) {
@@ -41,10 +28,19 @@ std::int64_t spilled_bytes(const KernelInfo& kernel, const AttentionProblem& pro
 
 std::vector<std::string> CompiledKernel::warnings() const {
   std::vector<std::string> sentences;
-  if (!has_tile)
+  if (!takes_problem)
     sentences.push_back(
-        fmt::format("compiled for {}x{} alone: a formula gives the registers of this tile, and whether it spills is unknown",
-                    tile.block_q, tile.block_kv));
+        fmt::format("no kernel of {} takes {}: a formula gives the registers of this tile, and the overheads are "
+                    "those of the nearest kernel",
+                    program, untaken));
+  else if (!has_tile)
+    sentences.push_back(
+        fmt::format("compiled for {}x{} alone: a formula gives the registers of this tile", tile.block_q, tile.block_kv));
+  if (wanted > limit)
+    sentences.push_back(
+        fmt::format("a thread needs {} registers with this tile, and the limit is {}: it would spill, which the model "
+                    "leaves out",
+                    wanted, limit));
   if (odd_rows > 0)
     sentences.push_back(
         fmt::format("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time", odd_rows, wgmma_rows));
@@ -58,14 +54,28 @@ std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request) 
   const auto info = find_program(request.algorithm, request.problem.pass);
   const auto tile = chosen_tile(request);
   const auto kernel = info ? find_kernel((*info)->id, request.key_order) : info.error();
-  if (!kernel || !tile || !supports(**kernel, request.problem)) return std::nullopt;
-  const TileShape own = (*kernel)->tile(request.problem);
-  if ((*info)->default_tile(request.problem, request.gpu) != own) return std::nullopt;
-  CompiledKernel compiled{*kernel, own, TileShape(*tile) == own};
-  if (compiled.has_tile)
+  if (!kernel || !tile) return std::nullopt;
+  AttentionProblem taken = request.problem;  // with a type and a head dimension that a kernel has
+  taken.head_dim = compiled_head_dim(taken);
+  if (taken.dtype == DataType::fp32) taken.dtype = DataType::fp16;
+  if (!supports(**kernel, taken)) return std::nullopt;
+  const TileShape own = (*kernel)->tile(taken);
+  if ((*info)->default_tile(taken, request.gpu) != own) return std::nullopt;
+  CompiledKernel compiled{*kernel, (*info)->id, own, TileShape(*tile) == own};
+  compiled.takes_problem = taken == request.problem;
+  if (!compiled.takes_problem) {
+    compiled.has_tile = false;
+    compiled.untaken = taken.dtype != request.problem.dtype ? std::string(to_string(request.problem.dtype))
+                                                            : fmt::format("head dimension {}", request.problem.head_dim);
+  }
+  if (compiled.has_tile) {
     compiled.spilled = spilled_bytes(**kernel, request.problem);
-  else
-    compiled.odd_rows = odd_group_rows(**info, request, *tile);
+  } else if (const auto program = (*info)->make(request.problem, *tile, request.gpu)) {
+    compiled.odd_rows = odd_group_rows(**program);
+    for (const LaunchSpec& launch : (*program)->launches())
+      if (launch.needs.spills() && launch.needs.registers_wanted > compiled.wanted)
+        compiled.wanted = launch.needs.registers_wanted, compiled.limit = launch.needs.registers_limit;
+  }
   return compiled;
 }
 

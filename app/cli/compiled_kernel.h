@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/kernel_table.h"
@@ -13,17 +14,22 @@ namespace tilescope {
 
 struct CompiledKernel {
   const KernelInfo* kernel = nullptr;
+  std::string_view program;
   TileShape tile;
   bool has_tile = false;      // it is the requested one
   std::int64_t spilled = 0;   // bytes that a thread stores to local memory, by its profile; 0 with another tile
   std::int64_t odd_rows = 0;  // rows of a warp group that wgmma cannot take; 0: it can
 
+  bool takes_problem = true;  // false: it has no such type or head dimension
+  std::string untaken;        // which one: "head dimension 96", "fp32"
+  int wanted = 0, limit = 0;  // registers of a thread that would spill with another tile; 0: none
+
   /// Returns what is wrong with it, a sentence each.
   std::vector<std::string> warnings() const;
 };
 
-/// Returns nullopt where no kernel takes the problem, or where the GPU is too small for the kernel's tile. A request without a tile
-/// has that of the program.
+/// Returns nullopt where no kernel takes the mask, the pass or the size of the problem, or where the GPU is too small for the
+/// kernel's tile. A request without a tile has that of the program.
 std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request);
 
 }  // namespace tilescope

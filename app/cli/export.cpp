@@ -102,6 +102,14 @@ Status check_deck(const CommandLine& line, const Format& format) {
   for (const auto& [flag, given] :
        {std::pair{"--steps", line.steps.has_value()}, {"--grain", line.grain.has_value()}, {"--panel", !line.panel.empty()}})
     if (given) return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);
+  // As typed: each scene says what is simulated, and what is shown of it.
+  for (const auto& [flag, values] : line.given) {
+    const std::string_view group = find_flag(flag)->group;
+    constexpr std::string_view of_scene[] = {"--race", "--view", "--lanes", "--step", "--scene", "--present", "--plot"};
+    if (group == "Problem" || group == "GPU" || group == "Values" ||
+        std::find(std::begin(of_scene), std::end(of_scene), flag) != std::end(of_scene))
+      return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);
+  }
   return Done{};
 }
 

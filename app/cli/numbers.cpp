@@ -25,13 +25,18 @@ std::errc read_whole(std::string_view text, T& value) {
 Error not_whole(std::string_view flag, std::string_view text) {
   return Error{fmt::format("{} is '{}': it must be a whole number, such as 1024", flag, printable(text))};
 }
+Error not_whole(std::string_view flag, std::string_view text, std::int64_t minimum, std::int64_t maximum) {
+  constexpr std::int64_t example = 1024;
+  if (minimum <= example && example <= maximum) return not_whole(flag, text);
+  return Error{fmt::format("{} is '{}': it must be a whole number from {} to {}", flag, printable(text), minimum, maximum)};
+}
 
 }  // namespace
 
 Result<std::int64_t> whole_number(std::string_view flag, std::string_view text, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t value = 0;
   const std::errc code = read_whole(text, value);
-  if (code == std::errc::invalid_argument) return not_whole(flag, text);
+  if (code == std::errc::invalid_argument) return not_whole(flag, text, minimum, maximum);
   if (code != std::errc() || value < minimum || value > maximum)
     return Error{fmt::format("{} is {}: it must be from {} to {}", flag, printable(text), minimum, maximum)};
   return value;

@@ -24,6 +24,7 @@
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -85,6 +86,13 @@ std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
   return block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
 }
 
+/// ", 2 buffers of K and V", or nothing for a program without a ring.
+std::string buffers_text(const TileProgram& program) {
+  const int buffers = own_ring(program);
+  if (drops_to_one_buffer(program)) return ", 1 buffer of K and V: two do not fit the shared memory";
+  return buffers == 0 ? std::string() : fmt::format(", {} {} of K and V", buffers, buffers == 1 ? "buffer" : "buffers");
+}
+
 std::string heading(const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   const AttentionProblem& problem = simulation.request.problem;
@@ -129,10 +137,7 @@ std::string heading(const Simulation& simulation) {
   const ProgramTile& tile = simulation.program->tile();
   if (tile.forward && *tile.forward != TileShape(tile))
     table.row({"forward", fmt::format("tile of {} queries x {} keys", tile.forward->block_q, tile.forward->block_kv)});
-  table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv,
-                                 tile.stages == 0   ? std::string()
-                                 : tile.stages == 1 ? std::string(", 1 buffer")
-                                                    : fmt::format(", {} buffers", tile.stages))});
+  table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv, buffers_text(*simulation.program))});
   if (const auto compiled = compiled_kernel(simulation.request)) {
     const std::vector<std::string> warnings = compiled->warnings();
     for (std::size_t i = 0; i < warnings.size(); ++i) table.row({i == 0 ? "kernel" : "", warnings[i]});
@@ -239,7 +244,13 @@ double tflops_of(const Simulation& simulation) {
 /// "; 655 TFLOP/s", or nothing for a run without products.
 std::string rate_text(const Simulation& simulation) {
   const double tflops = tflops_of(simulation);
-  return tflops > 0 ? fmt::format("; {}", format_short(tflops * 1e12, "FLOP/s")) : std::string();
+  if (tflops <= 0) return {};
+  // The products of the table count whole tiles. The rate counts what papers and PyTorch count.
+  const AttentionProblem& problem = simulation.request.problem;
+  const std::string_view of = problem.mask     ? " of visible elements"
+                              : problem.causal ? " of half the products, as papers count a causal mask"
+                                               : "";
+  return fmt::format("; {}{}", format_short(tflops * 1e12, "FLOP/s"), of);
 }
 
 /// Describes the run without its bottleneck: "402 µs (1.6× faster), then limited by fp32"; `clock` follows the time.
@@ -291,8 +302,9 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
-  table.row({"time", "cycles", format_cycles(simulation.cycles), "errors: docs/validation*.md"});
   const RunUnderLoad* const loaded = beside.under_load;
+  const Simulation& timed = loaded != nullptr ? *loaded->simulation : simulation;  // what bounds the run, too, is at its clock
+  table.row({"time", "cycles", format_cycles(timed.cycles), "errors: docs/validation*.md"});
   if (loaded != nullptr)
     table.row({"", "wall time", format_time(loaded->simulation->time),
                fmt::format("at {} under load, {}{}", format_clock(loaded->clock.hz), origin_text(loaded->clock),
@@ -302,28 +314,28 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   if (beside.effect != nullptr)
     table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
-  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
-    if (simulation.utilisation[i] > 0)
-      busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
-                          format_percent(simulation.utilisation[i]));
+  for (std::size_t i = 0; i < timed.utilisation.size(); ++i)
+    if (timed.utilisation[i] > 0)
+      busy +=
+          fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)), format_percent(timed.utilisation[i]));
   // The busiest resource bounds the run only if the run is faster without it.
-  const bool alone = limit == nullptr || !limit->outcome.done() || limit->decides() || simulation.bound == Bound::latency;
-  table.row({"", "bottleneck", alone ? std::string(to_string(simulation.bound)) : "no single one",
-             (alone ? "" : fmt::format("busiest: {}; ", to_string(simulation.bound))) + (busy.empty() ? "" : "busy: " + busy)});
-  const bool many_idle = simulation.sms.many_idle();
+  const bool alone = limit == nullptr || !limit->outcome.done() || limit->decides() || timed.bound == Bound::latency;
+  table.row({"", "bottleneck", alone ? std::string(to_string(timed.bound)) : "no single one",
+             (alone ? "" : fmt::format("busiest: {}; ", to_string(timed.bound))) + (busy.empty() ? "" : "busy: " + busy)});
+  const bool many_idle = timed.sms.many_idle();
   if (!busy.empty())
     table.row({"", "", "", "busy: share of the run; of tensor, exp, fp32 and smem, of the time in which an SM has a block"});
-  if (const SmUse& sms = simulation.sms; many_idle)
+  if (const SmUse& sms = timed.sms; many_idle)
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
                fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
-  add_l2(table, simulation);
+  add_l2(table, timed);
   const std::string_view of_those = many_idle ? " of those SMs" : " while an SM has a block";
-  if (const double products = product_share(simulation); products > 0)
+  if (const double products = product_share(timed); products > 0)
     table.row({"", "products", format_percent(products),
-               product_instruction(simulation) == ProductInstruction::wgmma
+               product_instruction(timed) == ProductInstruction::wgmma
                    ? fmt::format("of the wgmma peak{}", of_those)
                    : fmt::format("of the mma.sync peak{}; \"busy\" also counts other instructions", of_those)});
-  const std::string at_clock = loaded != nullptr ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
+  const std::string at_clock = loaded != nullptr ? " at " + format_clock(loaded->clock.hz) : std::string();
   if (limit != nullptr) table.row({"", fmt::format("without {}", to_string(limit->without)), "", limit_text(*limit, at_clock)});
   table.row({"host", "simulated in", format_time(Nanoseconds(cost.wall_ms * 1e6)),
              fmt::format("peak memory {}", format_capacity(Bytes(cost.peak_rss_bytes)))});
@@ -349,6 +361,14 @@ using Json = nlohmann::ordered_json;
 
 std::int64_t rounded(double value) {
   return static_cast<std::int64_t>(std::llround(value));
+}
+
+/// The busy share of each resource.
+Json busy_json(const Simulation& simulation) {
+  Json busy;
+  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
+    if (static_cast<Bound>(i) != Bound::latency) busy[std::string(to_string(static_cast<Bound>(i)))] = simulation.utilisation[i];
+  return busy;
 }
 
 Json json_of_recorded(const RunUnderLoad& loaded) {
@@ -387,6 +407,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["tile"] = json_of(TileShape(simulation.program->tile()));
   if (const auto& forward = simulation.program->tile().forward) json["tile"]["forward"] = json_of(*forward);
   if (const auto stages = simulation.program->tile().stages; stages > 0) json["tile"]["stages"] = stages;
+  if (const int buffers = own_ring(*simulation.program); buffers > 0) json["tile"]["buffers"] = buffers;
   if (simulation.request.block_order != BlockOrder::launch) json["block_order"] = to_string(simulation.request.block_order);
   if (simulation.request.key_order != KeyOrder::ascending) json["key_order"] = to_string(simulation.request.key_order);
   if (const auto mask = masked_blocks(simulation)) {
@@ -417,7 +438,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   if (simulation.reduced.value > 0) traffic["sm_to_l2_reduce_bytes"] = simulation.reduced.value;
   if (simulation.l2.looked_up.value > 0) traffic["l2_lookup_read_bytes"] = simulation.l2.looked_up.value;
   json["traffic"] = traffic;
-  json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}};
+  json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}, {"useful_flops", useful_flops(simulation)}};
   json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
   json["time"] = {{"cycles", rounded(simulation.cycles.value)},
                   {"ns", rounded(simulation.time.value)},
@@ -430,7 +451,8 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                   {"cycles", rounded(loaded->simulation->cycles.value)},
                                   {"ns", rounded(loaded->simulation->time.value)},
                                   {"tflops", tflops_of(*loaded->simulation)},
-                                  {"bound_by", to_string(loaded->simulation->bound)}};
+                                  {"bound_by", to_string(loaded->simulation->bound)},
+                                  {"busy", busy_json(*loaded->simulation)}};
     if (loaded->clock.from == ClockUnderLoad::From::like_runs) json["time"]["under_load"]["runs"] = loaded->clock.runs;
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
   }
@@ -440,21 +462,22 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                    {"change", beside.effect->change},
                                    {"noise", beside.effect->noise},
                                    {"is_noise", beside.effect->is_noise()}};
-  for (std::size_t i = 0; i < simulation.utilisation.size(); ++i)
-    if (static_cast<Bound>(i) != Bound::latency)
-      json["time"]["busy"][std::string(to_string(static_cast<Bound>(i)))] = simulation.utilisation[i];
+  json["time"]["busy"] = busy_json(simulation);
   json["time"]["l2_busy"] = {
       {"lookups", simulation.l2.lookups}, {"unshared", simulation.l2.unshared}, {"ports", simulation.l2.ports}};
   if (const SmUse& sms = simulation.sms; sms.many_idle())
     json["time"]["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
   if (limit != nullptr && limit->outcome.done())
-    json["time"]["next_limit"] = {{"without", to_string(limit->without)},
-                                  {"cycles", rounded(limit->outcome.cycles)},
-                                  {"ns", rounded(limit->outcome.time_ns)},
-                                  {"bound_by", to_string(limit->outcome.bound)},
-                                  {"decides", limit->decides()}};
+    json["time"]["next_limit"] = {
+        {"without", to_string(limit->without)},
+        {"cycles", rounded(limit->outcome.cycles)},
+        {"ns", rounded(limit->outcome.time_ns)},
+        {"bound_by", to_string(limit->outcome.bound)},
+        {"decides", limit->decides()},
+        {"clock_hz", beside.under_load != nullptr ? beside.under_load->clock.hz : simulation.request.gpu.sm_clock_hz}};
   if (const auto compiled = compiled_kernel(simulation.request)) {
-    json["kernel"] = {{"id", compiled->kernel->id}, {"tile", json_of(compiled->tile)}, {"has_tile", compiled->has_tile}};
+    json["kernel"] = {{"id", compiled->kernel->id}, {"has_tile", compiled->has_tile}};
+    if (compiled->takes_problem) json["kernel"]["tile"] = json_of(compiled->tile);
     if (compiled->has_tile) json["kernel"]["spilled_bytes_per_thread"] = compiled->spilled;
     if (const auto warnings = compiled->warnings(); !warnings.empty()) json["kernel"]["warnings"] = warnings;
   }

@@ -154,6 +154,14 @@ Result<std::vector<std::string>> algorithms_of(const CommandLine& line) {
   }
 }
 
+Status check_key_order(const CommandLine& line, std::string_view algorithm, Pass pass) {
+  const auto program = find_program(algorithm, pass);
+  if (!program || !line.given.contains("--key-order") || (*program)->key_order.value_or(line.key_order) == line.key_order)
+    return Done{};
+  return refuse("--key-order is {}, and the blocks of {} walk their keys in {} order alone: leave it out",
+                to_string(line.key_order), algorithm, to_string(*(*program)->key_order));
+}
+
 Result<Request> make_request(const CommandLine& line) {
   if (const auto known = check_algorithm(line.algorithm); !known) return known.error();
   auto gpu = load_gpu(line.gpu);
@@ -213,7 +221,9 @@ Result<Request> make_request(const CommandLine& line) {
                              to_string(*line.pass), (*find_program(line.algorithm))->forward)};
   request.simulation.blocks_per_sm = line.blocks_per_sm;
   request.simulation.block_order = line.block_order;
-  request.simulation.key_order = line.key_order;
+  if (const Status possible = check_key_order(line, request.simulation.algorithm, problem.pass); !possible) return possible.error();
+  const auto program = find_program(request.simulation.algorithm, problem.pass);
+  if (!program || !(*program)->key_order) request.simulation.key_order = line.key_order;
   request.simulation.gpu = std::move(*gpu);
   if (line.block_q || line.block_kv || line.stages) request.simulation.tile = tile_of(line, request.simulation);
   if (line.base) request.simulation.focus_sm = line.base->focus_sm;

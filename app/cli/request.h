@@ -18,6 +18,8 @@ struct Request {
 /// Errors  unknown algorithm or GPU (with the nearest), a GPU file or matrix that cannot be read, a bad --set, sizes that check()
 ///         refuses, matrices that contradict each other or the flags. simulate() checks what needs the tile program.
 Result<Request> make_request(const CommandLine& line);
+/// Errors  a typed order of the keys that the program of an algorithm does not have
+Status check_key_order(const CommandLine& line, std::string_view algorithm, Pass pass);
 
 /// Whether a flag asks for a mask or a change of scores.
 bool changes_attention(const CommandLine& line);

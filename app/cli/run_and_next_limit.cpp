@@ -81,19 +81,25 @@ class Guess {
 }  // namespace
 
 Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request, const Recordings& recordings) {
-  Guess guess(request);
+  const bool slows = may_slow(recordings, request.gpu);
+  std::optional<Guess> guess;
+  if (!slows) guess.emplace(request);
   const auto start = std::chrono::steady_clock::now();
   const auto made = simulate(request);
   RunAndNextLimit both;
   both.wall = std::chrono::steady_clock::now() - start;
   if (!made) return made.error();
   both.simulation = *made;
-  if (const auto without = guess.without((*made)->bound)) {
-    both.next = next_limit_of(**made, *without);
-  } else if (const auto next = next_limit(**made)) {
+  if (const auto clock = slows ? clock_under_load(recordings, **made) : std::nullopt) {
+    guess.emplace(at_clock(request, clock->hz));
+    both.under_load = run_under_load(recordings, **made);
+  }
+  const Simulation& timed = both.under_load ? *both.under_load->simulation : **made;
+  if (const auto without = guess ? guess->without(timed.bound) : nullptr) {
+    both.next = next_limit_of(timed, *without);
+  } else if (const auto next = next_limit(timed)) {
     both.next = *next;
   }
-  both.under_load = run_under_load(recordings, **made);
   return both;
 }
 

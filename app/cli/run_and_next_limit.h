@@ -13,12 +13,12 @@ namespace tilescope {
 struct RunAndNextLimit {
   std::shared_ptr<const Simulation> simulation;
   std::chrono::duration<double, std::milli> wall{};  // of the simulation alone
-  std::optional<NextLimit> next;                     // absent where it cannot be simulated
   std::optional<RunUnderLoad> under_load;            // absent where no clock is known
+  std::optional<NextLimit> next;                     // of the run under load, if there is one; absent where it cannot be simulated
 };
 
-/// Simulates a request, then the same run without what bounds it and at the clock under load. The bound is known only after the
-/// run, so a second thread begins with the bound that is likely, and the second simulation is done again where the guess was wrong:
+/// Simulates a request, then the same run at the clock under load, and then without what bounds it. The bound is known only after
+/// the run, so a second thread begins with the bound that is likely, and the simulation is done again where the guess was wrong:
 /// the result is the same. Errors  those of simulate().
 Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& request, const Recordings& recordings = {});
 

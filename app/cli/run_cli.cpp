@@ -60,9 +60,10 @@ std::int64_t peak_rss_bytes() {
 std::optional<ChangeEffect> effect_of_overrides(const CommandLine& line, const RunAndNextLimit& run) {
   constexpr double most_ms = 10000;
   if (line.overrides.empty() || run.wall.count() > most_ms) return std::nullopt;
-  const auto gpu = load_gpu(line.gpu);
+  auto gpu = load_gpu(line.gpu);
   if (!gpu) return std::nullopt;
-  const auto effect = effect_of_change(*run.simulation, *gpu);
+  if (run.under_load) gpu->sm_clock_hz = run.under_load->clock.hz;  // both at one clock
+  const auto effect = effect_of_change(run.under_load ? *run.under_load->simulation : *run.simulation, *gpu);
   return effect ? std::optional(*effect) : std::nullopt;
 }
 

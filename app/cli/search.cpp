@@ -23,6 +23,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
 #include "sim/analysis/validation.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/program_names.h"
 
 namespace tilescope {
@@ -51,9 +52,15 @@ class BestTimes {
   std::vector<double> cycles_;
 };
 
+/// What every candidate is simulated with.
+struct Common {
+  const Recordings& recordings;
+  double clock_hz = 0;  // 0: that of the GPU
+};
+
 /// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
-bool simulate_all(Candidates& candidates, BestTimes& best, const CatchInterrupt& interrupt, ProgressPrinter& progress,
-                  const char* what) {
+bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best, const CatchInterrupt& interrupt,
+                  ProgressPrinter& progress, const char* what) {
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mutex sharing;
@@ -61,7 +68,8 @@ bool simulate_all(Candidates& candidates, BestTimes& best, const CatchInterrupt&
   return on_cores(order, core_count(), [&](std::size_t i) {
     SimulationRequest request = candidates[i].request;
     if (const std::lock_guard lock(sharing); !candidates[i].own) request.give_up_after_cycles = best.worst();
-    Result<Outcome> outcome = simulate_outcome(request, [&](double) { return !interrupt.asked(); });
+    Result<Outcome> outcome =
+        simulate_outcome_at(common.clock_hz, request, common.recordings, [&](double) { return !interrupt.asked(); });
     if (interrupt.asked()) return false;
     const std::lock_guard lock(sharing);
     if (outcome && outcome->done()) best.add(outcome->cycles);
@@ -74,19 +82,30 @@ bool simulate_all(Candidates& candidates, BestTimes& best, const CatchInterrupt&
 struct Searched {
   Candidates ranked;           // those that were simulated
   std::size_t candidates = 0;  // with those that were given up
+  double clock_hz = 0;         // of all of them under load; 0: that of the GPU
   bool whole = true;           // false after Ctrl-C
   Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
 };
 
+/// All run at the clock under load of the first: the kernel as it stands, where its tile fits.
 Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
   Searched out;
+  const Recordings recordings = load_recordings(candidates.front().request.gpu);
+  progress.show("search: its clock under load");
+  const auto clock = clock_of_comparison(candidates.front().request, recordings, [&](double) { return !interrupt.asked(); });
+  if (!clock) {
+    out.whole = false;
+    return out;
+  }
+  out.clock_hz = *clock;
+  const Common common{recordings, *clock};
   BestTimes best(std::max(rows, tiles_in_every_order));
   out.candidates = candidates.size();
-  out.whole = simulate_all(candidates, best, interrupt, progress, "tiles");
+  out.whole = simulate_all(candidates, common, best, interrupt, progress, "tiles");
   rank(candidates);
   if (out.whole) {
     Candidates orders = order_candidates(candidates, tiles_in_every_order);
-    out.whole = simulate_all(orders, best, interrupt, progress, "orders");
+    out.whole = simulate_all(orders, common, best, interrupt, progress, "orders");
     out.candidates += orders.size();
     std::move(orders.begin(), orders.end(), std::back_inserter(candidates));
     rank(candidates);
@@ -98,6 +117,12 @@ Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& i
                    candidates.end());
   out.ranked = std::move(candidates);
   return out;
+}
+
+/// The order in which a candidate walks its keys: some programs have one of their own.
+KeyOrder key_order_of(const SearchCandidate& candidate) {
+  const auto info = find_program(candidate.request.algorithm, candidate.request.problem.pass);
+  return info ? (*info)->key_order.value_or(candidate.request.key_order) : candidate.request.key_order;
 }
 
 /// The kernel that runs a candidate as it stands; null where none does.
@@ -142,62 +167,41 @@ std::string difference_text(double change, double noise) {
   return fmt::format("{:+.1f} %{}", 100 * change, std::abs(change) <= noise ? " ~" : "");
 }
 
-/// Simulates those that the table shows at their clocks under load.
-void load_shown(Candidates& ranked, std::size_t rows, ProgressPrinter& progress) {
-  const Recordings recordings = load_recordings(ranked.front().request.gpu);
-  std::vector<std::size_t> shown(rows);
-  std::iota(shown.begin(), shown.end(), std::size_t{0});
-  if (const SearchCandidate* const own = own_of(ranked)) {
-    const auto place = static_cast<std::size_t>(own - ranked.data());
-    if (place >= rows) shown.push_back(place);
-  }
-  std::mutex sharing;
-  std::size_t done = 0;
-  on_cores(shown, core_count(), [&](std::size_t i) {
-    auto outcome = simulate_outcome_under_load(ranked[i].request, recordings);
-    const std::lock_guard lock(sharing);
-    if (outcome) ranked[i].outcome = std::move(*outcome);
-    progress.show(fmt::format("search: {} of {} at their clocks under load", ++done, shown.size()));
-    return true;
-  });
-}
-
 std::string table_of(const Searched& searched, std::size_t rows, const std::vector<std::optional<double>>& measured) {
   const SearchCandidate* const own = own_of(searched.ranked);
   const double noise = noise_of(searched.ranked);
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  TextTable table("rllrllrrlrrrrrr");
-  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", "against own", "under load",
-             "clock", "rate", "recorded", "measured"});
+  TextTable table("rllrllrrlrrrr");
+  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", "against own", "rate", "recorded",
+             "measured"});
   const auto row = [&](std::size_t place) {
     const SearchCandidate& c = searched.ranked[place];
-    const UnderLoad& load = c.outcome->under_load;
+    const double recorded_ns = c.outcome->under_load.recorded_ns;
     const std::string against = own != nullptr && own != &c ? difference_text(c.outcome->time_ns / own->outcome->time_ns - 1, noise)
                                 : c.own                     ? "own"
                                                             : "";
     table.row(
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
-         std::string(to_string(c.request.key_order)), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
-         std::string(to_string(c.outcome->bound)), against, load.time_ns > 0 ? format_time(Nanoseconds(load.time_ns)) : "",
-         load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
+         std::string(to_string(key_order_of(c))), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
+         std::string(to_string(c.outcome->bound)), against,
          c.outcome->useful_flops > 0 ? format_short(c.outcome->flops_per_second(), "FLOP/s") : "",
-         load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",
+         recorded_ns > 0 ? format_time(Nanoseconds(recorded_ns)) : "",
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
   };
   for (std::size_t i = 0; i < rows; ++i) row(i);
   if (const auto place = own != nullptr ? static_cast<std::size_t>(own - searched.ranked.data()) : 0; place >= rows) row(place);
   const std::string how = any_measured ? ", and measured where a kernel is built for them" : "";
-  constexpr auto formula = "A tile that no kernel is built for needs what its program's formula says.";
+  constexpr auto formula =
+      "A tile that no kernel is built for needs what its program's formula says; tiles whose threads would spill are left out.";
   const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
   const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
   table.drop_empty_columns();
   std::string text =
       table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
-  if (searched.ranked.front().outcome->under_load.clock_hz > 0)
-    text += fmt::format(
-        "They rank by the time at {}, the highest clock. Under load each has a clock of its own, which recordings tell.\n",
-        format_clock(searched.ranked.front().request.gpu.sm_clock_hz));
+  if (searched.clock_hz > 0)
+    text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
+                        format_clock(searched.clock_hz));
   text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
@@ -215,18 +219,16 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
                 {"tile", {{"block_q", c.outcome->tile.block_q}, {"block_kv", c.outcome->tile.block_kv}}},
                 {"stages", c.request.tile->stages},
                 {"block_order", to_string(c.request.block_order)},
-                {"key_order", to_string(c.request.key_order)},
+                {"key_order", to_string(key_order_of(c))},
                 {"own", c.own},
                 {"blocks_per_sm", c.outcome->blocks_per_sm},
                 {"hbm_bytes", c.outcome->hbm()},
                 {"cycles", c.outcome->cycles},
                 {"ns", c.outcome->time_ns},
-                {"clock_hz", c.request.gpu.sm_clock_hz},
+                {"clock_hz", searched.clock_hz > 0 ? searched.clock_hz : c.request.gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
-    if (const UnderLoad& load = c.outcome->under_load; load.clock_hz > 0)
-      row["under_load"] = {{"clock_hz", load.clock_hz}, {"ns", load.time_ns}};
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
     rows.push_back(std::move(row));
@@ -251,18 +253,23 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
     for (const ProgramInfo& row : program_table())
       if (row.has_lists && row.pass == Pass::forward && row.instruction == ProductInstruction::wgmma)
         algorithms->emplace_back(row.id);
+  for (const std::string& id : *algorithms)
+    if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
   std::erase_if(*candidates, [](const SearchCandidate& candidate) {  // tiles that wgmma cannot compute
     const auto kernel = compiled_kernel(candidate.request);
     return kernel && kernel->odd_rows > 0;
   });
+  if (candidates->empty())
+    return refuse(
+        "no tile that fits {} gives each warp group a multiple of 64 rows, which wgmma takes: use another head dimension or type",
+        request->simulation.gpu.id);
 
   ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt interrupt;
   const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
   Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
-  if (searched.whole && !searched.ranked.empty()) load_shown(searched.ranked, std::min(searched.ranked.size(), wanted), progress);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};

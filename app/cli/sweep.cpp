@@ -50,6 +50,8 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   }
   auto request = make_request(one);
   if (!request) return request.error();
+  for (const std::string& id : *algorithms)
+    if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   sweep.base = std::move(request->simulation);
   sweep.axis = std::move(*axis);
   sweep.algorithms = std::move(*algorithms);

@@ -14,6 +14,7 @@
 #include "app/model/measurements/measurements.h"
 #include "app/model/measurements/validation_run.h"
 #include "app/model/requests/assets.h"
+#include "sim/analysis/outcome.h"
 #include "sim/analysis/validation_csv.h"
 #include "sim/analysis/validation_sample.h"
 #include "sim/core/refuse.h"
@@ -64,8 +65,12 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
   make_printable(known->bundle);
-  // Known misses were reviewed against the shipped spec.
-  const KnownMisses misses = line.gpu_given && line.gpu != known->bundle.gpu ? KnownMisses{} : known->misses;
+  const Result<GpuSpec> gpu = load_gpu(line.gpu_given ? line.gpu : known->bundle.gpu);
+  if (!gpu && line.gpu_given) return gpu.error();
+  if (!gpu) return Error{fmt::format("the bundle was measured on '{}': {}", printable(known->bundle.gpu), gpu.error().sentence)};
+  // Known misses were reviewed against the shipped spec, whatever the name of the file that has its numbers.
+  const Result<GpuSpec> shipped = line.gpu_given ? load_gpu(known->bundle.gpu) : *gpu;
+  const KnownMisses misses = shipped && same_numbers(*shipped, *gpu) ? known->misses : KnownMisses{};
   MeasurementBundle bundle = known->bundle;
   if (line.sample) {
     bundle.cases.clear();
@@ -74,9 +79,6 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
   }
   const Result<std::vector<MeasuredCase>> cases = chosen_cases(bundle, line.list);
   if (!cases) return cases.error();
-  const Result<GpuSpec> gpu = load_gpu(line.gpu_given ? line.gpu : known->bundle.gpu);
-  if (!gpu && line.gpu_given) return gpu.error();
-  if (!gpu) return Error{fmt::format("the bundle was measured on '{}': {}", printable(known->bundle.gpu), gpu.error().sentence)};
 
   std::vector<CaseValidation> results(cases->size());
   {

@@ -138,9 +138,11 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
   return shares;
 }
 
-/// Returns the height of the window's picture: a question to the class lies below it, not over the numbers that it asks for.
-float room_above_question(const View& view) {
-  return ImGui::GetIO().DisplaySize.y - question_room(view);
+/// Returns the height of the window's picture: a question to the class lies below it, not over the numbers that it asks for, and so
+/// does the offer to go on where the last window was.
+float picture_height(const View& view, bool offers_left_over) {
+  const float offer = offers_left_over && !view.workspace->present ? left_over_height(*view.theme) : 0;
+  return ImGui::GetIO().DisplaySize.y - question_room(view) - offer;
 }
 
 /// Returns every character of the current language and of its lessons, to bake the fonts.
@@ -383,7 +385,7 @@ void AppFrame::draw_splitters(const View& view) {
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
       options_.shares = LayoutShares{};
     else if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
-      const float height = room_above_question(view);
+      const float height = picture_height(view, options_.left_over != nullptr);
       const LayoutShares shown = shown_shares(options_.shares, view, height);
       const float extra = shown.bottom - options_.shares.bottom;
       options_.shares = drag_splitter(shown, splitter, ImGui::GetMousePos().x, ImGui::GetMousePos().y, size.x, height, theme_.scale,
@@ -396,7 +398,7 @@ void AppFrame::draw_splitters(const View& view) {
 
 void AppFrame::draw_window(const View& view, Commands& commands) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const float height = room_above_question(view);
+  const float height = picture_height(view, options_.left_over != nullptr);
   if (presents_lesson(view)) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
@@ -452,8 +454,8 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   draw_transport(layout_.transport, view, commands, !options_.caption);
   draw_panel_menu(view, commands);
   ImGui::End();
-  // No field is there, and no title.
-  if (!options_.caption) draw_notice(view, {layout_.transport.min.x, layout_.transport.min.y - theme_.gap});
+  // Over the keys at the end of the playback bar, which is the one thing there that nobody reads meanwhile.
+  if (!options_.caption) draw_notice(view, layout_.transport.max);
   say_missing_fonts();
   if (view.lesson.offered && !view.workspace->present) draw_offer(view, commands);
   if (view.workspace->help) draw_help(view, commands);
@@ -511,8 +513,9 @@ void AppFrame::draw_panel_menu(const View& view, Commands& commands) {
 }
 
 void AppFrame::draw_in_front(const View& view, Commands& commands) {
-  if (options_.left_over != nullptr) {
-    const ImVec2 at = {layout_.top_bar.min.x + theme_.gap, layout_.top_bar.max.y + theme_.gap};
+  if (options_.left_over != nullptr && !view.workspace->present) {
+    const ImVec2 at = {layout_.top_bar.min.x + theme_.gap,
+                       ImGui::GetIO().DisplaySize.y - question_room(view) - left_over_height(theme_)};
     if (const std::optional<bool> answer = draw_left_over(view, at)) {
       if (*answer) commands.push(OpenState{options_.left_over});
       options_.left_over = nullptr;

@@ -23,7 +23,9 @@ namespace {
 /// The same with and without the settings of the pinned run. In Race it is about the algorithm that was chosen, and names it.
 std::string text_of(const View& view, const BesideRun& beside, bool with_settings) {
   const Simulation& shown = *view.lane().simulation;
-  const std::string difference = run_difference_text(*beside.simulation, shown), title = algorithm_title(shown.request.algorithm),
+  const std::string difference = beside.timed != nullptr ? run_difference_text(*beside.timed->second, *beside.timed->first)
+                                                         : run_difference_text(*beside.simulation, shown),
+                    title = algorithm_title(shown.request.algorithm),
                     name = run_name(*view.pinned.runs[static_cast<std::size_t>(beside.place) - 1].state);
   if (view.playback.race)
     return with_settings ? say(tr("{} against pinned {} ({}): {}"), title, beside.place, name, difference)

@@ -22,7 +22,7 @@ namespace {
 void draw_bound(const Rect& rect, const View& view) {
   if (view.lanes.empty()) return;
   const Theme& theme = *view.theme;
-  const Simulation& run = *view.lane().simulation;
+  const Simulation& run = timed_run(view);
   const NextLimit* limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const double tensor = run.utilisation[static_cast<std::size_t>(Bound::tensor)];
   const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
@@ -52,7 +52,8 @@ void draw_bound(const Rect& rect, const View& view) {
     const Rect at = {{rect.max.x - width, rect.min.y}, rect.max};
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, at, theme.text_dim, text);
     hit_area("bound", at);
-    std::string body = say(tr("Whole run: {}, {} cycles"), format_time(run.time), format_cycles(run.cycles));
+    std::string body = say(tr("Whole run: {}, {} cycles at {}"), format_time(run.time), format_cycles(run.cycles),
+                           format_clock(run.request.gpu.sm_clock_hz));
     if (run.bound == Bound::latency)
       add_line(body, tr("Latency: operations wait for data or results while every resource is mostly idle."));
     if (run.sms.many_idle())

@@ -36,7 +36,7 @@ void close_find();
 
 /// Draws algorithm, GPU and problem in one line, in place of the top bar while presenting.
 void draw_presenting_bar(const Rect& rect, const View& view);
-/// Draws the message of the window as a whole, and while presenting that of any control, with its lower left corner at `at`.
+/// Draws the message of the window as a whole, and while presenting that of any control, with its lower right corner at `at`.
 void draw_notice(const View& view, ImVec2 at);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
@@ -55,6 +55,8 @@ void draw_pointer(const View& view);
 std::string scene_name(const Scene& scene);
 /// Draws black over everything, and takes the keyboard and the mouse from what is under it.
 void draw_blank(const View& view);
+/// Returns the height that draw_left_over() takes.
+float left_over_height(const Theme& theme);
 /// Offers to go on where the last window was; true and false are the person's answer.
 std::optional<bool> draw_left_over(const View& view, ImVec2 at);
 

@@ -5,6 +5,10 @@
 
 namespace tilescope {
 
+float left_over_height(const Theme& theme) {
+  return std::round(theme.ui->FontSize + 2 * ImGui::GetStyle().FramePadding.y + 2 * ImGui::GetStyle().WindowPadding.y + theme.gap);
+}
+
 std::optional<bool> draw_left_over(const View& view, ImVec2 at) {
   const Theme& theme = *view.theme;
   std::optional<bool> answer;

@@ -180,6 +180,21 @@ std::string busy_text(Bound bound, std::string_view percent, const SmUse& sms) {
   return say(tr("busy {} of the SM time with a block"), percent);
 }
 
+const Simulation& timed_run(const View& view) {
+  const RunUnderLoad* const loaded = view.studies->under_load.get();
+  return loaded != nullptr ? *loaded->simulation : *view.lane().simulation;
+}
+
+const Simulation& timed_in_race(const View& view, std::size_t lane) {
+  const PairUnderLoad* const timed = view.studies != nullptr ? view.studies->race.get() : nullptr;
+  return timed == nullptr ? *view.lanes[lane].simulation : lane == 0 ? *timed->first : *timed->second;
+}
+
+std::string one_clock_text(std::optional<double> clock_hz, const GpuSpec& gpu, std::string_view of) {
+  if (!clock_hz || *clock_hz <= 0 || *clock_hz == gpu.sm_clock_hz) return {};
+  return say(tr("All at {}, the clock under load of {}."), format_clock(*clock_hz), of);
+}
+
 std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit) {
   if (limit == nullptr || !limit->outcome.done() || limit->decides()) return say(tr("Bottleneck: {}"), bound_text(bound, sms));
   if (bound != Bound::latency) return say(tr("No single bottleneck, busiest: {}"), bound_text(bound, sms));

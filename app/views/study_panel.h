@@ -56,6 +56,14 @@ std::string written_after_text(double first, double second);
 std::string speed_text(double now, double before);
 /// Returns "Without this limit: 20× faster, then limited by the FP32 units".
 std::string next_limit_text(const NextLimit& limit);
+/// Returns the run that times and bottlenecks are of: at its clock under load, as `simulate` reports it; until that is simulated,
+/// or where no such clock is known, the run on screen itself.
+const Simulation& timed_run(const View& view);
+/// The same of a lane of a race: both runs have the clock under load of the chosen one.
+const Simulation& timed_in_race(const View& view, std::size_t lane);
+/// Returns "All at 1.63 GHz, the clock under load of the kernel's tile." of a comparison whose runs have one clock; `of` names the
+/// run that it is of. Empty where they have that of the GPU.
+std::string one_clock_text(std::optional<double> clock_hz, const GpuSpec& gpu, std::string_view of);
 /// Returns "Bottleneck: HBM bandwidth", or what is only the busiest where lifting it saves little. `limit` may be null.
 std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limit);
 

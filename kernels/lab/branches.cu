@@ -2,8 +2,8 @@
 //
 //   nvcc -std=c++20 -O3 -I. -arch=sm_90 -o branches kernels/lab/branches.cu && ./branches
 //
-// One block an SM, with one or two warps a scheduler. Each kernel runs a unit `units` times in straight line, and that a few rounds: the
-// first round runs code for the first time. A unit's cost is a round's cycles over `units`; a chain of FFMAs begins it.
+// One block an SM, with one or two warps a scheduler. Each kernel runs a unit `units` times in straight line, and that a few
+// rounds: the first round runs code for the first time. A unit's cost is a round's cycles over `units`; a chain of FFMAs begins it.
 #include <algorithm>
 #include <cstdio>
 
@@ -15,7 +15,8 @@ constexpr int units = 16, rounds = 8, chain = 16;
 #define FMA64 FMA16 FMA16 FMA16 FMA16
 #define FMA256 FMA64 FMA64 FMA64 FMA64
 #define RUN(CODE) asm volatile(CODE : "+f"(x) : "r"(value), "f"(factor), "f"(addend), "r"(limit + i) : "memory")
-// Skips `CODE` where the predicate holds. The comparison takes a value that changes from round to round, so it stays with its branch.
+// Skips `CODE` where the predicate holds. The comparison takes a value that changes from round to round, so it stays with its
+// branch.
 #define SKIP(CODE) RUN("{ .reg .pred p; setp.gt.s32 p, %1, %4;\n @p bra AFTER;\n" CODE "AFTER: }\n")
 
 enum class Unit { chain_only, compare_only, skip_16, skip_64, skip_256 };
@@ -80,7 +81,8 @@ void measure(const char* name, int first = 0, int step = 0) {
     const double steady = static_cast<double>(*std::min_element(cycles + 3, cycles + rounds));
     double cold = 0;
     for (int sm = 0; sm < sms; ++sm) cold += static_cast<double>(cycles[sm * rounds]) / sms;
-    std::printf("%-46s warps a scheduler %d: a unit %7.1f cycles; in the first round %7.1f\n", name, warps, steady / units, cold / units);
+    std::printf("%-46s warps a scheduler %d: a unit %7.1f cycles; in the first round %7.1f\n", name, warps, steady / units,
+                cold / units);
   }
 }
 

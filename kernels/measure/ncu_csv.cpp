@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 2> hbm_write = {"dram__bytes_write.sum", 
 constexpr std::array<std::string_view, 2> l2_to_sm = {"l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_xbar2l1tex_read_sectors.sum"};
 constexpr std::array<std::string_view, 3> sm_to_l2 = {
     "l1tex__m_l1tex2xbar_write_bytes.sum", "lts__t_bytes_srcunit_tex_op_write.sum", "lts__t_sectors_srcunit_tex_op_write.sum"};
-constexpr std::array<std::string_view, 2> lookups = {"lts__t_bytes_srcunit_tex_op_read.sum",
-                                                     "lts__t_sectors_srcunit_tex_op_read.sum"};
+constexpr std::array<std::string_view, 2> lookups = {"lts__t_sectors_srcunit_tex_op_read.sum",
+                                                     "lts__t_bytes_srcunit_tex_op_read.sum"};
 constexpr std::array<std::string_view, 3> time = {"gpu__time_duration.sum", "gpu__time_duration", "Duration"};
 constexpr std::array<std::string_view, 3> cycles = {"sm__cycles_elapsed.max", "gpc__cycles_elapsed.max", "Elapsed Cycles"};
 constexpr std::array<std::string_view, 2> instructions = {"smsp__inst_executed.sum", "sm__inst_executed.sum"};

@@ -2,8 +2,10 @@
 #include "sim/analysis/fit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "sim/core/refuse.h"
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -33,8 +35,38 @@ FitCell::Stop stop_of(const KernelNeeds& needs, const GpuSpec& gpu) {
 }
 
 /// Returns how many fp32 elements of S and O a thread holds.
-double accumulators(const AttentionProblem& problem, const TileShape& tile, const KernelNeeds& needs) {
-  return static_cast<double>(tile.block_q * (tile.block_kv + problem.head_dim)) / needs.threads;
+double accumulators(const AttentionProblem& problem, const FitCell& cell) {
+  return static_cast<double>(cell.tile.block_q * (cell.tile.block_kv + problem.head_dim)) / cell.needs.threads;
+}
+
+/// Marks the tiles with more sums a thread than the kernel's own, where that has no register left.
+void mark_more_sums(FitMap& map) {
+  const FitCell* const own = map.find(map.usual);
+  if (own == nullptr) return;
+  const double room = own->needs.registers_per_thread >= most_registers ? accumulators(map.request.problem, *own) : 0;
+  for (FitCell& cell : map.cells) {
+    const double more = accumulators(map.request.problem, cell) - room;
+    if (!cell.fits() || cell.spills || cell.needs.registers_per_thread < most_registers || more <= 0) continue;
+    cell.spills = true;
+    cell.registers_wanted = cell.needs.registers_per_thread + static_cast<int>(std::ceil(more));
+    cell.registers_limit = cell.needs.registers_limit;
+  }
+}
+
+/// Refuses the tiles whose warp groups have rows that wgmma cannot take, where the kernel's own tile has none of these.
+void refuse_odd_groups(const ProgramInfo& info, FitMap& map) {
+  const auto odd_rows = [&](const ProgramTile& tile) {
+    const auto program = info.make(map.request.problem, tile, map.request.gpu);
+    return program ? odd_group_rows(**program) : 0;
+  };
+  if (info.instruction != ProductInstruction::wgmma || odd_rows(map.usual) > 0) return;
+  for (FitCell& cell : map.cells) {
+    const std::int64_t rows = cell.fits() ? odd_rows(cell.tile) : 0;
+    if (rows == 0) continue;
+    cell.refusal = phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows);
+    cell.stop = FitCell::Stop::other;
+    cell.spills = false;
+  }
 }
 
 FitCell make_cell(const ProgramInfo& info, const SimulationRequest& request, const ProgramTile& tile) {
@@ -48,7 +80,13 @@ FitCell make_cell(const ProgramInfo& info, const SimulationRequest& request, con
   }
   for (const LaunchSpec& launch : (*program)->launches()) {
     const auto fits = occupancy(**program, launch, request.gpu);
+    if (launch.needs.spills() && !cell.spills) {
+      cell.spills = true;
+      cell.registers_wanted = launch.needs.registers_wanted;
+      cell.registers_limit = launch.needs.registers_limit;
+    }
     if (!fits) {
+      cell.spills = false;
       cell.needs = launch.needs;
       cell.refusal = fits.error().sentence;
       cell.stop = stop_of(launch.needs, request.gpu);
@@ -89,18 +127,6 @@ std::size_t FitMap::simulated() const {
 
 namespace {
 
-/// Returns the buffers of the kernel's ring with its usual tile; 0 if no launch has a ring.
-int own_stages(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual) {
-  // A launch has a ring if it accepts another number of buffers.
-  ProgramTile other = usual;
-  other.stages = 3;
-  const auto program = info.make(request.problem, usual, request.gpu), changed = info.make(request.problem, other, request.gpu);
-  if (!program || !changed) return 0;
-  for (std::size_t i = 0; i < (*program)->launches().size(); ++i)
-    if ((*changed)->launches()[i].needs.stages == 3) return (*program)->launches()[i].needs.stages;
-  return 0;
-}
-
 FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual, int stages) {
   FitMap map;
   map.request = request;
@@ -112,13 +138,8 @@ FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const
   map.block_kv = sides(usual.block_kv, request.problem.seq_kv);
   for (std::int64_t q : map.block_q)
     for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, request, {q, kv, stages}));
-  const FitCell* own = map.find(map.usual);
-  const double room = own != nullptr && own->needs.registers_per_thread >= most_registers
-                          ? accumulators(request.problem, own->tile, own->needs)
-                          : 0;
-  for (FitCell& cell : map.cells)
-    cell.spills = cell.fits() && cell.needs.registers_per_thread >= most_registers &&
-                  accumulators(request.problem, cell.tile, cell.needs) > room;
+  mark_more_sums(map);
+  refuse_odd_groups(info, map);
   return map;
 }
 
@@ -133,7 +154,8 @@ Result<FitMaps> make_fit_maps(const SimulationRequest& request) {
   full.problem.dtype = DataType::fp32;
   // All maps have the same sizes, around the 16-bit kernel's tile, so that they can be compared.
   const TileShape usual = (*info)->default_tile(half.problem, half.gpu);
-  const int own = own_stages(**info, half, usual);
+  const auto program = (*info)->make(half.problem, usual, half.gpu);
+  const int own = program ? own_ring(**program) : 0;
   std::vector<int> stages = {own};
   for (int count = 1; own > 0 && count <= 3; ++count)
     if (count != own) stages.push_back(count);

@@ -20,14 +20,16 @@ struct FitCell {
   KernelNeeds needs;  // of the launch with the fewest blocks per SM
   int blocks_per_sm = 0;
   Occupancy::Limit limit = Occupancy::Limit::blocks;
-  /// A thread's accumulators exceed its registers. The compiler would spill them, which is not simulated.
+  /// A thread of a launch wants more registers than it can have. The compiler would spill them, which is not simulated.
   bool spills = false;
-  std::optional<Outcome> outcome;  // absent until simulated
+  int registers_wanted = 0, registers_limit = 0;  // of that thread
+  std::optional<Outcome> outcome;                 // absent until simulated
   bool fits() const { return refusal.empty(); }
 };
 
 struct FitMap {
   SimulationRequest request;                    // its tile is not used; its type is the map's
+  std::optional<double> clock_hz = {};          // of every cell; 0: that of the GPU. absent until it is known
   int stages = 0;                               // buffers of the ring; 0: the kernel has no ring
   int real_stages = 0;                          // buffers of the ring in the real kernel
   bool real = false;                            // the map of the real kernel's type and number of buffers

@@ -66,10 +66,12 @@ std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> r
   std::vector<SearchCandidate> out;
   for (const SearchCandidate& of : ranked.first(std::min(best, ranked.size()))) {
     if (!of.done()) break;
+    const auto info = find_program(of.request.algorithm, of.request.problem.pass);
+    const bool one_order = info && (*info)->key_order;
     const bool masked = of.request.problem.causal || of.request.problem.mask != nullptr;
     for (const BlockOrderInfo& order : block_orders())
       for (const KeyOrder keys : {KeyOrder::ascending, KeyOrder::descending}) {
-        if (keys != of.request.key_order && !masked) continue;  // without a mask all blocks go the same way
+        if (keys != of.request.key_order && (!masked || one_order)) continue;  // without a mask all blocks go the same way
         if (order.order == of.request.block_order && keys == of.request.key_order) continue;
         SearchCandidate candidate;
         candidate.request = of.request;

@@ -127,7 +127,8 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
     if (auto what = apply(row, real)) out.push_back(std::move(*what));
   }
   if (usual) add_orders(real, **usual, out);
-  const bool walks_keys = usual && (*usual)->schema().tile(Meaning::key) && (*program)->pass == Pass::forward;
+  const bool walks_keys =
+      usual && (*usual)->schema().tile(Meaning::key) && (*program)->pass == Pass::forward && !(*program)->key_order;
   if (walks_keys && real.problem.seq_kv > chosen_tile(real)->block_kv) {
     const bool up = real.key_order == KeyOrder::ascending;
     WhatIf walk{"key_order",

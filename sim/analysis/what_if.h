@@ -34,7 +34,8 @@ struct WhatIfRow {
 };
 struct WhatIfTable {
   SimulationRequest real;
-  std::optional<Outcome> base;  // outcome of `real`
+  std::optional<double> clock_hz = {};  // of every row; 0: that of its GPU. absent until it is known
+  std::optional<Outcome> base;          // outcome of `real`
   std::vector<WhatIfRow> rows;
   std::size_t done() const;
   /// Returns the relative change of time below which a result is noise: the smallest effect of another block order, or, if larger,

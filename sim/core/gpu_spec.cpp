@@ -164,7 +164,7 @@ constexpr std::array key_rows = {
 
 constexpr std::array optional_rows = {
     SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 0, 1e11, false,
-            "SM clock that the GPU holds while all SMs work, in hertz; 0 if nobody measured it."},
+            "SM clock that the GPU holds while all SMs work, in hertz; at most sm.clock_hz. 0 if nobody measured it."},
     SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
             "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link."},
     SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
@@ -424,6 +424,13 @@ Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view orig
 }
 
 Status check(const GpuSpec& gpu) {
+  const auto load = gpu.provenance.find("sm.clock_under_load_hz");
+  const bool chosen =
+      load != gpu.provenance.end() && load->second.source == Source::user;  // one may set the clock below a measured one
+  constexpr double least_hz = 1e6;
+  if (chosen && !(gpu.sm_clock_under_load_hz >= least_hz && gpu.sm_clock_under_load_hz <= gpu.sm_clock_hz))
+    return refuse("sm.clock_under_load_hz is {:.12g}: it must be from {:.12g} to sm.clock_hz, {:.12g}", gpu.sm_clock_under_load_hz,
+                  least_hz, gpu.sm_clock_hz);
   if (gpu.sm_shared_bytes_per_block <= gpu.sm_shared_bytes) return Done{};
   return refuse("sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
                 gpu.sm_shared_bytes_per_block, gpu.sm_shared_bytes);
@@ -439,6 +446,9 @@ Status set_spec_value(GpuSpec& spec, std::string_view assignment) {
     return refuse("{} is a list and no number: write it into a file such as assets/gpus/h200.toml and give that as the GPU", key);
   const SpecKey* row = find_spec_key(key);
   if (row == nullptr) {
+    if (key.empty()) return refuse("'{}' has no key: write KEY=VALUE, such as l2.capacity_bytes=0", printable(assignment));
+    if (key == "id" || key == "name")
+      return refuse("{} is a text of a GPU's file and no number: write it into a file such as assets/gpus/h200.toml", key);
     if (const auto sentence = renamed(key)) return Error{*sentence};
     return refuse("unknown GPU key '{}': {}", printable(key), key_hint(key, key_names()));
   }

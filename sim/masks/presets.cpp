@@ -2,6 +2,7 @@
 #include "sim/masks/presets.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -140,6 +141,19 @@ bool is_number(std::string_view text) {
   return code == std::errc() && end == text.data() + text.size() && digits && !text.empty();
 }
 
+/// Whether a parameter counts what there must be one of: a mask divides by it, or goes over it.
+bool is_size(std::string_view key) {
+  constexpr std::array<std::string_view, 15> sizes = {"clean",  "depth",  "dilation", "frame", "frames", "height", "hops", "image",
+                                                      "kernel", "length", "round",    "size",  "tile",   "top",    "width"};
+  return std::ranges::find(sizes, key) != sizes.end();
+}
+
+bool is_positive_whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && end == text.data() + text.size() && value >= 1;
+}
+
 }  // namespace
 
 std::span<const Preset> presets() {
@@ -175,6 +189,9 @@ Result<PresetText> preset_text(std::string_view request) {
     if (!is_number(parameter.value))
       return refuse("{}: {} is '{}', not a number; example: {}:{}={}", name, parameter.key, printable(parameter.value, 40), name,
                     parameter.key, target->value);
+    if (is_size(parameter.key) && !is_positive_whole(parameter.value))
+      return refuse("{}: {} is {}, but must be a whole number from 1 on; example: {}:{}={}", name, parameter.key,
+                    printable(parameter.value, 40), name, parameter.key, target->value);
     target->value = parameter.value;
   }
   std::string names;

@@ -524,6 +524,7 @@ ProgramInfo info() {
   info.has_lists = rung.lists;
   info.takes_pages = rung.lists;
   info.is_rung = true;
+  if (!rung.lists) info.key_order = KeyOrder::descending;
   return info;
 }
 

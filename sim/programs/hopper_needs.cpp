@@ -93,6 +93,32 @@ std::int64_t hopper_strip_rows(const HopperRung& rung, const AttentionProblem& p
   return ceil_div(tile.block_q, std::int64_t{hopper_groups(rung, problem)});
 }
 
+namespace {
+
+/// Returns the registers that a thread of a group holds of S and O, and of P where the next S is issued before P is used up.
+std::int64_t sum_registers(const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile, std::int64_t head_dim) {
+  const std::int64_t rows = hopper_strip_rows(rung, problem, tile), bytes = element_bytes(problem.dtype);
+  const std::int64_t elements = rows * (tile.block_kv + head_dim), packed = rung.overlap ? rows * tile.block_kv * bytes / 4 : 0;
+  return ceil_div(elements + packed, std::int64_t{group_threads});
+}
+
+/// Sets the registers that a thread wants with another tile. What it needs besides S, P and O was compiled into the first rung,
+/// whose groups pass no registers on. The kernel's own tile fits: it was compiled.
+void set_registers_wanted(KernelNeeds& needs, const HopperRung& rung, const AttentionProblem& problem, const TileShape& tile) {
+  const HopperRung& plain = hopper_rung(HopperRungId::wgmma);
+  const std::int64_t head_dim = compiled_head_dim(problem);
+  const auto own = [&](const HopperRung& of) {
+    return sum_registers(of, problem, {std::int64_t{64} * hopper_groups(of, problem), 128}, head_dim);
+  };
+  const int compiled = hopper_profile(rung).build("attention", problem).setmaxnreg_inc;
+  needs.registers_limit = compiled > 0 ? compiled : static_cast<int>(most_registers);
+  const std::int64_t besides = hopper_profile(plain).build("attention", problem).registers - own(plain);
+  const std::int64_t of_own = std::min<std::int64_t>(needs.registers_limit, besides + own(rung));
+  needs.registers_wanted = static_cast<int>(of_own + sum_registers(rung, problem, tile, problem.head_dim) - own(rung));
+}
+
+}  // namespace
+
 KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
   const HopperRung& rung = hopper_rung(id);
   const int groups = hopper_groups(rung, problem);
@@ -118,6 +144,7 @@ KernelNeeds hopper_needs(HopperRungId id, const AttentionProblem& problem, const
   const std::int64_t fixed = tile.block_q * (row_bytes + statistic_bytes) + own_output + q_barriers * barrier_bytes +
                              (rung.draws() ? ticket_bytes : 0) + (rung.lists ? count_bytes : 0);
   set_stages(needs, fixed, stage_bytes, tile, gpu);
+  set_registers_wanted(needs, rung, problem, tile);
   if (rung.lists) set_element_costs(needs, problem, gpu, true);
   return needs;
 }

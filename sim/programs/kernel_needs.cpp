@@ -130,7 +130,8 @@ KernelNeeds flex_needs(const AttentionProblem& problem, const ProgramTile& tile,
   of_build.causal = problem.has_mask();  // the profile has a build without lists and one with them
   KernelNeeds needs = flash2_needs(problem, tile, gpu);
   const TileShape own = flash2_kernel_tile(problem);
-  if (TileShape(tile) == own) needs.registers_per_thread = kernel_profile("flex").build("attention", of_build).registers;
+  if (TileShape(tile) == own)
+    needs.registers_per_thread = needs.registers_wanted = kernel_profile("flex").build("attention", of_build).registers;
   needs.shared_bytes += count_bytes;
   set_element_costs(needs, problem, gpu, true);
   return needs;
@@ -219,6 +220,26 @@ int ring_buffers(const TileProgram& program) {
   int most = 0;
   for (const LaunchSpec& launch : program.launches()) most = std::max(most, launch.needs.stages);
   return most;
+}
+
+std::int64_t odd_group_rows(const TileProgram& program) {
+  const std::int64_t rows = program.tile().block_q;
+  for (const LaunchSpec& launch : program.launches()) {
+    const auto groups = static_cast<std::int64_t>(launch.needs.groups.size()) - 1;  // the first one only loads
+    if (launch.needs.instruction != ProductInstruction::wgmma || launch.axis != Axis::query || groups < 1) continue;
+    if (rows % (groups * wgmma_rows) != 0) return ceil_div(rows, groups);
+  }
+  return 0;
+}
+
+int own_ring(const TileProgram& program) {
+  for (const LaunchSpec& launch : program.launches())
+    if (launch.needs.has_ring) return launch.needs.stages;
+  return 0;
+}
+
+bool drops_to_one_buffer(const TileProgram& program) {
+  return program.tile().stages == 0 && own_ring(program) == 1;
 }
 
 std::int64_t registers_of_block(const KernelNeeds& needs) {

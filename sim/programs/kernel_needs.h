@@ -63,6 +63,13 @@ TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gp
 
 /// Returns the buffers of the program's ring of key tiles: the maximum over its launches.
 int ring_buffers(const TileProgram& program);
+inline constexpr std::int64_t wgmma_rows = 64;  // of its left operand, in a warp group
+/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
+std::int64_t odd_group_rows(const TileProgram& program);
+/// Returns the buffers of the first launch whose number can be chosen; 0: there is none.
+int own_ring(const TileProgram& program);
+/// Returns whether nobody chose a number of buffers, and two do not fit the shared memory.
+bool drops_to_one_buffer(const TileProgram& program);
 /// Returns the 32-bit registers that a block takes on an SM; they are allocated to warps in units of 256.
 std::int64_t registers_of_block(const KernelNeeds& needs);
 /// Returns the shared memory that the system reserves per block: the SM's excess over the largest block, at most 1 KiB.

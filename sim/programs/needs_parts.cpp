@@ -16,6 +16,7 @@ KernelNeeds compiled_needs(const KernelBuild& build, const LaunchReading& readin
 
 void set_threads(KernelNeeds& needs, std::int64_t threads, const BlockSums& sums) {
   const std::int64_t more = ceil_div(sums.asked, threads) - ceil_div(sums.compiled, std::int64_t{needs.threads});
+  needs.registers_wanted = static_cast<int>(needs.registers_per_thread + more);
   needs.registers_per_thread = static_cast<int>(std::clamp(needs.registers_per_thread + more, least_registers, most_registers));
   needs.threads = static_cast<int>(threads);
 }

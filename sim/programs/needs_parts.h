@@ -46,6 +46,7 @@ KeptRows kept_rows(const AttentionProblem& problem, const TileShape& tile, const
 /// Sets the buffers of `stage_bytes`: as many as `tile` says; if it does not, two if they fit with `fixed_bytes`, otherwise one.
 inline void set_stages(KernelNeeds& needs, std::int64_t fixed_bytes, std::int64_t stage_bytes, const ProgramTile& tile,
                        const GpuSpec& gpu) {
+  needs.has_ring = true;
   const auto both = static_cast<double>(fixed_bytes + 2 * stage_bytes);
   needs.stages = tile.stages > 0 ? static_cast<int>(tile.stages) : both <= gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed_bytes + needs.stages * stage_bytes;

@@ -40,8 +40,12 @@ struct WarpGroup {
 struct KernelNeeds {
   int threads = 128;
   int registers_per_thread = 64;
+  /// Registers that a thread with products would take, and the most that it can have; where it wants more, the compiler spills.
+  /// 0 wanted: registers_per_thread.
+  int registers_wanted = 0, registers_limit = 255;
   std::int64_t shared_bytes = 0;
-  int stages = 1;  // buffers of the ring of K and V
+  int stages = 1;         // buffers of the ring of K and V
+  bool has_ring = false;  // the number of buffers can be chosen
   /// Warps that read the same right operand of a product, each for its own rows; for wgmma, groups of four warps.
   int warps_sharing_rows = 1;
   int warps_sharing_keys = 1;  // warps that read the same left operand, each for its own keys
@@ -60,6 +64,7 @@ struct KernelNeeds {
   ElementCost score_cost;                    // of a score change
   ElementCost slope_cost;                    // of its derivative, beside it
   ElementCost mask_cost = causal_mask_cost;  // of an element of a partial tile
+  bool spills() const { return registers_wanted > registers_limit; }
   bool operator==(const KernelNeeds&) const = default;
 };
 
@@ -200,6 +205,7 @@ struct ProgramInfo {
   /// of that program.
   const ProgramInfo& (*row_of)(const AttentionProblem&) = nullptr;
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
+  std::optional<KeyOrder> key_order = {};                         // the only one that it has; absent: it takes both
   ProductInstruction instruction = ProductInstruction::mma_sync;  // of its products; a GPU without wgmma cannot run that of Hopper
   bool is_rung = false;             // of a ladder: compared with other rungs, and with programs of the same source
   int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P

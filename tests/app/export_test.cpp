@@ -355,6 +355,21 @@ TEST_CASE("export: a deck is a film, in which a scene that walks through steps t
   CHECK(exported(options)->files.front().bytes.size() > still->files.front().bytes.size());
 }
 
+TEST_CASE("export: a scene whose steps go beyond its run is refused with its number and the last step") {
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  auto deck = std::make_shared<Deck>();
+  Scene scene;
+  scene.state = *from_link("seq=16&head_dim=4&block_q=4&block_kv=4");
+  scene.steps = StepRange{3, 12000};
+  deck->scenes = {scene};
+  options.picture.deck = deck;
+  const auto page = export_steps(options);
+  REQUIRE_FALSE(page);
+  if (page.error().kind == Error::Kind::machine_lacks) return skip_test(page.error().sentence.text());
+  CHECK(page.error().sentence.text() == "scene 1: steps 3:12000 go beyond the run, whose last step is 48");
+}
+
 TEST_CASE("export: one page of a lesson is a page, and a lesson that is not there is refused") {
   const TemporaryFolder folder;
   ExportOptions options = small_export(ExportFormat::html);

@@ -165,3 +165,9 @@ TEST_CASE("ncu csv: launches are matched by name, else by order, else refused wi
   REQUIRE_FALSE(static_cast<bool>(neither));
   CHECK(neither.error().sentence.text().starts_with("profile.csv has 2 profiled launches (fill, mine), and flash2 has 1: "));
 }
+
+TEST_CASE("ncu csv: docs/measuring.md names the metrics that a refusal asks for") {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/docs/measuring.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  CHECK(text.find("--metrics " + ncu_metric_list() + " ") != std::string::npos);
+}

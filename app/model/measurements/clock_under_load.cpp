@@ -12,6 +12,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
 #include "sim/analysis/roofline.h"
+#include "sim/masks/block_mask.h"
 
 namespace tilescope {
 
@@ -61,16 +62,25 @@ std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const G
 double useful_flops(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
   const auto kernel = find_kernel(simulation.info->id);
-  if (!kernel || problem.mask || problem.pass == Pass::both) return static_cast<double>(simulation.flops);
-  return nominal_flops(**kernel, problem);
+  if (!kernel || problem.pass == Pass::both) return static_cast<double>(simulation.flops);
+  if (!problem.mask) return nominal_flops(**kernel, problem);
+  AttentionProblem dense = problem;
+  dense.mask = nullptr;
+  dense.causal = false;
+  const BlockMask blocks = block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
+  const double elements = static_cast<double>(problem.query_planes()) * static_cast<double>(problem.seq_q * problem.seq_kv);
+  return nominal_flops(**kernel, dense) * static_cast<double>(visible_elements(*problem.mask, blocks, problem)) / elements;
 }
 
 TensorLoad load_of(const Simulation& simulation) {
-  return {product_instruction(simulation), useful_flops(simulation), simulation.cycles.value};
+  // Under a mask the tensor cores compute the visited tiles, whatever is visible in them.
+  const bool masked = simulation.request.problem.mask != nullptr;
+  return {product_instruction(simulation), masked ? static_cast<double>(simulation.flops) : useful_flops(simulation),
+          simulation.cycles.value};
 }
 
 std::string_view to_string(ClockUnderLoad::From from) {
-  constexpr std::array<std::string_view, 3> names = {"this_case", "like_runs", "calibration"};
+  constexpr std::array<std::string_view, 4> names = {"this_case", "like_runs", "calibration", "set"};
   return names[static_cast<std::size_t>(from)];
 }
 
@@ -82,6 +92,8 @@ std::string origin_text(const ClockUnderLoad& clock) {
       return fmt::format("the median of the {} recorded runs most like it", clock.runs);
     case ClockUnderLoad::From::calibration:
       return "as calibrated under products of mma.sync and exponentials";
+    case ClockUnderLoad::From::set:
+      return "as set";
   }
   return "";
 }
@@ -98,17 +110,19 @@ std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> ru
   return ClockUnderLoad{clocks[alike_runs / 2], ClockUnderLoad::From::like_runs, static_cast<int>(alike_runs)};
 }
 
+Recordings recordings_of(const Measurements& known, const GpuSpec& gpu) {
+  if (!is_named_gpu(gpu)) return {};
+  return {known, recorded_runs(known, gpu)};
+}
+
 Recordings load_recordings(const GpuSpec& gpu) {
-  Recordings recordings;
-  if (!is_named_gpu(gpu)) return recordings;
-  recordings.known = load_measurements_of(gpu.id);
-  recordings.runs = recorded_runs(recordings.known, gpu);
-  return recordings;
+  return is_named_gpu(gpu) ? recordings_of(load_measurements_of(gpu.id), gpu) : Recordings{};
 }
 
 std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation) {
   const GpuSpec& gpu = simulation.request.gpu;
   if (clock_is_users(gpu)) return std::nullopt;
+  if (is_users(gpu, "sm.clock_under_load_hz")) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::set, 0};
   if (const auto found = find_case(recordings.known, simulation); found && found->measured().sm_clock_hz > 0)
     return ClockUnderLoad{found->measured().sm_clock_hz, ClockUnderLoad::From::this_case, 1};
   // Products in fp32 run on other units, and nothing is recorded of them.
@@ -116,6 +130,10 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
     if (const auto clock = clock_of_like_runs(recordings.runs, load_of(simulation))) return clock;
   if (gpu.slows_under_load()) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::calibration, 0};
   return std::nullopt;
+}
+
+bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
+  return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || gpu.sm_clock_under_load_hz > 0);
 }
 
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
@@ -129,6 +147,54 @@ std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const S
   return RunUnderLoad{std::move(*made), *clock, find_case(recordings.known, simulation)};
 }
 
+SimulationRequest at_clock(SimulationRequest request, double clock_hz) {
+  if (clock_hz > 0 && !clock_is_users(request.gpu)) request.gpu.sm_clock_hz = clock_hz;
+  return request;
+}
+
+Result<double> clock_of_comparison(const SimulationRequest& first, const Recordings& recordings, const Progress& progress) {
+  SimulationRequest request = first;
+  request.keeps_intervals = false;
+  request.give_up_after_cycles = 0;
+  const auto made = simulate(request, progress);
+  if (!made && made.error().kind == Error::Kind::cancelled) return made.error();
+  const auto clock = made ? clock_under_load(recordings, **made) : std::nullopt;
+  return clock ? clock->hz : 0;
+}
+
+Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& request, const Recordings& recordings,
+                                    const Progress& progress) {
+  SimulationRequest totals = at_clock(request, clock_hz);
+  totals.keeps_intervals = false;
+  const auto simulation = simulate(totals, progress);
+  auto outcome = outcome_of(simulation, request);
+  if (!simulation) return outcome;
+  outcome->useful_flops = useful_flops(**simulation);
+  if (const auto found = find_case(recordings.known, **simulation))
+    outcome->under_load.recorded_ns = found->measured().time_cold_ns.median;
+  return outcome;
+}
+
+Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
+                                      const std::shared_ptr<const Simulation>& second, const Progress& progress) {
+  const auto own_clock = [&](const Simulation& run) {
+    const auto clock = clock_under_load(recordings_of(known, run.request.gpu), run);
+    return clock ? clock->hz : 0;
+  };
+  const auto again = [&](const std::shared_ptr<const Simulation>& run, double hz) -> Result<std::shared_ptr<const Simulation>> {
+    SimulationRequest request = at_clock(run->request, hz);
+    if (request.gpu.sm_clock_hz == run->request.gpu.sm_clock_hz) return run;
+    return simulate(request, progress);
+  };
+  const bool one_clock = first->request.gpu.id == second->request.gpu.id && !clock_is_users(first->request.gpu);
+  const double clock = own_clock(*first);
+  auto of_first = again(first, clock);
+  if (!of_first) return of_first.error();
+  auto of_second = again(second, one_clock ? clock : own_clock(*second));
+  if (!of_second) return of_second.error();
+  return PairUnderLoad{std::move(*of_first), std::move(*of_second)};
+}
+
 UnderLoad under_load_of(const RunUnderLoad& run) {
   UnderLoad out{run.clock.hz, run.simulation->time.value};
   if (run.recorded) out.recorded_ns = run.recorded->measured().time_cold_ns.median;
@@ -136,13 +202,23 @@ UnderLoad under_load_of(const RunUnderLoad& run) {
 }
 
 Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
-                                            const Progress& progress) {
+                                            const Progress& progress, std::optional<double> common_hz) {
   SimulationRequest totals = request;
   totals.keeps_intervals = false;
   const auto simulation = simulate(totals, progress);
   auto outcome = outcome_of(simulation, request);
   if (!simulation) return outcome;
   outcome->useful_flops = useful_flops(**simulation);
+  if (common_hz) {
+    const auto timed = simulate_outcome_at(*common_hz, request, recordings, progress);
+    if (!timed) return timed.error();
+    outcome->under_load.recorded_ns = timed->under_load.recorded_ns;
+    if (*common_hz > 0 && timed->done()) {
+      outcome->under_load.clock_hz = at_clock(request, *common_hz).gpu.sm_clock_hz;
+      outcome->under_load.time_ns = timed->time_ns;
+    }
+    return outcome;
+  }
   if (const auto loaded = run_under_load(recordings, **simulation, progress)) outcome->under_load = under_load_of(*loaded);
   return outcome;
 }

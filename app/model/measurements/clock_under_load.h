@@ -19,7 +19,7 @@ namespace tilescope {
 /// What decides a clock: the instruction of the products, how many of them a cycle has, and for how long.
 struct TensorLoad {
   ProductInstruction instruction{};
-  double flops = 0, cycles = 0;  // flops: useful_flops(), 0 for a softmax
+  double flops = 0, cycles = 0;  // flops: useful_flops(), 0 for a softmax; under a mask of visited tiles
 };
 
 struct RecordedRun {
@@ -29,18 +29,19 @@ struct RecordedRun {
 /// Returns the recorded runs of a GPU. Cases with a mask or a score change are left out: what they compute is not recorded.
 std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu);
 
-/// Returns the usual FLOP count of what was simulated: 4 B H Nq Nk D, half of it with a causal mask, 2.5 times as much for a
-/// backward pass (nominal_flops()). With a mask, or without a kernel of its own: the products that the program computes.
+/// Returns the FLOP count that FlashAttention's papers and PyTorch use for what was simulated: 4 B H Nq Nk D, half of it with a
+/// causal mask, the visible share of it with another mask, and 2.5 times as much for a backward pass (nominal_flops()). Without a
+/// kernel of its own, and for both passes together: the products that the program computes.
 double useful_flops(const Simulation& simulation);
 TensorLoad load_of(const Simulation& simulation);
 
 struct ClockUnderLoad {
-  enum class From : std::uint8_t { this_case, like_runs, calibration };
+  enum class From : std::uint8_t { this_case, like_runs, calibration, set };
   double hz = 0;
   From from = From::calibration;
   int runs = 0;  // like_runs: of how many recorded runs it is the median
 };
-/// Returns the key of JSON: "this_case", "like_runs", "calibration".
+/// Returns the key of JSON: "this_case", "like_runs", "calibration", "set".
 std::string_view to_string(ClockUnderLoad::From from);
 /// Returns where the clock comes from, for a person: "the median of the 5 recorded runs most like it".
 std::string origin_text(const ClockUnderLoad& clock);
@@ -55,13 +56,18 @@ struct Recordings {
   Measurements known;
   std::vector<RecordedRun> runs;
 };
-/// Loads what is recorded of a GPU, apart from probes and samples. Nothing is recorded of a file of one's own that has the id of a
-/// GPU and other numbers.
+/// Returns what is recorded of a GPU among `known`. Nothing is recorded of a file of one's own that has the id of a GPU and other
+/// numbers.
+Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
+/// Loads the same from assets/measured/, apart from probes and samples.
 Recordings load_recordings(const GpuSpec& gpu);
 
-/// Returns the clock of a run: that of its own recording, else of those most like it, else sm.clock_under_load_hz. nullopt where
-/// none is known, or where the user chose the clock.
+/// Returns the clock of a run: that which the user set for load, else that of its own recording, else of those most like it, else
+/// sm.clock_under_load_hz. nullopt where none is known, or where the user chose the clock itself.
 std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation);
+
+/// Whether a run on this GPU can have a clock under load that is not its own.
+bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
 /// A run at the clock under load. HBM and launches keep their times in seconds, so it takes a simulation of its own.
 struct RunUnderLoad {
@@ -73,10 +79,32 @@ struct RunUnderLoad {
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation,
                                            const Progress& progress = {});
 
+// Runs that are compared or ranked on one GPU have one clock: that which the GPU holds under the first of them. With a clock each,
+// a recorded run and one whose clock is borrowed from others could change places.
+
+/// Returns a request at the clock of a comparison; 0 changes nothing, and a clock that the user chose stays.
+SimulationRequest at_clock(SimulationRequest request, double clock_hz);
+/// Returns the clock for runs that are compared with `first`; 0 where the highest stays, because none is known under load or the
+/// user chose one. It simulates `first`. Errors  cancelled
+Result<double> clock_of_comparison(const SimulationRequest& first, const Recordings& recordings, const Progress& progress = {});
+/// Simulates a request at the clock of a comparison and keeps its figures, with its useful FLOP count and its recorded time.
+/// Errors  cancelled
+Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& request, const Recordings& recordings,
+                                    const Progress& progress = {});
+
+struct PairUnderLoad {
+  std::shared_ptr<const Simulation> first, second;
+};
+/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs each run has its own clock under load. A
+/// run whose clock does not change is returned as it is. Errors  those of simulate(); cancelled
+Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
+                                      const std::shared_ptr<const Simulation>& second, const Progress& progress = {});
+
 /// Returns what a study keeps of it.
 UnderLoad under_load_of(const RunUnderLoad& run);
-/// Simulates a request as simulate_outcome() does, and fills in Outcome::under_load.
+/// Simulates a request as simulate_outcome() does, and fills in Outcome::under_load: at the clock of a comparison, or, where none
+/// is given, at the run's own.
 Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
-                                            const Progress& progress = {});
+                                            const Progress& progress = {}, std::optional<double> common_hz = {});
 
 }  // namespace tilescope

@@ -15,6 +15,7 @@
 #include "kernels/measure/probe_json.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -71,6 +72,17 @@ bool starts_as_kernel(const Simulation& simulation) {
   return true;
 }
 
+/// The tile of a run, without a number of buffers where it is the kernel's own.
+ProgramTile kernel_tile(const Simulation& simulation) {
+  ProgramTile tile = simulation.program->tile();
+  if (tile.stages == 0) return tile;
+  ProgramTile usual = tile;
+  usual.stages = 0;
+  const auto program = simulation.info->make(simulation.request.problem, usual, simulation.request.gpu);
+  if (program && own_ring(**program) == tile.stages) tile.stages = 0;
+  return tile;
+}
+
 /// Whether something recorded is of the kernel, problem and tile that were simulated. Another order of the keys is another kernel;
 /// a kernel that chooses one of several is the one that it chooses.
 template <class Recorded>
@@ -79,7 +91,7 @@ bool is_of_kernel(const Recorded& recorded, const Simulation& simulation) {
   const Result<const KernelInfo*> kernel = find_kernel(asked.algorithm, asked.key_order);
   ProgramTile tile = recorded.tile;
   tile.key_order = simulation.program->tile().key_order;  // the rungs to Hopper have one of their own
-  if (!kernel || !(recorded.problem == asked.problem) || !(tile == simulation.program->tile())) return false;
+  if (!kernel || !(recorded.problem == asked.problem) || !(tile == kernel_tile(simulation))) return false;
   return recorded.kernel == (*kernel)->id || recorded.kernel == chosen_by(*simulation.info, asked.problem);
 }
 

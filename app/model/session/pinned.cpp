@@ -32,12 +32,14 @@ PinnedView Pinned::view() const {
   PinnedView view{runs_, compared_, comparison_, nullptr, beside_.simulation != nullptr ? &beside_ : nullptr};
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (is_compared(static_cast<int>(i) + 1) && runs_[i].refused && view.refused == nullptr) view.refused = &*runs_[i].refused;
+  if (comparison_refused_ && view.refused == nullptr) view.refused = &*comparison_refused_;
   return view;
 }
 
 void Pinned::forget_comparison() {
   comparing_ = {};
   comparison_.reset();
+  comparison_refused_.reset();
 }
 
 void Pinned::pin(WindowState state, std::shared_ptr<const Simulation> simulation) {
@@ -89,10 +91,10 @@ void Pinned::take(const std::vector<std::string>& links, ComparedRuns compared) 
   if (runs_.empty()) forget_comparison();
 }
 
-void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
+void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown, const Measurements& known) {
   const bool opened = shown && !was_shown_;
   was_shown_ = shown;
-  choose_beside(*present);
+  choose_beside(present, known);
   if (runs_.empty() || !shown) return;
   Pair pair;
   for (const auto& [place, simulation] : {std::pair{compared_.first, &pair.first}, {compared_.second, &pair.second}}) {
@@ -106,20 +108,28 @@ void Pinned::ask(const std::shared_ptr<const Simulation>& present, bool shown) {
     *simulation = run.simulation;
   }
   if (pair.first == nullptr || pair.second == nullptr) return forget_comparison();
-  if (comparing_ == pair) return;
+  if (opened && comparison_refused_ && comparison_refused_->kind == Error::Kind::cancelled) comparison_refused_.reset();
+  // Where other work stopped it, it is begun again once there is none.
+  if (comparing_ == pair && (comparison_ || comparison_refused_ || !worker_.idle(Queue::background))) return;
+  if (comparing_ != pair) forget_comparison();
   comparing_ = pair;
-  worker_.submit(Queue::quick, slots::compare_runs, WorkKind::unnamed, [this, pair](const Progress&) -> Worker::Deliver {
-    auto made = std::make_shared<const RunComparison>(compare_runs(pair.first, pair.second));
-    return [this, pair, made = std::move(made)] {
-      if (comparing_ == pair) comparison_ = made;
-    };
-  });
+  worker_.submit(Queue::background, slots::compare_runs, WorkKind::pinned,
+                 [this, pair, known](const Progress& progress) -> Worker::Deliver {
+                   const auto timed = pair_under_load(known, pair.first, pair.second, progress);
+                   if (!timed && timed.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const RunComparison> made;
+                   if (timed) made = std::make_shared<const RunComparison>(compare_runs(timed->first, timed->second));
+                   return [this, pair, made, refused = timed ? std::nullopt : std::optional(timed.error())] {
+                     if (comparing_ != pair) return;
+                     comparison_ = made;
+                     comparison_refused_ = refused;
+                   };
+                 });
 }
 
-void Pinned::choose_beside(const Simulation& present) {
+void Pinned::choose_beside(const std::shared_ptr<const Simulation>& present, const Measurements& known) {
   const auto on_screen = [&](const PinnedRun& run) {
-    return run.simulation != nullptr &&
-           (run.simulation.get() == &present || same_request(run.simulation->request, present.request));
+    return run.simulation != nullptr && (run.simulation == present || same_request(run.simulation->request, present->request));
   };
   int place = 0;
   for (const int each : {compared_.first, compared_.second})
@@ -131,15 +141,30 @@ void Pinned::choose_beside(const Simulation& present) {
   PinnedRun& run = runs_[static_cast<std::size_t>(place) - 1];
   want(run);
   beside_.place = place;
-  if (beside_.simulation == run.simulation) return;
-  beside_ = {place, run.simulation, nullptr, nullptr};
+  if (beside_.simulation != run.simulation) {
+    beside_ = {place, run.simulation, nullptr, nullptr, nullptr};
+    beside_present_.reset();
+  }
   if (run.simulation == nullptr) return;
-  worker_.submit(Queue::quick, slots::beside_run, WorkKind::unnamed,
-                 [this, simulation = run.simulation, sm = run.state->focus_sm](const Progress&) -> Worker::Deliver {
-                   auto kernel = std::make_shared<const RooflineKernel>(roofline_kernel(*simulation, false));
-                   auto timeline = lay_out_timeline_of(timeline_key(simulation, sm));
-                   return [this, simulation, kernel = std::move(kernel), timeline = std::move(timeline)] {
-                     if (beside_.simulation != simulation) return;
+  const bool changed = beside_present_ != present;
+  if (changed) {
+    beside_present_ = present;
+    beside_.timed.reset();
+    beside_given_up_ = false;
+  }
+  if (beside_.timed || beside_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::beside_run, WorkKind::unnamed,
+                 [this, present, known, simulation = run.simulation, sm = run.state->focus_sm,
+                  timeline = beside_.timeline](const Progress& progress) mutable -> Worker::Deliver {
+                   auto pair = pair_under_load(known, present, simulation, progress);
+                   if (!pair && pair.error().kind == Error::Kind::cancelled) return {};
+                   auto timed = std::make_shared<const PairUnderLoad>(pair ? std::move(*pair) : PairUnderLoad{present, simulation});
+                   auto kernel = std::make_shared<const RooflineKernel>(roofline_kernel(*timed->second, false));
+                   if (timeline == nullptr) timeline = lay_out_timeline_of(timeline_key(simulation, sm));
+                   return [this, simulation, present, timed = std::move(timed), kernel = std::move(kernel),
+                           timeline = std::move(timeline)] {
+                     if (beside_.simulation != simulation || beside_present_ != present) return;
+                     beside_.timed = timed;
                      beside_.kernel = kernel;
                      beside_.timeline = timeline;
                    };
@@ -176,9 +201,12 @@ void Pinned::simulate_pinned(PinnedRun& run) {
 }
 
 void Pinned::cancel() {
+  beside_given_up_ = true;
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (is_compared(static_cast<int>(i) + 1) && runs_[i].simulation == nullptr && !runs_[i].refused)
       runs_[i].refused = Error{phrase("the pinned run was not simulated"), Error::Kind::cancelled};
+  if (comparing_.first != nullptr && comparison_ == nullptr)
+    comparison_refused_ = Error{phrase("the pinned run was not simulated"), Error::Kind::cancelled};
 }
 
 }  // namespace tilescope

@@ -31,7 +31,8 @@ struct PinnedRun {
 struct BesideRun {
   int place = 0;  // from 1
   std::shared_ptr<const Simulation> simulation;
-  std::shared_ptr<const RooflineKernel> kernel;  // its points under the roofline; null while they are worked out
+  std::shared_ptr<const PairUnderLoad> timed;    // the run on screen and this one, at the clock of the first; null while simulated
+  std::shared_ptr<const RooflineKernel> kernel;  // its points under the roofline, at that clock; null while they are worked out
   std::shared_ptr<const TimelineData> timeline;  // of the SM that was in focus; null while it is laid out
 };
 
@@ -39,7 +40,7 @@ struct BesideRun {
 struct PinnedView {
   std::span<const PinnedRun> runs;
   ComparedRuns compared;                            // two different ones, where a run is pinned
-  std::shared_ptr<const RunComparison> comparison;  // of `compared`; null while it is worked out
+  std::shared_ptr<const RunComparison> comparison;  // of `compared`, at one clock; null while it is worked out
   const Error* refused = nullptr;                   // why one of the two has no simulation
   const BesideRun* beside = nullptr;                // null where there is none, or while it is simulated
 };
@@ -58,13 +59,13 @@ class Pinned {
   /// Takes what a state of the window has pinned: the same runs stay, others are simulated once they are looked at.
   void take(const std::vector<std::string>& links, ComparedRuns compared);
   /// Begins what the views want: the run beside `present`, and what the Compare view wants, where it is `shown`.
-  void ask(const std::shared_ptr<const Simulation>& present, bool shown);
+  void ask(const std::shared_ptr<const Simulation>& present, bool shown, const Measurements& known);
   /// Stops simulating until the view is opened again.
   void cancel();
 
  private:
   using Pair = std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>>;
-  void choose_beside(const Simulation& present);
+  void choose_beside(const std::shared_ptr<const Simulation>& present, const Measurements& known);
   /// Begins the simulation of a run that has none and was not refused, unless another one is under way.
   void want(PinnedRun& run);
   void simulate_pinned(PinnedRun& run);
@@ -79,7 +80,10 @@ class Pinned {
   std::string asked_;  // the link of the run that is simulated
   Pair comparing_;
   std::shared_ptr<const RunComparison> comparison_;
+  std::optional<Error> comparison_refused_;
   BesideRun beside_;
+  std::shared_ptr<const Simulation> beside_present_;  // the run on screen that it is timed with
+  bool beside_given_up_ = false;
 };
 
 }  // namespace tilescope

@@ -240,8 +240,10 @@ void Session::State::tick(double seconds) {
   const std::shared_ptr<const Simulation> none;
   const auto& baseline = race ? playback.runners().front().simulation : none;
   const auto& candidate = race ? playback.runners().back().simulation : none;
-  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare);
+  const Measurements& known = *measured.view().known;
+  if (!playback.empty()) pinned.ask(playback.chosen().simulation, workspace.center == CenterView::compare, known);
   studies.ask_exactness(baseline, candidate, race ? requested.fitting_inputs(candidate->request.problem) : InputSource{});
+  studies.ask_race(baseline, candidate, known);
   study_view = studies.view();
   derived.publish(sms);
   if (playback.playing()) ++revision;

@@ -82,7 +82,11 @@ void Session::State::operator()(const TurnPage& command) {
   if (lecture_since < 0) lecture_since = clock ? clock() : 0;
   if (lecture.count() == 0) return (*this)(Step{command.direction, playback.view().grain});
   // A scene that is still on its way is passed over.
-  const Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);
+  Lecture::Turn turn = opening_state ? Lecture::Turn::scene : lecture.turn(command.direction, playback.chosen().step);
+  // The steps of the scene may go on beyond the run.
+  const bool over = command.direction > 0 && playback.chosen().step >= playback.last_step();
+  if (turn == Lecture::Turn::step && over)
+    turn = lecture.at(lecture.scene() + 1) != nullptr ? Lecture::Turn::scene : Lecture::Turn::none;
   if (turn == Lecture::Turn::none) return;
   if (turn == Lecture::Turn::scene) return open_scene(lecture.scene() + command.direction, command.direction < 0);
   (*this)(Step{command.direction, playback.view().grain});

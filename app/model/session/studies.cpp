@@ -79,6 +79,17 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
                const std::function<void(const SweepResult&)>& changed, const Recordings* recordings) {
   const auto asked = sweep.read();
   const auto& values = asked->request.axis.values;
+  // Tiles are ranked: they have one clock, that of the program's own tile.
+  const std::string& key = asked->request.axis.key;
+  std::optional<double> common_hz;
+  if (recordings != nullptr && (key == "block_q" || key == "block_kv" || key == "stages")) {
+    SimulationRequest own = asked->request.base;
+    own.algorithm = asked->request.algorithms.front();
+    own.tile.reset();
+    const auto clock = clock_of_comparison(own, *recordings, [&](double) { return !stop || !stop(); });
+    if (!clock) return false;
+    common_hz = *clock;
+  }
   std::vector<std::size_t> order;
   for (std::size_t value = 0; value < values.size(); ++value)  // small ones of every algorithm first: the picture grows evenly
     for (std::size_t algorithm = 0; algorithm < asked->request.algorithms.size(); ++algorithm)
@@ -91,7 +102,7 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
       outcome.refusal = request.error().sentence;
     } else {
       const Progress going_on = [&](double) { return !stop || !stop(); };
-      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on)
+      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on, common_hz)
                                         : simulate_outcome(*request, going_on);
       if (!made) return false;
       outcome = std::move(*made);
@@ -138,53 +149,57 @@ void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
 void Studies::ask(CenterView center, const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
                   const GpuSpec& real, const Measurements& known) {
   const void* before = shown_;
+  ask_under_load(shown, known);
   switch (center) {
     case CenterView::roofline:
-      ask_roofline(shown, asked);
+      ask_roofline(shown, asked, known);
       break;
     case CenterView::what_if: {
       SimulationRequest request = asked;
       request.gpu = real;
       request.block_order = BlockOrder::launch;
-      ask_what_if(std::move(request));
+      ask_what_if(std::move(request), known);
+      ask_at_what_if_clock(shown);
       break;
     }
     case CenterView::fit:
-      ask_fit(asked);
+      ask_fit(asked, known);
       break;
     case CenterView::sweep:
-      ask_sweep(asked);
+      ask_sweep(asked, known);
       break;
     case CenterView::ladder:
       ask_ladder(asked, known);
       break;
     case CenterView::mask:
-      ask_dense(shown);
+      ask_dense(shown, known);
       break;
     default:  // the other views show one run
       break;
   }
   if (shown_ != before) stopped_ = false;
   ask_limit(shown);
-  ask_under_load(shown, known);
 }
 
-void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked) {
+void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked,
+                           const Measurements& known) {
   const auto make = [&] {
     RooflineStudy study;
     study.gpu = shown->request.gpu;
     study.problem = shown->request.problem;
-    // With every exponential go the operations of the two products of one score.
-    study.roof = roofline_of(study.gpu, 4.0 * static_cast<double>(study.problem.head_dim));
     return study;
   };
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });
   shown_ = roofline_.get();
   if (roofline_->read()->complete) return;
-  begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked](const Progress& progress) -> Worker::Deliver {
-    RooflineKernel chosen = roofline_kernel(*shown, true);
+  begin(shown_, WorkKind::roofline, [study = roofline_, shown, asked, known](const Progress& progress) -> Worker::Deliver {
+    // At the clock under load of what is shown, for the roof too.
+    auto loaded = pair_under_load(known, shown, shown, progress);
+    if (!loaded && loaded.error().kind == Error::Kind::cancelled) return {};
+    const Simulation& timed = loaded ? *loaded->first : *shown;
+    RooflineKernel chosen = roofline_kernel(timed, true);
     std::optional<RooflineKernel> other;
-    SimulationRequest request = request_of_rival(asked, companion_of(asked.algorithm));
+    SimulationRequest request = at_clock(request_of_rival(asked, companion_of(asked.algorithm)), timed.request.gpu.sm_clock_hz);
     request.tile.reset();
     if (!request.algorithm.empty()) {
       const auto made = simulate(request, progress);
@@ -192,6 +207,9 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
       if (made) other = roofline_kernel(**made, false);
     }
     study->change([&](RooflineStudy& result) {
+      result.gpu = timed.request.gpu;
+      // With every exponential go the operations of the two products of one score.
+      result.roof = roofline_of(result.gpu, 4.0 * static_cast<double>(result.problem.head_dim));
       result.kernels = {std::move(chosen)};
       if (other) {
         const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;
@@ -203,7 +221,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
   });
 }
 
-void Studies::ask_what_if(SimulationRequest real) {
+void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
   const auto make = [&] {
     WhatIfTable table;
     table.real = real;
@@ -214,7 +232,13 @@ void Studies::ask_what_if(SimulationRequest real) {
   shown_ = what_if_.get();
   const auto table = what_if_->read();
   if (table->done() == table->rows.size() + 1) return;
-  begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
+    if (const auto empty = study->read(); !empty->clock_hz) {
+      const auto clock =
+          clock_of_comparison(empty->real, recordings_of(known, empty->real.gpu), [&](double) { return progress(0); });
+      if (!clock) return {};
+      study->change([&](WhatIfTable& result) { result.clock_hz = *clock; });
+    }
     const auto asked = study->read();
     std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
     if (!asked->base) order.push_back(0);
@@ -224,8 +248,8 @@ void Studies::ask_what_if(SimulationRequest real) {
       const auto fraction = [&] {
         return static_cast<double>(study->read()->done()) / static_cast<double>(asked->rows.size() + 1);
       };
-      auto made = simulate_outcome(index == 0 ? asked->real : asked->rows[index - 1].what.request,
-                                   [&](double) { return progress(fraction()); });
+      const SimulationRequest& request = index == 0 ? asked->real : asked->rows[index - 1].what.request;
+      auto made = simulate_outcome(at_clock(request, *asked->clock_hz), [&](double) { return progress(fraction()); });
       if (!made) return false;
       study->change([&](WhatIfTable& result) { (index == 0 ? result.base : result.rows[index - 1].outcome) = std::move(*made); });
       return true;
@@ -255,7 +279,11 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     if (const double clock = measured_clock(step.id); clock > 0 && (*find_program(step.id))->choice == nullptr)
       clocks.push_back(clock);
   std::ranges::sort(clocks);
-  const double usual_clock = clocks.empty() ? asked.gpu.sm_clock_hz : clocks[clocks.size() / 2];
+  // Where none was measured, all have the clock under load of the run on screen, once it is known.
+  if (clocks.empty() && under_load_ == nullptr && !under_load_given_up_) return;
+  const double usual_clock = !clocks.empty()          ? clocks[clocks.size() / 2]
+                             : under_load_ != nullptr ? under_load_->clock.hz
+                                                      : asked.gpu.sm_clock_hz;
   const auto clock_of = [&](std::string_view algorithm) {
     const double measured = measured_clock(algorithm);
     return measured > 0 ? measured : usual_clock;
@@ -280,7 +308,7 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
-      request.gpu.sm_clock_hz = asked_of->rungs[index].clock_hz;
+      request = at_clock(std::move(request), asked_of->rungs[index].clock_hz);
       auto made = simulate_outcome(request, [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
       });
@@ -292,7 +320,30 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   });
 }
 
-void Studies::ask_fit(const SimulationRequest& asked) {
+namespace {
+
+/// Gives all maps of a type the clock under load of the kernel's tile in that type. False: it was cancelled.
+bool find_clocks(Growing<FitMaps>& study, const Measurements& known, const Progress& progress) {
+  const auto maps = study.read();
+  for (std::size_t first = 0; first < maps->maps.size(); first += maps->maps.size() / 2) {
+    const FitMap& map = maps->maps[first];  // with the kernel's own number of buffers
+    if (map.clock_hz) continue;
+    const FitCell* const usual = map.find(map.usual);
+    SimulationRequest request = map.request;
+    if (usual != nullptr && usual->fits()) request = request_of(map, *usual);
+    const auto clock = clock_of_comparison(request, recordings_of(known, request.gpu), progress);
+    if (!clock) return false;
+    study.change([&](FitMaps& result) {
+      for (FitMap& each : result.maps)
+        if (each.request.problem.dtype == map.request.problem.dtype) each.clock_hz = *clock;
+    });
+  }
+  return true;
+}
+
+}  // namespace
+
+void Studies::ask_fit(const SimulationRequest& asked, const Measurements& known) {
   SimulationRequest key = asked;
   key.tile.reset();
   const auto make = [&] {
@@ -305,7 +356,8 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   shown_ = fit_.get();
   const auto maps = fit_->read();
   if (maps->simulated() == maps->fitting()) return;
-  begin(shown_, WorkKind::fit_maps, [study = fit_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::fit_maps, [study = fit_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
+    if (!find_clocks(*study, known, [&](double) { return progress(0); })) return {};
     const auto empty = study->read();
     std::vector<FitPlace> order = fit_order(*empty);
     std::erase_if(order, [&](const FitPlace& at) { return empty->maps[at.map].cells[at.cell].outcome.has_value(); });
@@ -318,7 +370,8 @@ void Studies::ask_fit(const SimulationRequest& asked) {
         return static_cast<double>(now->simulated()) / static_cast<double>(now->fitting());
       };
       const FitMap& map = empty->maps[at.map];
-      auto made = simulate_outcome(request_of(map, map.cells[at.cell]), [&](double) { return progress(fraction()); });
+      auto made = simulate_outcome(at_clock(request_of(map, map.cells[at.cell]), *map.clock_hz),
+                                   [&](double) { return progress(fraction()); });
       if (!made) return false;
       study->change([&](FitMaps& result) { result.maps[at.map].cells[at.cell].outcome = std::move(*made); });
       return true;
@@ -327,7 +380,8 @@ void Studies::ask_fit(const SimulationRequest& asked) {
   });
 }
 
-/// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first.
+/// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first. It waits for the run
+/// under load, whose limit it is.
 void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
   const bool changed = limit_of_ != shown;
   if (changed) {
@@ -336,19 +390,21 @@ void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
     limit_given_up_ = false;
   }
   // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
-  if (limit_ || limit_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  worker_.submit(Queue::background, slots::next_limit, WorkKind::next_limit,
-                 [this, shown](const Progress& progress) -> Worker::Deliver {
-                   auto found = next_limit(*shown, progress);
-                   if (!found && found.error().kind == Error::Kind::cancelled) return {};
-                   std::shared_ptr<const NextLimit> limit;
-                   if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
-                   return [this, shown, limit] {
-                     if (limit_of_ != shown) return;
-                     limit_ = limit;
-                     limit_given_up_ = limit == nullptr;
-                   };
-                 });
+  const bool waits = under_load_ == nullptr && !under_load_given_up_;
+  if (limit_ || limit_given_up_ || waits || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(
+      Queue::background, slots::next_limit, WorkKind::next_limit,
+      [this, shown, run = under_load_ != nullptr ? under_load_->simulation : shown](const Progress& progress) -> Worker::Deliver {
+        auto found = next_limit(*run, progress);
+        if (!found && found.error().kind == Error::Kind::cancelled) return {};
+        std::shared_ptr<const NextLimit> limit;
+        if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
+        return [this, shown, limit] {
+          if (limit_of_ != shown) return;
+          limit_ = limit;
+          limit_given_up_ = limit == nullptr;
+        };
+      });
 }
 
 /// As the next limit: when nothing else is to be done.
@@ -360,7 +416,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
     under_load_given_up_ = false;
   }
   if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  const Recordings recordings = {known, recorded_runs(known, shown->request.gpu)};
+  const Recordings recordings = recordings_of(known, shown->request.gpu);
   if (!clock_under_load(recordings, *shown)) {
     under_load_given_up_ = true;
     return;
@@ -368,9 +424,67 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
   worker_.submit(Queue::background, slots::under_load, WorkKind::simulation,
                  [this, shown, recordings](const Progress& progress) -> Worker::Deliver {
                    auto made = run_under_load(recordings, *shown, progress);
-                   if (!made) return {};
+                   if (!made && !progress(1)) return {};
+                   if (!made)
+                     return [this, shown] {
+                       if (loaded_of_ == shown) under_load_given_up_ = true;
+                     };
                    return [this, shown, run = std::make_shared<const RunUnderLoad>(std::move(*made))] {
                      if (loaded_of_ == shown) under_load_ = run;
+                   };
+                 });
+}
+
+/// As the next limit: when nothing else is to be done.
+void Studies::ask_at_what_if_clock(const std::shared_ptr<const Simulation>& shown) {
+  const auto table = what_if_->read();
+  if (!table->clock_hz) return;
+  const bool changed = at_clock_of_ != shown || at_clock_hz_ != *table->clock_hz;
+  if (changed) {
+    at_clock_of_ = shown;
+    at_clock_hz_ = *table->clock_hz;
+    at_clock_.reset();
+    at_clock_given_up_ = false;
+  }
+  if (at_clock_ || at_clock_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  SimulationRequest request = at_clock(shown->request, at_clock_hz_);
+  if (request.gpu.sm_clock_hz == shown->request.gpu.sm_clock_hz) {
+    at_clock_ = shown;
+    return;
+  }
+  request.keeps_intervals = false;
+  worker_.submit(Queue::background, slots::at_what_if_clock, WorkKind::simulation,
+                 [this, shown, request = std::move(request)](const Progress& progress) -> Worker::Deliver {
+                   auto made = simulate(request, progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   return [this, shown, made = std::move(made)] {
+                     if (at_clock_of_ != shown) return;
+                     if (made) at_clock_ = *made;
+                     at_clock_given_up_ = !made;
+                   };
+                 });
+}
+
+void Studies::ask_race(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                       const Measurements& known) {
+  const auto pair = std::make_pair(first, second);
+  const bool changed = race_of_ != pair;
+  if (changed) {
+    race_of_ = pair;
+    race_.reset();
+    race_given_up_ = first == nullptr || second == nullptr;
+  }
+  if (race_ || race_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slots::race_under_load, WorkKind::simulation,
+                 [this, pair, known](const Progress& progress) -> Worker::Deliver {
+                   auto made = pair_under_load(known, pair.second, pair.first, progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const PairUnderLoad> race;
+                   if (made) race = std::make_shared<const PairUnderLoad>(PairUnderLoad{made->second, made->first});
+                   return [this, pair, race] {
+                     if (race_of_ != pair) return;
+                     race_ = race;
+                     race_given_up_ = race == nullptr;
                    };
                  });
 }
@@ -387,7 +501,7 @@ std::optional<SimulationRequest> dense_request(const Simulation& masked) {
 }
 
 /// As the next limit: when nothing else is to be done.
-void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown) {
+void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
   const bool changed = dense_of_ != shown;
   if (changed) {
     dense_of_ = shown;
@@ -396,11 +510,13 @@ void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown) {
   }
   if (dense_ || dense_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   worker_.submit(Queue::background, slots::dense_run, WorkKind::simulation,
-                 [this, shown](const Progress& progress) -> Worker::Deliver {
+                 [this, shown, known](const Progress& progress) -> Worker::Deliver {
                    const auto made = simulate(*dense_request(*shown), progress);
                    if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   auto pair = made ? pair_under_load(known, shown, *made, progress) : Result<PairUnderLoad>(made.error());
+                   if (!pair && pair.error().kind == Error::Kind::cancelled) return {};
                    std::shared_ptr<const DenseRun> dense;
-                   if (made) dense = std::make_shared<const DenseRun>(DenseRun{shown, *made});
+                   if (pair) dense = std::make_shared<const DenseRun>(DenseRun{pair->first, pair->second});
                    return [this, shown, dense] {
                      if (dense_of_ != shown) return;
                      dense_ = dense;
@@ -435,7 +551,7 @@ void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, cons
                  });
 }
 
-void Studies::ask_sweep(const SimulationRequest& asked) {
+void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& known) {
   if (!choice_is_users_) choice_ = usual_sweep(asked);
   SweepRequest request;
   request.base = asked;
@@ -454,21 +570,22 @@ void Studies::ask_sweep(const SimulationRequest& asked) {
   shown_ = sweep_.get();
   const auto result = sweep_->read();
   if (result->complete()) return;
-  begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
+    const Recordings recordings = recordings_of(known, study->read()->request.base.gpu);
     run_sweep(
         *study, threads,
         [&] {
           const auto now = study->read();
           return !progress(static_cast<double>(now->done()) / static_cast<double>(std::max<std::size_t>(1, now->points.size())));
         },
-        {});
+        {}, &recordings);
     return {};
   });
 }
 
 void Studies::stop() {
   stopped_ = true;
-  limit_given_up_ = under_load_given_up_ = exactness_given_up_ = dense_given_up_ = true;
+  limit_given_up_ = under_load_given_up_ = exactness_given_up_ = dense_given_up_ = race_given_up_ = at_clock_given_up_ = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -505,6 +622,8 @@ StudyView Studies::view() const {
   view.under_load = under_load_;
   view.exactness = exactness_;
   view.dense = dense_;
+  view.race = race_;
+  view.at_what_if_clock = at_clock_;
   view.sweep_choice = choice_;
   view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;

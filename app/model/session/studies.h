@@ -65,7 +65,7 @@ struct LadderStudy {
   }
 };
 
-/// A run and the same without its mask.
+/// A run and the same without its mask, at one clock.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };
@@ -93,7 +93,9 @@ struct StudyView {
   std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const RunUnderLoad>
       under_load;  // of the simulation that is shown; null while it is worked out, or where no clock is known
+  std::shared_ptr<const Simulation> at_what_if_clock;  // what is shown, at the clock of what_if; null while it is simulated
   std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
+  std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
   SweepChoice sweep_choice;
@@ -135,6 +137,9 @@ class Studies {
   /// Executes both programs of the race on screen and compares O. Null pointers: there is no race.
   void ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                      const InputSource& inputs);
+  /// Simulates both programs of the race on screen at the clock under load of the second, the chosen one.
+  void ask_race(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
+                const Measurements& known);
   /// The user cancelled: nothing more is begun until something else is asked for.
   void stop();
   void go_on() { stopped_ = false; }
@@ -157,14 +162,15 @@ class Studies {
   template <class T, class Make, class Same>
   std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
   void begin(const void* what, WorkKind kind, Worker::Work work);
-  void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked);
-  void ask_what_if(SimulationRequest real);
-  void ask_fit(const SimulationRequest& asked);
+  void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const Measurements& known);
+  void ask_what_if(SimulationRequest real, const Measurements& known);
+  void ask_fit(const SimulationRequest& asked, const Measurements& known);
   void ask_ladder(SimulationRequest asked, const Measurements& known);
-  void ask_sweep(const SimulationRequest& asked);
+  void ask_sweep(const SimulationRequest& asked, const Measurements& known);
   void ask_limit(const std::shared_ptr<const Simulation>& shown);
   void ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known);
-  void ask_dense(const std::shared_ptr<const Simulation>& shown);
+  void ask_at_what_if_clock(const std::shared_ptr<const Simulation>& shown);
+  void ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known);
 
   Worker& worker_;
   int threads_;
@@ -180,6 +186,12 @@ class Studies {
   std::shared_ptr<const Simulation> loaded_of_;  // whose run under load is asked for
   std::shared_ptr<const RunUnderLoad> under_load_;
   bool under_load_given_up_ = false;
+  std::shared_ptr<const Simulation> at_clock_of_, at_clock_;  // what is shown, and the same at the clock of the table of changes
+  double at_clock_hz_ = 0;
+  bool at_clock_given_up_ = false;
+  std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> race_of_;
+  std::shared_ptr<const PairUnderLoad> race_;
+  bool race_given_up_ = true;                   // nothing is asked for yet
   std::shared_ptr<const Simulation> dense_of_;  // whose run without a mask is asked for
   std::shared_ptr<const DenseRun> dense_;
   bool dense_given_up_ = false;

@@ -20,6 +20,10 @@ constexpr std::string_view deck_schema_start = "tilescope.deck/";
 constexpr int schema_number = 1;
 constexpr std::size_t longest_text = 20000;
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 /// Reads one deck; the first thing that is wrong ends it.
 class DeckReader {
  public:
@@ -30,13 +34,14 @@ class DeckReader {
     if (auto wrong = schema(table)) return *wrong;
     for (const auto& [key, node] : table) {
       if (key == "title") {
-        if (!take(printable(key), node, deck.title)) return *error_;
+        if (!take_words(printable(key), node, deck.title, true)) return *error_;
       } else if (key == "scene") {
         if (!scenes(node, deck.scenes)) return *error_;
       } else if (key != "schema") {
         return unknown(key, node, phrase("a deck"), {"title", "scene"});
       }
     }
+    if (deck.scenes.empty()) return refuse("{}, line 1: the deck has no scene: begin one with [[scene]]", origin_);
     return deck;
   }
 
@@ -75,8 +80,19 @@ class DeckReader {
     if (!text) return fail(at(node, phrase("{} must be a text in quotes", what)));
     if (text->size() > longest_text)
       return fail(at(node, phrase("{} has {} bytes: at most {} are taken", what, text->size(), longest_text)));
+    const auto control =
+        std::ranges::find_if(*text, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
+    if (control != text->end())
+      return fail(at(node, phrase("{} has the control character {}: take it out", what, static_cast<int>(*control))));
     into = *text;
     return true;
+  }
+
+  /// Takes a text that must say something, or, where it may be empty, nothing.
+  bool take_words(const Sentence& what, const toml::node& node, std::string& into, bool may_be_empty) {
+    if (!take(what, node, into)) return false;
+    if (!is_blank(into) || (may_be_empty && into.empty())) return true;
+    return fail(at(node, phrase("{} is blank: write it, or leave it out", what)));
   }
 
   bool scenes(const toml::node& node, std::vector<Scene>& into) {
@@ -97,14 +113,14 @@ class DeckReader {
     bool asked = false, linked = false;
     for (const auto& [key, node] : table) {
       if (key == "title" || key == "notes") {
-        if (!take(printable(key), node, key == "title" ? into.title : into.notes)) return false;
+        if (key == "title" ? !take_words("title", node, into.title, true) : !take("notes", node, into.notes)) return false;
       } else if (key == "link") {
         if (!link(node, into.state)) return false;
         linked = true;
       } else if (key == "steps") {
         if (!steps(node, into.steps)) return false;
       } else if (key == "question") {
-        if (!take(printable(key), node, question.text)) return false;
+        if (!take_words("question", node, question.text, false)) return false;
         asked = true;
       } else if (key == "choices") {
         if (!choices(node, question.choices)) return false;
@@ -145,7 +161,7 @@ class DeckReader {
     if (list == nullptr || list->empty() || list->size() > most_choices)
       return fail(at(node, phrase("choices must be a list of 1 to {} texts", most_choices)));
     for (const toml::node& each : *list)
-      if (!take(phrase("a choice"), each, into.emplace_back())) return false;
+      if (!take_words(phrase("a choice"), each, into.emplace_back(), false)) return false;
     return true;
   }
 
@@ -177,17 +193,19 @@ Result<Deck> parse_deck(std::string_view text, std::string_view origin) {
 
 std::string format_deck(const Deck& deck) {
   std::ostringstream out;
+  // A blank text is none, and parse_deck() takes none.
+  const auto said = [](const std::string& text) { return is_blank(text) ? std::string() : text; };
   const auto line = [&](const char* key, const std::string& text) { out << key << " = " << quoted(text) << "\n"; };
   out << "# A deck of TileScope: states of the window, shown one after the other. Open it with tilescope --deck FILE.\n";
   out << "schema = \"" << deck_schema_start << schema_number << "\"\n";
-  line("title", deck.title);
+  line("title", said(deck.title));
   for (const Scene& scene : deck.scenes) {
     out << "\n[[scene]]\n";
-    line("title", scene.title);
+    line("title", said(scene.title));
     line("link", to_link(scene.state));
     if (scene.steps) line("steps", to_string(*scene.steps));
     if (!scene.notes.empty()) line("notes", scene.notes);
-    if (!scene.question) continue;
+    if (!scene.question || is_blank(scene.question->text)) continue;
     line("question", scene.question->text);
     if (!scene.question->choices.empty()) {
       out << "choices = [";

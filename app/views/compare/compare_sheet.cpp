@@ -339,6 +339,10 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
   CompareSheet sheet;
   sheet.finding = run_difference_text(first, second);
   sheet.detail = fmt::format("A: {}. B: {}.", run_title(first), run_title(second));
+  const double clock = first.request.gpu.sm_clock_hz, clock_of_second = second.request.gpu.sm_clock_hz;
+  sheet.detail +=
+      ' ' + (clock == clock_of_second ? say(tr("Both at {}."), format_clock(clock))
+                                      : say(tr("A at {}, B at {}."), format_clock(clock), format_clock(clock_of_second)));
 
   const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));

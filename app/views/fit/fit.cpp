@@ -115,8 +115,9 @@ std::string detail(const FitMap& map) {
     add(say(tr("{} need more than the {} registers of an SM."), registers,
             format_count(static_cast<std::int64_t>(gpu.sm_registers))));
   if (spills > 0)
-    add(say(tr("{} spill: their accumulators exceed 255 registers per thread (hatched). Their times leave the spills out."),
+    add(say(tr("{} would spill: a thread needs more registers than it can have (hatched). Their times leave the spills out."),
             spills));
+  if (const std::string clock = one_clock_text(map.clock_hz, gpu, tr("the kernel's tile")); !clock.empty()) add(clock);
   add(tr("Click a tile to use it."));
   return text;
 }
@@ -128,7 +129,9 @@ std::string tooltip(const FitCell& cell, bool own) {
                      format_exact_bytes(Bytes(cell.needs.shared_bytes)), cell.needs.registers_per_thread, cell.needs.threads,
                      cell.needs.stages));
   add_line(text, say(tr("Blocks per SM: {}, limited by {}"), cell.blocks_per_sm, limit_name(cell.limit)));
-  if (cell.spills) add_line(text, tr("The accumulators exceed the registers of a thread: the compiler would spill."));
+  if (cell.spills)
+    add_line(text, say(tr("A thread needs {} registers, and the limit is {}: the compiler would spill."), cell.registers_wanted,
+                       cell.registers_limit));
   if (cell.outcome && cell.outcome->done()) {
     add_line(text, say(tr("{} ({} cycles), bottleneck: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
                        format_cycles(Cycles(cell.outcome->cycles)), bound_text(cell.outcome->bound, cell.outcome->sms)));

@@ -287,14 +287,14 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   return c;
 }
 
-void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, const GpuSpec& gpu, float top) {
+void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, double clock_hz, float top) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto heading = [&](float left, float right, const char* text, Align align) {
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
   const bool measured = c.measured < c.clock;
-  const std::string at = say(tr("{} at {}"), unit.name, format_clock(gpu.sm_clock_hz)), peak = tr("up to the wgmma peak");
+  const std::string at = say(tr("{} at {}"), unit.name, format_clock(clock_hz)), peak = tr("up to the wgmma peak");
   const float room = c.rate - c.bar;
   const std::string over_bars =
       measured ? first_that_fits(theme.ui_small, room,
@@ -522,7 +522,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
   const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary, bounds);
-  draw_headings(theme, columns, unit, study.of.gpu, at.y);
+  draw_headings(theme, columns, unit, study.rungs.front().clock_hz, at.y);  // where none is measured, that of all
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;

@@ -51,13 +51,13 @@ struct SceneFields {
     out->notes = notes;
     out->state = of.state;
     if (!steps.empty()) out->steps = step_range_from(steps) ? step_range_from(steps) : of.steps;
-    if (question.empty()) return out;
+    if (question.find_first_not_of(" \t\r\n") == std::string::npos) return out;
     ClassQuestion& asked = out->question.emplace();
     asked.text = question;
     std::string_view rest = choices;
     while (!rest.empty() && asked.choices.size() < most_choices) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
-      if (!line.empty()) asked.choices.emplace_back(line);
+      if (line.find_first_not_of(" \t\r") != std::string_view::npos) asked.choices.emplace_back(line);
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     }
     asked.answer = std::clamp(answer, 0, static_cast<int>(asked.choices.size()));

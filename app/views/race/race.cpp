@@ -157,6 +157,15 @@ std::string column_title(const Theme& theme, const Lane& lane, float width) {
   return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
+/// Says when a run is over, and at which clock where that is not the one of its cycles.
+std::string finish_text(const ImFont* font, float width, const Simulation& timed, const Simulation& shown) {
+  const std::string finished = say(tr("Finished in {}"), format_time(timed.time)), brief = tr("Finished");
+  const double clock = timed.request.gpu.sm_clock_hz;
+  if (clock == shown.request.gpu.sm_clock_hz) return first_that_fits(font, width, {finished, brief});
+  return first_that_fits(font, width,
+                         {say(tr("Finished in {} at {}"), format_time(timed.time), format_clock(clock)), finished, brief});
+}
+
 /// Says between the title and the finish what limits this run, in as many words as fit.
 void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, const Simulation& run, float marker) {
   const float title = std::min(column.title.width(), text_width(theme.heading, translated(run.info->title)));
@@ -178,6 +187,7 @@ void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, 
 void draw_column(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, int index,
                  const std::array<double, 3>& scales) {
   const Theme& theme = *view.theme;
+  const Simulation& timed = timed_in_race(view, static_cast<std::size_t>(index));
   StageContext context{
       view, lane, theme, commands, stage_metrics(theme), panel_state<StageCache>(index == 0 ? "race left" : "race right")};
   context.list = ImGui::GetWindowDrawList();
@@ -196,12 +206,11 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker =
-      done   ? first_that_fits(marker_font, column.finish.width(),
-                               {fill_in(tr("Finished in {}"), {format_time(lane.simulation->time)}), tr("Finished")})
+      done   ? finish_text(marker_font, column.finish.width(), timed, *lane.simulation)
       : held ? std::string()  // the shares of two runs tell who wins
              : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
-  if (done && !held) draw_limit(context.list, theme, column, *lane.simulation, text_width(marker_font, marker));
+  if (done && !held) draw_limit(context.list, theme, column, timed, text_width(marker_font, marker));
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane, done);
   if (column.stage.height() > 0) draw_stage(context, column.stage);
 
@@ -273,10 +282,10 @@ Verdict time_verdict(double first, double second) {
 }
 
 /// Draws one line under the figures: what bounds the slower run. For a class the larger text counts more than the longer sentence.
-void draw_reason(const View& view, const Rect& rect, const Lane& left, const Lane& right) {
+void draw_reason(const View& view, const Rect& rect) {
   const Theme& theme = *view.theme;
   ImFont* const font = view.workspace->present ? theme.ui : theme.ui_small;
-  for (const std::string& text : race_sentences(*left.simulation, *right.simulation)) {
+  for (const std::string& text : race_sentences(timed_in_race(view, 0), timed_in_race(view, 1))) {
     if (text_width(font, text) > rect.width()) continue;
     draw_text(ImGui::GetWindowDrawList(), font, rect, theme.text, text, Align::center);
     return;
@@ -309,7 +318,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                        short_hbm, dirty_at_end(left), dirty_at_end(right)}),
       traffic_verdict(
           {bytes_total(left, Link::l2_to_sm, Link::sm_to_l2), bytes_total(right, Link::l2_to_sm, Link::sm_to_l2), l2, short_l2}),
-      time_verdict(left.simulation->time.value, right.simulation->time.value),
+      time_verdict(timed_in_race(view, 0).time.value, timed_in_race(view, 1).time.value),
   };
   const bool both = finished(view, left) && finished(view, right), one = finished(view, left) || finished(view, right);
   const float scale = theme.scale;
@@ -328,7 +337,7 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
                      Align::center);
   const bool with_reason = layout.reason.height() > 0;
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
-  if (with_reason) draw_reason(view, layout.reason, left, right);
+  if (with_reason) draw_reason(view, layout.reason);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
   const std::array<CellSpan, 3> columns = verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding);
   for (int i = 0; i < 3; ++i) {

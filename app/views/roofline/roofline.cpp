@@ -188,7 +188,7 @@ std::string sum_of_launches(const RooflineKernel& kernel) {
 }
 
 /// Compares the chosen algorithm with the other at one level, or states that latency decides.
-std::string finding(const RooflineStudy& study) {
+std::string finding(const RooflineStudy& study, const NextLimit* limit) {
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
   if (const double best = far_below(study); best > 0)
@@ -203,7 +203,7 @@ std::string finding(const RooflineStudy& study) {
   const Outcome& outcome = chosen->outcome;
   if (!outcome.sms.many_idle()) return text;
   // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
-  return text + ". " + say(tr("Bottleneck: {}"), bound_text(outcome.bound, outcome.sms)) + idle_text(outcome.bound, outcome.sms);
+  return text + ". " + bottleneck_text(outcome.bound, outcome.sms, limit) + idle_text(outcome.bound, outcome.sms);
 }
 
 /// Says what the headline divides, and the bytes that HBM still gets after the run.
@@ -481,16 +481,17 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
     return;
   }
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
+  const NextLimit* const limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   std::string detail = held ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study),
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
              detail + say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels) {
     if (held) break;
     for (std::string_view launch : launches_of(kernel))
-      sentences.push_back(limit_sentence(study, kernel, launch, *view.lane().simulation, present));
+      sentences.push_back(limit_sentence(study, kernel, launch, timed_run(view), present));
     if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));
   }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

@@ -115,7 +115,9 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   if (const auto theory = theory_at(result.request, algorithm, value); theory && request)
     add_line(body,
              say(tr("{} in the paper's count, {}"), format_bytes(theory->bytes), say(order_text(theory->order, request->problem))));
-  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.time_ns)), bound_text(point.bound, point.sms)));
+  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.wall_ns())), bound_text(point.bound, point.sms)));
+  if (const UnderLoad& load = point.under_load; load.clock_hz > 0)
+    add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   show_tooltip(*view.theme,
                fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),

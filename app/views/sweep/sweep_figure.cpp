@@ -229,7 +229,7 @@ double sweep_value(const Outcome& outcome, SweepQuantity quantity) {
     case SweepQuantity::sm_link:
       return outcome.sm_link();
     case SweepQuantity::time:
-      return outcome.time_ns;
+      return outcome.wall_ns();
   }
   return 0;
 }

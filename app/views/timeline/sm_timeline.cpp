@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/ui/say.h"
+#include "app/views/study_panel.h"
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_measured.h"
 #include "sim/analysis/format.h"
@@ -121,7 +122,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   if (probe != nullptr && probe->plain_ns > 0) over = probe_cost(probe->probed_ns, probe->plain_ns);
   if (view.playback.race) {
     const Simulation& rival = *view.lanes[1 - row.group].simulation;
-    const double own = simulation.time.value, other = rival.time.value;
+    const double own = timed_in_race(view, row.group).time.value, other = timed_in_race(view, 1 - row.group).time.value;
     const double own_end = simulation.trace->end_cycle(), other_end = rival.trace->end_cycle();
     // A class that watches the race still guesses.
     const bool watched = view.workspace->present && view.playback.cycle < std::max(own_end, other_end);

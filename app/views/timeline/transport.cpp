@@ -132,7 +132,7 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
     add_line(text, say(tr("Simulated {} at the measured clock, {}: {}"), format_time(Nanoseconds(time->simulated)),
                        format_clock(view.measured.found->measured().sm_clock_hz), format_signed_percent(time->error())));
-    add_line(text, say(tr("The other views use {}, the clock of the GPU's spec; a GPU under load runs slower."),
+    add_line(text, say(tr("Stage and timeline run at {}, the clock of the GPU's spec. Other views have times under load."),
                        format_clock(view.lane().simulation->request.gpu.sm_clock_hz)));
     return text;
   }
@@ -141,6 +141,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
     load = loaded->clock.from == ClockUnderLoad::From::like_runs
                ? say(tr("Under load: simulated at {}, the median clock of the {} recorded runs most like it."),
                      format_clock(loaded->clock.hz), loaded->clock.runs)
+           : loaded->clock.from == ClockUnderLoad::From::set
+               ? say(tr("Under load: simulated at {}, as set."), format_clock(loaded->clock.hz))
                : say(tr("Under load: simulated at {}, as calibrated under products of mma.sync and exponentials."),
                      format_clock(loaded->clock.hz));
   const auto with_load = [&](std::string text) {

@@ -311,6 +311,8 @@ void draw_tile_controls(const View& view, Commands& commands) {
     commands.push(SetTile{tile, "stages"});
   }
   control_message(view, "stages");
+  if (run != nullptr && drops_to_one_buffer(*run->program))
+    text_item(theme.ui_small, theme.text_faint, tr("One buffer: two do not fit the shared memory."));
   if (pill(theme, tr("Kernel default"), !view.requested->request.tile, tr("The tile of the CUDA kernel")))
     commands.push(SetTile{{}, "block_q"});
   divider(theme);
@@ -326,6 +328,8 @@ void draw_tile_controls(const View& view, Commands& commands) {
   for (const BlockOrderInfo& row : block_orders())
     if (pill(theme, translated(row.title).c_str(), view.requested->request.block_order == row.order))
       commands.push(SetBlockOrder{row.order});
+  const auto info = find_program(view.requested->request.algorithm, view.requested->request.problem.pass);
+  if (info && (*info)->key_order) return;  // it has one of its own
   text_item(theme.ui, theme.text_dim, tr("order of the key tiles"));
   for (const KeyOrder order : {KeyOrder::ascending, KeyOrder::descending})
     if (pill(theme, order == KeyOrder::ascending ? tr("first to last") : tr("last to first"),

@@ -63,7 +63,11 @@ std::string tile_label(const View& view) {
   if (!tile && !view.lanes.empty()) tile = view.lane().simulation->request.tile;
   if (!tile) return tr("tile auto");
   std::string label = fmt::format("Br {}  Bc {}", tile->block_q, tile->block_kv);
-  if (tile->stages > 0) label += fmt::format("  ×{}", tile->stages);
+  // What the run has says more than what was asked for: two buffers may not have fitted.
+  if (tile->stages > 0)
+    label += fmt::format("  ×{}", tile->stages);
+  else if (!view.lanes.empty() && drops_to_one_buffer(*view.lane().simulation->program))
+    label += "  ×1";
   if (automatic) label += tr(" auto");
   if (view.requested->request.block_order != BlockOrder::launch)
     label += fmt::format(" · {}", to_string(view.requested->request.block_order));
@@ -464,7 +468,7 @@ void draw_notice(const View& view, ImVec2 at) {
   const auto& message = view.workspace->message;
   if (!message || (!message->control.empty() && !view.workspace->present)) return;
   const Theme& theme = *view.theme;
-  message_box(theme, "##message", at, std::round(420 * theme.scale), words_of(*message), is_good(*message), {0, 1});
+  message_box(theme, "##message", at, std::round(640 * theme.scale), words_of(*message), is_good(*message), {1, 1});
 }
 
 void draw_presenting_bar(const Rect& rect, const View& view) {

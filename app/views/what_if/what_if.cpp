@@ -310,12 +310,14 @@ void draw_what_if_panel(const View& view, Commands& commands) {
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),
                                   format_bytes(dirty), table.real.gpu.id));
   const bool compares = changed && table.base && table.base->done();
-  if (compares)
-    if (const std::string why =
-            slower_reason(outcome_of(*view.lane().simulation), *table.base, tr("current settings"), tr("unchanged"));
+  if (const std::string clock = one_clock_text(table.clock_hz, table.real.gpu, tr("the unchanged run")); !clock.empty())
+    detail.append(" ").append(clock);
+  const Simulation* const shown = view.studies->at_what_if_clock.get();
+  if (compares && shown != nullptr)
+    if (const std::string why = slower_reason(outcome_of(*shown), *table.base, tr("current settings"), tr("unchanged"));
         !why.empty())
       detail = why + " " + detail;
-  study_head(view, compares ? changed_finding(table, *view.lane().simulation, limit_now) : finding(table, limit), detail);
+  study_head(view, compares && shown != nullptr ? changed_finding(table, *shown, limit_now) : finding(table, limit), detail);
   draw_beside_line(view);
   draw_slider(view, commands);
   study_progress(view, commands, table.done(), table.rows.size() + 1);
@@ -332,8 +334,8 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (changed && !is_variant) {
-    now = outcome_of(*view.lane().simulation);
-    lines.push_back({tr("Current settings"), {}, &now, nullptr, false, true});
+    if (shown != nullptr) now = outcome_of(*shown);
+    lines.push_back({tr("Current settings"), {}, shown != nullptr ? &now : nullptr, nullptr, false, true});
   }
   if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
     lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),

@@ -342,9 +342,11 @@ TEST_CASE("command line: every number is parsed strictly; errors name the flag a
                                           "--head-dim", "--block-q", "--block-kv", "--blocks-per-sm"};
   for (const std::string& flag : whole) {
     CAPTURE(flag);
-    CHECK(bad({"simulate", flag, "1e3"}) == flag + " is '1e3': it must be a whole number, such as 1024");
-    CHECK(bad({"simulate", flag, "64x"}) == flag + " is '64x': it must be a whole number, such as 1024");
-    CHECK(bad({"simulate", flag, ""}) == flag + " is '': it must be a whole number, such as 1024");
+    const std::string whole_number =
+        flag == "--head-dim" ? "': it must be a whole number from 1 to 256" : "': it must be a whole number, such as 1024";
+    CHECK(bad({"simulate", flag, "1e3"}) == flag + " is '1e3" + whole_number);
+    CHECK(bad({"simulate", flag, "64x"}) == flag + " is '64x" + whole_number);
+    CHECK(bad({"simulate", flag, ""}) == flag + " is '" + whole_number);
     for (const char* text : {"0", "-5", "99999999999999999999", "2147483648"}) {
       CAPTURE(std::string(text));
       CHECK(bad({"simulate", flag, text}).find(flag + " is " + text + ": it must be from 1 to ") == 0);
@@ -397,6 +399,10 @@ TEST_CASE("command line: --version is that of the project") {
   const std::string version = version_text().substr(std::string("tilescope ").size());
   CHECK(text.str().find("project(tilescope VERSION " + version + " ") != std::string::npos);
   CHECK(good({"--version"}).text == version_text() + "\n");
+}
+
+TEST_CASE("command line: --version after a command says where it goes") {
+  CHECK(bad({"simulate", "--version"}) == "--version has no command before it: write tilescope --version");
 }
 
 TEST_CASE("command line: every example in the help parses") {

@@ -122,6 +122,7 @@ TEST_CASE("export: what cannot be is one line, before anything is drawn") {
       arguments.insert(arguments.end(), flag.begin(), flag.end());
       CHECK(refused(arguments) == "tilescope: " + flag.front() + " means nothing for " + ending + ": leave it out\n");
     }
+  CHECK(refused({"export", "--fps", "nan", "--out", gif}).find("it must be a whole number from 1 to 60") != std::string::npos);
   CHECK(refused({"export", "--out", folder.path("none/a.gif")}).find("there is no folder") != std::string::npos);
   CHECK(folder.entries() == 0);
 }
@@ -143,6 +144,23 @@ TEST_CASE("export: numbered pictures appear together, and a refused export leave
         std::string::npos);
   CHECK(*read_binary_file(folder.path("step-03.png")) == old);
   CHECK(folder.entries() == 3);
+}
+
+TEST_CASE("export: a deck refuses flags that its scenes decide") {
+  const TemporaryFolder folder;
+  const std::string deck =
+      folder.file("deck.toml", "schema = \"tilescope.deck/1\"\n[[scene]]\nlink = \"seq=16&head_dim=4&block_q=4&block_kv=4\"\n");
+  for (const std::vector<std::string>& flag : {std::vector<std::string>{"--gpu", "h200"},
+                                               {"--seq", "32"},
+                                               {"--algorithm", "standard"},
+                                               {"--set", "sm.count=2"},
+                                               {"--race"},
+                                               {"--view", "fit"},
+                                               {"--lanes", "sms"}}) {
+    std::vector<std::string> arguments = {"export", "--deck", deck, "--out", folder.path("a.html")};
+    arguments.insert(arguments.end(), flag.begin(), flag.end());
+    CHECK(refused(arguments) == "tilescope: " + flag.front() + " means nothing with --deck: its scenes decide; leave it out\n");
+  }
 }
 
 }  // namespace tilescope

@@ -29,7 +29,9 @@ TEST_CASE("run and next limit: the next limit is that of simulating one after th
     const auto alone = simulate(request);
     REQUIRE(alone);
     CHECK(both->simulation->cycles.value == (*alone)->cycles.value);
-    const auto next = next_limit(**alone);
+    // On a GPU that slows under load it is the limit of the run at that clock.
+    CHECK(both->under_load.has_value() == request.gpu.slows_under_load());
+    const auto next = next_limit(both->under_load ? *both->under_load->simulation : **alone);
     REQUIRE(next);
     REQUIRE(both->next);
     CHECK(both->next->without == next->without);

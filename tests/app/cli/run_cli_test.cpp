@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_line.h"
@@ -297,6 +299,16 @@ TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kerne
   CHECK(warnings(extended(flash3_arguments("325"), {"--block-q", "96"}))
             .find("a warp group has 48 rows, and wgmma takes 64 at a time") != std::string::npos);
   CHECK(warnings({"--gpu", "toy"}).empty());
+  CHECK(warnings(extended(flash3_arguments("325"), {"--block-kv", "256"})).find("registers with this tile, and the limit is ") !=
+        std::string::npos);
+  for (const auto& [flag, value, what] : {std::tuple{"--head-dim", "96", "head dimension 96"},
+                                          {"--head-dim", "256", "head dimension 256"},
+                                          {"--dtype", "fp32", "fp32"}}) {
+    std::vector<std::string> all = flash3_arguments("325");
+    for (std::size_t i = 0; i + 1 < all.size(); ++i)
+      if (all[i] == flag) all[i + 1] = value;
+    CHECK(warnings(all).find(fmt::format("no kernel of flash3 takes {}", what)) != std::string::npos);
+  }
   const Json spills = simulated_json({"--gpu", "h200", "--algorithm", "flash2", "--key-order", "descending", "--seq", "512",
                                       "--head-dim", "128", "--dtype", "fp16", "--causal"});
   CHECK(spills["kernel"]["spilled_bytes_per_thread"] > 0);
@@ -309,9 +321,65 @@ TEST_CASE("cli: search tries no tile that wgmma cannot compute, and says the rat
                                       .out)["ranked"];
   REQUIRE(ranked.size() > 3);
   for (const Json& candidate : ranked) CHECK(candidate["tile"]["block_q"].get<int>() % 128 == 0);
-  CHECK(ranked[0]["under_load"]["clock_hz"] < ranked[0]["clock_hz"]);
-  CHECK(ranked[0]["tflops"].get<double>() ==
-        doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["under_load"]["ns"].get<double>() / 1e3));
+  CHECK(ranked[0]["tflops"].get<double>() == doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["ns"].get<double>() / 1e3));
+}
+
+TEST_CASE("cli: candidates of a search rank at one clock, that of the kernel as it stands, whose time is that of simulate") {
+  std::vector<std::string> arguments = flash3_arguments("325");
+  const Json alone = simulated_json(arguments);
+  arguments.insert(arguments.begin(), {"search", "--quiet", "--json"});
+  const Json ranked = Json::parse(run_program(arguments).out)["ranked"];
+  double before = 0;
+  bool own = false;
+  for (const Json& candidate : ranked) {
+    CHECK(candidate["clock_hz"] == alone["time"]["under_load"]["clock_hz"]);
+    CHECK(candidate["ns"].get<double>() >= before);
+    CHECK(candidate["key_order"] == "descending");
+    before = candidate["ns"].get<double>();
+    if (!candidate["own"].get<bool>() || candidate["block_order"] != "launch") continue;
+    own = true;
+    CHECK(std::llround(candidate["ns"].get<double>()) == alone["time"]["under_load"]["ns"].get<long long>());
+    CHECK(candidate["recorded_ns"] > 0);
+  }
+  CHECK(own);
+  CHECK(run_program({"search", "--quiet", "--gpu", "toy", "--seq", "64"}).out.find("clock under load") == std::string::npos);
+}
+
+TEST_CASE("cli: the number of buffers is told, and why it is one") {
+  const std::vector<std::string> problem = {"--gpu",      "h200", "--algorithm", "flash3", "--seq",     "1024",
+                                            "--head-dim", "128",  "--dtype",     "fp16",   "--block-q", "128"};
+  const auto report = [&](std::initializer_list<const char*> more) {
+    std::vector<std::string> all = extended(problem, more);
+    all.insert(all.begin(), "simulate");
+    return run_program(all).out;
+  };
+  CHECK(report({"--block-kv", "128"}).find("128 queries x 128 keys, 2 buffers of K and V") != std::string::npos);
+  CHECK(report({"--block-kv", "176"}).find("1 buffer of K and V: two do not fit the shared memory") != std::string::npos);
+  CHECK(simulated_json(extended(problem, {"--block-kv", "176"}))["tile"]["buffers"] == 1);
+}
+
+TEST_CASE("cli: a program with one order of its keys refuses the other") {
+  std::vector<std::string> all = {"simulate"};
+  for (const std::string& argument : flash3_arguments("325")) all.push_back(argument);
+  const auto with = [&](const char* order) {
+    std::vector<std::string> more = all;
+    more.insert(more.end(), {"--key-order", order});
+    return run_program(more);
+  };
+  CHECK(with("ascending").code == 2);
+  CHECK(with("ascending").err ==
+        "tilescope: --key-order is ascending, and the blocks of flash3 walk their keys in descending order alone: leave it out\n");
+  CHECK(with("descending").out.find("as recorded for this run") != std::string::npos);
+  CHECK(run_program({"sweep", "--over", "seq=64", "--gpu", "h200", "--algorithm", "flash2,flash3", "--key-order", "ascending"})
+            .code == 2);
+  CHECK(run_program({"simulate", "--key-order", "ascending"}).code == 0);
+}
+
+TEST_CASE("cli: bottleneck, busy shares and the run without it are those of the wall time") {
+  const Json json = simulated_json(flash3_arguments("4096"));
+  CHECK(json["time"]["next_limit"]["clock_hz"] == json["time"]["under_load"]["clock_hz"]);
+  CHECK(json["time"]["under_load"]["busy"].contains("hbm"));
+  CHECK(json["time"]["next_limit"]["without"] == json["time"]["under_load"]["bound_by"]);
 }
 
 TEST_CASE("cli: where no resource bounds the run alone, the bottleneck is no single one") {
@@ -320,7 +388,8 @@ TEST_CASE("cli: where no resource bounds the run alone, the bottleneck is no sin
     std::vector<std::string> all = {"simulate"};
     all.insert(all.end(), problem.begin(), problem.end());
     const std::string text = run_program(all).out;
-    const bool alone = json["time"]["next_limit"]["decides"].get<bool>() || json["time"]["bound_by"] == "latency";
+    const Json& timed = json["time"].contains("under_load") ? json["time"]["under_load"] : json["time"];
+    const bool alone = json["time"]["next_limit"]["decides"].get<bool>() || timed["bound_by"] == "latency";
     CHECK((text.find("no single one") == std::string::npos) == alone);
   }
 }
@@ -402,20 +471,20 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
         Names{"schema", "algorithm", "gpu", "problem", "tile", "traffic", "work", "memory", "time", "launches", "ledger", "host"});
   CHECK(json["schema"] == "tilescope.simulation/1");
   CHECK(keys(json["problem"]) == Names{"batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim", "dtype", "causal", "pass"});
-  CHECK(keys(json["tile"]) == Names{"block_q", "block_kv"});
+  CHECK(keys(json["tile"]) == Names{"block_q", "block_kv", "buffers"});
   CHECK(keys(json["traffic"]) == Names{"hbm_read_bytes", "hbm_write_bytes", "hbm_write_after_flush_bytes", "l2_to_sm_bytes",
                                        "sm_to_l2_bytes", "smem_read_bytes", "smem_write_bytes", "l2_lookup_read_bytes"});
   const Json queued = simulated_json({"--algorithm", "matmul_tiled"});  // HBM is behind when this run ends
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
-  CHECK(keys(json["work"]) == Names{"flops", "exps"});
+  CHECK(keys(json["work"]) == Names{"flops", "exps", "useful_flops"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
   CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "busy", "l2_busy", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
   CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports"});
   CHECK(json["time"]["busy"]["l2"] ==
         std::max(json["time"]["l2_busy"]["lookups"].get<double>(), json["time"]["l2_busy"]["ports"].get<double>()));
-  CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by", "decides"});
+  CHECK(keys(json["time"]["next_limit"]) == Names{"without", "cycles", "ns", "bound_by", "decides", "clock_hz"});
   CHECK(json["time"]["next_limit"]["without"] == json["time"]["bound_by"]);
   CHECK(json["time"]["next_limit"]["cycles"].get<std::int64_t>() < json["time"]["cycles"].get<std::int64_t>());
   REQUIRE(json["launches"].size() == 1);
@@ -457,7 +526,7 @@ TEST_CASE("cli: tile, GPU and blocks per SM of the request reach the simulation"
   const Json json =
       simulated_json({"--gpu", "h200", "--block-q", "64", "--block-kv", "32", "--blocks-per-sm", "1", "--seq", "256", "--causal"});
   CHECK(json["gpu"] == "h200");
-  CHECK(json["tile"] == Json::parse(R"({"block_q":64,"block_kv":32})"));
+  CHECK(json["tile"] == Json::parse(R"({"block_q":64,"block_kv":32,"buffers":2})"));
   CHECK(json["launches"][0]["blocks_per_sm"] == 1);
   CHECK(json["problem"]["causal"] == true);
 }

@@ -88,6 +88,15 @@ TEST_CASE("sweep: a recorded point has the recorded time beside the simulated on
   for (const char* word : {"clock", "recorded", "error"}) CHECK(toy.find(word) == std::string::npos);
 }
 
+TEST_CASE("sweep: tiles have one clock, that of the program's own tile, though one of them was recorded") {
+  const auto points = swept({"--over", "block_kv=64,128", "--gpu", "h100", "--algorithm", "flash3", "--batch", "2", "--heads", "8",
+                             "--kv-heads", "2", "--seq", "325", "--head-dim", "128", "--dtype", "fp16"});
+  REQUIRE(points.size() == 2);
+  CHECK(points[1]["recorded_ns"] > 0);
+  CHECK(points[0]["clock_under_load_hz"] == points[1]["clock_under_load_hz"]);
+  CHECK(points[0]["ns_under_load"] > points[0]["ns"]);
+}
+
 TEST_CASE("sweep: a file of another side of the tile is another sweep") {
   const TemporaryFolder folder;
   const auto to_file = [&](const char* rows) {

@@ -129,6 +129,24 @@ TEST_CASE("validate: --gpu holds a bundle against another spec, where known miss
   CHECK(none.err.find("did you mean toy") != std::string::npos);
 }
 
+TEST_CASE("validate: a file with the numbers of the shipped GPU has its known misses, and one with others has none") {
+  const auto toy = load_gpu("toy");
+  REQUIRE(toy);
+  MeasurementBundle bundle = synthetic_bundle(*toy);
+  bundle.cases[0].time_cold_ns = exactly(bundle.cases[0].time_cold_ns.median * 1.3);
+  const TemporaryFolder folder;
+  const std::string file = folder.file("b.json", to_json(bundle));
+  folder.file("b-known-misses.toml", "schema = \"tilescope.known_misses/1\"\nrecorded = \"" + bundle.date +
+                                         "\"\n[[miss]]\nkernel = \"" + bundle.cases[0].kernel + "\"\nproblem = \"" +
+                                         short_text(bundle.cases[0].problem) +
+                                         "\"\nfigure = \"time\"\ncap_percent = 23.5\ncause = \"measured\"\n");
+  CHECK(validate({"--bundle", file}).code == 0);
+  CHECK(validate({"--bundle", file, "--gpu", folder.file("copy.toml", spec_text(*toy, "A copy."))}).code == 0);
+  GpuSpec other = *toy;
+  other.hbm_capacity_bytes *= 2;
+  CHECK(validate({"--bundle", file, "--gpu", folder.file("other.toml", spec_text(other, "Another."))}).code == 1);
+}
+
 TEST_CASE("validate: --csv has a row a case, and --sample holds a part of the bundle") {
   const TemporaryFolder folder;
   const std::string bundle = folder.file("b.json", bundle_text(1)), table = folder.path("t.csv");

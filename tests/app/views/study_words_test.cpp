@@ -60,7 +60,8 @@ TEST_CASE("roofline: a sentence has one figure of its ceiling, and the busy time
   PanelScreen screen({1600, 900});
   const std::string text = screen.text(view, draw_roofline_panel);
   CAPTURE(text);
-  const double busy = view.lane().simulation->utilisation[static_cast<std::size_t>(Bound::tensor)];
+  REQUIRE(view.studies->under_load != nullptr);
+  const double busy = timed_run(view).utilisation[static_cast<std::size_t>(Bound::tensor)];
   CHECK(text.find("Closest ceiling: tensor cores (") != std::string::npos);
   CHECK(text.find("% reached). Tensor cores busy " + format_percent(busy) + " of the time") != std::string::npos);
   CHECK(text.find("useful") == std::string::npos);

@@ -37,7 +37,8 @@ std::unique_ptr<WindowScript> WindowScript::open(int width, int height, float sc
   return open(opening_start(), width, height, scale);
 }
 
-std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width, int height, float scale) {
+std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width, int height, float scale,
+                                                 std::shared_ptr<const WindowState> left_over) {
   use_language(nullptr);
   std::unique_ptr<WindowScript> script(new WindowScript);
   Result<std::unique_ptr<HeadlessContext>> context = HeadlessContext::make();
@@ -49,6 +50,7 @@ std::unique_ptr<WindowScript> WindowScript::open(Session::Start start, int width
   script->session_ = std::make_unique<Session>(std::move(start));
   AppFrame::Options options;
   options.scale = scale;
+  options.left_over = std::move(left_over);
   Result<std::unique_ptr<AppFrame>> frame = AppFrame::make(*script->session_, options);
   REQUIRE(static_cast<bool>(frame));
   script->frame_ = std::move(*frame);

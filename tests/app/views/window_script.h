@@ -13,7 +13,8 @@ class WindowScript {
  public:
   /// nullptr with a message printed where this machine has no EGL.
   static std::unique_ptr<WindowScript> open(int width = 960, int height = 540, float scale = 1);
-  static std::unique_ptr<WindowScript> open(Session::Start start, int width, int height, float scale = 1);
+  static std::unique_ptr<WindowScript> open(Session::Start start, int width, int height, float scale = 1,
+                                            std::shared_ptr<const WindowState> left_over = nullptr);
 
   Session& session() { return *session_; }
   AppFrame& frame() { return *frame_; }

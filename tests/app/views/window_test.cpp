@@ -387,8 +387,7 @@ TEST_CASE("window: presenting keeps the numbers of the row at 1280x720 and 1600x
   }
 }
 
-TEST_CASE(
-    "window: a notice stands above the transport bar, beside a lesson, and the list of scenes says what is wrong with a deck") {
+TEST_CASE("window: a notice stands in the transport bar, over no panel, and the list of scenes says what is wrong with a deck") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();
   start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
@@ -404,13 +403,29 @@ TEST_CASE(
   REQUIRE(notice() != nullptr);
   const Layout& layout = script->frame().layout();
   CHECK(notice()->Pos.x >= layout.lesson.max.x);
-  CHECK(notice()->Pos.y > layout.timeline.min.y);
-  CHECK(notice()->Pos.y + notice()->Size.y < layout.transport.min.y);
+  CHECK(notice()->Pos.y >= layout.transport.min.y - 0.25F * layout.transport.height());
+  CHECK(notice()->Pos.y + notice()->Size.y <= layout.transport.max.y);
+  CHECK(notice()->Pos.x + notice()->Size.x <= layout.transport.max.x);
   script->command(CloseLesson{});
   script->command(OpenDeck{"/nonexistent/deck.toml"});
   CHECK(notice() != nullptr);
   script->command(ShowScenes{true});
   CHECK(notice() == nullptr);
+}
+
+TEST_CASE("window: the offer to go on where the last window was covers no panel") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720, 1, std::make_shared<const WindowState>());
+  if (script == nullptr) return;
+  const auto offer = [] {
+    const ImGuiWindow* window = ImGui::FindWindowByName("##left over");
+    return window != nullptr && window->Active ? window : nullptr;
+  };
+  for (const CenterView view : {CenterView::stage, CenterView::fit}) {
+    script->command(SetCenter{view});
+    REQUIRE(offer() != nullptr);
+    CHECK(offer()->Pos.y >= script->frame().layout().transport.max.y);
+    CHECK(offer()->Pos.y + offer()->Size.y <= 720);
+  }
 }
 
 TEST_CASE("window: in a race the bytes are on the cards, and the bar below names the run whose time it says") {

@@ -310,7 +310,8 @@ TEST_CASE("gpu spec: a bad assignment is refused with its text and changes nothi
       {"l2.size=0", "unknown GPU key 'l2.size': tilescope simulate --help lists all keys"},
       {"capacity=0", "unknown GPU key 'capacity': did you mean l2.capacity_bytes / hbm.capacity_bytes? tilescope simulate --help"},
       {"l2.clock=1e9", "unknown GPU key 'l2.clock': did you mean sm.clock_hz / sm.clock_under_load_hz?"},
-      {"=5", "unknown GPU key '': tilescope simulate --help lists all keys"},
+      {"=5", "'=5' has no key: write KEY=VALUE, such as l2.capacity_bytes=0"},
+      {"name=", "name is a text of a GPU's file and no number: write it into a file"},
       {"sm.count=", "sm.count is '': it must be a number from 1 to 4096"},
       {"sm.count=4x", "sm.count is '4x': it must be a number"},
       {"sm.count=0x10", "sm.count is '0x10': it must be a number"},
@@ -336,6 +337,23 @@ TEST_CASE("gpu spec: blanks around an assignment and exponents are taken") {
   GpuSpec spec = shipped("a100");
   REQUIRE(set_spec_value(spec, " hbm.bytes_per_second = 1555e9 "));
   CHECK(spec.hbm_bytes_per_second == 1555e9);
+}
+
+TEST_CASE("gpu spec: a clock under load beyond the clock, or none, is refused where it was set, with the range") {
+  GpuSpec spec = shipped("toy");
+  const double most = spec.sm_clock_hz;
+  for (const char* out : {"sm.clock_under_load_hz=5e9", "sm.clock_under_load_hz=1", "sm.clock_under_load_hz=0"}) {
+    CAPTURE(std::string(out));
+    REQUIRE(set_spec_value(spec, out));
+    const Status refused = check(spec);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().sentence.text().find(": it must be from 1000000 to sm.clock_hz, 1") != std::string::npos);
+  }
+  spec.sm_clock_under_load_hz = most;
+  CHECK(check(spec));
+  GpuSpec slow = shipped("h200");  // its clock under load is measured
+  REQUIRE(set_spec_value(slow, "sm.clock_hz=1e9"));
+  CHECK(check(slow));
 }
 
 }  // namespace tilescope

@@ -273,6 +273,13 @@ TEST_CASE("presets: names and parameters that do not exist are answered with tho
         "sliding_window: window is 'q', not a number; example: sliding_window:window=1024");
   CHECK(preset_text("sliding_window:window=3,window=4").error().sentence.text() == "sliding_window: window is given twice");
   CHECK(preset_text("softcap:cap=1);(2").error().sentence.text().find("not a number") != std::string::npos);
+  for (const char* none : {"sta_video:frames=0", "natten:width=0", "batchify:size=-4", "natten:kernel=1.5"}) {
+    CAPTURE(none);
+    REQUIRE_FALSE(preset_text(none));
+    CHECK(preset_text(none).error().sentence.text().find("but must be a whole number from 1 on; example: ") != std::string::npos);
+  }
+  CHECK(preset_text("sta_video:frames=8,text=0"));
+  CHECK(preset_text("sliding_window:window=0"));
   CHECK(preset_text("sliding_window")->mask == "let window = 1024; q >= kv && q - kv <= window");
 }
 

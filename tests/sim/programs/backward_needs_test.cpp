@@ -67,6 +67,7 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
       INFO(id, ", ", launch);
       KernelNeeds rows = compiled_needs(id, launch, p);
       rows.threads = 128;
+      rows.registers_wanted = rows.registers_per_thread;
       rows.registers_per_thread = std::max(24, rows.registers_per_thread);
       rows.multiply_add_instructions = 0;
       rows.has_products = false;
@@ -101,6 +102,7 @@ TEST_CASE("needs: every backward launch has the warps, the sums in registers and
     // Rows of P and dP that the dS launch keeps between its passes.
     KernelNeeds rows = compiled_needs("standard_backward", "dS", p);
     rows.threads = 128;
+    rows.registers_wanted = rows.registers_per_thread;
     rows.has_products = false;
     rows.shared_bytes = kernel_profile("standard_backward").build("dS", p).static_shared_bytes;
     const std::int64_t both = 2 * ((p.seq_kv * e + 31) / 32 * 32);

@@ -43,6 +43,7 @@ inline void set_threads(KernelNeeds& needs, std::int64_t threads, std::int64_t s
   const auto of_thread = [](std::int64_t all, std::int64_t count) { return all / count + (all % count != 0 ? 1 : 0); };
   const std::int64_t registers =
       needs.registers_per_thread + of_thread(sums, threads) - of_thread(compiled_sums, std::int64_t{needs.threads});
+  needs.registers_wanted = static_cast<int>(registers);
   needs.registers_per_thread = static_cast<int>(registers < 24 ? 24 : registers > 255 ? 255 : registers);
   needs.threads = static_cast<int>(threads);
 }
@@ -62,6 +63,7 @@ struct NeedsCase {
 
 /// Sets the buffers: as many as are asked for, otherwise two where they fit beside what is fixed.
 inline void set_stages(KernelNeeds& needs, std::int64_t fixed, std::int64_t stage, const NeedsCase& at) {
+  needs.has_ring = true;
   needs.stages = static_cast<int>(at.tile.stages);
   if (needs.stages == 0) needs.stages = static_cast<double>(fixed + stage + stage) <= at.gpu.sm_shared_bytes_per_block ? 2 : 1;
   needs.shared_bytes = fixed;

@@ -147,7 +147,8 @@ TEST_CASE("needs: every forward launch has the warps, the sums in registers and 
 
     // Its own registers in the tile that it is compiled for, and the lengths of its lists.
     KernelNeeds flex = flash2;
-    if (q == 128 && kv == own_kv) flex.registers_per_thread = kernel_profile("flex").build("attention", p).registers;
+    if (q == 128 && kv == own_kv)
+      flex.registers_per_thread = flex.registers_wanted = kernel_profile("flex").build("attention", p).registers;
     flex.shared_bytes += 16;
     CHECK(flex_needs(p, at.tile, at.gpu) == flex);
 
@@ -174,6 +175,7 @@ TEST_CASE("needs: every forward launch has the warps, the sums in registers and 
     fused.has_products = false;
     fused.converted_factors = 1;
     const std::int64_t all_threads = fused.threads;
+    fused.registers_wanted = static_cast<int>(fused.registers_per_thread + 8 * (q - 1));
     fused.registers_per_thread = static_cast<int>(std::clamp<std::int64_t>(fused.registers_per_thread + 8 * (q - 1), 24, 255));
     const std::int64_t partial = std::max(8 * all_threads, q * d), compiled_partial = std::max(8 * all_threads, compiled);
     set_stages(fused,

@@ -1,12 +1,14 @@
 // The clock under load: from the recording of the run, else from those most like it, else from the spec.
 #include "app/model/measurements/clock_under_load.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "app/model/requests/assets.h"
+#include "sim/masks/mask_choice.h"
 #include "tests/app/run_simulation.h"
 
 using namespace tilescope;
@@ -154,4 +156,66 @@ TEST_CASE("clock under load: a clock that the user chose stays, and a GPU withou
     const auto run = simulated("flash2", id, {.seq_q = 64, .seq_kv = 64, .head_dim = 16});
     CHECK_FALSE(clock_under_load(load_recordings(run->request.gpu), *run));
   }
+}
+
+TEST_CASE("clock under load: two runs that are compared have the clock of the first, so that a borrowed one swaps no two tiles") {
+  const auto recorded = simulated("flash3", "h100", recorded_flash3);
+  SimulationRequest request = recorded->request;
+  request.tile = ProgramTile(128, 64);
+  const auto other = *simulate(request);
+  const Measurements known = load_measurements_of("h100");
+  const Recordings recordings = recordings_of(known, recorded->request.gpu);
+  const auto own = clock_under_load(recordings, *recorded), of_other = clock_under_load(recordings, *other);
+  REQUIRE(own);
+  REQUIRE(of_other);
+  CHECK(own->from == ClockUnderLoad::From::this_case);
+  CHECK(of_other->from == ClockUnderLoad::From::like_runs);
+  const auto pair = pair_under_load(known, recorded, other), swapped = pair_under_load(known, other, recorded);
+  REQUIRE(pair);
+  REQUIRE(swapped);
+  CHECK(pair->first->request.gpu.sm_clock_hz == own->hz);
+  CHECK(pair->second->request.gpu.sm_clock_hz == own->hz);
+  CHECK(swapped->first->request.gpu.sm_clock_hz == of_other->hz);
+  CHECK(swapped->second->request.gpu.sm_clock_hz == of_other->hz);
+  CHECK((pair->first->time.value < pair->second->time.value) == (swapped->second->time.value < swapped->first->time.value));
+  CHECK(*clock_of_comparison(recorded->request, recordings) == own->hz);
+  // On two GPUs each has its own.
+  const auto h200 = simulated("flash3", "h200", recorded_flash3);
+  Measurements both = known;
+  const Measurements of_h200 = load_measurements_of("h200");
+  both.bundles.insert(both.bundles.end(), of_h200.bundles.begin(), of_h200.bundles.end());
+  const auto two = pair_under_load(both, recorded, h200);
+  REQUIRE(two);
+  CHECK(two->second->request.gpu.sm_clock_hz == clock_under_load(recordings_of(both, h200->request.gpu), *h200)->hz);
+  // A clock that the user chose stays.
+  REQUIRE(set_spec_value(request.gpu, "sm.clock_hz=1.2e9"));
+  CHECK(at_clock(request, 1.5e9).gpu.sm_clock_hz == 1.2e9);
+}
+
+TEST_CASE("clock under load: one that is set goes before recordings") {
+  SimulationRequest request = simulated("flash3", "h100", recorded_flash3)->request;
+  REQUIRE(set_spec_value(request.gpu, "sm.clock_under_load_hz=1.1e9"));
+  const auto clock = clock_under_load(load_recordings(request.gpu), **simulate(request));
+  REQUIRE(clock);
+  CHECK(clock->hz == 1.1e9);
+  CHECK(to_string(clock->from) == "set");
+  SimulationRequest toy;
+  toy.gpu = *load_gpu("toy");
+  REQUIRE(set_spec_value(toy.gpu, "sm.clock_under_load_hz=5e8"));
+  CHECK(clock_under_load({}, **simulate(toy))->hz == 5e8);
+}
+
+TEST_CASE("clock under load: the rate under a mask is of the visible elements, as papers count them") {
+  SimulationRequest request;
+  request.algorithm = "flex";
+  request.gpu = *load_gpu("h100");
+  request.problem = {.heads = 2, .kv_heads = 2, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64, .dtype = DataType::fp16};
+  request.masking.masks = {"q >= kv && q - kv <= 100"};
+  REQUIRE(settle_masks(request.masking, request.problem, {}));
+  const auto made = simulate(request);
+  REQUIRE(made);
+  double visible = 0;
+  for (int q = 0; q < 1024; ++q) visible += std::min(q, 100) + 1;
+  CHECK(useful_flops(**made) == doctest::Approx(4.0 * 2 * visible * 64));
+  CHECK(useful_flops(**made) < static_cast<double>((*made)->flops));
 }

@@ -250,3 +250,13 @@ TEST_CASE("session: raised hands are counted until the next scene") {
   CHECK_FALSE(opened.view().lecture->asking);
   CHECK(opened.view().lecture->counts[1] == 0);
 }
+
+TEST_CASE("session: a page turns to the next scene at the end of the run, though the steps of the scene go on beyond it") {
+  auto deck = std::make_shared<Deck>(*deck_of({"block_q=16&block_kv=16&step=3", "seq=96&block_q=16&block_kv=16&step=7"}));
+  deck->scenes.front().steps = StepRange{3, 1000000};
+  Opened opened(start_with(deck));
+  opened.after(GoToScene{0});
+  opened.after(SeekStep{opened.view().lane().step_count});
+  opened.after(TurnPage{1});
+  CHECK(opened.view().lecture->scene() == 1);
+}

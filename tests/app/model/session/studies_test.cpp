@@ -282,4 +282,71 @@ TEST_CASE("causes: every stall is traced back to a first cause") {
   }
 }
 
+namespace {
+
+/// A run that is recorded on an H100.
+Session::Start recorded_start(CenterView center) {
+  Session::Start start;
+  start.request.gpu = *load_gpu("h100");
+  start.request.algorithm = "flash3";
+  start.request.problem = {
+      .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 325, .seq_kv = 325, .head_dim = 128, .dtype = DataType::fp16};
+  start.measurements = load_measurements_of("h100");
+  start.center = center;
+  return start;
+}
+
+}  // namespace
+
+TEST_CASE("studies: where no rung was measured, the ladder has the clock under load of the run on screen") {
+  Session::Start start = recorded_start(CenterView::ladder);
+  start.request.problem.seq_q = start.request.problem.seq_kv = 333;
+  Session session(std::move(start));
+  session.finish();
+  REQUIRE(session.view().studies->ladder != nullptr);
+  REQUIRE(session.view().studies->under_load != nullptr);
+  for (const LadderRung& rung : session.view().studies->ladder->rungs) {
+    CHECK(rung.clock_hz == session.view().studies->under_load->clock.hz);
+    CHECK(rung.outcome.has_value());
+  }
+}
+
+TEST_CASE("studies: the time of a run is the one at its clock under load in every view that compares runs") {
+  Session session(recorded_start(CenterView::what_if));
+  session.finish();
+  const auto loaded = session.view().studies->under_load;
+  REQUIRE(loaded != nullptr);
+  const double time = loaded->simulation->time.value;
+  CHECK(session.view().studies->what_if->base->time_ns == time);
+  CHECK(session.view().studies->limit->before_ns == time);
+  session.apply(SetCenter{CenterView::fit});
+  session.finish();
+  const FitMap& real = session.view().studies->fit->maps.front();
+  CHECK(real.find(real.usual)->outcome->time_ns == time);
+  session.apply(SetCenter{CenterView::roofline});
+  session.finish();
+  for (const RooflineKernel& kernel : session.view().studies->roofline->kernels)
+    if (kernel.chosen) CHECK(kernel.outcome.time_ns == time);
+  session.apply(SetSweep{"seq=325", {"flash3"}, SweepQuantity::time});
+  session.apply(SetCenter{CenterView::sweep});
+  session.finish();
+  CHECK(session.view().studies->sweep->points[0]->wall_ns() == time);
+  session.apply(PinRun{});
+  session.apply(SetTile{ProgramTile(128, 64), "block_kv"});
+  session.apply(SetCenter{CenterView::compare});
+  session.finish();
+  const auto compared = session.view().pinned.comparison;
+  REQUIRE(compared != nullptr);
+  CHECK(compared->first->time.value == time);
+  CHECK(compared->second->request.gpu.sm_clock_hz == loaded->clock.hz);
+  session.apply(SetTile{{}, "block_kv"});
+  session.apply(SetCenter{CenterView::stage});
+  session.apply(SetRace{true});
+  session.finish();
+  const auto race = session.view().studies->race;
+  REQUIRE(race != nullptr);
+  CHECK(race->second->time.value == time);
+  CHECK(race->first->request.gpu.sm_clock_hz == loaded->clock.hz);
+}
+
 }  // namespace tilescope

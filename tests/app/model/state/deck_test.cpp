@@ -48,7 +48,13 @@ TEST_CASE("deck: what is written is read as it was") {
   REQUIRE_MESSAGE(back, (back ? "" : back.error().sentence.text()));
   CHECK(*back == deck);
   CHECK(format_deck(*back) == text);
-  CHECK(*parse_deck(format_deck({}), "talk.toml") == Deck{});
+  Deck blank = deck;
+  blank.title = blank.scenes[0].title = "  ";
+  blank.scenes[0].question->text = " ";
+  const auto said = parse_deck(format_deck(blank), "talk.toml");
+  REQUIRE(said);
+  CHECK(said->title.empty());
+  CHECK_FALSE(said->scenes[0].question.has_value());
   for (const char* notes : {"\n\nAsk first.\nThen step.", "two\n'''\nquotes", "ends with '", "a \\ b\n\tc", "\n"}) {
     Deck noted = deck;
     noted.scenes[0].notes = notes;
@@ -72,6 +78,13 @@ TEST_CASE("deck: a broken one is one sentence with the file and the line") {
   CHECK(deck_refusal(head + "[[scene]]\nlink = 4\n") == "talk.toml, line 3: link must be a text in quotes");
   CHECK(deck_refusal(head + "[[scene]]\nlink = \"\"\nquestion = \"?\"\nchoices = [\"a\"]\nanswer = 2\n") ==
         "talk.toml, line 2: answer is 2, and there are 1 choices");
+  const std::string scene = head + "[[scene]]\nlink = \"\"\n";
+  CHECK(deck_refusal(head) == "talk.toml, line 1: the deck has no scene: begin one with [[scene]]");
+  CHECK(deck_refusal(scene + "title = \"  \"\n") == "talk.toml, line 4: title is blank: write it, or leave it out");
+  CHECK(deck_refusal(scene + "title = \"a\\u0000b\"\n") == "talk.toml, line 4: title has the control character 0: take it out");
+  CHECK(deck_refusal(scene + "question = \"\"\n") == "talk.toml, line 4: question is blank: write it, or leave it out");
+  CHECK(deck_refusal(scene + "question = \"?\"\nchoices = [\"a\", \"\"]\n") ==
+        "talk.toml, line 5: a choice is blank: write it, or leave it out");
   CHECK(deck_refusal(head + "scene = 4\n") == "talk.toml, line 2: scenes are tables: begin each with [[scene]]");
 }
 
