@@ -55,7 +55,7 @@ class Counter {
  private:
   void add(Tensor tensor, bool store, double elements, std::string_view plain, std::string_view masked) {
     count_.terms.push_back({tensor, store, std::string(problem_.has_mask() ? masked : plain), elements * sums_.planes,
-                            element_bytes(tensor->type.value_or(problem_.dtype))});
+                            element_bytes(type_of(tensor, problem_.dtype))});
   }
 
   const AttentionProblem& problem_;

@@ -208,7 +208,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   if (first && second) {
     // A warp reads only its own rows of the first operand. The rest are reads of the second operand, repeated by every warp.
     const std::int64_t own = op.kind == OpKind::matmul
-                                 ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * op.left_reads
+                                 ? std::int64_t{op.rows} * op.inner * bytes_of_element(tensor_of(op.src[0])) * op.left_reads
                                  : op.smem_read_bytes / 2;
     c.smem_read[0] = std::min(op.smem_read_bytes, own);
     c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
@@ -277,7 +277,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   // a lane adds what it holds.
   if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products &&
       models_instruction_latency())
-    through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
+    through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * bytes_of_element(op.tile.tensor);
   if (models_instruction_latency())
     through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
   c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;

@@ -269,6 +269,7 @@ class ScheduleBuilder {
   const KernelNeeds& needs_of(const Operation& op) const {
     return group_needs_[std::min<std::size_t>(op.group, group_needs_.size() - 1)];
   }
+  std::int64_t bytes_of_element(Tensor tensor) const { return element_bytes(type_of(tensor, problem_.dtype)); }
   double hbm_latency_of(const Operation& op) const;
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;

@@ -230,12 +230,21 @@ TensorUse use_of(const TileProgram& program) {
   TensorUse use{.tensors = tensors_of(program), .comes_back = false, .pages = page_table_of(program.problem())};
   std::array<bool, most_tensors> loaded{}, stored{};
   BlockOperations block;
-  for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
-    program.emit_block(static_cast<int>(launch), 0, block);
-    for (const Operation& op : block.operations) {
-      if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
-      if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
-    }
+  for (std::size_t n = 0; n < program.launches().size(); ++n) {
+    const auto launch = static_cast<int>(n);
+    const auto has_operations = [&](std::int64_t number) {
+      program.emit_block(launch, number, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
+        if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
+      }
+      return !block.operations.empty();
+    };
+    // A mask can leave the blocks at either end without work.
+    const std::int64_t blocks = program.launches()[n].blocks();
+    std::int64_t first = 0, last = blocks - 1;
+    while (first < blocks && !has_operations(first)) ++first;
+    while (last > first && !has_operations(last)) --last;
   }
   for (std::size_t t = 0; t < most_tensors; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
   return use;
@@ -259,6 +268,8 @@ void count_operations(Simulation& simulation, const std::vector<OpClass>& classe
 Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info,
                                  const std::shared_ptr<const TileProgram>& program, Simulation& simulation) {
   if (const Status status = check_gpu(request); !status) return status.error();
+  if (const std::string fault = program->schema().fault(); !fault.empty())
+    return refuse("{} declares its tensors wrongly: {}", info.id, fault);
   request.tile = program->tile();
   Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
   if (!per_sm) return per_sm.error();

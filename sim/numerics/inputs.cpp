@@ -84,7 +84,7 @@ Matrix given_tile(const InputSource& inputs, const AttentionProblem& problem, co
     }
     fill_normal(row_key(inputs.seed, tile.tensor, tile.plane, tile.row + r), tile.col, tile.cols, inputs.spread, out);
   }
-  round_all(problem.dtype, result.values);
+  round_all(type_of(tile.tensor, problem.dtype), result.values);
   return result;
 }
 
@@ -111,7 +111,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
     }
     for (int c = 0; c < tile.cols; ++c) result.at(r, c) = static_cast<float>(problem.scale() * sums[static_cast<std::size_t>(c)]);
   }
-  round_all(problem.dtype, result.values);
+  round_all(type_of(tile.tensor, problem.dtype), result.values);
   return result;
 }
 

@@ -226,18 +226,19 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash1_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-1",
-                      "attention",
-                      "arXiv:2205.14135, Algorithm 1",
-                      "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
-                      listing,
-                      flash1_tile,
-                      make,
-                      "Flash-1",
-                      "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
-  info.accumulates_in_hbm = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-1",
+      .family = "attention",
+      .source = "arXiv:2205.14135, Algorithm 1",
+      .summary = "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
+      .listing = listing,
+      .default_tile = flash1_tile,
+      .make = make,
+      .button = "Flash-1",
+      .tooltip = "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration",
+      .accumulates_in_hbm = true,
+  };
 }
 
 }  // namespace tilescope

@@ -235,22 +235,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash1_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-1 backward",
-                      "backward",
-                      "arXiv:2205.14135, Algorithm 4",
-                      "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
-                      listing,
-                      flash1_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash1",
-                      "Flash-1 backward"};
-  info.accumulates_in_hbm = true;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-1 backward",
+      .family = "backward",
+      .source = "arXiv:2205.14135, Algorithm 4",
+      .summary = "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
+      .listing = listing,
+      .default_tile = flash1_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash1",
+      .label = "Flash-1 backward",
+      .accumulates_in_hbm = true,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

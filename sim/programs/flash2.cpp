@@ -165,19 +165,19 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_program() {
-  ProgramInfo info = {
-      id,
-      "FlashAttention-2",
-      "attention",
-      "arXiv:2307.08691, Algorithm 1",
-      "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
-      listing,
-      flash2_tile,
-      make,
-      "Flash-2",
-      "FlashAttention-2: one thread block per query tile, O stays on chip"};
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2",
+      .family = "attention",
+      .source = "arXiv:2307.08691, Algorithm 1",
+      .summary = "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
+      .listing = listing,
+      .default_tile = flash2_tile,
+      .make = make,
+      .button = "Flash-2",
+      .tooltip = "FlashAttention-2: one thread block per query tile, O stays on chip",
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -216,22 +216,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-2 backward",
-                      "backward",
-                      "arXiv:2307.08691, Algorithm 2",
-                      "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
-                      listing,
-                      flash2_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-2 backward"};
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward",
+      .family = "backward",
+      .source = "arXiv:2307.08691, Algorithm 2",
+      .summary = "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
+      .listing = listing,
+      .default_tile = flash2_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 backward",
+      .warp_tile = warp_edge,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -285,23 +285,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_deterministic_program() {
-  ProgramInfo info = {
-      id,
-      "FlashAttention-2 backward, deterministic",
-      "backward",
-      "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
-      "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
-      listing,
-      flash2_backward_tile,
-      make,
-      {},
-      {},
-      Pass::backward,
-      "flash2",
-      "Flash-2 fixed order"};
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward, deterministic",
+      .family = "backward",
+      .source = "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
+      .summary = "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
+      .listing = listing,
+      .default_tile = flash2_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 fixed order",
+      .warp_tile = warp_edge,
+      .is_part = [](Tensor tensor) { return std::find(gradient_sums.begin(), gradient_sums.end(), tensor) != gradient_sums.end(); },
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -278,23 +278,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_two_pass_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-2 backward, two passes",
-                      "backward",
-                      "FlexAttention's backward kernel: one launch of two kinds of block",
-                      "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
-                      listing,
-                      two_pass_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-2 two passes"};
-  info.scores_computed = 2;
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward, two passes",
+      .family = "backward",
+      .source = "FlexAttention's backward kernel: one launch of two kinds of block",
+      .summary = "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
+      .listing = listing,
+      .default_tile = two_pass_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 two passes",
+      .scores_computed = 2,
+      .warp_tile = warp_edge,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -573,22 +573,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash3_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-3 backward",
-                      "backward",
-                      "arXiv:2407.08608, section 3",
-                      "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
-                      listing,
-                      flash3_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-3 backward"};
-  info.instruction = ProductInstruction::wgmma;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-3 backward",
+      .family = "backward",
+      .source = "arXiv:2407.08608, section 3",
+      .summary = "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
+      .listing = listing,
+      .default_tile = flash3_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-3 backward",
+      .instruction = ProductInstruction::wgmma,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -238,19 +238,19 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flex_program() {
-  ProgramInfo info;
-  info.id = id;
-  info.title = "FlexAttention";
-  info.family = "attention";
-  info.source = "arXiv:2412.05496";
-  info.summary = "Over FlashAttention-2: lists of key blocks from any mask expression, and a score expression.";
-  info.listing = listing;
-  info.default_tile = flash2_tile;
-  info.make = make;
-  info.has_lists = true;
-  info.takes_pages = true;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlexAttention",
+      .family = "attention",
+      .source = "arXiv:2412.05496",
+      .summary = "Over FlashAttention-2: lists of key blocks from any mask expression, and a score expression.",
+      .listing = listing,
+      .default_tile = flash2_tile,
+      .make = make,
+      .has_lists = true,
+      .takes_pages = true,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

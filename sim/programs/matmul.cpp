@@ -123,19 +123,27 @@ Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem,
 }  // namespace
 
 ProgramInfo matmul_naive_program() {
-  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ; K is loaded again for each row of Q.",
-          naive_listing,  untiled_matmul_tile,       make_naive};
+  return {
+      .id = "matmul_naive",
+      .title = "Matrix product, untiled",
+      .family = "matmul",
+      .summary = "S = τ Q Kᵀ; K is loaded again for each row of Q.",
+      .listing = naive_listing,
+      .default_tile = untiled_matmul_tile,
+      .make = make_naive,
+  };
 }
 
 ProgramInfo matmul_tiled_program() {
-  return {"matmul_tiled",
-          "Matrix product, tiled",
-          "matmul",
-          "",
-          "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
-          tiled_listing,
-          tiled_matmul_tile,
-          make_tiled};
+  return {
+      .id = "matmul_tiled",
+      .title = "Matrix product, tiled",
+      .family = "matmul",
+      .summary = "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
+      .listing = tiled_listing,
+      .default_tile = tiled_matmul_tile,
+      .make = make_tiled,
+  };
 }
 
 }  // namespace tilescope

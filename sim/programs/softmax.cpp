@@ -356,37 +356,45 @@ Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem,
 }  // namespace
 
 ProgramInfo softmax_safe_program() {
-  ProgramInfo info = {
-      id_of(Kind::safe), "Safe softmax",   "softmax", family_source, "Three passes over the row: maximum, sum, result.",
-      safe_listing,      row_softmax_tile, make_safe};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::safe),
+      .title = "Safe softmax",
+      .family = "softmax",
+      .source = family_source,
+      .summary = "Three passes over the row: maximum, sum, result.",
+      .listing = safe_listing,
+      .default_tile = row_softmax_tile,
+      .make = make_safe,
+      .scores_computed = 0,
+  };
 }
 
 ProgramInfo softmax_online_program() {
-  ProgramInfo info = {id_of(Kind::online),
-                      "Online softmax",
-                      "softmax",
-                      "arXiv:1805.02867, Algorithm 3",
-                      "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
-                      online_listing,
-                      row_softmax_tile,
-                      make_online};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::online),
+      .title = "Online softmax",
+      .family = "softmax",
+      .source = "arXiv:1805.02867, Algorithm 3",
+      .summary = "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
+      .listing = online_listing,
+      .default_tile = row_softmax_tile,
+      .make = make_online,
+      .scores_computed = 0,
+  };
 }
 
 ProgramInfo softmax_fused_program() {
-  ProgramInfo info = {id_of(Kind::fused),
-                      "Softmax fused with V",
-                      "softmax",
-                      "Z. Ye, From Online Softmax to FlashAttention, 2023",
-                      "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
-                      fused_listing,
-                      fused_softmax_tile,
-                      make_fused};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::fused),
+      .title = "Softmax fused with V",
+      .family = "softmax",
+      .source = "Z. Ye, From Online Softmax to FlashAttention, 2023",
+      .summary = "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
+      .listing = fused_listing,
+      .default_tile = fused_softmax_tile,
+      .make = make_fused,
+      .scores_computed = 0,
+  };
 }
 
 }  // namespace tilescope

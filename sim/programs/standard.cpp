@@ -23,9 +23,9 @@ namespace {
 constexpr std::string_view id = "standard";
 
 /// The mask as frameworks hand it over: a number for each pair of query and key, in the problem's type.
-constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 9, .planes = Planes::mask, .cols = Axis::key};
+constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 17, .planes = Planes::mask, .cols = Axis::key};
 constexpr Tensor mask_tensor = mask_spec;
-constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 17};
+constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 41};
 constexpr ChipTile mask_tile = mask_tile_spec;
 
 enum class Line {
@@ -408,16 +408,18 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo standard_program() {
-  return {id,
-          "Standard attention",
-          "attention",
-          "arXiv:2205.14135, Algorithm 0",
-          "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
-          listing,
-          standard_tile,
-          make,
-          "Standard",
-          "Three kernels; S and P go through HBM"};
+  return {
+      .id = id,
+      .title = "Standard attention",
+      .family = "attention",
+      .source = "arXiv:2205.14135, Algorithm 0",
+      .summary = "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
+      .listing = listing,
+      .default_tile = standard_tile,
+      .make = make,
+      .button = "Standard",
+      .tooltip = "Three kernels; S and P go through HBM",
+  };
 }
 
 }  // namespace tilescope

@@ -385,22 +385,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo standard_backward_program() {
-  ProgramInfo info = {id,
-                      "Standard backward",
-                      "backward",
-                      "arXiv:2205.14135, Algorithm 3",
-                      "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
-                      listing,
-                      standard_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "standard",
-                      "Standard backward"};
-  info.scores_computed = 0;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "Standard backward",
+      .family = "backward",
+      .source = "arXiv:2205.14135, Algorithm 3",
+      .summary = "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
+      .listing = listing,
+      .default_tile = standard_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "standard",
+      .label = "Standard backward",
+      .scores_computed = 0,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

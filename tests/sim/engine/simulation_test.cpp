@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/mask.h"
+#include "sim/engine/run_program.h"
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
@@ -142,6 +143,19 @@ AttentionProblem small_problem(std::mt19937& random, bool causal) {
 }
 
 }  // namespace
+
+TEST_CASE("simulation: S and P come back where the first blocks of a launch see no key") {
+  AttentionProblem problem;
+  problem.seq_q = 256;
+  problem.seq_kv = 64;
+  problem.causal = true;
+  const auto program = (*find_program("standard"))->make(problem, TileShape{16, 16}, toy_gpu());
+  REQUIRE(program);
+  BlockOperations first;
+  (*program)->emit_block(0, 0, first);
+  REQUIRE(first.operations.empty());
+  CHECK(use_of(**program).comes_back);
+}
 
 TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move" *
           doctest::test_suite("every program")) {
