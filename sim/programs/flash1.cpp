@@ -42,15 +42,15 @@ enum class Line {
 };
 constexpr ListingLine listing[] = {
     {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "One block handles a whole head. First it zeroes its output and statistics in HBM."},
+     "One block handles a whole head. First it zeroes its output and statistics in HBM.", ListingLine::heading},
     {1, "O = 0, l = 0, m = −∞", tensors::o, "O = 0, l = 0, m = −∞", "The initial values, before any key."},
     {1, "store Oᵢ, lᵢ, mᵢ → HBM", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "They must be in HBM, because the inner loop reads them from there."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once.", ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "A quarter of the fast memory for each of K, V, Q and O."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "With a causal mask pairs wholly above the diagonal are skipped."},
+     "With a causal mask pairs wholly above the diagonal are skipped.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ, lᵢ, mᵢ", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "The result so far comes back from HBM. This is the price of keys as the outer loop; FlashAttention-2 swaps the loops."},

@@ -48,18 +48,18 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM."},
+    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM.", ListingLine::heading},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "dQ collects a part from every key tile."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The inner loop reads it from there."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it.", ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Tiles that no query sees keep these zeros."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Written again at the end of each outer step."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once.", ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "Stays for the whole inner loop."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
     {1, "dK̃ = 0, dṼ = 0", tensors::d_k, "dK̃ = 0, dṼ = 0", "The sums of this key tile stay on chip."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "With a causal mask pairs wholly above the diagonal are skipped."},
+     "With a causal mask pairs wholly above the diagonal are skipped.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Needed only for D, in every inner step. FlashAttention-2 computes D once."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "All of dO once for each key tile."},

@@ -43,7 +43,7 @@ constexpr ListingLine listing[] = {
     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "Running maximum, running sum and the unscaled output live in registers; nothing of them goes to HBM before the end."},
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1",
-     "With a causal mask the loop ends at the diagonal: tiles above it are never loaded."},
+     "With a causal mask the loop ends at the diagonal: tiles above it are never loaded.", ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d",
      "K and V have rings of buffers: the next tile is in flight while this one is used."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",

@@ -48,7 +48,7 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.", ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -57,12 +57,12 @@ constexpr ListingLine listing[] = {
     {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Blocks of keys add to it, so it must start at zero."},
     {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
     {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head",
-     "The second launch. A block owns keys, not queries."},
+     "The second launch. A block owns keys, not queries.", ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
@@ -80,7 +80,7 @@ constexpr ListingLine listing[] = {
      "Every key tile adds to every query tile. The L2 adds, in the order of arrival: the last bits of dQ change from run to run."},
     {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
     {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "The sum is complete now."},
     {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},

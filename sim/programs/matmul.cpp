@@ -18,7 +18,7 @@ namespace {
 enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
     {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
-     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next."},
+     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next.", ListingLine::heading},
     {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
     {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},

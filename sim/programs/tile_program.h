@@ -26,6 +26,9 @@ struct ListingLine {
   Tensor tensor;             // gives the line its colour; may be none
   std::string_view formula;  // shown under the listing, symbols only; the window puts the numbers in
   std::string_view why;      // one or two sentences for a student
+  /// When a block executes it: never, as it only names those below it; or only in problems with a score change, a mask that is a
+  /// matrix, or a table with a gradient.
+  enum When : std::uint8_t { always, heading, conditional } when = always;
 };
 
 /// A group of a block's warps that run one stream of operations.

@@ -39,7 +39,7 @@ enum class Line {
 constexpr ListingLine listing[] = {
     {0, "recipe: load Qᵢ", tensors::q, "Qᵢ: Br × d", "recipe: the block's queries"},
     {0, "recipe: O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0", "recipe: nothing is known yet"},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: one after the other"},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: one after the other", ListingLine::heading},
     {1, "recipe: load Kⱼ", tensors::k, "Kⱼ: Bc × d", "recipe: into the one buffer"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "recipe: the scores"},
     {1, "recipe: mask S", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
@@ -49,7 +49,7 @@ constexpr ListingLine listing[] = {
     {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
     {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
     {0, "recipe: L = m + log l", tensors::lse, "L = m + log l", "recipe: over all keys"},
-    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now"},
+    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now", ListingLine::heading},
     {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into the same buffer"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: S was kept nowhere"},
     {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
