@@ -33,7 +33,7 @@ Work work_of(const TileProgram& program, int launch) {
   Work work;
   BlockOperations block;
   for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)])) {
-    const auto planes = static_cast<double>(axis == Axis::key ? p.batch * p.kv_heads : p.query_planes());
+    const auto planes = static_cast<double>(axis == Axis::key ? p.kv_planes() : p.query_planes());
     for (std::int64_t number : blocks_of(program, launch, {axis, 0, 0, axis == Axis::key ? p.seq_kv : p.seq_q})) {
       program.emit_block(launch, number, block);
       for (const Operation& op : block.operations) {

@@ -273,6 +273,9 @@ class ScheduleBuilder {
   double hbm_latency_of(const Operation& op) const;
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;
+  std::int64_t bytes_through_shared(const Operation& op, const Operation& executed, const BlockOperations& block) const;
+  void set_load(OpClass& c, const Operation& op, const BlockOperations& block) const;
+  void set_store(OpClass& c, const Operation& op, const BlockOperations& block) const;
   void set_pipes(OpTiming& timing) const;
   void make_asynchronous(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;

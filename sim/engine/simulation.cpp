@@ -192,7 +192,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
                 const std::vector<double>& port_cycles) {
   const double cycles = simulation.cycles.value;
   if (cycles <= 0) return;
-  std::array<double, 7>& use = simulation.utilisation;
+  std::array<double, bound_count>& use = simulation.utilisation;
   const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
   // A cycle of work that an SM has in a launch, as a share of the run: the SMs with a block are averaged, launches are added up.
   const auto share_in = [&](std::size_t launch) {
@@ -314,15 +314,23 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     const HbmUse after = memory.hbm_use(*end);
     const LaunchSpec& launch = launches[i];
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
-    simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
-                                    (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start),
-                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles, 0,
-                                    machine.sms_with_blocks(), machine.sm_cycles()});
+    const double sm_cycles = machine.sm_cycles();
     port_cycles.push_back(std::max(memory.port_in_busy_cycles() - in_before, memory.port_out_busy_cycles() - out_before));
-    LaunchResult& done = simulation->launches.back();
-    const double a_port = done.sm_cycles > 0 ? port_cycles.back() * done.cycles.value / done.sm_cycles : 0;
-    done.l2_busy_cycles =
-        std::max({memory.l2_read_busy_cycles() - read_before, memory.l2_write_busy_cycles() - write_before, a_port});
+    const double a_port = sm_cycles > 0 ? port_cycles.back() * (*end - start) / sm_cycles : 0;
+    simulation->launches.push_back(
+        {.name = std::string(launch.name),
+         .blocks = launch.blocks(),
+         .threads = launch.needs.threads,
+         .shared_bytes = launch.needs.shared_bytes,
+         .blocks_per_sm = (*per_sm)[i],
+         .waves = static_cast<double>(launch.blocks()) / slots,
+         .cycles = Cycles(*end - start),
+         .hbm_bytes = after.bytes - before.bytes,
+         .hbm_busy_cycles = after.busy_cycles - before.busy_cycles,
+         .l2_busy_cycles =
+             std::max({memory.l2_read_busy_cycles() - read_before, memory.l2_write_busy_cycles() - write_before, a_port}),
+         .sms = machine.sms_with_blocks(),
+         .sm_cycles = sm_cycles});
   }
 
   // The trace starts with the first block, so it does not show the cost of the first launch.

@@ -134,7 +134,7 @@ Status check(const InputSource& inputs, const AttentionProblem& problem) {
     const Matrix* user = user_matrix(inputs, tensor);
     if (user == nullptr) continue;
     const std::int64_t rows = tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
-    const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.batch * problem.kv_heads;
+    const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.kv_planes();
     if ((user->rows != rows && user->rows != planes * rows) || user->cols != problem.head_dim)
       return refuse(
           "the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "

@@ -88,11 +88,6 @@ Result<FinishedRun> run_blocks_of_plane(const TileProgram& program, const InputS
 /// Errors  those of run_plane()
 Result<FinishedRun> run_whole(const TileProgram& program, const InputSource& inputs, const Progress& progress = {});
 
-/// Returns the same plane of the float64 reference, rounded once.
-/// Limits  O, P, S, L, m, l, D and all gradients
-/// Source  arXiv:2205.14135, section 2.2
-Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor);
-
 /// Returns ‖a − b‖ / ‖b‖ in the Frobenius norm.
 double relative_error(const Matrix& a, const Matrix& b);
 

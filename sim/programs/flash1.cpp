@@ -164,7 +164,7 @@ class Flash1 final : public TileProgram {
     const std::int32_t l = b.load(Line::load_o, tiles::l, one_by_one ? o : written);
     const std::int32_t m = b.load(Line::load_o, tiles::m, one_by_one ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-    b.wait_for(m);
+    b.after_load(m);
     b.overhead(overhead_.scores);
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::tile_max, tiles::m_tile, ChipTile::none, tiles::s);
@@ -220,7 +220,7 @@ std::optional<ClosedForm> Flash1::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Flash1>(id, CausalMask::taken, problem, tile, gpu);
+  return make_program<Flash1>(id, Masks::taken, problem, tile, gpu);
 }
 
 }  // namespace

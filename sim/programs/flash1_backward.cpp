@@ -97,7 +97,7 @@ class Flash1Backward final : public TileProgram {
   Flash1Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     LaunchSpec launch{
-        "gradients", key_planes(problem), 1, 1, flash1_backward_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))};
+        "gradients", problem.kv_planes(), 1, 1, flash1_backward_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))};
     launch.axis = Axis::key;
     launches_ = {launch};
   }
@@ -106,7 +106,7 @@ class Flash1Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
                    tile_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
-    const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
+    const std::int64_t first = problem_.first_query_plane_of(block), end = first + problem_.heads_of_kv_head();
     std::int32_t written = -1;  // the last store of dQ, after which all of dQ is complete in HBM
     b.keys(-1, {});
     for (std::int64_t plane = first; plane < end; ++plane)
@@ -152,7 +152,7 @@ class Flash1Backward final : public TileProgram {
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q) || problem_.mask) return std::nullopt;
     const TileRange keys{0, problem_.seq_kv};
-    return BlockPlace{plan_.place_in_sector(first_query_plane(problem_, block), 0), BlockPlan::along(Axis::key, block, keys)};
+    return BlockPlace{plan_.place_in_sector(problem_.first_query_plane_of(block), 0), BlockPlan::along(Axis::key, block, keys)};
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -176,7 +176,7 @@ class Flash1Backward final : public TileProgram {
     const std::int32_t d_q = b.load(Line::load_d_q, tiles::d_q, written);
     const std::int32_t l = b.load(Line::load_stats, tiles::l, d_q), m = b.load(Line::load_stats, tiles::m, l);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
-    b.wait_for(m);
+    b.after_load(m);
     b.overhead(kernel_profile("flash1_backward").overhead("gradients", "pair", problem_));
     if (masked) b.mask(Line::mask, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
@@ -202,7 +202,7 @@ class Flash1Backward final : public TileProgram {
 std::optional<ClosedForm> Flash1Backward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
   const Bytes gradient(kv_planes * (problem_.seq_kv + sums.seen_keys) * row);

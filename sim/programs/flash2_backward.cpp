@@ -124,7 +124,7 @@ class Flash2Backward final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     if (launch == key_launch) return emit_keys(block, out);
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
                    0);
@@ -146,9 +146,9 @@ class Flash2Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == key_launch) return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, true);
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -204,7 +204,7 @@ std::optional<ClosedForm> Flash2Backward::closed_form() const {
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * sums.rows_pairs * row),
-                               .keys = Bytes(key_planes(problem_) * sums.seen_keys * row),
+                               .keys = Bytes(problem_.kv_planes() * sums.seen_keys * row),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉"),
                                .key_rows = "Nk"});
 }

@@ -148,7 +148,7 @@ class Deterministic final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     if (launch == key_launch) return emit_keys(block, out);
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
                    0);
@@ -175,12 +175,12 @@ class Deterministic final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q) || (launch == key_launch && problem_.mask)) return std::nullopt;
     if (launch == key_launch) {
       const std::int64_t kv_plane = block / runs_, run = block % runs_;
-      return BlockPlace{run * 8 + plan_.place_in_sector(first_query_plane(problem_, kv_plane), 0),
+      return BlockPlace{plan_.with_statistic(run, problem_.first_query_plane_of(kv_plane), 0),
                         BlockPlan::along(Axis::key, kv_plane, keys_of(run))};
     }
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -245,7 +245,7 @@ class Deterministic final : public TileProgram {
 std::optional<ClosedForm> Deterministic::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
   const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));

@@ -120,7 +120,7 @@ class TwoPass final : public TileProgram {
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
-                         grid.key_tiles + group_of(problem) * grid.query_tiles,
+                         grid.key_tiles + problem.heads_of_kv_head() * grid.query_tiles,
                          problem.kv_heads,
                          problem.batch,
                          two_pass_needs(problem, tile, gpu),
@@ -135,7 +135,7 @@ class TwoPass final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
     if (launch == row_dot_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
       return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
@@ -150,7 +150,8 @@ class TwoPass final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    const auto [i, plane] = grid.query_block(block);
+    GradientWork work{Axis::query, plane, i};
     if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
@@ -161,7 +162,7 @@ class TwoPass final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const TileRange rows = grid.queries(work.tile);
     const std::int64_t visits = launch == gradient_launch ? grid.row_class(work.plane, work.tile) : 0;
-    BlockPlace place = plan_.place(work.plane, rows, visits * 8 + plan_.place_in_sector(work.plane, rows.first));
+    BlockPlace place = plan_.place_with_statistic(work.plane, rows, visits);
     place.shape = place.shape * 2 + 1;
     return place;
   }
@@ -243,7 +244,7 @@ class TwoPass final : public TileProgram {
 std::optional<ClosedForm> TwoPass::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), seen(planes * sums.rows * row);
   const Bytes kv(kv_planes * sums.seen_keys * row + planes * sums.keys * row), gradient(kv_planes * problem_.seq_kv * row);

@@ -231,7 +231,7 @@ class Flash3Backward final : public TileProgram {
       Emission(*this, b, visits, needs.stages, j, grid.keys(j)).emit();
       return;
     }
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
@@ -252,9 +252,9 @@ class Flash3Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == key_launch) return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, true);
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -378,7 +378,7 @@ class Flash3Backward final : public TileProgram {
     }
     /// `freed` is the on-chip tile whose release also frees this one.
     void loaded(ChipTile chip_tile, ChipTile freed, std::int64_t n) const {
-      b.waits(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
+      b.await_token(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
       b.signals(full(chip_tile, stage_of(n)));
     }
     void load_tile(std::int64_t n) const {
@@ -401,8 +401,8 @@ class Flash3Backward final : public TileProgram {
 
     // A consumer group.
     void wait_for_load(Line line, ChipTile chip_tile, std::int64_t buffer, std::int64_t signals) const {
-      b.wait_until(line, chip_tile, WaitOn::mbarrier);
-      b.waits(full(chip_tile, buffer), signals);
+      b.emit_wait(line, chip_tile, WaitOn::mbarrier);
+      b.await_token(full(chip_tile, buffer), signals);
     }
     void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
       wait_for_load(line, chip_tile, stage_of(n), n / stages + 1);
@@ -413,8 +413,8 @@ class Flash3Backward final : public TileProgram {
     }
     /// Waits for the `nth` product into `result`.
     void wait_for_product(Line line, ChipTile result, std::int64_t g, std::int64_t nth) const {
-      b.wait_until(line, result, WaitOn::product);
-      b.waits(full(result, g), nth);
+      b.emit_wait(line, result, WaitOn::product);
+      b.await_token(full(result, g), nth);
     }
     void start_scores(std::int64_t g, std::int64_t n) const {
       look_at(g, n, n);
@@ -428,7 +428,7 @@ class Flash3Backward final : public TileProgram {
       wait_for_product(Line::wait_s, halves::s, g, n + 1);
       if (hides_keys(g, n)) b.mask(Line::mask, halves::s);
       b.exp(Line::exp, halves::p, halves::s, rings::lse);
-      b.waits(full(rings::lse, stage_of(n)), n / stages + 1);
+      b.await_token(full(rings::lse, stage_of(n)), n / stages + 1);
       b.copy(Line::exp, halves::p_kept, halves::p);
       b.overhead(program.overhead("p"));
     }
@@ -441,8 +441,8 @@ class Flash3Backward final : public TileProgram {
     void put_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       if (!has_queries(g, n)) return;
       look_at_queries(g, n, iteration);
-      b.wait_until(Line::put, halves::d_q_sent, WaitOn::product);
-      b.waits(empty(halves::d_q_sent, g), sent_before(g, n));
+      b.emit_wait(Line::put, halves::d_q_sent, WaitOn::product);
+      b.await_token(empty(halves::d_q_sent, g), sent_before(g, n));
       b.copy(Line::put, halves::d_q_sent, halves::d_q_part);
       b.overhead(program.overhead("put"));
     }
@@ -521,7 +521,7 @@ class Flash3Backward final : public TileProgram {
         wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
         b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
         b.overhead(program.overhead("subtract"));
-        b.waits(full(rings::row_dot, stage_of(n)), n / stages + 1);
+        b.await_token(full(rings::row_dot, stage_of(n)), n / stages + 1);
         b.multiply(Line::d_s, halves::d_p, halves::p_kept);
         b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
         b.copy(Line::d_s, halves::d_s, halves::d_p);
@@ -536,11 +536,11 @@ class Flash3Backward final : public TileProgram {
     /// Frees the buffers of query tile n.
     void release(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       look_at(g, n, iteration);
-      b.wait_until(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
-      b.waits(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
+      b.await_token(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
       b.signals(empty(tiles::d_o_ring, stage_of(n)));
-      b.wait_until(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
-      b.waits(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
+      b.await_token(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
       b.signals(empty(tiles::q_ring, stage_of(n)));
     }
   };
@@ -560,7 +560,7 @@ std::optional<ClosedForm> Flash3Backward::closed_form() const {
   const std::int64_t key_rows = sums.seen_keys + (last_is_seen ? past_the_end : 0);
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * query_rows * row),
-                               .keys = Bytes(key_planes(problem_) * key_rows * row),
+                               .keys = Bytes(problem_.kv_planes() * key_rows * row),
                                .statistics = Bytes(statistic_bytes(problem_, tile_, Visits::every_pair, warp_lanes)),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉"),
                                .key_rows = "Bc·⌈Nk/Bc⌉"});

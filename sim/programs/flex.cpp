@@ -138,7 +138,7 @@ class Flex final : public TileProgram {
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
     b.divide(Line::finish, tiles::o, tiles::l);
-    if (visits.empty() && lists_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
+    if (visits.empty() && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
     b.overhead(store_);
     b.store(Line::store, tiles::o);
@@ -149,7 +149,7 @@ class Flex final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
 
   std::shared_ptr<const TableValues> tables() const override {
@@ -228,7 +228,7 @@ std::optional<ClosedForm> Flex::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken, Pages::taken); !status)
+  if (Status status = check_request(id, problem, tile, Masks::taken, ScoreChanges::taken, Pages::taken); !status)
     return status.error();
   if (Status status = check_mask_block(problem, tile); !status) return status.error();
   if (Status status = check_pages(problem, tile); !status) return status.error();

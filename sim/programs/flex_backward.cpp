@@ -295,7 +295,7 @@ class FlexBackward final : public TileProgram {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile, ListsBy::both);
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
-                         grid.key_tiles + group_of(problem) * grid.query_tiles,
+                         grid.key_tiles + problem.heads_of_kv_head() * grid.query_tiles,
                          problem.kv_heads,
                          problem.batch,
                          flex_backward_needs(problem, tile, gpu),
@@ -318,7 +318,7 @@ class FlexBackward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == table_launch) return emit_table_sums(block, out);
     if (launch == row_dot_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
       emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
@@ -335,7 +335,8 @@ class FlexBackward final : public TileProgram {
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
     if (!reads_.empty() || (launch == gradient_launch && lists_)) return std::nullopt;  // tables have other rows than the blocks
-    GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    const auto [i, plane] = grid.query_block(block);
+    GradientWork work{Axis::query, plane, i};
     if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
@@ -496,9 +497,9 @@ class FlexBackward final : public TileProgram {
     b.fill(Line::init_keys, tiles::d_k, 0.0F);
     b.fill(Line::init_keys, tiles::d_v, 0.0F);
     std::int64_t n = 0;
-    const std::int64_t first = first_query_plane(problem_, work.plane);
+    const std::int64_t first = problem_.first_query_plane_of(work.plane);
     std::int32_t listed = -1;
-    for (std::int64_t plane = first; plane < first + group_of(problem_); ++plane) {
+    for (std::int64_t plane = first; plane < first + problem_.heads_of_kv_head(); ++plane) {
       b.query_plane(plane);
       std::vector<KeyTile> visits;
       if (lists_) {
@@ -534,7 +535,7 @@ class FlexBackward final : public TileProgram {
     b.queries(-1, {});
     b.iteration(n, 0);
     b.store(Line::store_keys, tiles::d_k);
-    if (n == 0 && lists_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
+    if (n == 0 && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.store(Line::store_keys, tiles::d_v);
     b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
@@ -595,7 +596,7 @@ class FlexBackward final : public TileProgram {
     });
     b.store(Line::store_queries, tiles::d_q);
     b.overhead(kernel_profile(id).overhead("gradients", "query_store", problem_));
-    if (visits.empty() && lists_) b.after(listed);
+    if (visits.empty() && lists_) b.after_operation(listed);
   }
 
   BlockPlan plan_;
@@ -643,7 +644,7 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   const AttentionProblem& p = problem_;
   const FlexSums by_row = flex_sums(p, tile_, *plan_.grid.mask, 1, 1);
   const FlexKeySums by_key = flex_key_sums(p, tile_, *plan_.grid.mask);
-  const std::int64_t row = p.head_dim * element_bytes(p.dtype), kv_planes = key_planes(p);
+  const std::int64_t row = p.head_dim * element_bytes(p.dtype), kv_planes = p.kv_planes();
   const Bytes all(p.query_planes() * p.seq_q * row), pairs(by_row.rows_tiles * row), seen(by_row.rows * row);
   const Bytes kv((by_key.seen_keys + by_row.keys) * row), gradient(kv_planes * p.seq_kv * row);
   const std::string visits = formula_for(p, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·tiles of the listed blocks");

@@ -62,11 +62,9 @@ class Matmul final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles;
-    const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
+    const auto [i, j, plane] = grid.pair_block(block);
     const TileRange rows = grid.queries(i);
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block,
-                   BlockPlan::query_rows(block / (grid.key_tiles * grid.query_tiles), rows), tile_bits(tiles::q, tiles::k));
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k));
     b.keys(j, grid.keys(j));
     const std::int64_t steps = tiled ? 1 : rows.count;
     out.iterations = static_cast<std::int32_t>(steps);
@@ -85,9 +83,8 @@ class Matmul final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const TileGrid& grid = plan_.grid;
-    const TileRange rows = grid.queries(block / grid.key_tiles % grid.query_tiles);
-    return plan_.place(block / (grid.key_tiles * grid.query_tiles), rows, block % grid.key_tiles);
+    const auto [i, j, plane] = plan_.grid.pair_block(block);
+    return plan_.place(plane, plan_.grid.queries(i), j);
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -114,10 +111,10 @@ class Matmul final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Matmul<false>>("matmul_naive", CausalMask::refused, problem, tile, gpu);
+  return make_program<Matmul<false>>("matmul_naive", Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Matmul<true>>("matmul_tiled", CausalMask::refused, problem, tile, gpu);
+  return make_program<Matmul<true>>("matmul_tiled", Masks::refused, problem, tile, gpu);
 }
 
 }  // namespace

@@ -180,11 +180,11 @@ class Softmax final : public TileProgram {
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
-    const std::int64_t i = block % plan_.grid.query_tiles;
+    const auto [i, plane] = plan_.grid.query_block(block);
     const TileRange rows = plan_.grid.queries(i);
     // Without V, a row passes through registers, a few elements per thread.
     const std::uint32_t shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows),
                    shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
@@ -211,7 +211,8 @@ class Softmax final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (kind == Kind::fused && !plan_.rows_are_whole(tensors::v)) return std::nullopt;
-    return plan_.place(block / plan_.grid.query_tiles, plan_.grid.queries(block % plan_.grid.query_tiles), 0);
+    const auto [i, plane] = plan_.grid.query_block(block);
+    return plan_.place(plane, plan_.grid.queries(i), 0);
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -344,13 +345,13 @@ class Softmax final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::safe>>(id_of(Kind::safe), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::safe>>(id_of(Kind::safe), Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::online>>(id_of(Kind::online), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::online>>(id_of(Kind::online), Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::fused>>(id_of(Kind::fused), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::fused>>(id_of(Kind::fused), Masks::refused, problem, tile, gpu);
 }
 
 }  // namespace

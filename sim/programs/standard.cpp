@@ -216,9 +216,7 @@ class Standard final : public TileProgram {
 
   void emit_scores(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles;
-    const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     const TileRange rows = grid.queries(i), keys = grid.keys(j);
     BlockBuilder b(out, plan_, needs(scores_launch), scores_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::q, tiles::k));
@@ -249,8 +247,7 @@ class Standard final : public TileProgram {
 
   void emit_output(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles;
-    const std::int64_t plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(output_launch), output_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::p, tiles::v));
@@ -356,11 +353,10 @@ std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) con
     return plan_.place(plane, rows_of_group(group), dense() ? 0 : grid.row_class(plane, group / groups_of_tile_));
   }
   if (launch == output_launch) {
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     return plan_.place(plane, grid.queries(i), dense() ? 0 : grid.row_class(plane, i));
   }
-  const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-  const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+  const auto [i, j, plane] = grid.pair_block(block);
   // Seen whole: as in every other query tile. Not seen: nothing to do. Else the mask is that of i and j.
   std::int64_t what = j;
   if (const TileVisibility seen = visibility(plane, i, j); seen == TileVisibility::empty)
@@ -401,7 +397,7 @@ std::optional<ClosedForm> Standard::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken); !status) return status.error();
+  if (Status status = check_request(id, problem, tile, Masks::taken, ScoreChanges::taken); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Standard>(problem, tile, gpu));
 }
 

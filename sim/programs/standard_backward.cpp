@@ -181,11 +181,10 @@ class StandardBackward final : public TileProgram {
       return plan_.place(plane, rows_of_group(group), grid.row_class(plane, group / groups_of_tile_));
     }
     if (launch == d_q_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       return plan_.place(plane, grid.queries(i), grid.row_class(plane, i));
     }
-    const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     const bool empty = grid.visibility(plane, i, j) == TileVisibility::empty;
     return plan_.place(plane, grid.queries(i), empty ? grid.key_tiles : j);
   }
@@ -231,8 +230,7 @@ class StandardBackward final : public TileProgram {
 
   void emit_d_p(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     BlockBuilder b(out, plan_, needs(d_p_launch), d_p_launch, block, BlockPlan::query_rows(plane, grid.queries(i)),
                    tile_bits(tiles::d_o, tiles::v));
     if (grid.visibility(plane, i, j) == TileVisibility::empty) return;
@@ -317,7 +315,7 @@ class StandardBackward final : public TileProgram {
 
   void emit_d_q(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(d_q_launch), d_q_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::d_s_ring, tiles::k));
@@ -349,7 +347,7 @@ class StandardBackward final : public TileProgram {
 std::optional<ClosedForm> StandardBackward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes matrix(planes * sums.matrix_bytes), keys(planes * sums.keys * row), pairs(planes * sums.rows_pairs * row);
   const Bytes gradient(kv_planes * problem_.seq_kv * row);

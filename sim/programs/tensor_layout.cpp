@@ -47,7 +47,7 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
 }
 
 std::int64_t planes_of(Planes planes, const AttentionProblem& problem) {
-  if (planes == Planes::key) return problem.batch * problem.kv_heads;
+  if (planes == Planes::key) return problem.kv_planes();
   if (planes == Planes::query) return problem.query_planes();
   if (planes == Planes::sequence) return problem.batch;
   if (planes == Planes::all) return 1;

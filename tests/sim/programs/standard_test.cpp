@@ -9,6 +9,7 @@
 
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tensor_layout.h"

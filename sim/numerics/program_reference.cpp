@@ -1,5 +1,5 @@
 // Feeds the inputs of a tile program to the reference.
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/numerics/inputs.h"
-#include "sim/numerics/reference_gradients.h"
+#include "sim/numerics/program_reference_gradients.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tensor_layout.h"
 
