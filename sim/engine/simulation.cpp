@@ -317,20 +317,19 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     const double sm_cycles = machine.sm_cycles();
     port_cycles.push_back(std::max(memory.port_in_busy_cycles() - in_before, memory.port_out_busy_cycles() - out_before));
     const double a_port = sm_cycles > 0 ? port_cycles.back() * (*end - start) / sm_cycles : 0;
-    simulation->launches.push_back(
-        {.name = std::string(launch.name),
-         .blocks = launch.blocks(),
-         .threads = launch.needs.threads,
-         .shared_bytes = launch.needs.shared_bytes,
-         .blocks_per_sm = (*per_sm)[i],
-         .waves = static_cast<double>(launch.blocks()) / slots,
-         .cycles = Cycles(*end - start),
-         .hbm_bytes = after.bytes - before.bytes,
-         .hbm_busy_cycles = after.busy_cycles - before.busy_cycles,
-         .l2_busy_cycles =
-             std::max({memory.l2_read_busy_cycles() - read_before, memory.l2_write_busy_cycles() - write_before, a_port}),
-         .sms = machine.sms_with_blocks(),
-         .sm_cycles = sm_cycles});
+    simulation->launches.push_back({.name = std::string(launch.name),
+                                    .blocks = launch.blocks(),
+                                    .threads = launch.needs.threads,
+                                    .shared_bytes = launch.needs.shared_bytes,
+                                    .blocks_per_sm = (*per_sm)[i],
+                                    .waves = static_cast<double>(launch.blocks()) / slots,
+                                    .cycles = Cycles(*end - start),
+                                    .hbm_bytes = after.bytes - before.bytes,
+                                    .hbm_busy_cycles = after.busy_cycles - before.busy_cycles,
+                                    .l2_busy_cycles = std::max({memory.l2_read_busy_cycles() - read_before,
+                                                                memory.l2_write_busy_cycles() - write_before, a_port}),
+                                    .sms = machine.sms_with_blocks(),
+                                    .sm_cycles = sm_cycles});
   }
 
   // The trace starts with the first block, so it does not show the cost of the first launch.

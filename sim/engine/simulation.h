@@ -41,7 +41,7 @@ enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
 std::string_view to_string(Bound bound);
 inline constexpr int bound_count = 7;
 inline constexpr std::array<std::string_view, bound_count> bound_names = {"tensor", "exp",  "fp32",   "l2",
-                                                                "hbm",    "smem", "latency"};  // by Bound
+                                                                          "hbm",    "smem", "latency"};  // by Bound
 /// Returns whether all SMs share the resource. Each SM has its own of the others.
 constexpr bool is_shared(Bound bound) {
   return bound == Bound::l2 || bound == Bound::hbm;

@@ -58,8 +58,8 @@ class BlockHistory {
 };
 
 /// Runs one block, after the blocks of earlier launches that it depends on.
-/// Types   inputs, operands of products and what lies in HBM are rounded to the type of their tensor, as in the kernel; sums are fp32
-/// Errors  a user's matrix of another shape, a launch or block that does not exist, cancelled
+/// Types   inputs, operands of products and what lies in HBM are rounded to the type of their tensor, as in the kernel; sums are
+/// fp32 Errors  a user's matrix of another shape, a launch or block that does not exist, cancelled
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
                                                       std::int64_t block, const Progress& progress = {});
 

@@ -50,7 +50,8 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.", ListingLine::heading},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
+     ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -59,7 +60,8 @@ constexpr ListingLine listing[] = {
     {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Every copy of it must start at zero: one a run of key tiles."},
     {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
     {0, "for each key tile j of a run, a block:", Tensor(), "c = min(⌈SMs/(B·Hkv)⌉, 4) runs a key head",
-     "The second launch. A block takes the key tiles of its run in order, and each run has a copy of dQ's sums.", ListingLine::heading},
+     "The second launch. A block takes the key tiles of its run in order, and each run has a copy of dQ's sums.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers until the next key tile."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip for this key tile."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip for this key tile."},

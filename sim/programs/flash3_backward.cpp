@@ -74,7 +74,8 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.", ListingLine::heading},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
+     ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -95,7 +96,8 @@ constexpr ListingLine listing[] = {
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Two more warps of the producer bring one number a row each."},
     {2, "wait empty[dO]; load dOᵢ → full[dO]", tensors::d_o, "dOᵢ: Br × d", "dO is needed later than Q and freed earlier."},
     {0, "consumer groups: half of the keys each", Tensor(), "setmaxnreg.inc",
-     "Each keeps dK and dV of its keys in registers. P and dS come out transposed, as the left factors of dV and dK.", ListingLine::heading},
+     "Each keeps dK and dV of its keys in registers. P and dS come out transposed, as the left factors of dV and dK.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
     {1, "wait full[K]", tensors::k, "mbarrier.try_wait", "The bytes of Kⱼ have landed."},
     {1, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ had the first softmax to land in."},

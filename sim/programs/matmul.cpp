@@ -18,7 +18,8 @@ namespace {
 enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
     {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
-     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next.", ListingLine::heading},
+     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next.",
+     ListingLine::heading},
     {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
     {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
@@ -64,7 +65,8 @@ class Matmul final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     const auto [i, j, plane] = grid.pair_block(block);
     const TileRange rows = grid.queries(i);
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k));
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows),
+                   tile_bits(tiles::q, tiles::k));
     b.keys(j, grid.keys(j));
     const std::int64_t steps = tiled ? 1 : rows.count;
     out.iterations = static_cast<std::int32_t>(steps);

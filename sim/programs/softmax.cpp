@@ -90,7 +90,8 @@ constexpr ListingLine online_listing[] = {
 enum class FusedLine { init, loop, load_v, load_s, row_max, exp, alpha, row_sum, divide, rescale, weigh, keep, store, count };
 constexpr ListingLine fused_listing[] = {
     {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0", "Only P times V is needed, never P itself. So keep O instead."},
-    {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can.", ListingLine::heading},
+    {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can.",
+     ListingLine::heading},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V for these scores; the next tile is in flight."},
     {1, "load Sⱼ → shared", tensors::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
@@ -184,8 +185,7 @@ class Softmax final : public TileProgram {
     const TileRange rows = plan_.grid.queries(i);
     // Without V, a row passes through registers, a few elements per thread.
     const std::uint32_t shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows),
-                   shared);
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows), shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.overhead(overhead_.init);

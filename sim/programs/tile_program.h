@@ -210,7 +210,8 @@ struct ProgramInfo {
   /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as
   /// KernelNeeds says.
   std::int64_t warp_tile = 0;
-  /// Whether an output holds only a part of a sum, such as one of several accumulators that a later launch adds up; null: none does.
+  /// Whether an output holds only a part of a sum, such as one of several accumulators that a later launch adds up; null: none
+  /// does.
   bool (*is_part)(Tensor) = nullptr;
   bool may_spill = false;             // default_tile() takes a tile that fits even where it leaves its kernel no register to spare
   const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it

@@ -31,16 +31,6 @@ std::int64_t longest_sequence(const SimulationRequest& request) {
 
 }  // namespace
 
-RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
-  RooflineKernel kernel;
-  kernel.algorithm = simulation.request.algorithm;
-  kernel.chosen = chosen;
-  kernel.launches = roofline_points(simulation);
-  kernel.whole = whole_kernel_points(simulation, kernel.launches);
-  kernel.outcome = outcome_of(simulation);
-  return kernel;
-}
-
 std::string usual_range(std::string_view key, const SimulationRequest& request) {
   const AttentionProblem& p = request.problem;
   const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;
@@ -174,8 +164,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
     RooflineStudy study;
     study.gpu = shown->request.gpu;
     study.problem = shown->request.problem;
-    // With every exponential go the operations of the two products of one score.
-    study.roof = roofline_of(study.gpu, 4.0 * static_cast<double>(study.problem.head_dim));
+    study.roof = roofline_of(study.gpu, flops_per_score(study.problem));
     return study;
   };
   roofline_ = find_or_make(rooflines_, asked, make, [](const RooflineStudy&) { return true; });

@@ -55,8 +55,7 @@ bool same_operation(const Operation& x, const BlockOperations& of_x, const Opera
     const std::int64_t own = block.domain.plane;
     const bool by_keys = block.domain.axis == Axis::key, of_keys = op.tile.tensor->planes == Planes::key;
     if (by_keys == of_keys) return op.tile.plane - own;
-    return op.tile.plane -
-           (of_keys ? problem.kv_plane_of(own) : problem.first_query_plane_of(own));
+    return op.tile.plane - (of_keys ? problem.kv_plane_of(own) : problem.first_query_plane_of(own));
   };
   const auto row_from = [](const Operation& op, const BlockOperations& block) {
     const bool list = op.tile.tensor.means(Meaning::table);  // its rows are blocks, and count from the first

@@ -11,8 +11,8 @@
 #include <string>
 #include <tuple>
 
-#include "sim/numerics/program_reference_gradients.h"
 #include "sim/numerics/program_reference.h"
+#include "sim/numerics/program_reference_gradients.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tensor_layout.h"

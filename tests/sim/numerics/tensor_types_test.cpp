@@ -36,7 +36,8 @@ class HalfScores final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileRange all{0, 16};
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(0, all), tile_bits(tiles::q, tiles::k));
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(0, all),
+                   tile_bits(tiles::q, tiles::k));
     b.queries(0, all);
     b.keys(0, all);
     b.iteration(0, 0);
@@ -65,8 +66,7 @@ TEST_CASE("numerics: what lies in HBM and what a product reads is rounded to the
     for (int c = 0; c < 16; ++c) {
       CHECK(scores.at(r, c) == round_to(DataType::bf16, scores.at(r, c)));
       double expected = 0;
-      for (int k = 0; k < 16; ++k)
-        expected += static_cast<double>(scores.at(r, k)) * inputs.value(problem, tensors::v, 0, k, c);
+      for (int k = 0; k < 16; ++k) expected += static_cast<double>(scores.at(r, k)) * inputs.value(problem, tensors::v, 0, k, c);
       CHECK(output.at(r, c) == doctest::Approx(expected).epsilon(1e-5));
     }
 }
