@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
@@ -43,6 +44,29 @@ inline std::vector<GroupVisit> group_visits(const TileGrid& grid, std::int64_t k
   for (std::int64_t plane = first; plane < first + grid.problem.heads_of_kv_head(); ++plane)
     for (const QueryTile& tile : query_visits(grid, plane, j)) found.push_back({plane, tile});
   return found;
+}
+
+/// Returns the launches of a backward pass whose blocks own keys and add to sums of dQ: D and the zeros of the sums, the gradients
+/// with `key_blocks` blocks a key plane, and dQ from its sums. `Line` is the program's enumeration of its lines.
+template <class Line>
+std::vector<LaunchSpec> added_gradient_launches(std::string_view id, const TileGrid& grid, const ProgramTile& tile,
+                                                std::int64_t key_blocks, const KernelNeeds& needs) {
+  const AttentionProblem& problem = grid.problem;
+  const auto rows = [&](std::string_view name, const KernelNeeds& of, Line first, Line last) {
+    return LaunchSpec{.name = name,
+                      .grid_x = grid.query_tiles,
+                      .grid_y = problem.heads,
+                      .grid_z = problem.batch,
+                      .needs = of,
+                      .first_line = LineId(first).number,
+                      .last_line = LineId(last).number};
+  };
+  LaunchSpec keys = rows("gradients", needs, Line::key_tiles, Line::store);
+  keys.grid_x = key_blocks;
+  keys.grid_y = problem.kv_heads;
+  keys.axis = Axis::key;
+  return {rows("row dots", row_dot_needs(id, problem, tile), Line::rows, Line::store_zero), keys,
+          rows("convert dQ", convert_needs(id, problem, tile), Line::convert_rows, Line::store_d_q)};
 }
 
 /// Returns the place of a block that owns key tile `j`. If `alike`, and without a mask, all whole tiles share a shape. Otherwise

@@ -77,11 +77,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S and P exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, m, l},
-          {q, k, v},
-          {o, l, m},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::m_tile, tiles::l, tiles::l_new,
-           tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
+  return {.tensors = {q, k, v, s, p, o, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, l, m},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::m_tile, tiles::l, tiles::l_new,
+                    tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
 }
 
 /// The kernel's overhead instructions in one inner step.

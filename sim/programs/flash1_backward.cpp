@@ -88,11 +88,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, m, l, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-          {q, k, v, o, m, l, d_o},
-          {d_q, d_k, d_v},
-          {tiles::q, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::m, tiles::l, tiles::o, tiles::d_o,
-           tiles::d_o_o, tiles::row_dot, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+  return {.tensors = {q, k, v, s, p, o, m, l, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          .inputs = {q, k, v, o, m, l, d_o},
+          .outputs = {d_q, d_k, d_v},
+          .tiles = {tiles::q, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::m, tiles::l, tiles::o,
+                    tiles::d_o, tiles::d_o_o, tiles::row_dot, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 class Flash1Backward final : public TileProgram {

@@ -70,10 +70,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S, P, m and l exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, m, l},
-          {q, k, v},
-          {o, lse},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  return {.tensors = {q, k, v, s, p, o, lse, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, lse},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o,
+                    tiles::lse}};
 }
 
 class Flash2 final : public TileProgram {

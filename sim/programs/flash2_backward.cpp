@@ -92,12 +92,12 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
-          {q, k, v, o, lse, d_o},
-          {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
-           tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k,
-           tiles::d_v}};
+  return {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
+          .inputs = {q, k, v, o, lse, d_o},
+          .outputs = {row_dot, d_q_acc, d_q, d_k, d_v},
+          .tiles = {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
+                    tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc,
+                    tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
@@ -106,20 +106,8 @@ class Flash2Backward final : public TileProgram {
  public:
   Flash2Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    grid.key_tiles,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash2_backward_needs(id, problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ =
+        added_gradient_launches<Line>(id, plan_.grid, tile, plan_.grid.key_tiles, flash2_backward_needs(id, problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {

@@ -108,12 +108,12 @@ constexpr std::array<ChipTile, most_gradient_sums> parts = {tiles::d_q_part, Chi
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
-  Schema schema{
-      {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-      {q, k, v, o, lse, d_o},
-      {row_dot, d_q, d_k, d_v},
-      {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
-       tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+                   .inputs = {q, k, v, o, lse, d_o},
+                   .outputs = {row_dot, d_q, d_k, d_v},
+                   .tiles = {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse,
+                             tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s,
+                             tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
   for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
     schema.tensors.push_back(gradient_sums[copy]);
     schema.outputs.push_back(gradient_sums[copy]);
@@ -131,20 +131,7 @@ class Deterministic final : public TileProgram {
         plan_(problem, tile, schema()),
         runs_(gradient_sum_copies(problem, tile, gpu.sm_count)),
         run_tiles_(ceil_div(plan_.grid.key_tiles, runs_)) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    runs_,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash2_backward_needs(id, problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ = added_gradient_launches<Line>(id, plan_.grid, tile, runs_, flash2_backward_needs(id, problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {

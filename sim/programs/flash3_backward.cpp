@@ -172,13 +172,13 @@ inline constexpr ChipTile k = declared::k, v = declared::v, s = declared::s, p =
 /// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
-          {q, k, v, o, lse, d_o},
-          {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring,  halves::k,      halves::v,      halves::s,        halves::p,        halves::p_kept,
-           rings::lse,     rings::row_dot, tiles::row_dot, tiles::d_o,       tiles::d_o_ring,  tiles::d_o_o,
-           tiles::o,       halves::d_p,    halves::d_s,    halves::d_s_kept, halves::d_q_part, halves::d_q_sent,
-           tiles::d_q_acc, tiles::d_q,     halves::d_k,    halves::d_v}};
+  return {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
+          .inputs = {q, k, v, o, lse, d_o},
+          .outputs = {row_dot, d_q_acc, d_q, d_k, d_v},
+          .tiles = {tiles::q_ring,  halves::k,      halves::v,      halves::s,        halves::p,        halves::p_kept,
+                    rings::lse,     rings::row_dot, tiles::row_dot, tiles::d_o,       tiles::d_o_ring,  tiles::d_o_o,
+                    tiles::o,       halves::d_p,    halves::d_s,    halves::d_s_kept, halves::d_q_part, halves::d_q_sent,
+                    tiles::d_q_acc, tiles::d_q,     halves::d_k,    halves::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
@@ -202,20 +202,8 @@ class Flash3Backward final : public TileProgram {
  public:
   Flash3Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    grid.key_tiles,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash3_backward_needs(problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ =
+        added_gradient_launches<Line>(id, plan_.grid, tile, plan_.grid.key_tiles, flash3_backward_needs(problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {

@@ -86,11 +86,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// Without a mask there are no lists: every tile is visited.
 Schema declared(const AttentionProblem& problem) {
   using namespace tensors;
-  Schema schema = {
-      {q, k, v, s, p, o, lse, m, l},
-      {q, k, v},
-      {o, lse},
-      {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, m, l},
+                   .inputs = {q, k, v},
+                   .outputs = {o, lse},
+                   .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha,
+                             tiles::o, tiles::lse}};
   if (problem.has_mask()) add_lists(schema);
   if (problem.page_size > 0) add_page_table(schema);
   return schema;

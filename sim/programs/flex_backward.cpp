@@ -191,12 +191,12 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// Without a mask there are no lists, and without a change of scores no derivative.
 Schema declared(const AttentionProblem& problem, const TileShape& tile) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-                   {q, k, v, o, lse, d_o},
-                   {row_dot, d_q, d_k, d_v},
-                   {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
-                    tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
-                    tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+                   .inputs = {q, k, v, o, lse, d_o},
+                   .outputs = {row_dot, d_q, d_k, d_v},
+                   .tiles = {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
+                             tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
+                             tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
   if (problem.score_change && problem.score_change->slope() != nullptr) schema.tiles.push_back(tiles::slope);
   bool has_product = false;
   const auto write = [&](Tensor tensor) {

@@ -58,11 +58,11 @@ using Line = HopperLine;
 
 Schema declared(bool has_lists, bool has_pages, bool draws) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, lse, m, l},
-                   {q, k, v},
-                   {o, lse},
-                   {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha,
-                    strips::o, strips::lse}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, m, l},
+                   .inputs = {q, k, v},
+                   .outputs = {o, lse},
+                   .tiles = {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l,
+                             strips::alpha, strips::o, strips::lse}};
   if (has_lists) add_lists(schema);
   if (has_pages) add_page_table(schema);
   if (draws) schema.tensors.push_back(tickets);

@@ -40,7 +40,7 @@ static_assert(std::size(tiled_listing) == static_cast<std::size_t>(TiledLine::co
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, s}, {q, k}, {s}, {tiles::q, tiles::k, tiles::s}};
+  return {.tensors = {q, k, s}, .inputs = {q, k}, .outputs = {s}, .tiles = {tiles::q, tiles::k, tiles::s}};
 }
 
 template <bool tiled>

@@ -118,12 +118,16 @@ static_assert(std::size(fused_listing) == static_cast<std::size_t>(FusedLine::co
 Schema declared(Kind kind) {
   using namespace tensors;
   if (kind == Kind::fused)
-    return {{v, s, p, o, m, l},
-            {s, v},
-            {o},
-            {tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::l_new, tiles::alpha, tiles::o}};
-  if (kind == Kind::online) return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha}};
-  return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::l}};
+    return {.tensors = {v, s, p, o, m, l},
+            .inputs = {s, v},
+            .outputs = {o},
+            .tiles = {tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::l_new, tiles::alpha, tiles::o}};
+  if (kind == Kind::online)
+    return {.tensors = {s, p, m, l},
+            .inputs = {s},
+            .outputs = {p},
+            .tiles = {tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha}};
+  return {.tensors = {s, p, m, l}, .inputs = {s}, .outputs = {p}, .tiles = {tiles::s, tiles::p, tiles::m, tiles::l}};
 }
 
 constexpr std::string_view id_of(Kind kind) {

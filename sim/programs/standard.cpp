@@ -106,10 +106,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared(const AttentionProblem& problem) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, m, l},
-                   {q, k, v},
-                   {s, p, o},
-                   {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
+  Schema schema = {
+      .tensors = {q, k, v, s, p, o, m, l},
+      .inputs = {q, k, v},
+      .outputs = {s, p, o},
+      .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
   if (!problem.mask) return schema;
   schema.tensors.push_back(mask_tensor);
   schema.inputs.push_back(mask_tensor);

@@ -113,11 +113,11 @@ constexpr ChipTile p_d_p = declared_p_d_p;
 /// D exists only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, p, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-          {q, k, v, p, d_o},
-          {d_v, d_p, d_s, d_q, d_k},
-          {tiles::q_ring, tiles::k, tiles::v, tiles::p, tiles::d_o, tiles::d_o_ring, tiles::row_dot, tiles::d_p, tiles::d_p_ring,
-           p_d_p, tiles::d_s, tiles::d_s_ring, tiles::d_q, tiles::d_k, tiles::d_v}};
+  return {.tensors = {q, k, v, p, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          .inputs = {q, k, v, p, d_o},
+          .outputs = {d_v, d_p, d_s, d_q, d_k},
+          .tiles = {tiles::q_ring, tiles::k, tiles::v, tiles::p, tiles::d_o, tiles::d_o_ring, tiles::row_dot, tiles::d_p,
+                    tiles::d_p_ring, p_d_p, tiles::d_s, tiles::d_s_ring, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { d_v_launch, d_p_launch, d_s_launch, d_q_launch, d_k_launch };

@@ -62,10 +62,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, m, l},
-          {q, k, v},
-          {o, lse},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  return {.tensors = {q, k, v, s, p, o, lse, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, lse},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o,
+                    tiles::lse}};
 }
 
 TileShape default_tile(const AttentionProblem&, const GpuSpec&) {
@@ -174,10 +175,19 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo recipe_attention_program() {
-  ProgramInfo info = {id,      "Recipe attention", "attention", "docs/contributing.md", "recipe: a program added by the recipe.",
-                      listing, default_tile,       make,        "recipe: two walks",    "recipe: A walk for L, and one for O."};
-  info.scores_computed = 2;
-  return info;
+  return {
+      .id = id,
+      .title = "Recipe attention",
+      .family = "attention",
+      .source = "docs/contributing.md",
+      .summary = "recipe: a program added by the recipe.",
+      .listing = listing,
+      .default_tile = default_tile,
+      .make = make,
+      .button = "recipe: two walks",
+      .tooltip = "recipe: A walk for L, and one for O.",
+      .scores_computed = 2,
+  };
 }
 
 }  // namespace tilescope

@@ -14,7 +14,7 @@
 namespace tilescope {
 namespace {
 
-/// Returns the drawn point. It counts all operations, so that a softmax without products appears.
+/// A point on screen. It counts all operations, so that a softmax without products appears.
 struct DrawnPoint {
   const RooflineKernel* kernel = nullptr;
   const RooflinePoint* point = nullptr;

@@ -38,10 +38,10 @@ class Adding final : public TileProgram {
  public:
   Adding(const AttentionProblem& problem, const ProgramTile& tile)
       : TileProgram(problem, tile,
-                    {{query, key, score, query_gradient, row_dot},
-                     {query, key},
-                     {query_gradient},
-                     {q_tile, k_tile, s_tile, dq_tile, d_tile}}),
+                    {.tensors = {query, key, score, query_gradient, row_dot},
+                     .inputs = {query, key},
+                     .outputs = {query_gradient},
+                     .tiles = {q_tile, k_tile, s_tile, dq_tile, d_tile}}),
         plan_(problem, tile, schema()) {
     LaunchSpec launch;
     launch.name = "adding";
@@ -90,7 +90,7 @@ const AttentionProblem ragged_problem = {
 
 std::shared_ptr<const Simulation> simulated() {
   static const ListingLine listing[static_cast<std::size_t>(Line::count)] = {};
-  static const ProgramInfo info = {"adding", "Adding", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "adding", .title = "Adding", .family = "test", .listing = listing};
   SimulationRequest request;
   request.algorithm = "adding";
   request.problem = ragged_problem;
@@ -189,9 +189,9 @@ TEST_CASE("schema: a program whose schema is at fault is refused with the fault"
 
 TEST_CASE("schema: two tensors with one index, and a tile of an undeclared tensor, are faults that name them") {
   constexpr static TensorSpec twin{.name = "K2", .meaning = Meaning::key, .index = 0};
-  CHECK(Schema{{query, twin}, {}, {}, {}}.fault() == "tensor K2 has the index of another one");
-  CHECK(Schema{{query}, {}, {}, {k_tile}}.fault() == "tile K is a piece of a tensor that is not declared");
-  CHECK(Schema{{query}, {key}, {}, {}}.fault() == "tensor K is read or written but not declared");
+  CHECK(Schema{.tensors = {query, twin}}.fault() == "tensor K2 has the index of another one");
+  CHECK(Schema{.tensors = {query}, .tiles = {k_tile}}.fault() == "tile K is a piece of a tensor that is not declared");
+  CHECK(Schema{.tensors = {query}, .inputs = {key}}.fault() == "tensor K is read or written but not declared");
 }
 
 TEST_CASE("schema: blocks that own keys add to an fp32 tensor of their own, and the sum is right for every head") {
