@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v clang-format >/dev/null || { echo "skipped: clang-format is not installed"; exit 77; }
 
-files() { # separated by zero bytes; a tree without git has no untracked files to leave out
-  git ls-files -z -- '*.cpp' '*.h' '*.cu' '*.cuh' 2>/dev/null ||
+files() { # separated by zero bytes: those of git and new ones that it does not ignore; all where there is no git
+  git ls-files -z -co --exclude-standard -- '*.cpp' '*.h' '*.cu' '*.cuh' 2>/dev/null ||
     find app kernels sim tests cmake \( -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) -print0
 }
 if [ "${1:-}" = --check ]; then how=(--dry-run -Werror); else how=(-i); fi

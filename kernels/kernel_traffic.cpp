@@ -166,7 +166,7 @@ KernelTraffic flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) 
 /// The traffic of flex_backward with a mask: D, then the blocks that own keys, then those that own queries.
 KernelTraffic flex_backward_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
   const TileShape tile = kernel.tile(p);
-  const std::int64_t planes = p.query_planes(), kv_planes = p.batch * p.kv_heads, group = p.heads / p.kv_heads;
+  const std::int64_t planes = p.query_planes(), kv_planes = p.kv_planes();
   KernelTraffic sum;
   sum.l2_to_sm_bytes = planes * 2 * output_bytes(p);
   sum.sm_to_l2_bytes = planes * (output_bytes(p) + p.seq_q * statistic) + kv_planes * 2 * p.seq_kv * bytes_of_row(p);
@@ -179,8 +179,8 @@ KernelTraffic flex_backward_traffic(const KernelInfo& kernel, const AttentionPro
     for (std::int64_t col = 0; col < blocks.cols; ++col) {
       const std::int64_t key_tiles = ceil_div(keys_of(col), tile.block_kv);
       bool seen = false;
-      for (std::int64_t member = 0; member < group; ++member) {
-        const std::int64_t of = blocks.list_plane(kv_plane / p.kv_heads * p.heads + kv_plane % p.kv_heads * group + member);
+      for (std::int64_t member = 0; member < p.heads_of_kv_head(); ++member) {
+        const std::int64_t of = blocks.list_plane(p.first_query_plane_of(kv_plane) + member);
         for (const BlockLists& lists : by_column) {
           std::int64_t rows = 0;
           for (const std::int32_t block : lists.row(of, col)) rows += rows_of(block);

@@ -317,7 +317,7 @@ Result<int> run_tensors(const CommandLine& line, std::FILE* out, std::FILE* err)
   for (const GivenTensor& tensor : *tensors) notes += note_on(tensor, problem.dtype);
   Outputs outputs(out);
   for (const LeftTensor& tensor : *left) {
-    const DataType stored = tensor.tensor->type.value_or(problem.dtype) == DataType::fp16 ? DataType::fp16 : DataType::fp32;
+    const DataType stored = type_of(tensor.tensor, problem.dtype) == DataType::fp16 ? DataType::fp16 : DataType::fp32;
     if (const Status added = outputs.add(folder.file(tensor.tensor), to_npy(stored, tensor.shape, tensor.values)); !added)
       return added.error();
   }

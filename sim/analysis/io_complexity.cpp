@@ -55,7 +55,7 @@ class Counter {
  private:
   void add(Tensor tensor, bool store, double elements, std::string_view plain, std::string_view masked) {
     count_.terms.push_back({tensor, store, std::string(problem_.has_mask() ? masked : plain), elements * sums_.planes,
-                            element_bytes(tensor->type.value_or(problem_.dtype))});
+                            element_bytes(type_of(tensor, problem_.dtype))});
   }
 
   const AttentionProblem& problem_;
@@ -189,7 +189,7 @@ IoComplexity io_complexity(const AttentionProblem& problem, const TileShape& til
   for (const CountedAlgorithm& row : counted) result.counts.push_back(count_accesses(row.id, problem, tile, m));
   result.flops = flops_of(sums);
   result.compulsory_elements =
-      2 * sums.dim * (sums.planes * sums.queries + static_cast<double>(problem.batch * problem.kv_heads) * sums.all_keys);
+      2 * sums.dim * (sums.planes * sums.queries + static_cast<double>(problem.kv_planes()) * sums.all_keys);
   result.lower_bound_elements = sums.planes * sums.queries * sums.all_keys * sums.dim * sums.dim / m;
   result.bound_applies = m >= sums.dim && m <= sums.all_keys * sums.dim;
   const double pairs =

@@ -60,7 +60,7 @@ std::optional<Bound> likely_bound(const SimulationRequest& request, const Progre
   if (problem.batch >= part) {
     problem.batch /= part;
   } else {
-    const std::int64_t sharing = problem.heads / problem.kv_heads;
+    const std::int64_t sharing = problem.heads_of_kv_head();
     problem.kv_heads = std::max<std::int64_t>(1, problem.kv_heads * problem.batch / part);
     problem.heads = problem.kv_heads * sharing;
     problem.batch = 1;

@@ -24,6 +24,16 @@ Outcome outcome_of(const Simulation& simulation) {
   return out;
 }
 
+double needed_flops(const AttentionProblem& problem, std::span<const double> computed) {
+  if (problem.mask) return computed.empty() ? 0 : *std::min_element(computed.begin(), computed.end());
+  double scores = static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
+  if (problem.causal) {
+    scores = 0;
+    for (std::int64_t row = 0; row < problem.seq_q; ++row) scores += static_cast<double>(problem.visible_keys(row));
+  }
+  return flops_per_score(problem) * static_cast<double>(problem.query_planes()) * scores;
+}
+
 std::int64_t hbm_bytes(const Simulation& simulation) {
   return simulation.ledger.total(Link::hbm_read).value + simulation.ledger.total(Link::hbm_write).value;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "sim/core/tensor.h"
@@ -49,6 +50,14 @@ struct Outcome {
 };
 
 Outcome outcome_of(const Simulation& simulation);
+/// Returns the operations of attention's two products for one score, 4d: so many go with each exponential.
+constexpr double flops_per_score(const AttentionProblem& problem) {
+  return 4.0 * static_cast<double>(problem.head_dim);
+}
+
+/// Returns the operations of the products that the result of attention needs, whatever a program computes of hidden scores. With a
+/// mask of its own, it is the least of `computed`: those that programs compute.
+double needed_flops(const AttentionProblem& problem, std::span<const double> computed);
 /// Returns the outcome of what simulate() gave for a request; of a refusal, one that says why.
 /// Errors  cancelled
 Result<Outcome> outcome_of(const Result<std::shared_ptr<const Simulation>>& made, const SimulationRequest& request);

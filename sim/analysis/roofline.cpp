@@ -14,14 +14,14 @@ namespace tilescope {
 namespace {
 
 struct Level {
-  std::string_view name;
+  Ceiling ceiling;
   std::array<Link, 2> links;
   Bound bound;
 };
 
-constexpr std::array<Level, 3> levels = {{{"HBM", {Link::hbm_read, Link::hbm_write}, Bound::hbm},
-                                          {"L2", {Link::l2_to_sm, Link::sm_to_l2}, Bound::l2},
-                                          {"shared memory", {Link::smem_read, Link::smem_write}, Bound::smem}}};
+constexpr std::array<Level, 3> levels = {{{Ceiling::hbm, {Link::hbm_read, Link::hbm_write}, Bound::hbm},
+                                          {Ceiling::l2, {Link::l2_to_sm, Link::sm_to_l2}, Bound::l2},
+                                          {Ceiling::shared_memory, {Link::smem_read, Link::smem_write}, Bound::smem}}};
 
 struct Work {
   double flops = 0, exps = 0, scalar = 0;
@@ -33,7 +33,7 @@ Work work_of(const TileProgram& program, int launch) {
   Work work;
   BlockOperations block;
   for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(launch)])) {
-    const auto planes = static_cast<double>(axis == Axis::key ? p.batch * p.kv_heads : p.query_planes());
+    const auto planes = static_cast<double>(axis == Axis::key ? p.kv_planes() : p.query_planes());
     for (std::int64_t number : blocks_of(program, launch, {axis, 0, 0, axis == Axis::key ? p.seq_kv : p.seq_q})) {
       program.emit_block(launch, number, block);
       for (const Operation& op : block.operations) {
@@ -73,17 +73,11 @@ void count_bytes(RooflinePoint& point, const Simulation& simulation, int launch,
   }
 }
 
-const RooflineCeiling* find(const Roofline& roofline, std::string_view name) {
-  const auto at =
-      std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
-  return at == roofline.ceilings.end() ? nullptr : &*at;
-}
-
 /// Returns the ceiling of a run's products: that of wgmma where it is another than the tensor cores', which every roofline has.
 const RooflineCeiling& product_ceiling(const Roofline& roofline, const Simulation& simulation) {
-  const bool wgmma = product_instruction(simulation) == ProductInstruction::wgmma && find(roofline, "wgmma") != nullptr;
-  return *std::find_if(roofline.ceilings.begin(), roofline.ceilings.end(),
-                       [&](const RooflineCeiling& c) { return c.name == (wgmma ? "wgmma" : "tensor cores"); });
+  const bool wgmma = product_instruction(simulation) == ProductInstruction::wgmma;
+  const RooflineCeiling* const found = wgmma ? roofline.find(Ceiling::wgmma) : nullptr;
+  return found != nullptr ? *found : *roofline.find(Ceiling::tensor_cores);
 }
 
 }  // namespace
@@ -92,27 +86,22 @@ Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp) {
   const double per_flop = gpu.sm_count * gpu.sm_clock_hz;
   const double tensor = per_flop * gpu.product_flops_per_cycle();
   Roofline roofline;
-  const auto ceiling = [&](RooflineCeiling::Kind kind, std::string_view name, double rate, double ridge) {
-    RooflineCeiling& added = roofline.ceilings.emplace_back();
-    added.kind = kind;
-    added.name = name;
-    added.rate = rate;
-    added.ridge = ridge;
+  const auto add = [&](Ceiling of, double rate) {
+    RooflineCeiling ceiling{.of = of, .rate = rate};
+    if (is_memory(of)) ceiling.ridge = tensor / rate;
+    if (rate > 0) roofline.ceilings.push_back(ceiling);
   };
-  const auto bandwidth = [&](std::string_view name, double rate) {
-    if (rate > 0) ceiling(RooflineCeiling::Kind::bandwidth, name, rate, tensor / rate);
-  };
-  bandwidth("HBM", gpu.hbm_read_rate().value * gpu.sm_clock_hz);
+  add(Ceiling::hbm, gpu.hbm_read_rate().value * gpu.sm_clock_hz);
   if (!roofline.ceilings.empty()) roofline.ceilings.back().copy_rate = gpu.hbm_rate().value * gpu.sm_clock_hz;
-  if (gpu.has_l2()) bandwidth("L2", std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz);
-  if (roofline.ceilings.back().name == "L2" && l2_peak(gpu) * gpu.sm_clock_hz > roofline.ceilings.back().rate)
-    roofline.ceilings.back().shared_rate = l2_peak(gpu) * gpu.sm_clock_hz;
-  bandwidth("shared memory", gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
-  ceiling(RooflineCeiling::Kind::compute, "tensor cores", tensor, 0);
-  if (gpu.sm_wgmma_flops_per_cycle > 0 && gpu.sm_wgmma_flops_per_cycle != gpu.product_flops_per_cycle())
-    ceiling(RooflineCeiling::Kind::compute, "wgmma", per_flop * gpu.sm_wgmma_flops_per_cycle, 0);
-  const double exps = gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp;
-  if (exps > 0) ceiling(RooflineCeiling::Kind::compute, "exponentials", exps, 0);
+  if (gpu.has_l2()) {
+    const double rate = std::min(gpu.l2_bytes_per_cycle, gpu.sm_count * gpu.sm_l2_bytes_per_cycle) * gpu.sm_clock_hz;
+    add(Ceiling::l2, rate);
+    if (rate > 0 && l2_peak(gpu) * gpu.sm_clock_hz > rate) roofline.ceilings.back().shared_rate = l2_peak(gpu) * gpu.sm_clock_hz;
+  }
+  add(Ceiling::shared_memory, gpu.sm_count * gpu.sm_shared_bytes_per_cycle * gpu.sm_clock_hz);
+  roofline.ceilings.push_back({.of = Ceiling::tensor_cores, .rate = tensor});
+  if (gpu.sm_wgmma_flops_per_cycle != gpu.product_flops_per_cycle()) add(Ceiling::wgmma, per_flop * gpu.sm_wgmma_flops_per_cycle);
+  add(Ceiling::exponentials, gpu.sm_count * gpu.sm_exps_per_cycle * gpu.sm_clock_hz * flops_per_exp);
   return roofline;
 }
 
@@ -121,7 +110,7 @@ namespace {
 /// Computes the rates and limits of a point from its work, bytes and time. `busy_seconds` is the level's busy time, 0 if unknown.
 void place(RooflinePoint& point, double seconds, double busy_seconds, const RooflineCeiling& ceiling,
            const RooflineCeiling& products) {
-  point.products = products.name;
+  point.products = products.of;
   point.ridge = products.rate / ceiling.rate;
   point.intensity = point.flops / point.bytes;
   point.flops_per_second = point.flops / seconds;
@@ -133,6 +122,47 @@ void place(RooflinePoint& point, double seconds, double busy_seconds, const Roof
 
 }  // namespace
 
+const RooflineCeiling* Roofline::find(Ceiling ceiling) const {
+  const auto found = std::ranges::find(ceilings, ceiling, &RooflineCeiling::of);
+  return found == ceilings.end() ? nullptr : &*found;
+}
+
+NearestCeiling nearest_ceiling(const Roofline& roofline, std::span<const RooflinePoint> points, std::string_view launch,
+                               double flops_per_exp) {
+  NearestCeiling best;
+  for (const RooflinePoint& point : points) {
+    if (point.launch != launch) continue;
+    const auto take = [&](Ceiling of, double rate) {
+      const RooflineCeiling* const ceiling = roofline.find(of);
+      if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {of, rate / ceiling->rate};
+    };
+    if (point.of_bandwidth() > best.share) best = {point.level, point.of_bandwidth()};
+    take(point.products, point.flops / point.seconds());
+    take(Ceiling::exponentials, point.exps / point.seconds() * flops_per_exp);
+  }
+  return best;
+}
+
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
+  RooflineKernel kernel;
+  kernel.algorithm = simulation.request.algorithm;
+  kernel.chosen = chosen;
+  kernel.launches = roofline_points(simulation);
+  kernel.whole = whole_kernel_points(simulation, kernel.launches);
+  kernel.outcome = outcome_of(simulation);
+  return kernel;
+}
+
+double share_if_far_below(std::span<const RooflineKernel> kernels) {
+  constexpr double far = 0.1;
+  double best = 0;
+  for (const RooflineKernel& kernel : kernels) {
+    if (kernel.outcome.bound != Bound::latency) return 0;
+    for (const RooflinePoint& point : kernel.launches) best = std::max(best, point.fraction);
+  }
+  return best < far ? best : 0;
+}
+
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
   std::vector<RooflinePoint> points;
   const GpuSpec& gpu = simulation.request.gpu;
@@ -142,12 +172,12 @@ std::vector<RooflinePoint> roofline_points(const Simulation& simulation) {
     const double seconds = simulation.launches[launch].cycles.value / gpu.sm_clock_hz;
     const Work work = work_of(*simulation.program, static_cast<int>(launch));
     for (const Level& level : levels) {
-      const RooflineCeiling* ceiling = find(roofline, level.name);
+      const RooflineCeiling* ceiling = roofline.find(level.ceiling);
       RooflinePoint point;
       count_bytes(point, simulation, static_cast<int>(launch), level);
       if (ceiling == nullptr || point.bytes <= 0) continue;
       point.launch = simulation.launches[launch].name;
-      point.level = level.name;
+      point.level = level.ceiling;
       point.flops = work.flops;
       point.exps = work.exps;
       point.scalar_flops = work.scalar;
@@ -192,9 +222,9 @@ std::vector<RooflinePoint> whole_kernel_points(const Simulation& simulation, con
     scalar += point.scalar_flops;
   }
   for (const Level& level : levels) {
-    const RooflineCeiling* ceiling = find(roofline, level.name);
+    const RooflineCeiling* ceiling = roofline.find(level.ceiling);
     RooflinePoint point;
-    point.level = level.name;
+    point.level = level.ceiling;
     point.flops = flops;
     point.exps = exps;
     point.scalar_flops = scalar;

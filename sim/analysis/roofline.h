@@ -1,32 +1,42 @@
 // Roofline: the ceilings of a GPU, and the point of each launch of a simulation under them.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/analysis/outcome.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
 
+/// The memory levels, and the arithmetic rates: mma.sync, wgmma, and the products that go with the exponentials.
+enum class Ceiling : std::uint8_t { hbm, l2, shared_memory, tensor_cores, wgmma, exponentials };
+constexpr bool is_memory(Ceiling ceiling) {
+  return ceiling <= Ceiling::shared_memory;
+}
+
 /// A ceiling: a bandwidth (a slope) or an arithmetic rate (a flat line).
 struct RooflineCeiling {
-  enum class Kind : std::uint8_t { bandwidth, compute };
-  Kind kind = Kind::bandwidth;
-  std::string name;        // "HBM", "L2", "shared memory"; "tensor cores", "wgmma", "exponentials"
+  Ceiling of = Ceiling::hbm;
   double rate = 0;         // bytes per second, or FLOP per second
   double ridge = 0;        // bandwidth: the intensity, in FLOP per byte, at which it meets the ceiling of mma.sync
   double copy_rate = 0;    // HBM: rate with equal reads and writes; `rate` is that of reads alone, the highest
   double shared_rate = 0;  // L2: the most that SMs take in where their reads share lookups; 0: they share none
   /// Returns the FLOP per second that this ceiling allows at `intensity` FLOP per byte.
-  double at(double intensity) const { return kind == Kind::bandwidth ? rate * intensity : rate; }
+  double at(double intensity) const { return is_memory(of) ? rate * intensity : rate; }
 };
 
 struct Roofline {
-  std::vector<RooflineCeiling> ceilings;  // without levels that the GPU lacks
+  std::vector<RooflineCeiling> ceilings;  // without those that the GPU lacks
+  /// Returns a ceiling; null if the GPU lacks it.
+  const RooflineCeiling* find(Ceiling ceiling) const;
 };
 
-/// Returns the ceilings of a GPU. "tensor cores" is the rate of mma.sync; "wgmma" is present if the GPU has it. `flops_per_exp` is
-/// the FLOP per exponential, 4d for attention; it converts the exponential rate to FLOP per second. 0 leaves that ceiling out.
+/// Returns the ceilings of a GPU; that of wgmma if the GPU has another rate for it. `flops_per_exp` converts the exponential rate
+/// to FLOP per second: flops_per_score() for attention. 0 leaves that ceiling out.
 Roofline roofline_of(const GpuSpec& gpu, double flops_per_exp);
 
 /// A tensor's bytes at a level during a launch, both directions together.
@@ -39,12 +49,16 @@ struct TensorShare {
 /// writes back data of earlier launches, and keeps some of this launch's data until a later one.
 struct RooflinePoint {
   std::string launch;
-  std::string level;     // name of its bandwidth ceiling
-  std::string products;  // name of the ceiling of its products: "wgmma" for a kernel that uses it, otherwise "tensor cores"
+  Ceiling level = Ceiling::hbm;
+  Ceiling products = Ceiling::tensor_cores;  // wgmma for a kernel that uses it
   double flops = 0, bytes = 0, exps = 0;
   double scalar_flops = 0;  // fp32 operations outside the products: maxima, sums, rescaling
   /// Counts all operations. A launch without products is placed under the roofline by this number.
   double operations() const { return flops + scalar_flops + exps; }
+  /// Returns the time of the launch; 0 if it has none.
+  double seconds() const { return bytes_per_second > 0 ? bytes / bytes_per_second : 0; }
+  double operations_per_byte() const { return operations() / bytes; }
+  double operations_per_second() const { return seconds() > 0 ? operations() / seconds() : 0; }
   double intensity = 0;         // FLOP of the products per byte
   double flops_per_second = 0;  // reached in simulated time
   double bytes_per_second = 0;  // reached in simulated time
@@ -62,6 +76,28 @@ struct RooflinePoint {
 
 /// Returns a point for each launch and each level that carries bytes. It emits the blocks of one plane to count the work.
 std::vector<RooflinePoint> roofline_points(const Simulation& simulation);
+
+/// The ceiling that a launch comes closest to, and the share of it that it reaches.
+struct NearestCeiling {
+  Ceiling of = Ceiling::hbm;
+  double share = 0;
+};
+/// Finds it among all levels and rates. `points` are those of roofline_points(); `flops_per_exp` is that of the roofline.
+NearestCeiling nearest_ceiling(const Roofline& roofline, std::span<const RooflinePoint> points, std::string_view launch,
+                               double flops_per_exp);
+
+/// A program under the roofline.
+struct RooflineKernel {
+  std::string algorithm;
+  bool chosen = false;                  // the one on the stage; the other stands beside it for comparison
+  std::vector<RooflinePoint> launches;  // by launch and level
+  std::vector<RooflinePoint> whole;     // all launches together, by level
+  Outcome outcome;
+};
+/// `chosen`: whether it is the one on the stage.
+RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen);
+/// Returns the highest share of a ceiling that any launch reaches if every run is limited by latency and far below; otherwise 0.
+double share_if_far_below(std::span<const RooflineKernel> kernels);
 
 /// Returns the instruction of most of the run's products: a backward pass has launches without any.
 ProductInstruction product_instruction(const Simulation& simulation);

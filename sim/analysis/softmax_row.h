@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {

@@ -188,7 +188,7 @@ Counterpart counterpart_of(std::string_view kernel) {
 
 Bytes kv_in_flight(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.program->problem();
-  const std::int64_t planes = problem.query_planes(), group = problem.heads / problem.kv_heads;
+  const std::int64_t planes = problem.query_planes(), group = problem.heads_of_kv_head();
   std::int64_t most = 0;
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];

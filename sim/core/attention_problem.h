@@ -58,6 +58,13 @@ struct AttentionProblem {
   std::int64_t query_planes() const { return batch * heads; }
   /// Returns the plane of K and V (batch x kv_heads) that query plane `plane` reads.
   std::int64_t kv_plane_of(std::int64_t plane) const { return (plane / heads) * kv_heads + (plane % heads) / (heads / kv_heads); }
+  std::int64_t kv_planes() const { return batch * kv_heads; }
+  /// Returns how many query heads read one key head.
+  std::int64_t heads_of_kv_head() const { return heads / kv_heads; }
+  /// Returns the first of the query planes that read plane `kv_plane` of K and V. The others follow it.
+  std::int64_t first_query_plane_of(std::int64_t kv_plane) const {
+    return kv_plane / kv_heads * heads + kv_plane % kv_heads * heads_of_kv_head();
+  }
   bool has_mask() const { return causal || mask != nullptr; }
   /// Returns the end of the key range that query `row` sees: one past the last visible key. `mask` may hide keys before it.
   std::int64_t visible_keys(std::int64_t row, std::int64_t plane = 0) const;

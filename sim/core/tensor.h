@@ -78,6 +78,10 @@ class Tensor {
   const TensorSpec* spec_ = nullptr;
 };
 std::string_view to_string(Tensor tensor);  // its name, "?" for none
+/// Returns the type of a tensor's elements in a problem of type `of_problem`.
+constexpr DataType type_of(Tensor tensor, DataType of_problem) {
+  return tensor ? tensor->type.value_or(of_problem) : of_problem;
+}
 
 enum class Link : std::uint8_t { hbm_read, hbm_write, l2_to_sm, sm_to_l2, smem_read, smem_write, peer_read };
 inline constexpr int link_count = 7;

@@ -34,7 +34,7 @@ std::optional<BlockOrder> block_order_from(std::string_view id) {
 }
 
 std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const std::int64_t sharing = problem.heads / problem.kv_heads;
+  const std::int64_t sharing = problem.heads_of_kv_head();
   if (!gpu.has_l2()) return sharing;
   const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
   const auto fit = static_cast<std::int64_t>(gpu.usable_l2_bytes() / gpu.l2_partitions / keys_and_values);

@@ -40,40 +40,40 @@ Machine::Machine(const TileProgram& program, const SimulationRequest& request, M
   }
 }
 
-void Machine::refresh(Sm& sm, ResidentGroup& block) {
-  IssueOrder::Candidate candidate{.load = load_time(block), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
-  block.next = candidate.load < never ? Next::load : Next::nothing;
-  if (block.next_compute < block.op_count) {
-    const ScheduledOp op = block.ops[block.next_compute];
-    candidate.ready = ready_time(block, op);
+void Machine::refresh(Sm& sm, ResidentGroup& group) {
+  IssueOrder::Candidate candidate{.load = load_time(group), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
+  group.next = candidate.load < never ? Next::load : Next::nothing;
+  if (group.next_compute < group.op_count) {
+    const ScheduledOp op = group.ops[group.next_compute];
+    candidate.ready = ready_time(group, op);
     if (candidate.ready < never) {
       const OpTiming& timing = builder_.timings()[op.number()];
-      candidate.pipe = pipes_for(block, timing);
+      candidate.pipe = pipes_for(group, timing);
       candidate.port = timing.port;
-      block.next = timing.store ? Next::store : Next::compute;
+      group.next = timing.store ? Next::store : Next::compute;
     }
-  } else if (block.next_load == block.load_count) {
-    candidate.ready = std::max(block.compute_end, block.drained);
-    block.next = Next::finish;
+  } else if (group.next_load == group.load_count) {
+    candidate.ready = std::max(group.compute_end, group.drained);
+    group.next = Next::finish;
   }
-  sm.issue_order.set(block.slot, candidate);
+  sm.issue_order.set(group.slot, candidate);
 }
 
-void Machine::schedule_block(ResidentGroup& block, std::int64_t number) {
+void Machine::schedule_block(ResidentGroup& first, std::int64_t number) {
   const std::optional<BlockPlace> place = program_.place_of(launch_, number);
   if (!place) {
-    BlockOperations& operations = block.focused ? block.operations : scratch_;
+    BlockOperations& operations = first.focused ? first.operations : scratch_;
     program_.emit_block(launch_, number, operations);
-    builder_.build(operations, block.own);
-    block.schedule = &block.own;
-    block.origin = builder_.origin(operations.domain);
+    builder_.build(operations, first.own);
+    first.schedule = &first.own;
+    first.origin = builder_.origin(operations.domain);
     return;
   }
-  if (block.focused) program_.emit_block(launch_, number, block.operations);
-  block.origin = builder_.origin(place->domain);
+  if (first.focused) program_.emit_block(launch_, number, first.operations);
+  first.origin = builder_.origin(place->domain);
   if (const auto found = shapes_.find(place->shape); found != shapes_.end()) {
-    block.shared = found->second;
-    builder_.count_again(*block.shared);
+    first.shared = found->second;
+    builder_.count_again(*first.shared);
   } else {
     program_.emit_block(launch_, number, scratch_);
     auto made = std::make_shared<BlockSchedule>();
@@ -85,31 +85,31 @@ void Machine::schedule_block(ResidentGroup& block, std::int64_t number) {
       repetitions_.clear();
       shapes_size_ = made->size();
     }
-    block.shared = shapes_[place->shape] = std::move(made);
+    first.shared = shapes_[place->shape] = std::move(made);
   }
-  block.schedule = block.shared.get();
+  first.schedule = first.shared.get();
 }
 
-void Machine::start_block(int sm, ResidentGroup& block, double time, WaitCause cause) {
+void Machine::start_block(int sm, ResidentGroup& first, double time, WaitCause cause) {
   // The GPU launches one block at a time, whatever SM it goes to.
   time = std::max(time, next_start_);
   next_start_ = time + gpu_.launch_block_cycles;
-  take_block(sm, block, time, next_block_++);
-  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&block)[group], group, time, cause);
+  take_block(sm, first, time, next_block_++);
+  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, (&first)[group], group, time, cause);
 }
 
-void Machine::take_block(int sm, ResidentGroup& block, double time, std::int64_t position) {
+void Machine::take_block(int sm, ResidentGroup& first, double time, std::int64_t position) {
   const std::int64_t number = first_block_ + sequence_.at(position);
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   if (owner.blocks++ == 0) owner.occupied_since = time;
-  block.run = recorder_.begin_run(
-      {launch_, sm, static_cast<std::int32_t>(block.slot / builder_.group_count()), number, time, time, device_});
-  block.focused = block.run >= 0 && recorder_.wants_intervals(sm);
-  schedule_block(block, number);
-  block.groups_left = builder_.group_count();
-  block.signalled.assign(block.schedule->tokens.size(), {});
-  block.ordinal = position + 1;
-  block.waiting = 0;
+  first.run = recorder_.begin_run(
+      {launch_, sm, static_cast<std::int32_t>(first.slot / builder_.group_count()), number, time, time, device_});
+  first.focused = first.run >= 0 && recorder_.wants_intervals(sm);
+  schedule_block(first, number);
+  first.groups_left = builder_.group_count();
+  first.signalled.assign(first.schedule->tokens.size(), {});
+  first.ordinal = position + 1;
+  first.waiting = 0;
 }
 
 double Machine::carried_time(const ResidentGroup& group, const TokenUse& use) {
@@ -142,81 +142,81 @@ void Machine::go_on_with_next(int sm, ResidentGroup& first, std::size_t group, d
   refresh(owner, (&next)[group]);
 }
 
-void Machine::start_group(int sm, ResidentGroup& block, std::size_t number, double time, WaitCause cause) {
-  ResidentGroup& first = *(&block - number);
-  block.block = &first;
-  block.run = first.run;
-  block.focused = first.focused;
-  block.origin = first.origin;
-  block.stream = &first.schedule->groups[number];
-  const OperationStream& schedule = *block.stream;
-  block.ops = schedule.compute.data();
-  block.loads = schedule.loads.data();
-  block.op_count = static_cast<std::uint32_t>(schedule.compute.size());
-  block.load_count = static_cast<std::uint32_t>(schedule.loads.size());
-  block.next_compute = block.next_load = block.next_store = 0;
-  block.moments.assign(schedule.moments(), never);
-  block.moments[OperationStream::at_once] = 0;
-  block.times = block.moments.data();
-  block.next_signal = block.times + schedule.signal(0);
+void Machine::start_group(int sm, ResidentGroup& group, std::size_t number, double time, WaitCause cause) {
+  ResidentGroup& first = *(&group - number);
+  group.block = &first;
+  group.run = first.run;
+  group.focused = first.focused;
+  group.origin = first.origin;
+  group.stream = &first.schedule->groups[number];
+  const OperationStream& schedule = *group.stream;
+  group.ops = schedule.compute.data();
+  group.loads = schedule.loads.data();
+  group.op_count = static_cast<std::uint32_t>(schedule.compute.size());
+  group.load_count = static_cast<std::uint32_t>(schedule.loads.size());
+  group.next_compute = group.next_load = group.next_store = 0;
+  group.moments.assign(schedule.moments(), never);
+  group.moments[OperationStream::at_once] = 0;
+  group.times = group.moments.data();
+  group.next_signal = group.times + schedule.signal(0);
   const auto tokens = [](const std::vector<TokenUse>& uses) { return uses.empty() ? nullptr : uses.data(); };
-  block.positions = schedule.positions.data();
-  block.load_positions = schedule.load_positions.data();
-  block.tokens_of_compute = tokens(schedule.tokens_of_compute);
-  block.tokens_of_loads = tokens(schedule.tokens_of_loads);
-  if (block.focused) block.landed_by.resize(schedule.loads.size());
-  block.start = time;
-  block.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
+  group.positions = schedule.positions.data();
+  group.load_positions = schedule.load_positions.data();
+  group.tokens_of_compute = tokens(schedule.tokens_of_compute);
+  group.tokens_of_loads = tokens(schedule.tokens_of_loads);
+  if (group.focused) group.landed_by.resize(schedule.loads.size());
+  group.start = time;
+  group.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
   // The first blocks on an SM wait until the launch's code and parameters are fetched.
   const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
   const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
-  block.compute_end = block.issued = block.drained = time + begin;
-  block.copied = 0;
+  group.compute_end = group.issued = group.drained = time + begin;
+  group.copied = 0;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
-  block.issue_rate = 0;
-  if (block.op_count + block.load_count > 0 && cause != WaitCause::none) {
+  group.issue_rate = 0;
+  if (group.op_count + group.load_count > 0 && cause != WaitCause::none) {
     const OpTiming& setup = builder_.setup();
     take_pipes(owner, setup, time);
-    const double longer = crowded(owner, block, setup, block.drained);
-    note_issue_rate(block, setup.issued, setup.duration + longer);
-    block.compute_end = block.issued = block.drained = block.drained + setup.duration + longer;
+    const double longer = crowded(owner, group, setup, group.drained);
+    note_issue_rate(group, setup.issued, setup.duration + longer);
+    group.compute_end = group.issued = group.drained = group.drained + setup.duration + longer;
   }
-  block.sliced_end = block.sliced = 0;
-  block.beside = {};
-  block.beside_until = block.owed = 0;
-  owner.issue_order.set_age(block.slot, static_cast<std::uint64_t>(first.ordinal));
-  refresh(owner, block);
+  group.sliced_end = group.sliced = 0;
+  group.beside = {};
+  group.beside_until = group.owed = 0;
+  owner.issue_order.set_age(group.slot, static_cast<std::uint64_t>(first.ordinal));
+  refresh(owner, group);
 }
 
-void Machine::record(int sm, const ResidentGroup& block, const Interval& interval, std::int32_t op) {
-  const BlockOperations& operations = block.block->operations;
+void Machine::record(int sm, const ResidentGroup& group, const Interval& interval, std::int32_t op) {
+  const BlockOperations& operations = group.block->operations;
   const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
   const ChipTile chip_tile = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
   const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || chip_tile.has_strips();
   Interval noted = interval;
-  noted.run = block.run;
+  noted.run = group.run;
   noted.op = op;
   noted.kind = operation.kind;
   noted.group = operation.group;
   recorder_.interval(sm, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, chip_tile) : 0, chip_tile);
 }
 
-void Machine::record_compute(int sm_index, const ResidentGroup& block, double start, double end, double streams) {
+void Machine::record_compute(int sm_index, const ResidentGroup& group, double start, double end, double streams) {
   const Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
-  const ScheduledOp op = block.stream->compute[block.next_compute];
+  const ScheduledOp op = group.stream->compute[group.next_compute];
   const OpClass& c = builder_.op_class(op.number());
   Interval interval;
   interval.start = start;
   interval.end = end;
-  interval.ready = block.next_compute == 0 ? block.start : block.compute_end;
+  interval.ready = group.next_compute == 0 ? group.start : group.compute_end;
   interval.unit = c.unit;
   if (c.timing.store) interval.bytes = c.bytes;
   interval.streams = static_cast<float>(streams);
   // A wait can have several causes in sequence; report the longest one.
   constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
   const auto server = static_cast<std::size_t>(c.timing.server);
-  const double data = ready_time(block, op);
-  const double for_start = block.compute_end - interval.ready, for_data = data - block.compute_end, for_server = start - data;
+  const double data = ready_time(group, op);
+  const double for_start = group.compute_end - interval.ready, for_data = data - group.compute_end, for_server = start - data;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
   else if (for_server > std::max(for_start, for_data))
@@ -225,27 +225,27 @@ void Machine::record_compute(int sm_index, const ResidentGroup& block, double st
                                                                                                    : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = op.wait == OperationStream::at_once ? WaitCause::barrier  // a token of another group
-                     : op.wait > static_cast<std::int32_t>(block.load_count)
+                     : op.wait > static_cast<std::int32_t>(group.load_count)
                          ? WaitCause::tensor  // its own product
-                         : block.landed_by[static_cast<std::size_t>(op.wait) - 1];
+                         : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
   else
-    interval.cause = block.start_cause;
-  record(sm_index, block, interval, block.stream->op_of_compute[block.next_compute]);
+    interval.cause = group.start_cause;
+  record(sm_index, group, interval, group.stream->op_of_compute[group.next_compute]);
 }
 
 template <bool plain>
-inline void Machine::compute(int sm_index, ResidentGroup& block, double start, IssueKey rival) {
+inline void Machine::compute(int sm_index, ResidentGroup& group, double start, IssueKey rival) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const OpTiming* const timings = builder_.timings();
-  double until = sm.issue_order.candidate(block.slot).load;
+  double until = sm.issue_order.candidate(group.slot).load;
   // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
-  std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(block.slot) <= order_key_of(rival) ? 1 : 0);
+  std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(group.slot) <= order_key_of(rival) ? 1 : 0);
   if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
-  const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(block.slot) ? pipe_of_oldest_.data() : every_pipe.data();
-  const ResidentGroup* const other = plain ? &sm.slots.front() + (1 - block.slot) : nullptr;
+  const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(group.slot) ? pipe_of_oldest_.data() : every_pipe.data();
+  const ResidentGroup* const other = plain ? &sm.slots.front() + (1 - group.slot) : nullptr;
   const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
-  const ScheduledOp* next = block.ops + block.next_compute;
-  const ScheduledOp* const end_of_ops = block.ops + block.op_count;
+  const ScheduledOp* next = group.ops + group.next_compute;
+  const ScheduledOp* const end_of_ops = group.ops + group.op_count;
   const OpTiming* timing = timings + next->number();
   float issued = 0;      // instructions of the latest operation that issues any
   double issued_in = 1;  // its duration
@@ -254,9 +254,9 @@ inline void Machine::compute(int sm_index, ResidentGroup& block, double start, I
     double longer = 0;
     if (plain && timing->issued > 0)
       longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
-    if (!plain) longer = crowded(sm, block, *timing, start);
-    const double pipe_free = sm.free[timing->pipe[block.sliced]];  // before the operation itself takes more of the pipe
-    if (are_disturbed_) longer += wait_beside_products(sm, block, op.number(), start, timing->duration + longer);
+    if (!plain) longer = crowded(sm, group, *timing, start);
+    const double pipe_free = sm.free[timing->pipe[group.sliced]];  // before the operation itself takes more of the pipe
+    if (are_disturbed_) longer += wait_beside_products(sm, group, op.number(), start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
       issued = timing->issued;
@@ -265,76 +265,76 @@ inline void Machine::compute(int sm_index, ResidentGroup& block, double start, I
     // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
     const double beside = std::min(std::max(0.0, pipe_free - start), duration);
     double end = start + duration + beside;
-    if (timing->product && block.sliced != 0) {
-      end = std::max(end, block.sliced_end + timing->duration / block.slices);
-      block.sliced_end = block.sliced = 0;
+    if (timing->product && group.sliced != 0) {
+      end = std::max(end, group.sliced_end + timing->duration / group.slices);
+      group.sliced_end = group.sliced = 0;
     }
     // The trace shows the pipe as busy only once it is free of the younger block's operation.
     const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
     if (!plain && timing->asynchronous) {
-      const auto at = static_cast<std::uint32_t>(next - block.ops);
-      double* const moment = op.signals() ? block.next_signal++ : nullptr;
+      const auto at = static_cast<std::uint32_t>(next - group.ops);
+      double* const moment = op.signals() ? group.next_signal++ : nullptr;
       const double busy_before = std::max(start, sm.products.all_done());
-      sm.products.push({.slot = block.slot,
+      sm.products.push({.slot = group.slot,
                         .number = at,
                         .issued = start,
-                        .ready = at == 0 ? block.start : block.compute_end,
+                        .ready = at == 0 ? group.start : group.compute_end,
                         .least = duration,
                         .work = timing->shown,
                         .depth = timing->spare,
                         .reads = timing->smem_cycles,
                         .moment = moment});
-      disturb(sm, block, start, busy_before);
+      disturb(sm, group, start, busy_before);
       take_pipes(sm, *timing, start);
-      block.compute_end = never;
+      group.compute_end = never;
       ++next;
       break;
     }
     recorder_.operation(op.number(), busy_from, busy_to, busy_to);
-    if (is_recording_) note_operation(block, op, busy_from, busy_to);
-    if (!plain && block.focused) {
-      block.next_compute = static_cast<std::uint32_t>(next - block.ops);
-      record_compute(sm_index, block, start, start + timing->shown);
+    if (is_recording_) note_operation(group, op, busy_from, busy_to);
+    if (!plain && group.focused) {
+      group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+      record_compute(sm_index, group, start, start + timing->shown);
     }
     end = std::max(end, take_all(sm, *timing, start));
     if (timing->slices > 1) {
-      block.sliced_end = std::max(block.sliced_end, end);
-      block.sliced = 1;
-      block.slices = timing->slices;
+      group.sliced_end = std::max(group.sliced_end, end);
+      group.sliced = 1;
+      group.slices = timing->slices;
       end = start + duration / timing->slices;
     }
-    block.compute_end = end;
+    group.compute_end = end;
     if (op.signals()) {
-      *block.next_signal++ = end;
-      until = load_time(block);
+      *group.next_signal++ = end;
+      until = load_time(group);
     }
     const TokenUse* const token =
-        plain || block.tokens_of_compute == nullptr ? nullptr : block.tokens_of_compute + (next - block.ops);
-    const bool met = token != nullptr && signal(sm, block, *token, end);
+        plain || group.tokens_of_compute == nullptr ? nullptr : group.tokens_of_compute + (next - group.ops);
+    const bool met = token != nullptr && signal(sm, group, *token, end);
     if (++next == end_of_ops || met) break;  // a signalled group may now go first
     timing = timings + next->number();
     if (timing->store) break;
-    double ready = std::max(end, block.times[next->wait]);
-    if (token != nullptr) ready = std::max(ready, token_time(block, token[1]));
-    start = std::max(std::max(sm.free[awaited_pipe[timing->pipe[block.sliced]]], sm.free[timing->port]), ready);
+    double ready = std::max(end, group.times[next->wait]);
+    if (token != nullptr) ready = std::max(ready, token_time(group, token[1]));
+    start = std::max(std::max(sm.free[awaited_pipe[timing->pipe[group.sliced]]], sm.free[timing->port]), ready);
     if (order_of(start) < std::min(order_of(until), before_rival)) continue;
     if (ready == never) break;
-    block.next_compute = static_cast<std::uint32_t>(next - block.ops);
-    sm.issue_order.set(block.slot, {ready, until, pipes_for(block, *timing), timing->port});
-    return note_issue_rate(block, issued, issued_in);
+    group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+    sm.issue_order.set(group.slot, {ready, until, pipes_for(group, *timing), timing->port});
+    return note_issue_rate(group, issued, issued_in);
   }
-  block.next_compute = static_cast<std::uint32_t>(next - block.ops);
-  note_issue_rate(block, issued, issued_in);
-  refresh(sm, block);
+  group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+  note_issue_rate(group, issued, issued_in);
+  refresh(sm, group);
 }
 
-inline void Machine::load(int sm, ResidentGroup& block, double time) {
-  const std::uint32_t at = block.next_load++;
-  land(sm, block, time, at, memory_.load(sm, time, block.loads[at], block.origin));
+inline void Machine::load(int sm, ResidentGroup& group, double time) {
+  const std::uint32_t at = group.next_load++;
+  land(sm, group, time, at, memory_.load(sm, time, group.loads[at], group.origin));
 }
 
-void Machine::land(int sm, ResidentGroup& block, double time, std::uint32_t at, Transfer transfer) {
-  const ScheduledAccess& access = block.loads[at];
+void Machine::land(int sm, ResidentGroup& group, double time, std::uint32_t at, Transfer transfer) {
+  const ScheduledAccess& access = group.loads[at];
   const OpTiming& timing = builder_.timings()[access.op_class];
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   take_pipes(owner, timing, time);
@@ -343,49 +343,49 @@ void Machine::land(int sm, ResidentGroup& block, double time, std::uint32_t at, 
   if (timing.smem_cycles > 0)
     transfer.end =
         std::max(transfer.end, serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
-  if (block.focused) {
+  if (group.focused) {
     // Where an earlier copy lands later, it is what the group waits for.
-    const bool follows = timing.copy || !builder_.models_instruction_latency(), is_last = !follows || transfer.end >= block.copied;
-    block.landed_by[at] = is_last ? transfer.limit : block.copied_by;
-    if (timing.copy && is_last) block.copied_by = transfer.limit;
+    const bool follows = timing.copy || !builder_.models_instruction_latency(), is_last = !follows || transfer.end >= group.copied;
+    group.landed_by[at] = is_last ? transfer.limit : group.copied_by;
+    if (timing.copy && is_last) group.copied_by = transfer.limit;
     Interval interval;
     interval.start = time;
     interval.end = transfer.end;
-    interval.ready = at == 0 ? block.start : block.issued;
+    interval.ready = at == 0 ? group.start : group.issued;
     interval.unit = Unit::copy;
-    const bool has_token = block.tokens_of_loads != nullptr && block.tokens_of_loads[at].wait >= 0;
+    const bool has_token = group.tokens_of_loads != nullptr && group.tokens_of_loads[at].wait >= 0;
     if (interval.start > interval.ready)
-      interval.cause = access.after == OperationStream::at_once && !has_token ? block.start_cause
+      interval.cause = access.after == OperationStream::at_once && !has_token ? group.start_cause
                        : timing.paced                                         ? WaitCause::program_order
                                                                               : WaitCause::buffer;
     interval.bytes = builder_.op_class(access.op_class).bytes;
     interval.hbm_bytes = transfer.hbm_bytes;
     interval.streams = static_cast<float>(transfer.streams);
-    record(sm, block, interval, block.stream->op_of_load[at]);
+    record(sm, group, interval, group.stream->op_of_load[at]);
   }
-  block.issued = time + (timing.asynchronous ? timing.duration : 0);
-  block.drained = std::max(block.drained, transfer.end);
-  note_landing(block, at, timing, transfer.end);
-  if (block.tokens_of_loads != nullptr) signal(owner, block, block.tokens_of_loads[at], transfer.end);
+  group.issued = time + (timing.asynchronous ? timing.duration : 0);
+  group.drained = std::max(group.drained, transfer.end);
+  note_landing(group, at, timing, transfer.end);
+  if (group.tokens_of_loads != nullptr) signal(owner, group, group.tokens_of_loads[at], transfer.end);
 }
 
 void Machine::end_issue(int sm_index) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const double issued = sm.products.next_issued();
   const QueuedProduct product = sm.products.pop();
-  ResidentGroup& block = sm.slots[product.slot];
+  ResidentGroup& group = sm.slots[product.slot];
   const double end = product.end + builder_.product_latency();
-  recorder_.operation(block.ops[product.number].number(), product.end - product.work, product.end, product.end);
-  if (block.focused) record_product(sm_index, block, product);
+  recorder_.operation(group.ops[product.number].number(), product.end - product.work, product.end, product.end);
+  if (group.focused) record_product(sm_index, group, product);
   if (product.moment != nullptr) *product.moment = end;
-  block.compute_end = issued;
-  block.drained = std::max(block.drained, end);
-  signal(sm, block, block.tokens_of_compute[product.number], end);
-  refresh(sm, block);
+  group.compute_end = issued;
+  group.drained = std::max(group.drained, end);
+  signal(sm, group, group.tokens_of_compute[product.number], end);
+  refresh(sm, group);
 }
 
-void Machine::record_product(int sm, const ResidentGroup& block, const QueuedProduct& product) {
-  const OpClass& c = builder_.op_class(block.ops[product.number].number());
+void Machine::record_product(int sm, const ResidentGroup& group, const QueuedProduct& product) {
+  const OpClass& c = builder_.op_class(group.ops[product.number].number());
   Interval interval;
   interval.start = product.start;
   interval.end = product.end;
@@ -393,36 +393,36 @@ void Machine::record_product(int sm, const ResidentGroup& block, const QueuedPro
   interval.unit = c.unit;
   const double for_data = product.issued - product.ready, for_cores = product.start - product.issued;
   if (interval.start > interval.ready) {
-    const ScheduledOp op = block.ops[product.number];
+    const ScheduledOp op = group.ops[product.number];
     interval.cause = for_cores > for_data                  ? WaitCause::tensor
                      : op.wait == OperationStream::at_once ? WaitCause::barrier
-                                                           : block.landed_by[static_cast<std::size_t>(op.wait) - 1];
+                                                           : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
   }
-  record(sm, block, interval, block.stream->op_of_compute[product.number]);
+  record(sm, group, interval, group.stream->op_of_compute[product.number]);
 }
 
-void Machine::store(int sm, ResidentGroup& block, double time) {
-  const Transfer transfer = memory_.store(sm, time, block.stream->stores[block.next_store++], block.origin);
-  const ScheduledOp op = block.ops[block.next_compute];
+void Machine::store(int sm, ResidentGroup& group, double time) {
+  const Transfer transfer = memory_.store(sm, time, group.stream->stores[group.next_store++], group.origin);
+  const ScheduledOp op = group.ops[group.next_compute];
   const OpTiming& timing = builder_.timings()[op.number()];
   // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
   const double landed = transfer.end + (builder_.models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
-  block.drained = std::max(block.drained, landed);
-  if (block.focused) record_compute(sm, block, time, landed, transfer.streams);
-  const std::uint32_t at = block.next_compute++;
+  group.drained = std::max(group.drained, landed);
+  if (group.focused) record_compute(sm, group, time, landed, transfer.streams);
+  const std::uint32_t at = group.next_compute++;
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
-  const double duration = timing.duration + crowded(owner, block, timing, time);
-  note_issue_rate(block, timing.issued, duration);
-  block.compute_end = time + duration;
-  double read = block.compute_end;  // when the stored buffer has been read
+  const double duration = timing.duration + crowded(owner, group, timing, time);
+  note_issue_rate(group, timing.issued, duration);
+  group.compute_end = time + duration;
+  double read = group.compute_end;  // when the stored buffer has been read
   if (timing.asynchronous) {
     if (timing.smem_cycles > 0) read = serve(owner, owner.memory_pipe.copies_free, time, timing.smem_cycles);
-    read = std::max({block.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
+    read = std::max({group.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
   } else {
-    read = block.compute_end = std::max({block.compute_end, take_all(owner, timing, time), add_until(owner, block, at, time)});
+    read = group.compute_end = std::max({group.compute_end, take_all(owner, timing, time), add_until(owner, group, at, time)});
   }
-  if (op.signals()) *block.next_signal++ = read;
-  if (block.tokens_of_compute != nullptr) signal(owner, block, block.tokens_of_compute[at], read);
+  if (op.signals()) *group.next_signal++ = read;
+  if (group.tokens_of_compute != nullptr) signal(owner, group, group.tokens_of_compute[at], read);
 }
 
 bool Machine::signal(Sm& sm, const ResidentGroup& group, const TokenUse& use, double time) {
@@ -457,17 +457,17 @@ Error Machine::deadlock() const {
   return refuse("the program can never go on: an operation waits for one that comes after it");
 }
 
-void Machine::finish(int sm, ResidentGroup& block, double time) {
-  block.next = Next::nothing;
-  block.stream = nullptr;
-  sms_[static_cast<std::size_t>(sm)].issue_order.clear(block.slot);
-  ResidentGroup& first = *block.block;
-  const auto group = static_cast<std::size_t>(&block - &first);
+void Machine::finish(int sm, ResidentGroup& group, double time) {
+  group.next = Next::nothing;
+  group.stream = nullptr;
+  sms_[static_cast<std::size_t>(sm)].issue_order.clear(group.slot);
+  ResidentGroup& first = *group.block;
+  const auto number = static_cast<std::size_t>(&group - &first);
   if (--first.groups_left > 0) {  // events come in time order, so the last group ends the block
-    if (first.neighbour != nullptr) go_on_with_next(sm, first, group, time);
+    if (first.neighbour != nullptr) go_on_with_next(sm, first, number, time);
     return;
   }
-  recorder_.end_run(block.run, time);
+  recorder_.end_run(group.run, time);
   Sm& owner = sms_[static_cast<std::size_t>(sm)];
   if (--owner.blocks == 0) owner.occupied_cycles += time - owner.occupied_since;
   launch_end_ = std::max(launch_end_, time);
@@ -476,7 +476,7 @@ void Machine::finish(int sm, ResidentGroup& block, double time) {
     if (next_block_ < blocks_) start_block(sm, first, time, WaitCause::block_slot);
     return;
   }
-  go_on_with_next(sm, first, group, time);
+  go_on_with_next(sm, first, number, time);
   for (std::size_t waiting = 0; waiting < builder_.group_count(); ++waiting)
     if ((first.neighbour->waiting >> waiting & 1U) != 0) go_on_with_next(sm, *first.neighbour, waiting, time);
   first.neighbour->waiting = 0;
@@ -490,25 +490,25 @@ double Machine::run_ahead(int sm_index) {
       end_issue(sm_index);
       continue;
     }
-    ResidentGroup& block = sm.slots[choice.slot];
-    if (choice.load_first && block.next != Next::nothing) block.next = Next::load;
-    if (block.next != Next::compute) {
-      next_of_sm_[static_cast<std::size_t>(sm_index)] = &block;
+    ResidentGroup& group = sm.slots[choice.slot];
+    if (choice.load_first && group.next != Next::nothing) group.next = Next::load;
+    if (group.next != Next::compute) {
+      next_of_sm_[static_cast<std::size_t>(sm_index)] = &group;
       return choice.time;
     }
-    if (sm.slots.size() == 2 && !block.focused && block.tokens_of_compute == nullptr)  // the common case
-      compute<true>(sm_index, block, choice.time, choice.rival);
+    if (sm.slots.size() == 2 && !group.focused && group.tokens_of_compute == nullptr)  // the common case
+      compute<true>(sm_index, group, choice.time, choice.rival);
     else
-      compute<false>(sm_index, block, choice.time, choice.rival);
+      compute<false>(sm_index, group, choice.time, choice.rival);
   }
 }
 
 double Machine::part_done() const {
   auto blocks = static_cast<double>(finished_);
   for (const Sm& sm : sms_)
-    for (const ResidentGroup& block : sm.slots)
-      if (block.next != Next::nothing)
-        blocks += block.next_compute / (1.0 + block.op_count) / static_cast<double>(builder_.group_count());
+    for (const ResidentGroup& group : sm.slots)
+      if (group.next != Next::nothing)
+        blocks += group.next_compute / (1.0 + group.op_count) / static_cast<double>(builder_.group_count());
   return blocks / static_cast<double>(blocks_);
 }
 
@@ -585,15 +585,15 @@ void Machine::go_on_with_sm() {
   if (time >= binade_end_) begin_binade(time);
   double next = 0;
   if (owner.stretch < 0 || !replay(sm, time, next)) {
-    ResidentGroup& block = *next_of_sm_[number];
-    const bool loads = block.next == Next::load;
+    ResidentGroup& group = *next_of_sm_[number];
+    const bool loads = group.next == Next::load;
     if (loads)
-      load(sm, block, time);
-    else if (block.next == Next::finish)
-      finish(sm, block, time);
+      load(sm, group, time);
+    else if (group.next == Next::finish)
+      finish(sm, group, time);
     else
-      store(sm, block, time);
-    if (block.next != Next::nothing) refresh(owner, block);
+      store(sm, group, time);
+    if (group.next != Next::nothing) refresh(owner, group);
     if (!loads) owner.stretch = -1;
     next = loads ? go_on(sm, time) : run_ahead(sm);
   }

@@ -161,11 +161,11 @@ class Machine {
     const OperationStream::Position* positions = nullptr;
     std::uint32_t step = 0, waited = 0, begin = 0, end = 0;
   };
-  void start_block(int sm, ResidentGroup& block, double time, WaitCause cause);
+  void start_block(int sm, ResidentGroup& first, double time, WaitCause cause);
   /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
   void start_group(int sm, ResidentGroup& group, std::size_t number, double time, WaitCause cause);
   /// Finds or builds the schedule of a block. It emits the block's operations only for a new shape or a focused SM.
-  void schedule_block(ResidentGroup& block, std::int64_t number);
+  void schedule_block(ResidentGroup& first, std::int64_t number);
   /// Returns when a token reached the signal count that `use` waits for; `never` if it has not yet.
   static double token_time(const ResidentGroup& group, const TokenUse& use) {
     if (use.wait < 0 || use.count <= 0) return 0;
@@ -173,25 +173,25 @@ class Machine {
     return times.size() < static_cast<std::size_t>(use.count) ? never : times[static_cast<std::size_t>(use.count) - 1] + use.delay;
   }
   /// Returns when the block can issue its next load.
-  static double load_time(const ResidentGroup& block) {
-    if (block.next_load == block.load_count) return never;
-    const double time = std::max(block.issued, block.times[block.loads[block.next_load].after]);
-    if (block.tokens_of_loads == nullptr) return time;
-    const TokenUse& use = block.tokens_of_loads[block.next_load];
-    return std::max({time, token_time(block, use), carried_time(block, use)});
+  static double load_time(const ResidentGroup& group) {
+    if (group.next_load == group.load_count) return never;
+    const double time = std::max(group.issued, group.times[group.loads[group.next_load].after]);
+    if (group.tokens_of_loads == nullptr) return time;
+    const TokenUse& use = group.tokens_of_loads[group.next_load];
+    return std::max({time, token_time(group, use), carried_time(group, use)});
   }
   /// Returns when the previous block of a persistent kernel has freed the buffer of a load; `never` if it has not yet.
   static double carried_time(const ResidentGroup& group, const TokenUse& use);
-  /// Takes the block that comes `position`-th in the launch to the place `block`.
-  void take_block(int sm, ResidentGroup& block, double time, std::int64_t position);
+  /// Takes the block that comes `position`-th in the launch to the place of `first`.
+  void take_block(int sm, ResidentGroup& first, double time, std::int64_t position);
   /// Lets a group of a persistent kernel go on with the next block.
   void go_on_with_next(int sm, ResidentGroup& first, std::size_t group, double time);
 
   /// Returns when the data and the preceding operation of `op` are done; `never` if its load has not been issued.
-  static double ready_time(const ResidentGroup& block, ScheduledOp op) {
-    const double ready = std::max(block.compute_end, block.times[op.wait]);
-    return block.tokens_of_compute == nullptr ? ready
-                                              : std::max(ready, token_time(block, block.tokens_of_compute[block.next_compute]));
+  static double ready_time(const ResidentGroup& group, ScheduledOp op) {
+    const double ready = std::max(group.compute_end, group.times[op.wait]);
+    return group.tokens_of_compute == nullptr ? ready
+                                              : std::max(ready, token_time(group, group.tokens_of_compute[group.next_compute]));
   }
   /// Signals the token of an operation that ended at `time` and refreshes the other groups of the block. Returns whether the
   /// operation has a token to signal.
@@ -199,74 +199,74 @@ class Machine {
   /// Returns an error that names a stuck group and the token that it waits for.
   Error deadlock() const;
   /// Returns the pipe that an operation of the block waits for: first if the block is any but the oldest, then if it is the oldest.
-  std::array<std::uint8_t, 2> pipes_for(const ResidentGroup& block, const OpTiming& timing) const {
-    const std::uint8_t pipe = timing.pipe[block.sliced];
+  std::array<std::uint8_t, 2> pipes_for(const ResidentGroup& group, const OpTiming& timing) const {
+    const std::uint8_t pipe = timing.pipe[group.sliced];
     return {pipe, pipe_of_oldest_[pipe]};
   }
-  void refresh(Sm& sm, ResidentGroup& block);
+  void refresh(Sm& sm, ResidentGroup& group);
   /// Runs an SM up to its next event that other SMs can notice; returns the time of that event.
   double run_ahead(int sm);
   /// Runs compute operations of a block while they start before those of every other block of the SM.
   /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
-  void compute(int sm, ResidentGroup& block, double start, IssueKey rival);
-  void load(int sm, ResidentGroup& block, double time);
+  void compute(int sm, ResidentGroup& group, double start, IssueKey rival);
+  void load(int sm, ResidentGroup& group, double time);
   /// Applies a load that lands with `transfer` to its SM.
-  void land(int sm, ResidentGroup& block, double time, std::uint32_t at, Transfer transfer);
+  void land(int sm, ResidentGroup& group, double time, std::uint32_t at, Transfer transfer);
   /// Notes when whoever waits for a load may go on: of a copy, when all copies up to it have landed, as after cp.async.wait_group.
   /// A load into registers waits for earlier copies only on a GPU for teaching (docs/model-limits.md, row 43).
-  void note_landing(ResidentGroup& block, std::uint32_t at, const OpTiming& timing, double landed) const {
-    if (timing.copy || !builder_.models_instruction_latency()) landed = std::max(block.copied, landed);
-    if (timing.copy) block.copied = landed;
-    block.times[OperationStream::landing(at)] = landed;
+  void note_landing(ResidentGroup& group, std::uint32_t at, const OpTiming& timing, double landed) const {
+    if (timing.copy || !builder_.models_instruction_latency()) landed = std::max(group.copied, landed);
+    if (timing.copy) group.copied = landed;
+    group.times[OperationStream::landing(at)] = landed;
   }
   /// Lets the group that has issued its product next go on.
   void end_issue(int sm);
-  void record_product(int sm, const ResidentGroup& block, const QueuedProduct& product);
-  void store(int sm, ResidentGroup& block, double time);
+  void record_product(int sm, const ResidentGroup& group, const QueuedProduct& product);
+  void store(int sm, ResidentGroup& group, double time);
   /// Returns when the warps of a block go on after its operation `at`, an addition that starts at `time`: once the SM's queue has
   /// room for the rest. Of the warps of a sub-partition the oldest issues its part first, and the block goes on with it. It was
   /// also the first to end the product before, so it adds while the others still multiply.
-  double add_until(Sm& sm, const ResidentGroup& block, std::uint32_t at, double time) const {
-    const OpClass& c = builder_.op_class(block.ops[at].number());
+  double add_until(Sm& sm, const ResidentGroup& group, std::uint32_t at, double time) const {
+    const OpClass& c = builder_.op_class(group.ops[at].number());
     if (!c.timing.adds) return time;
-    const double warps = std::max(1.0, warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)]);
-    const OpTiming* const before = at > 0 ? builder_.timings() + block.ops[at - 1].number() : nullptr;
+    const double warps = std::max(1.0, warps_a_scheduler_[static_cast<std::size_t>(&group - group.block)]);
+    const OpTiming* const before = at > 0 ? builder_.timings() + group.ops[at - 1].number() : nullptr;
     const double multiplied = before != nullptr && before->product ? before->work[static_cast<std::size_t>(Server::tensor)] : 0;
     const double begin = std::max(sm.added, time - multiplied * (1 - 1 / warps));
     sm.added = begin + c.busy_cycles;
     const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
     return std::max(time, begin + c.busy_cycles / warps - queue);
   }
-  void finish(int sm, ResidentGroup& block, double time);
+  void finish(int sm, ResidentGroup& group, double time);
   /// Returns the share of the issue slots that the other blocks of an SM take at `start`.
-  static double taken_by_others(const Sm& sm, const ResidentGroup& block, double start) {
+  static double taken_by_others(const Sm& sm, const ResidentGroup& group, double start) {
     if (sm.slots.size() == 2) {  // most kernels on most GPUs
-      const ResidentGroup& other = (&sm.slots.front())[1 - block.slot];
+      const ResidentGroup& other = (&sm.slots.front())[1 - group.slot];
       return other.compute_end > start ? other.issue_rate : 0;
     }
     double taken = 0;
     for (const ResidentGroup& other : sm.slots)
-      if (&other != &block && other.compute_end > start) taken += other.issue_rate;
+      if (&other != &group && other.compute_end > start) taken += other.issue_rate;
     return taken;
   }
   /// Returns by how much an operation that starts at `start` is delayed because warps of other blocks take issue slots.
-  double crowded(const Sm& sm, const ResidentGroup& block, const OpTiming& timing, double start) const {
+  double crowded(const Sm& sm, const ResidentGroup& group, const OpTiming& timing, double start) const {
     if (!are_crowded_ || timing.issued <= 0) return 0;
     // A scheduler issues one instruction a cycle, so others can take at most every slot.
-    return std::max(0.0, timing.issued * std::min(taken_by_others(sm, block, start), 1.0) - timing.spare);
+    return std::max(0.0, timing.issued * std::min(taken_by_others(sm, group, start), 1.0) - timing.spare);
   }
   /// Returns by how much products delay an operation that starts at `start`, and lets products wait for what it takes from them: of
   /// those that are known at its start, and of those that came while the operation before it ran. The register file is what they
   /// share (docs/model.md).
-  double wait_beside_products(Sm& sm, ResidentGroup& block, std::uint32_t op_class, double start, double duration) const {
-    const double owed = std::max(0.0, block.compute_end + std::exchange(block.owed, 0.0) - start);
+  double wait_beside_products(Sm& sm, ResidentGroup& group, std::uint32_t op_class, double start, double duration) const {
+    const double owed = std::max(0.0, group.compute_end + std::exchange(group.owed, 0.0) - start);
     const BesideProducts& beside = builder_.op_class(op_class).beside;
     const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Server::tensor)]);
     const float rate = whole > 0 ? static_cast<float>(1 / whole) : 0;
-    block.beside = {beside.waits * rate, beside.takes * rate};
-    block.beside_until = std::max(start, until);
-    return owed + share_with_products(sm, block.beside, start, std::min(until - start, whole));
+    group.beside = {beside.waits * rate, beside.takes * rate};
+    group.beside_until = std::max(start, until);
+    return owed + share_with_products(sm, group.beside, start, std::min(until - start, whole));
   }
   /// Returns how much longer an operation takes beside `cycles` of products, and charges the products for it.
   double share_with_products(Sm& sm, const BesideProducts& beside, double start, double cycles) const {
@@ -292,13 +292,13 @@ class Machine {
     }
   }
   /// Stores the share of issue slots that the latest operation of a block takes over its `duration`.
-  void note_issue_rate(ResidentGroup& block, float issued, double duration) const {
+  void note_issue_rate(ResidentGroup& group, float issued, double duration) const {
     if (are_crowded_ && issued > 0)
-      block.issue_rate = issued * warps_a_scheduler_[static_cast<std::size_t>(&block - block.block)] / duration;
+      group.issue_rate = issued * warps_a_scheduler_[static_cast<std::size_t>(&group - group.block)] / duration;
   }
-  void record(int sm, const ResidentGroup& block, const Interval& interval, std::int32_t op);
+  void record(int sm, const ResidentGroup& group, const Interval& interval, std::int32_t op);
   /// `streams` is that of a store.
-  void record_compute(int sm, const ResidentGroup& block, double start, double end, double streams = 0);
+  void record_compute(int sm, const ResidentGroup& group, double start, double end, double streams = 0);
   /// Occupies the pipes of an SM for an operation that starts at `start`.
   static void take_pipes(Sm& sm, const OpTiming& timing, double start) {
     for (std::size_t i = 0; i < timing.work.size(); ++i) sm.free[1 + i] = std::max(sm.free[1 + i], start) + timing.work[i];
@@ -315,10 +315,10 @@ class Machine {
   }
   // Recording and replaying of stretches: replay.cpp.
   /// Returns the position of a block whose next load is `next_load`.
-  static StretchPosition position_of(const ResidentGroup& block, std::uint32_t next_load) {
-    const OperationStream::Position &op = block.positions[block.next_compute], &load = block.load_positions[next_load];
+  static StretchPosition position_of(const ResidentGroup& group, std::uint32_t next_load) {
+    const OperationStream::Position &op = group.positions[group.next_compute], &load = group.load_positions[next_load];
     const auto landed = static_cast<std::uint32_t>(static_cast<std::int32_t>(next_load) - op.waited_for),
-               given = static_cast<std::uint32_t>(block.next_signal - block.times) - static_cast<std::uint32_t>(load.waited_for);
+               given = static_cast<std::uint32_t>(group.next_signal - group.times) - static_cast<std::uint32_t>(load.waited_for);
     return {std::uint64_t{op.number} << 32 | load.number, std::uint64_t{landed} << 32 | given};
   }
   /// Fills in the state of an SM relative to `time`. Returns false if a key cannot describe it.
@@ -329,13 +329,13 @@ class Machine {
     bool is = time + stretch.latest < binade_end_;
     for (std::size_t i = 0; i < stretch.deadline_count; ++i) {
       const StretchDeadline& deadline = stretch.deadlines[i];
-      const ResidentGroup& block = sm.slots[deadline.slot];
-      is = is && block.times[OperationStream::landing(block.next_load) + deadline.moment] <= time + deadline.time;
+      const ResidentGroup& group = sm.slots[deadline.slot];
+      is = is && group.times[OperationStream::landing(group.next_load) + deadline.moment] <= time + deadline.time;
     }
     return is;
   }
-  void note_wait(std::uint32_t slot, const ResidentGroup& block, ScheduledOp op);
-  void note_operation(const ResidentGroup& block, ScheduledOp op, double from, double to);
+  void note_wait(std::uint32_t slot, const ResidentGroup& group, ScheduledOp op);
+  void note_operation(const ResidentGroup& group, ScheduledOp op, double from, double to);
   /// Stores the stretch recorded from the load at `time` to the load at `next`. Returns its number; -1 if it cannot be replayed,
   /// for example because it depends on when data landed.
   std::int32_t keep_stretch(const Sm& sm, double time, double next, const ResidentGroup& next_block);
@@ -355,7 +355,7 @@ class Machine {
   /// there is no successor that fits.
   bool replay(int sm, double time, double& next);
   /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
-  double land_in_stretch(int sm, ResidentGroup& block, std::int32_t number, double time, double landed);
+  double land_in_stretch(int sm, ResidentGroup& group, std::int32_t number, double time, double landed);
   /// Brings an SM that is behind to the end of its stretch.
   void catch_up(int sm);
   /// Forgets all stretches: from `time` on, doubles have another resolution.
@@ -382,7 +382,7 @@ class Machine {
   /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
   bool enter_period(std::size_t sm, double cycles);
   /// Returns how many more times all positions from the present one repeat after one `period`.
-  double repetitions(const ResidentGroup& block, const Period::Advance& advance);
+  double repetitions(const ResidentGroup& group, const Period::Advance& advance);
   std::uint32_t repeats_until(const std::vector<OperationStream::Position>& positions, std::uint32_t from, std::uint32_t step,
                               std::uint32_t waited);
   /// Brings an SM from its period to the end of the stretch that it is in.

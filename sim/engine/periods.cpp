@@ -26,21 +26,21 @@ int Machine::go_on_in_periods(int most) {
     const std::size_t number = next_upcoming_;
     UpcomingLoad& load = upcoming_[number];
     ++done;
-    ResidentGroup& block = *load.block;
+    ResidentGroup& group = *load.block;
     const Period::Step& step = *load.step;
     const double time = load.time;
-    const std::uint32_t at = block.next_load;
-    const ScheduledAccess& access = block.loads[at];
+    const std::uint32_t at = group.next_load;
+    const ScheduledAccess& access = group.loads[at];
     const int sm = load.sm;
-    const bool is_repeated = memory_.is_repeated(sm, access, block.origin);
+    const bool is_repeated = memory_.is_repeated(sm, access, group.origin);
     RepeatedLoad repeated;
     if (is_repeated)
       repeated = memory_.load_again(sm, time);
     else
-      repeated.end = memory_.load(sm, time, access, block.origin).end;
+      repeated.end = memory_.load(sm, time, access, group.origin).end;
     // Without a copy copies_free is infinitely early.
     const double landed = std::max(repeated.end, time + step.copies_free + gpu_.l2_latency_cycles);
-    const double noted = step.follows ? std::max(block.copied, landed) : landed;
+    const double noted = step.follows ? std::max(group.copied, landed) : landed;
     const bool is_in_time = noted <= time + step.slack;
     const bool is_counted =
         is_repeated && is_in_time && step.group != nullptr &&
@@ -54,14 +54,14 @@ int Machine::go_on_in_periods(int most) {
       for (UpcomingLoad& other : upcoming_)
         if (other.sm == load.sm) drop(other);
       go_to_next_upcoming();
-      order_.set(static_cast<std::size_t>(sm), land_in_stretch(sm, block, stretch, time, repeated.end));
+      order_.set(static_cast<std::size_t>(sm), land_in_stretch(sm, group, stretch, time, repeated.end));
       break;
     }
-    if (step.copies) block.copied = noted;
-    block.times[OperationStream::landing(at)] = noted;
-    block.next_load = at + 1;
-    block.issued = time;
-    block.drained = std::max(block.drained, landed);
+    if (step.copies) group.copied = noted;
+    group.times[OperationStream::landing(at)] = noted;
+    group.next_load = at + 1;
+    group.issued = time;
+    group.drained = std::max(group.drained, landed);
     if (!is_counted) record_stretch(stretches_[step.stretch], time);
     ++in_time;
     if (load.times_left > 0) {
@@ -188,10 +188,10 @@ bool Machine::enter_period(std::size_t number, double cycles) {
       fits = sm.slots[i].stream == nullptr || position_of(sm.slots[i], sm.slots[i].next_load) == stretch.key.slots[i].position;
     for (std::size_t i = 0; i < stretch.deadline_count && fits; ++i) {
       const StretchDeadline& deadline = stretch.deadlines[i];
-      const ResidentGroup& block = sm.slots[deadline.slot];
-      const std::int32_t moment = OperationStream::landing(block.next_load) + deadline.moment;
+      const ResidentGroup& group = sm.slots[deadline.slot];
+      const std::int32_t moment = OperationStream::landing(group.next_load) + deadline.moment;
       const bool is_issued = moment < OperationStream::landing(before[deadline.slot].next_load);
-      fits = !is_issued || block.times[moment] <= time + deadline.time;
+      fits = !is_issued || group.times[moment] <= time + deadline.time;
     }
     advance(sm, stretch);
     time += step.cycles;
@@ -227,14 +227,14 @@ bool Machine::enter_period(std::size_t number, double cycles) {
   return true;
 }
 
-double Machine::repetitions(const ResidentGroup& block, const Period::Advance& advance) {
+double Machine::repetitions(const ResidentGroup& group, const Period::Advance& advance) {
   const auto times = [](std::uint32_t from, std::uint32_t until, std::uint32_t step) {
     if (until <= from) return 0.0;
     const std::uint32_t whole = step == 0 ? 0 : (until - 1 - from) / step;
     return step == 0 ? never : static_cast<double>(whole);
   };
-  const OperationStream& stream = *block.stream;
-  const std::uint32_t compute = block.next_compute, load = block.next_load;
+  const OperationStream& stream = *group.stream;
+  const std::uint32_t compute = group.next_compute, load = group.next_load;
   return std::min(times(compute, repeats_until(stream.positions, compute, advance.operations, advance.loads), advance.operations),
                   times(load, repeats_until(stream.load_positions, load, advance.loads, advance.signals), advance.loads));
 }
@@ -265,8 +265,8 @@ void Machine::leave_period(std::size_t number) {
   Sm& sm = sms_[number];
   const std::vector<Period::Step>& steps = stretches_.period(sm.period).steps;
   std::int64_t loads = -sm.first_load;
-  for (const ResidentGroup& block : sm.slots)
-    if (block.stream != nullptr) loads += block.next_load;
+  for (const ResidentGroup& group : sm.slots)
+    if (group.stream != nullptr) loads += group.next_load;
   const auto done = static_cast<std::size_t>(loads), count = steps.size();
   for (std::size_t n = 0; n < std::min(done, count); ++n) {
     const auto times = static_cast<std::uint32_t>(done / count + (n < done % count ? 1 : 0));

@@ -18,34 +18,34 @@ constexpr int slices_shift = 32;
 
 bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
   const auto from_time = [time](double moment) { return moment > time ? moment - time : 0; };
-  for (const ResidentGroup& block : sm.slots)
-    if (block.stream != nullptr && !position_of(block, block.next_load).is_known()) return false;
+  for (const ResidentGroup& group : sm.slots)
+    if (group.stream != nullptr && !position_of(group, group.next_load).is_known()) return false;
   std::fill_n(key.slots.begin(), sm.slots.size(), StretchSlot{});
   std::transform(sm.free.begin(), sm.free.begin() + key.free.size(), key.free.begin(), from_time);
   key.memory_free = from_time(sm.memory_pipe.free);
   key.copies_free = from_time(sm.memory_pipe.copies_free);
   key.parity = order_of(time) & 1;
   for (std::size_t i = 0; i < sm.slots.size(); ++i) {
-    const ResidentGroup& block = sm.slots[i];
-    if (block.stream == nullptr) continue;
+    const ResidentGroup& group = sm.slots[i];
+    if (group.stream == nullptr) continue;
     StretchSlot& slot = key.slots[i];
-    slot.position = position_of(block, block.next_load);
-    slot.compute_end = from_time(block.compute_end);
-    slot.load_time = from_time(load_time(block));
-    slot.issue_rate = block.issue_rate;
-    if (block.sliced != 0) {
-      slot.sliced_end = from_time(block.sliced_end);
-      slot.flags |= is_sliced | std::uint64_t{block.slices} << slices_shift;
+    slot.position = position_of(group, group.next_load);
+    slot.compute_end = from_time(group.compute_end);
+    slot.load_time = from_time(load_time(group));
+    slot.issue_rate = group.issue_rate;
+    if (group.sliced != 0) {
+      slot.sliced_end = from_time(group.sliced_end);
+      slot.flags |= is_sliced | std::uint64_t{group.slices} << slices_shift;
     }
     if (sm.issue_order.is_oldest(i)) slot.flags |= is_oldest;
     // Loads are in order, but the signals that they wait for need not be: a later load may have its signal before an earlier one.
-    const auto given = static_cast<std::size_t>(block.next_signal - block.times - block.stream->signal(0));
-    const std::uint32_t reach = block.stream->reach[given];
-    if (reach > block.next_load + StretchPositions::loads_ahead) return false;
-    for (std::uint32_t load = block.next_load + 1; load < reach; ++load) {
-      const double signalled = block.times[block.loads[load].after];
+    const auto given = static_cast<std::size_t>(group.next_signal - group.times - group.stream->signal(0));
+    const std::uint32_t reach = group.stream->reach[given];
+    if (reach > group.next_load + StretchPositions::loads_ahead) return false;
+    for (std::uint32_t load = group.next_load + 1; load < reach; ++load) {
+      const double signalled = group.times[group.loads[load].after];
       if (signalled == never) continue;
-      const std::uint32_t n = load - block.next_load - 1;
+      const std::uint32_t n = load - group.next_load - 1;
       slot.signals[n] = from_time(signalled);
       slot.flags |= first_signal << n;
     }
@@ -54,25 +54,25 @@ bool Machine::key_of(const Sm& sm, double time, StretchKey& key) {
 }
 
 bool Machine::may_replay(const Sm& sm) const {
-  return sm.slots.size() <= most_stretch_slots && std::all_of(sm.slots.begin(), sm.slots.end(), [](const ResidentGroup& block) {
-           return block.stream == nullptr ||
-                  (!block.stream->positions.empty() && !block.focused && block.tokens_of_compute == nullptr);
+  return sm.slots.size() <= most_stretch_slots && std::all_of(sm.slots.begin(), sm.slots.end(), [](const ResidentGroup& group) {
+           return group.stream == nullptr ||
+                  (!group.stream->positions.empty() && !group.focused && group.tokens_of_compute == nullptr);
          });
 }
 
-void Machine::note_wait(std::uint32_t slot, const ResidentGroup& block, ScheduledOp op) {
-  if (op.wait == OperationStream::at_once || block.times[op.wait] == never) return;
+void Machine::note_wait(std::uint32_t slot, const ResidentGroup& group, ScheduledOp op) {
+  if (op.wait == OperationStream::at_once || group.times[op.wait] == never) return;
   // The stretch is valid only if the data landed before the operation first asked for them.
-  const double deadline = std::max(block.compute_end, recorded_from_);
-  is_kept_ = is_kept_ && block.times[op.wait] <= deadline && recorded_.deadline_count < Stretch::most_deadlines;
+  const double deadline = std::max(group.compute_end, recorded_from_);
+  is_kept_ = is_kept_ && group.times[op.wait] <= deadline && recorded_.deadline_count < Stretch::most_deadlines;
   if (!is_kept_) return;
-  const std::int32_t moment = op.wait - OperationStream::landing(block.next_load);
+  const std::int32_t moment = op.wait - OperationStream::landing(group.next_load);
   recorded_.deadlines[recorded_.deadline_count++] = {slot, moment, deadline - recorded_from_};
 }
 
-void Machine::note_operation(const ResidentGroup& block, ScheduledOp op, double from, double to) {
-  note_wait(block.slot, block, op);
-  ++recorded_.operations_of[block.slot];
+void Machine::note_operation(const ResidentGroup& group, ScheduledOp op, double from, double to) {
+  note_wait(group.slot, group, op);
+  ++recorded_.operations_of[group.slot];
   recorded_.operations.push_back({op.number(), from - recorded_from_, to - recorded_from_});
 }
 
@@ -80,11 +80,11 @@ std::int32_t Machine::keep_stretch(const Sm& sm, double time, double next, const
   Stretch& s = recorded_;
   if (!is_kept_ || next_block.next != Next::load || next == never) return -1;
   for (std::uint32_t i = 0; i < sm.slots.size(); ++i) {
-    const ResidentGroup& block = sm.slots[i];
-    if (block.stream == nullptr) continue;
-    if (s.operations_of[i] >= StretchPositions::operations_ahead || block.next_compute == block.op_count) return -1;
-    note_wait(i, block, block.ops[block.next_compute]);
-    s.signals_of[i] = static_cast<std::uint16_t>(block.next_signal - signals_at_start_[i]);
+    const ResidentGroup& group = sm.slots[i];
+    if (group.stream == nullptr) continue;
+    if (s.operations_of[i] >= StretchPositions::operations_ahead || group.next_compute == group.op_count) return -1;
+    note_wait(i, group, group.ops[group.next_compute]);
+    s.signals_of[i] = static_cast<std::uint16_t>(group.next_signal - signals_at_start_[i]);
   }
   if (!is_kept_ || !key_of(sm, time, s.end)) return -1;
   s.cycles = next - time;
@@ -176,38 +176,38 @@ bool Machine::replay(int sm_index, double time, double& next) {
   bool goes_on = successor >= 0;
   const std::size_t count = sm.slots.size();
   for (std::size_t i = 0; goes_on && i < count; ++i) {
-    const ResidentGroup& block = sm.slots[i];
-    goes_on = block.stream == nullptr ||
-              position_of(block, block.next_load + (i == loading ? 1 : 0)) == stretches_[successor].key.slots[i].position;
+    const ResidentGroup& group = sm.slots[i];
+    goes_on = group.stream == nullptr ||
+              position_of(group, group.next_load + (i == loading ? 1 : 0)) == stretches_[successor].key.slots[i].position;
   }
   if (!goes_on) {
     catch_up(sm_index);
     return false;
   }
-  ResidentGroup& block = sm.slots[loading];
-  const double landed = memory_.load(sm_index, time, block.loads[block.next_load], block.origin).end;
-  next = land_in_stretch(sm_index, block, successor, time, landed);
+  ResidentGroup& group = sm.slots[loading];
+  const double landed = memory_.load(sm_index, time, group.loads[group.next_load], group.origin).end;
+  next = land_in_stretch(sm_index, group, successor, time, landed);
   return true;
 }
 
-double Machine::land_in_stretch(int sm_index, ResidentGroup& block, std::int32_t number, double time, double landed) {
+double Machine::land_in_stretch(int sm_index, ResidentGroup& group, std::int32_t number, double time, double landed) {
   Sm& sm = sms_[static_cast<std::size_t>(sm_index)];
   const Stretch& stretch = stretches_[number];
-  const std::uint32_t at = block.next_load++;
-  const OpTiming& timing = builder_.timings()[block.loads[at].op_class];
+  const std::uint32_t at = group.next_load++;
+  const OpTiming& timing = builder_.timings()[group.loads[at].op_class];
   const Transfer transfer{.end = landed};  // the rest is for blocks in focus
   if (timing.smem_cycles > 0) landed = std::max(landed, time + stretch.key.copies_free + gpu_.l2_latency_cycles);
-  note_landing(block, at, timing, landed);
+  note_landing(group, at, timing, landed);
   if (is_in_time(sm, stretch, time)) {
-    block.issued = time;
-    block.drained = std::max(block.drained, landed);
+    group.issued = time;
+    group.drained = std::max(group.drained, landed);
     return accept(sm, number, time);
   }
-  --block.next_load;
+  --group.next_load;
   catch_up(sm_index);
-  ++block.next_load;
-  land(sm_index, block, time, at, transfer);
-  refresh(sm, block);
+  ++group.next_load;
+  land(sm_index, group, time, at, transfer);
+  refresh(sm, group);
   sm.stretch = -1;
   return run_ahead(sm_index);
 }
@@ -220,21 +220,21 @@ void Machine::catch_up(int sm_index) {
   std::transform(end.free.begin(), end.free.end(), sm.free.begin(), [time](double cycles) { return time + cycles; });
   sm.memory_pipe = {time + end.memory_free, time + end.copies_free};
   for (std::size_t i = 0; i < sm.slots.size(); ++i) {
-    ResidentGroup& block = sm.slots[i];
-    if (block.stream == nullptr) continue;
+    ResidentGroup& group = sm.slots[i];
+    if (group.stream == nullptr) continue;
     const StretchSlot& slot = end.slots[i];
-    block.compute_end = time + slot.compute_end;
-    block.issue_rate = slot.issue_rate;
-    block.sliced = slot.flags & is_sliced;
-    block.slices = static_cast<std::uint8_t>(slot.flags >> slices_shift);
-    block.sliced_end = block.sliced != 0 ? time + slot.sliced_end : 0;
+    group.compute_end = time + slot.compute_end;
+    group.issue_rate = slot.issue_rate;
+    group.sliced = slot.flags & is_sliced;
+    group.slices = static_cast<std::uint8_t>(slot.flags >> slices_shift);
+    group.sliced_end = group.sliced != 0 ? time + slot.sliced_end : 0;
     const auto note = [&](std::uint32_t load, double cycles) {
-      if (const std::int32_t after = block.loads[load].after; after != OperationStream::at_once) block.times[after] = time + cycles;
+      if (const std::int32_t after = group.loads[load].after; after != OperationStream::at_once) group.times[after] = time + cycles;
     };
-    if (slot.load_time < never) note(block.next_load, slot.load_time);
+    if (slot.load_time < never) note(group.next_load, slot.load_time);
     for (std::uint32_t n = 0; n < slot.signals.size(); ++n)
-      if ((slot.flags & first_signal << n) != 0) note(block.next_load + 1 + n, slot.signals[n]);
-    refresh(sm, block);
+      if ((slot.flags & first_signal << n) != 0) note(group.next_load + 1 + n, slot.signals[n]);
+    refresh(sm, group);
   }
   run_ahead(sm_index);  // finds the next block
 }

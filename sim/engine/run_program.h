@@ -20,7 +20,8 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
 /// Checks and completes the request, and starts to fill `simulation`. Returns the blocks per SM of each launch.
 Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info,
                                  const std::shared_ptr<const TileProgram>& program, Simulation& simulation);
-/// Returns which tensors the program reads and writes. The first block of a launch stands for all, which use the same tensors.
+/// Returns which tensors the program has in HBM, and whether it loads one that it stores. The first and the last block of a launch
+/// that have operations stand for all.
 TensorUse use_of(const TileProgram& program);
 /// Adds bytes and work to `simulation`: those of each operation class times its count on `device`.
 void count_operations(Simulation& simulation, const std::vector<OpClass>& classes, DeviceId device);

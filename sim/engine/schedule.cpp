@@ -9,6 +9,7 @@
 #include "sim/core/mask.h"
 #include "sim/core/page_table.h"
 #include "sim/engine/instructions.h"
+#include "sim/programs/block_plan.h"
 
 namespace tilescope {
 
@@ -208,7 +209,7 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
   if (first && second) {
     // A warp reads only its own rows of the first operand. The rest are reads of the second operand, repeated by every warp.
     const std::int64_t own = op.kind == OpKind::matmul
-                                 ? std::int64_t{op.rows} * op.inner * element_bytes(problem_.dtype) * op.left_reads
+                                 ? std::int64_t{op.rows} * op.inner * bytes_of_element(tensor_of(op.src[0])) * op.left_reads
                                  : op.smem_read_bytes / 2;
     c.smem_read[0] = std::min(op.smem_read_bytes, own);
     c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
@@ -248,8 +249,20 @@ double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
          std::max(0.0, std::log2(lines_waited_for(op) / write_wait_begins) / std::log2(write_wait_lines / write_wait_begins));
 }
 
-OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
+/// Returns the bytes of an operation that pass through the memory pipe of its SM, on their way to or from shared memory.
+std::int64_t ScheduleBuilder::bytes_through_shared(const Operation& op, const Operation& executed,
+                                                   const BlockOperations& block) const {
   const KernelNeeds& needs = needs_of(op);
+  std::int64_t bytes = executed.smem_read_bytes + op.smem_write_bytes;
+  if (!models_instruction_latency()) return bytes;
+  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
+  // a lane adds what it holds.
+  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products)
+    bytes += 2 * std::int64_t{op.tile.rows} * op.tile.cols * bytes_of_element(op.tile.tensor);
+  return bytes + static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
+}
+
+OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
   OpClass c;
   // A GPU for teaching computes only the part of a tile that exists.
   const Operation executed = models_instruction_latency() ? as_executed(op, block) : op;
@@ -272,54 +285,59 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.product = c.timing.server == Server::tensor;
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
-  std::int64_t through_shared = executed.smem_read_bytes + op.smem_write_bytes;
-  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
-  // a lane adds what it holds.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products &&
-      models_instruction_latency())
-    through_shared += 2 * std::int64_t{op.tile.rows} * op.tile.cols * element_bytes(problem_.dtype);
-  if (models_instruction_latency())
-    through_shared += static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
-  c.bank_cycles = c.timing.smem_cycles = static_cast<double>(through_shared) * cycles_per_smem_byte_;
+  c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
+  c.timing.smem_cycles = c.bank_cycles;
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs));
+  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
   c.timing.duration += latency_of(c, executed, block);
   c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
-  const bool moves = moves_tile(op.kind);
-  // One pipe of an SM carries both shared-memory and L2 traffic. A store uses it twice: for its staging and to leave the SM.
-  const double stored_byte = adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_;
-  if (models_instruction_latency() && moves) {
-    const double byte = c.timing.store ? stored_byte : is_shared(block, op.dst) ? cycles_per_copied_byte_ : cycles_per_smem_byte_;
-    const double sent = static_cast<double>(op.bytes) * byte;
-    c.timing.smem_cycles = c.timing.store ? c.bank_cycles + sent : std::max(c.bank_cycles, sent);
-    c.timing.adds = op.kind == OpKind::reduce_add && gpu_.sm_reduce_queue_bytes > 0;
-    // What limits additions lies behind the memory pipe (docs/findings/additions.md).
-    if (c.timing.adds) c.timing.smem_cycles = c.bank_cycles + static_cast<double>(op.bytes) * cycles_per_smem_byte_;
-  }
-  c.moves = moves || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
-  c.busy_cycles = moves ? static_cast<double>(op.bytes) * (c.timing.store ? stored_byte : cycles_per_port_byte_) : c.timing.shown;
-  if (op.kind == OpKind::load) {
-    c.hbm_latency = hbm_latency_of(op);
-    c.hbm_write_wait = hbm_write_wait_of(op);
-  }
-  if (op.kind == OpKind::load && needs.uses_tma && is_shared(block, op.dst)) {
+  c.busy_cycles = c.timing.shown;
+  c.moves = moves_tile(op.kind) || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
+  if (op.kind == OpKind::load)
+    set_load(c, op, block);
+  else if (c.timing.store)
+    set_store(c, op, block);
+  else
+    set_pipes(c.timing);
+  if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
+  return c;
+}
+
+/// Sets what a load costs its SM and the way to it. One pipe of an SM carries both shared-memory and L2 traffic.
+void ScheduleBuilder::set_load(OpClass& c, const Operation& op, const BlockOperations& block) const {
+  const auto bytes = static_cast<double>(op.bytes);
+  c.hbm_latency = hbm_latency_of(op);
+  c.hbm_write_wait = hbm_write_wait_of(op);
+  c.busy_cycles = bytes * cycles_per_port_byte_;
+  const bool into_shared = is_shared(block, op.dst);
+  if (into_shared && needs_of(op).uses_tma) {
     c.timing.asynchronous = true;
-    if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = static_cast<double>(op.bytes) / gpu_.sm_box_bytes_per_cycle;
+    if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = bytes / gpu_.sm_box_bytes_per_cycle;
     const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
     c.timing.duration =
         boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
-    if (models_instruction_latency()) c.timing.smem_cycles = static_cast<double>(op.bytes) * cycles_per_smem_byte_;
-  }
-  if (is_bulk_addition(op, block, needs)) {
-    c.timing.asynchronous = true;
-    c.timing.duration = gpu_.sm_box_issue_cycles;
-    c.timing.smem_cycles = c.bank_cycles;  // the copy engine reads the tile
-    c.timing.adds = false;
+    if (models_instruction_latency()) c.timing.smem_cycles = bytes * cycles_per_smem_byte_;
+  } else if (models_instruction_latency()) {
+    c.timing.smem_cycles = std::max(c.bank_cycles, bytes * (into_shared ? cycles_per_copied_byte_ : cycles_per_smem_byte_));
   }
   set_pipes(c.timing);
-  if (c.timing.store && c.timing.asynchronous) c.timing.port = no_pipe;
-  if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
-  return c;
+}
+
+/// Sets what a store or an addition costs its SM. It uses the memory pipe twice: for its staging and to leave the SM.
+void ScheduleBuilder::set_store(OpClass& c, const Operation& op, const BlockOperations& block) const {
+  const auto bytes = static_cast<double>(op.bytes);
+  const double sent = bytes * (adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_);
+  c.busy_cycles = sent;
+  if (is_bulk_addition(op, block, needs_of(op))) {  // the copy engine reads the tile
+    c.timing.asynchronous = true;
+    c.timing.duration = gpu_.sm_box_issue_cycles;
+  } else if (models_instruction_latency()) {
+    c.timing.adds = op.kind == OpKind::reduce_add && gpu_.sm_reduce_queue_bytes > 0;
+    // What limits additions lies behind the memory pipe (docs/findings/additions.md).
+    c.timing.smem_cycles = c.bank_cycles + (c.timing.adds ? bytes * cycles_per_smem_byte_ : sent);
+  }
+  set_pipes(c.timing);
+  if (c.timing.asynchronous) c.timing.port = no_pipe;
 }
 
 /// Lets a product occupy the warps only until it is issued. It is then in the queue of the tensor cores, and reads shared memory
@@ -375,9 +393,7 @@ BlockOrigin ScheduleBuilder::origin(const Domain& domain) const {
             domain.first,
             static_cast<std::int32_t>(mask_plane_of(problem_, domain.plane)),
             static_cast<std::int32_t>(domain.plane / problem_.heads)};
-  // The first query plane that reads this plane of keys.
-  const std::int64_t group = problem_.heads / problem_.kv_heads;
-  const std::int64_t plane = domain.plane / problem_.kv_heads * problem_.heads + domain.plane % problem_.kv_heads * group;
+  const std::int64_t plane = problem_.first_query_plane_of(domain.plane);
   return {static_cast<std::int32_t>(plane),
           domain.plane,
           domain.axis,
@@ -421,7 +437,7 @@ void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& o
   }
   // The next block of a persistent kernel waits for buffers that nobody of this block waits for any more.
   for (std::size_t token = 0; token < signallers.size() && persistent_; ++token)
-    if (meetings_[token] < 0 && signallers[token] != nobody && token % 2 == 1) add_meeting(block, token, out);
+    if (meetings_[token] < 0 && signallers[token] != nobody && BufferToken::is_empty(token)) add_meeting(block, token, out);
 }
 
 void ScheduleBuilder::add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out) {
@@ -459,9 +475,8 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
     if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
     if (waited < 0 && op.wait_token >= 0)
       tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count, delay_of(op, block)};
-    // Tokens come in pairs: the load that signals `full` waits for the `empty` after it.
     if (persistent_ && op.kind == OpKind::load && op.signal_token >= 0 && op.wait_count <= 0)
-      tokens.carry = static_cast<std::int16_t>(op.signal_token + 1);
+      tokens.carry = BufferToken::empty_of(op.signal_token);
     ScheduledAccess access;
     access.op_class = op_class;
     if (moves_tile(op.kind)) {

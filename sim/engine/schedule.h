@@ -269,9 +269,13 @@ class ScheduleBuilder {
   const KernelNeeds& needs_of(const Operation& op) const {
     return group_needs_[std::min<std::size_t>(op.group, group_needs_.size() - 1)];
   }
+  std::int64_t bytes_of_element(Tensor tensor) const { return element_bytes(type_of(tensor, problem_.dtype)); }
   double hbm_latency_of(const Operation& op) const;
   double hbm_write_wait_of(const Operation& op) const;
   double lines_waited_for(const Operation& op) const;
+  std::int64_t bytes_through_shared(const Operation& op, const Operation& executed, const BlockOperations& block) const;
+  void set_load(OpClass& c, const Operation& op, const BlockOperations& block) const;
+  void set_store(OpClass& c, const Operation& op, const BlockOperations& block) const;
   void set_pipes(OpTiming& timing) const;
   void make_asynchronous(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;

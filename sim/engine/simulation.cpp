@@ -192,7 +192,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
                 const std::vector<double>& port_cycles) {
   const double cycles = simulation.cycles.value;
   if (cycles <= 0) return;
-  std::array<double, 7>& use = simulation.utilisation;
+  std::array<double, bound_count>& use = simulation.utilisation;
   const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
   // A cycle of work that an SM has in a launch, as a share of the run: the SMs with a block are averaged, launches are added up.
   const auto share_in = [&](std::size_t launch) {
@@ -230,12 +230,21 @@ TensorUse use_of(const TileProgram& program) {
   TensorUse use{.tensors = tensors_of(program), .comes_back = false, .pages = page_table_of(program.problem())};
   std::array<bool, most_tensors> loaded{}, stored{};
   BlockOperations block;
-  for (std::size_t launch = 0; launch < program.launches().size(); ++launch) {
-    program.emit_block(static_cast<int>(launch), 0, block);
-    for (const Operation& op : block.operations) {
-      if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
-      if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
-    }
+  for (std::size_t n = 0; n < program.launches().size(); ++n) {
+    const auto launch = static_cast<int>(n);
+    const auto has_operations = [&](std::int64_t number) {
+      program.emit_block(launch, number, block);
+      for (const Operation& op : block.operations) {
+        if (op.kind == OpKind::load) loaded[op.tile.tensor.index()] = true;
+        if (writes_memory(op.kind)) stored[op.tile.tensor.index()] = true;
+      }
+      return !block.operations.empty();
+    };
+    // A mask can leave the blocks at either end without work.
+    const std::int64_t blocks = program.launches()[n].blocks();
+    std::int64_t first = 0, last = blocks - 1;
+    while (first < blocks && !has_operations(first)) ++first;
+    while (last > first && !has_operations(last)) --last;
   }
   for (std::size_t t = 0; t < most_tensors; ++t) use.comes_back = use.comes_back || (loaded[t] && stored[t]);
   return use;
@@ -259,6 +268,8 @@ void count_operations(Simulation& simulation, const std::vector<OpClass>& classe
 Result<std::vector<int>> prepare(SimulationRequest& request, const ProgramInfo& info,
                                  const std::shared_ptr<const TileProgram>& program, Simulation& simulation) {
   if (const Status status = check_gpu(request); !status) return status.error();
+  if (const std::string fault = program->schema().fault(); !fault.empty())
+    return refuse("{} declares its tensors wrongly: {}", info.id, fault);
   request.tile = program->tile();
   Result<std::vector<int>> per_sm = blocks_per_sm(request, *program);
   if (!per_sm) return per_sm.error();
@@ -303,15 +314,22 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
     const HbmUse after = memory.hbm_use(*end);
     const LaunchSpec& launch = launches[i];
     const double slots = (*per_sm)[i] * request.gpu.sm_count;
-    simulation->launches.push_back({std::string(launch.name), launch.blocks(), launch.needs.threads, launch.needs.shared_bytes,
-                                    (*per_sm)[i], static_cast<double>(launch.blocks()) / slots, Cycles(*end - start),
-                                    after.bytes - before.bytes, after.busy_cycles - before.busy_cycles, 0,
-                                    machine.sms_with_blocks(), machine.sm_cycles()});
+    const double sm_cycles = machine.sm_cycles();
     port_cycles.push_back(std::max(memory.port_in_busy_cycles() - in_before, memory.port_out_busy_cycles() - out_before));
-    LaunchResult& done = simulation->launches.back();
-    const double a_port = done.sm_cycles > 0 ? port_cycles.back() * done.cycles.value / done.sm_cycles : 0;
-    done.l2_busy_cycles =
-        std::max({memory.l2_read_busy_cycles() - read_before, memory.l2_write_busy_cycles() - write_before, a_port});
+    const double a_port = sm_cycles > 0 ? port_cycles.back() * (*end - start) / sm_cycles : 0;
+    simulation->launches.push_back({.name = std::string(launch.name),
+                                    .blocks = launch.blocks(),
+                                    .threads = launch.needs.threads,
+                                    .shared_bytes = launch.needs.shared_bytes,
+                                    .blocks_per_sm = (*per_sm)[i],
+                                    .waves = static_cast<double>(launch.blocks()) / slots,
+                                    .cycles = Cycles(*end - start),
+                                    .hbm_bytes = after.bytes - before.bytes,
+                                    .hbm_busy_cycles = after.busy_cycles - before.busy_cycles,
+                                    .l2_busy_cycles = std::max({memory.l2_read_busy_cycles() - read_before,
+                                                                memory.l2_write_busy_cycles() - write_before, a_port}),
+                                    .sms = machine.sms_with_blocks(),
+                                    .sm_cycles = sm_cycles});
   }
 
   // The trace starts with the first block, so it does not show the cost of the first launch.

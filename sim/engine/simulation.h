@@ -39,8 +39,9 @@ struct SimulationRequest {
 
 enum class Bound : std::uint8_t { tensor, exp, fp32, l2, hbm, smem, latency };
 std::string_view to_string(Bound bound);
-inline constexpr std::array<std::string_view, 7> bound_names = {"tensor", "exp",  "fp32",   "l2",
-                                                                "hbm",    "smem", "latency"};  // by Bound
+inline constexpr int bound_count = 7;
+inline constexpr std::array<std::string_view, bound_count> bound_names = {"tensor", "exp",  "fp32",   "l2",
+                                                                          "hbm",    "smem", "latency"};  // by Bound
 /// Returns whether all SMs share the resource. Each SM has its own of the others.
 constexpr bool is_shared(Bound bound) {
   return bound == Bound::l2 || bound == Bound::hbm;
@@ -99,7 +100,7 @@ struct Simulation {
   /// By Bound: the busy fraction of each resource, of the run's time. What an SM has of its own counts on the SMs with a block and
   /// while they have one, so that SMs without work do not hide what limits the others. L2 and HBM count as a whole. That of the L2
   /// is the larger of its lookups and the SMs' ports.
-  std::array<double, 7> utilisation{};
+  std::array<double, bound_count> utilisation{};
   L2Use l2;
   SmUse sms;
   std::vector<LaunchResult> launches;

@@ -162,7 +162,7 @@ MatrixPtr BlockMachine::stored(const Operation& op) const {
   const auto r = static_cast<std::size_t>(chip_tiles_.choose(op.src[0], op));
   if (r >= buffers.size() || buffers[r].values == nullptr) return nullptr;
   auto values = std::make_shared<Matrix>(*buffers[r].values);
-  if (tensor_layout(problem_, tile_, op.tile.tensor).element_bytes == 2) round_all(problem_.dtype, values->values);
+  round_all(type_of(op.tile.tensor, problem_.dtype), values->values);
   return values;
 }
 

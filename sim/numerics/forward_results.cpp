@@ -51,7 +51,7 @@ Matrix ForwardResults::tile(const TileRef& tile) {
                                                          : from.log_sum_exp;
     }
   }
-  if (is_p || is_o) round_all(problem_.dtype, result.values);
+  round_all(type_of(tensor, problem_.dtype), result.values);
   return result;
 }
 

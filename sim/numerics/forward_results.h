@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 
 namespace tilescope {
 

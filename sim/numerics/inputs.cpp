@@ -84,7 +84,7 @@ Matrix given_tile(const InputSource& inputs, const AttentionProblem& problem, co
     }
     fill_normal(row_key(inputs.seed, tile.tensor, tile.plane, tile.row + r), tile.col, tile.cols, inputs.spread, out);
   }
-  round_all(problem.dtype, result.values);
+  round_all(type_of(tile.tensor, problem.dtype), result.values);
   return result;
 }
 
@@ -111,7 +111,7 @@ Matrix score_tile(const InputSource& inputs, const AttentionProblem& problem, co
     }
     for (int c = 0; c < tile.cols; ++c) result.at(r, c) = static_cast<float>(problem.scale() * sums[static_cast<std::size_t>(c)]);
   }
-  round_all(problem.dtype, result.values);
+  round_all(type_of(tile.tensor, problem.dtype), result.values);
   return result;
 }
 
@@ -134,7 +134,7 @@ Status check(const InputSource& inputs, const AttentionProblem& problem) {
     const Matrix* user = user_matrix(inputs, tensor);
     if (user == nullptr) continue;
     const std::int64_t rows = tensor->rows == Axis::query ? problem.seq_q : problem.seq_kv;
-    const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.batch * problem.kv_heads;
+    const std::int64_t planes = tensor->planes == Planes::query ? problem.query_planes() : problem.kv_planes();
     if ((user->rows != rows && user->rows != planes * rows) || user->cols != problem.head_dim)
       return refuse(
           "the matrix given for {} is {} x {}; the problem needs {} x {}: change the matrix, or the sequence length "

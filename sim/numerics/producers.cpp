@@ -50,7 +50,7 @@ bool stores_into(const BlockOperations& block, const Needs& needs) {
 /// Returns one slice along `axis` for each plane that may hold needed data.
 std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axis axis) {
   const AttentionProblem& p = program.problem();
-  const std::int64_t group = p.heads / p.kv_heads;
+  const std::int64_t group = p.heads_of_kv_head();
   std::int64_t plane = Hull::far, plane_end = 0, first = Hull::far, end = 0;
   for (Tensor tensor : program.tensors()) {
     const Hull& need = needs[tensor.index()];
@@ -59,7 +59,7 @@ std::vector<Slice> slices_of(const TileProgram& program, const Needs& needs, Axi
     std::int64_t from = need.plane, to = need.plane_end;
     if (axis == Axis::query && tensor->planes == Planes::key) from *= group, to *= group;
     if (axis == Axis::key && tensor->planes == Planes::query) from = from / group, to = (to - 1) / group + 1;
-    if (tensor->planes == Planes::all) from = 0, to = axis == Axis::key ? p.batch * p.kv_heads : p.query_planes();
+    if (tensor->planes == Planes::all) from = 0, to = axis == Axis::key ? p.kv_planes() : p.query_planes();
     plane = std::min(plane, from);
     plane_end = std::max(plane_end, to);
     const bool by_rows = tensor->rows == axis, by_cols = tensor->cols == axis;

@@ -380,11 +380,12 @@ void TileArithmetic::gather(const Operation& op, const Matrix& of, Matrix& dst) 
 }
 
 const float* TileArithmetic::rounded(ChipTile chip_tile, const Matrix& m) {
-  // Q, K and V come from HBM in the problem's type: rounding them again would change nothing.
+  // Q, K and V come from HBM in their type: rounding them again would change nothing.
   const bool loaded = chip_tile.is(Meaning::query) || chip_tile.is(Meaning::key) || chip_tile.is(Meaning::value);
-  if (loaded || keeps_every_float(problem_.dtype)) return m.values.data();
+  const DataType type = type_of(chip_tile.tensor(), problem_.dtype);
+  if (loaded || keeps_every_float(type)) return m.values.data();
   rounded_ = m;
-  round_all(problem_.dtype, rounded_.values);
+  round_all(type, rounded_.values);
   return rounded_.values.data();
 }
 

@@ -27,7 +27,7 @@ class TileArithmetic {
 
   /// Executes one on-chip operation; loads, stores and barriers do nothing.
   /// Shapes  `dst` has the operation's shape, and its old values if the operation updates it
-  /// Types   operands of a product are rounded to the problem's type; everything else, sums included, is fp32
+  /// Types   operands of a product are rounded to their tensor's type; everything else, sums included, is fp32
   void apply(const Operation& operation, const Operands& src, Matrix& dst);
   /// Returns a sentence about the first NaN that a score expression produced; "" if there was none.
   const Sentence& fault() const { return fault_; }
@@ -40,7 +40,7 @@ class TileArithmetic {
   void factor(const Operation& operation, const Matrix& of, Matrix& dst);
   void gather(const Operation& operation, const Matrix& of, Matrix& dst);
   Sentence fault_at(const Sentence& what, float value, float score, const Operation& op, int r, std::int64_t key) const;
-  /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have the problem's type already.
+  /// Returns the values as operands of a product: rounded, in `rounded_`, unless they have their tensor's type already.
   const float* rounded(ChipTile chip_tile, const Matrix& m);
 
   AttentionProblem problem_;

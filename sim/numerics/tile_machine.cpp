@@ -55,7 +55,7 @@ std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch
     std::iota(all.begin(), all.end(), std::int64_t{0});
     return all;
   }
-  const std::int64_t group = p.heads / p.kv_heads, kv_plane = tensor->planes == Planes::key ? plane : plane / group;
+  const std::int64_t group = p.heads_of_kv_head(), kv_plane = tensor->planes == Planes::key ? plane : plane / group;
   std::vector<std::int64_t> found;
   const auto add = [&](const Slice& slice) {
     const std::vector<std::int64_t> blocks = blocks_of(program, launch, slice);

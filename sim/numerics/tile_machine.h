@@ -58,8 +58,8 @@ class BlockHistory {
 };
 
 /// Runs one block, after the blocks of earlier launches that it depends on.
-/// Types   Q, K, V, operands of products, and S, P and O in HBM are rounded to the problem's type, as in the kernel; sums are fp32
-/// Errors  a user's matrix of another shape, a launch or block that does not exist, cancelled
+/// Types   inputs, operands of products and what lies in HBM are rounded to the type of their tensor, as in the kernel; sums are
+/// fp32 Errors  a user's matrix of another shape, a launch or block that does not exist, cancelled
 Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
                                                       std::int64_t block, const Progress& progress = {});
 
@@ -87,11 +87,6 @@ Result<FinishedRun> run_blocks_of_plane(const TileProgram& program, const InputS
 /// Runs all blocks of a program, for whoever reads several tensors or planes of one run.
 /// Errors  those of run_plane()
 Result<FinishedRun> run_whole(const TileProgram& program, const InputSource& inputs, const Progress& progress = {});
-
-/// Returns the same plane of the float64 reference, rounded once.
-/// Limits  O, P, S, L, D and all gradients
-/// Source  arXiv:2205.14135, section 2.2
-Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor);
 
 /// Returns ‖a − b‖ / ‖b‖ in the Frobenius norm.
 double relative_error(const Matrix& a, const Matrix& b);

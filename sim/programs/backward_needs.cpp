@@ -202,7 +202,7 @@ TileShape flash3_backward_kernel_tile(const AttentionProblem& problem) {
 }
 
 std::int64_t gradient_sum_copies(const AttentionProblem& problem, const TileShape& tile, double sm_count) {
-  const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.batch * problem.kv_heads;
+  const std::int64_t key_tiles = ceil_div(problem.seq_kv, tile.block_kv), key_planes = problem.kv_planes();
   const std::int64_t wanted =
       std::clamp(ceil_div(static_cast<std::int64_t>(sm_count), key_planes), std::int64_t{1}, most_gradient_sums);
   return ceil_div(key_tiles, ceil_div(key_tiles, wanted));

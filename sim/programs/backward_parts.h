@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
@@ -32,18 +33,6 @@ inline std::vector<QueryTile> query_visits(const TileGrid& grid, std::int64_t pl
   return found;
 }
 
-/// Returns the number of query heads that read one key head.
-inline std::int64_t group_of(const AttentionProblem& problem) {
-  return problem.heads / problem.kv_heads;
-}
-/// Returns the first query plane that reads a plane of keys.
-inline std::int64_t first_query_plane(const AttentionProblem& problem, std::int64_t kv_plane) {
-  return kv_plane / problem.kv_heads * problem.heads + kv_plane % problem.kv_heads * group_of(problem);
-}
-inline std::int64_t key_planes(const AttentionProblem& problem) {
-  return problem.batch * problem.kv_heads;
-}
-
 /// A query tile and its plane. group_visits() returns those that key tile `j` visits, over all query heads that read its key head.
 struct GroupVisit {
   std::int64_t plane = 0;
@@ -51,10 +40,33 @@ struct GroupVisit {
 };
 inline std::vector<GroupVisit> group_visits(const TileGrid& grid, std::int64_t kv_plane, std::int64_t j) {
   std::vector<GroupVisit> found;
-  const std::int64_t first = first_query_plane(grid.problem, kv_plane);
-  for (std::int64_t plane = first; plane < first + group_of(grid.problem); ++plane)
+  const std::int64_t first = grid.problem.first_query_plane_of(kv_plane);
+  for (std::int64_t plane = first; plane < first + grid.problem.heads_of_kv_head(); ++plane)
     for (const QueryTile& tile : query_visits(grid, plane, j)) found.push_back({plane, tile});
   return found;
+}
+
+/// Returns the launches of a backward pass whose blocks own keys and add to sums of dQ: D and the zeros of the sums, the gradients
+/// with `key_blocks` blocks a key plane, and dQ from its sums. `Line` is the program's enumeration of its lines.
+template <class Line>
+std::vector<LaunchSpec> added_gradient_launches(std::string_view id, const TileGrid& grid, const ProgramTile& tile,
+                                                std::int64_t key_blocks, const KernelNeeds& needs) {
+  const AttentionProblem& problem = grid.problem;
+  const auto rows = [&](std::string_view name, const KernelNeeds& of, Line first, Line last) {
+    return LaunchSpec{.name = name,
+                      .grid_x = grid.query_tiles,
+                      .grid_y = problem.heads,
+                      .grid_z = problem.batch,
+                      .needs = of,
+                      .first_line = LineId(first).number,
+                      .last_line = LineId(last).number};
+  };
+  LaunchSpec keys = rows("gradients", needs, Line::key_tiles, Line::store);
+  keys.grid_x = key_blocks;
+  keys.grid_y = problem.kv_heads;
+  keys.axis = Axis::key;
+  return {rows("row dots", row_dot_needs(id, problem, tile), Line::rows, Line::store_zero), keys,
+          rows("convert dQ", convert_needs(id, problem, tile), Line::convert_rows, Line::store_d_q)};
 }
 
 /// Returns the place of a block that owns key tile `j`. If `alike`, and without a mask, all whole tiles share a shape. Otherwise
@@ -64,7 +76,7 @@ inline std::optional<BlockPlace> place_of_keys(const BlockPlan& plan, std::int64
   if (!plan.rows_are_whole(tensors::q) || problem.mask) return std::nullopt;
   const TileRange keys = plan.grid.keys(j);
   const std::int64_t column = alike && !problem.has_mask() ? 0 : 1 + j;
-  BlockPlace place = plan.place(0, keys, column * 8 + plan.place_in_sector(first_query_plane(problem, kv_plane), 0));
+  BlockPlace place = plan.place(0, keys, plan.with_statistic(column, problem.first_query_plane_of(kv_plane), 0));
   place.domain = BlockPlan::along(Axis::key, kv_plane, keys);
   return place;
 }
@@ -82,7 +94,7 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
   const VisitSums sums = visit_sums(problem, tile);
   const std::int64_t planes = problem.query_planes(), sum_row = problem.head_dim * 4;
   const std::int64_t row = problem.head_dim * element_bytes(problem.dtype);
-  const Bytes all(planes * problem.seq_q * row), gradient(key_planes(problem) * problem.seq_kv * row);
+  const Bytes all(planes * problem.seq_q * row), gradient(problem.kv_planes() * problem.seq_kv * row);
   const Bytes every = loads.statistics.value_or(Bytes(statistic_bytes(problem, tile, Visits::every_pair)));
   const std::string visits = formula_for(problem, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
@@ -259,11 +271,11 @@ struct GradientWork {
 /// Returns the work of a block of such a launch. For each key head the blocks that own keys come first, then those that own rows of
 /// its query heads, as in FlexAttention's kernel.
 inline GradientWork gradient_work(const TileGrid& grid, std::int64_t block) {
-  const std::int64_t each = grid.key_tiles + group_of(grid.problem) * grid.query_tiles;
+  const std::int64_t each = grid.key_tiles + grid.problem.heads_of_kv_head() * grid.query_tiles;
   const std::int64_t kv_plane = block / each, x = block % each;
   if (x < grid.key_tiles) return {Axis::key, kv_plane, x};
   const std::int64_t n = x - grid.key_tiles;
-  return {Axis::query, first_query_plane(grid.problem, kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
+  return {Axis::query, grid.problem.first_query_plane_of(kv_plane) + n / grid.query_tiles, n % grid.query_tiles};
 }
 
 /// Returns the slice that a block of such a launch owns.

@@ -25,8 +25,7 @@ BlockBuilder::BlockBuilder(BlockOperations& out, const BlockPlan& plan, const Ke
   const TileRange own{domain.first, domain.count};
   if (domain.axis == Axis::key) {
     kv_plane_ = domain.plane;
-    const std::int64_t group = problem.heads / problem.kv_heads;
-    query_plane(domain.plane / problem.kv_heads * problem.heads + domain.plane % problem.kv_heads * group);
+    query_plane(problem.first_query_plane_of(domain.plane));
     queries(-1, {});
     keys(-1, own);
   } else {
@@ -158,7 +157,7 @@ void BlockBuilder::signal(std::int32_t index, std::int16_t token) {
   op.signal_count = ++signalled_[static_cast<std::size_t>(token)];
 }
 
-void BlockBuilder::wait(Operation& op, std::int32_t index) {
+void BlockBuilder::await_signal_of(Operation& op, std::int32_t index) {
   waited_for_ = index;
   if (index < 0) return;
   const Operation& earlier = out_.operations[static_cast<std::size_t>(index)];
@@ -177,7 +176,7 @@ void BlockBuilder::operands(Operation& op, std::initializer_list<ChipTile> sourc
     last_use_[buffer(source)] = self;
     if (shared(source)) op.smem_read_bytes += bytes_on_chip(source);
   }
-  if (!by_hand_) this->wait(op, wait);
+  if (!by_hand_) await_signal_of(op, wait);
   last_use_[buffer(op.dst)] = self;
   if (op.dst != ChipTile::none) filled_by_[op.dst.index()] = -1;
   if (!shared(op.dst)) return;
@@ -200,7 +199,7 @@ std::int32_t BlockBuilder::add_load(LineId line, ChipTile dst, std::int32_t afte
   const std::size_t into = buffer(dst);
   if (!by_hand_) {
     if (after >= 0) signal(after, BufferToken::empty(into));
-    wait(op, after);
+    await_signal_of(op, after);
     signal(self, BufferToken::full(into));
   }
   filled_by_[dst.index()] = self;
@@ -262,7 +261,7 @@ std::int32_t BlockBuilder::fetch_add(LineId line, Tensor counter, float value) {
   return index();
 }
 
-void BlockBuilder::wait_until(LineId line, ChipTile about, WaitOn on) {
+void BlockBuilder::emit_wait(LineId line, ChipTile about, WaitOn on) {
   Operation& op = next(OpKind::wait, line, ChipTile::none);
   op.wait_on = on;
   op.tile = held_[about.index()].tile;

@@ -8,11 +8,11 @@
 //
 // Shared-memory traffic is counted only here:
 //   load into a shared on-chip tile    writes every element of the tile once
-//   matmul                     reads a factor in shared memory as often as its form says; else src0 once per warp that has the same
-//                              rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
-//                              (warps_sharing_rows)
-//   other operations           read each shared operand once
-//   every operation            writes a shared result once; in place or adding to it, reads it once too
+//   matmul                             reads a factor in shared memory as often as its form says; else src0 once per warp that has
+//                                      the same rows (KernelNeeds::warps_sharing_keys), src1 once per warp that has the same keys
+//                                      (warps_sharing_rows)
+//   other operations                   read each shared operand once
+//   every operation                    writes a shared result once; in place or adding to it, reads it once too
 // fp32 work of an operation: 1 per matrix element that it reads or writes, 2 if it scales twice; for row vectors, 1 per row.
 #pragma once
 
@@ -90,7 +90,7 @@ class BlockBuilder {
   /// Loads one fp32 number a row, as many rows at once as a warp has lanes.
   std::int32_t load_by_warps(LineId line, ChipTile dst);
   /// Makes the latest operation wait for operation `index`.
-  void after(std::int32_t index) { wait(out_.operations.back(), index); }
+  void after_operation(std::int32_t index) { await_signal_of(out_.operations.back(), index); }
   /// Makes `chip_tile` refer to the buffer that load `index` filled.
   void select(ChipTile chip_tile, std::int32_t index) { filled_by_[chip_tile.index()] = index; }
   std::int32_t store(LineId line, ChipTile src);
@@ -123,7 +123,7 @@ class BlockBuilder {
   /// Scales the instructions of all following operations by `eighths` / 8, because idle lanes execute too.
   void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
   /// Makes the latest operation also wait for load `index`, as the kernel does whether it needs the data or not.
-  void wait_for(std::int32_t index) { wait(out_.operations.back(), std::max(waited_for_, index)); }
+  void after_load(std::int32_t index) { await_signal_of(out_.operations.back(), std::max(waited_for_, index)); }
   /// Lets the next product consume the result of the latest operation in `slices` slices.
   void in_slices(int slices) { out_.operations.back().slices = static_cast<std::uint8_t>(std::min(slices, most_slices)); }
 
@@ -139,7 +139,7 @@ class BlockBuilder {
   /// Makes the latest product read `strip` of its factors, and of the left one only the rows that it needs.
   void reads_strip(std::size_t strip) { out_.operations.back().source_strip = static_cast<std::int8_t>(strip); }
   /// Makes the latest operation wait for the `count`-th signal of a token; 0: it need not wait.
-  void waits(std::int16_t token, std::int64_t count) {
+  void await_token(std::int16_t token, std::int64_t count) {
     if (count <= 0) return;
     out_.operations.back().wait_token = token;
     out_.operations.back().wait_count = static_cast<std::int32_t>(count);
@@ -148,8 +148,8 @@ class BlockBuilder {
   void signals(std::int16_t token) { signal(index(), token); }
   /// Makes the latest product asynchronous.
   void asynchronous() { out_.operations.back().asynchronous = true; }
-  /// Emits a wait for what happens to `about`. waits() and signals() say which token it waits for and which it signals.
-  void wait_until(LineId line, ChipTile about, WaitOn on);
+  /// Emits a wait for what happens to `about`. await_token() and signals() say which token it waits for and which it signals.
+  void emit_wait(LineId line, ChipTile about, WaitOn on);
   /// Returns the current iteration.
   std::int64_t iteration() const { return blank_.iteration; }
 
@@ -213,7 +213,7 @@ class BlockBuilder {
     return BufferToken::buffer(chip_tile, chip_tile.has_strips() ? blank_.strip : ring_);
   }
   /// Makes `op` wait for the signal of operation `index`; -1: for nothing.
-  void wait(Operation& op, std::int32_t index);
+  void await_signal_of(Operation& op, std::int32_t index);
   /// Makes operation `index` signal `token`, unless it already signals one.
   void signal(std::int32_t index, std::int16_t token);
 

@@ -32,12 +32,17 @@ struct BufferToken {
   }
   static constexpr std::int16_t full(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer); }
   static constexpr std::int16_t empty(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer + 1); }
+  static constexpr bool is_empty(std::size_t token) { return token % 2 == 1; }
+  /// Returns the `empty` of the buffer whose `full` is given.
+  static constexpr std::int16_t empty_of(std::int16_t full) { return static_cast<std::int16_t>(full + 1); }
   static constexpr std::size_t count = 2 * most_chip_tiles * most_stages;
   /// Tokens that belong to no buffer, for example the turns of two groups.
   static constexpr std::int16_t other(int n) { return static_cast<std::int16_t>(n); }  // those of ChipTile::none
 };
 
 struct BlockPlan {
+  static constexpr std::int64_t statistics_of_sector = sector_size / 4;  // fp32
+
   TileGrid grid;
   TensorLayouts layouts;                   // as they lie in HBM
   std::shared_ptr<const PageTable> pages;  // of K and V; null if they have none
@@ -60,11 +65,19 @@ struct BlockPlan {
   }
   /// Returns the position of a row's fp32 statistic in its sector, 0 to 7. Tiles that start at equal positions move equal bytes.
   std::int64_t place_in_sector(std::int64_t plane, std::int64_t row) const {
-    return (plane * grid.problem.seq_q + row) % (sector_size / 4);
+    return (plane * grid.problem.seq_q + row) % statistics_of_sector;
   }
   /// Returns a block's place. Its shape encodes the number of rows and `what`, which holds everything else that matters.
   BlockPlace place(std::int64_t plane, TileRange rows, std::int64_t what) const {
     return {what * (TileShape::most_rows + 1) + rows.count, query_rows(plane, rows)};
+  }
+  /// Returns the place of a block that also moves a statistic of its rows: where they begin in a sector decides the bytes.
+  BlockPlace place_with_statistic(std::int64_t plane, TileRange rows, std::int64_t what) const {
+    return place(plane, rows, with_statistic(what, plane, rows.first));
+  }
+  /// Returns `what` for a block's shape, with the position in a sector of the statistic of `row`.
+  std::int64_t with_statistic(std::int64_t what, std::int64_t plane, std::int64_t row) const {
+    return what * statistics_of_sector + place_in_sector(plane, row);
   }
   static Domain query_rows(std::int64_t plane, TileRange rows) { return along(Axis::query, plane, rows); }
   static Domain along(Axis axis, std::int64_t plane, TileRange rows) {

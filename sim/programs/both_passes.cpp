@@ -21,8 +21,10 @@ std::vector<T> joined(std::vector<T> first, const std::vector<T>& second) {
 }
 
 Schema joined(const Schema& forward, const Schema& backward) {
-  Schema schema{joined(forward.tensors, backward.tensors), forward.inputs, joined(forward.outputs, backward.outputs),
-                joined(forward.tiles, backward.tiles)};
+  Schema schema = {.tensors = joined(forward.tensors, backward.tensors),
+                   .inputs = forward.inputs,
+                   .outputs = joined(forward.outputs, backward.outputs),
+                   .tiles = joined(forward.tiles, backward.tiles)};
   for (const Tensor input : backward.inputs)
     if (!contains(forward.outputs, input) && !contains(schema.inputs, input)) schema.inputs.push_back(input);
   return schema;

@@ -42,15 +42,16 @@ enum class Line {
 };
 constexpr ListingLine listing[] = {
     {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "One block handles a whole head. First it zeroes its output and statistics in HBM."},
+     "One block handles a whole head. First it zeroes its output and statistics in HBM.", ListingLine::heading},
     {1, "O = 0, l = 0, m = −∞", tensors::o, "O = 0, l = 0, m = −∞", "The initial values, before any key."},
     {1, "store Oᵢ, lᵢ, mᵢ → HBM", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "They must be in HBM, because the inner loop reads them from there."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once.",
+     ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "A quarter of the fast memory for each of K, V, Q and O."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "With a causal mask pairs wholly above the diagonal are skipped."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "With a causal mask pairs wholly above the diagonal are skipped.",
+     ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ, lᵢ, mᵢ", tensors::o, "Oᵢ: Br × d, lᵢ, mᵢ: Br",
      "The result so far comes back from HBM. This is the price of keys as the outer loop; FlashAttention-2 swaps the loops."},
@@ -76,11 +77,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S and P exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, m, l},
-          {q, k, v},
-          {o, l, m},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::m_tile, tiles::l, tiles::l_new,
-           tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
+  return {.tensors = {q, k, v, s, p, o, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, l, m},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::m_tile, tiles::l, tiles::l_new,
+                    tiles::l_tile, tiles::alpha, tiles::beta, tiles::o, tiles::pv}};
 }
 
 /// The kernel's overhead instructions in one inner step.
@@ -164,7 +165,7 @@ class Flash1 final : public TileProgram {
     const std::int32_t l = b.load(Line::load_o, tiles::l, one_by_one ? o : written);
     const std::int32_t m = b.load(Line::load_o, tiles::m, one_by_one ? l : written);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k, {.transpose = true, .factor = plan_.scale});
-    b.wait_for(m);
+    b.after_load(m);
     b.overhead(overhead_.scores);
     if (masked) b.mask(Line::mask, tiles::s);
     b.row_max(Line::tile_max, tiles::m_tile, ChipTile::none, tiles::s);
@@ -220,24 +221,25 @@ std::optional<ClosedForm> Flash1::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Flash1>(id, CausalMask::taken, problem, tile, gpu);
+  return make_program<Flash1>(id, Masks::taken, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo flash1_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-1",
-                      "attention",
-                      "arXiv:2205.14135, Algorithm 1",
-                      "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
-                      listing,
-                      flash1_tile,
-                      make,
-                      "Flash-1",
-                      "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration"};
-  info.accumulates_in_hbm = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-1",
+      .family = "attention",
+      .source = "arXiv:2205.14135, Algorithm 1",
+      .summary = "Over standard attention: S and P never leave the chip; running m and l make the softmax exact tile by tile.",
+      .listing = listing,
+      .default_tile = flash1_tile,
+      .make = make,
+      .button = "Flash-1",
+      .tooltip = "FlashAttention: one kernel, outer loop over key tiles, O is read and written every iteration",
+      .accumulates_in_hbm = true,
+  };
 }
 
 }  // namespace tilescope

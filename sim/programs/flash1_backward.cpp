@@ -48,18 +48,21 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM."},
+    {0, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "One block handles a whole head. First it zeroes dQ in HBM.",
+     ListingLine::heading},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "dQ collects a part from every key tile."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The inner loop reads it from there."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "dK and dV are zeroed too, as the paper has it.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Tiles that no query sees keep these zeros."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Written again at the end of each outer step."},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once."},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Keys and values are the outer loop: each is loaded once.",
+     ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d, Bc = ⌈M/4d⌉", "Stays for the whole inner loop."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays for the whole inner loop."},
     {1, "dK̃ = 0, dṼ = 0", tensors::d_k, "dK̃ = 0, dṼ = 0", "The sums of this key tile stay on chip."},
-    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "With a causal mask pairs wholly above the diagonal are skipped."},
+    {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1", "With a causal mask pairs wholly above the diagonal are skipped.",
+     ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d, Br = min(Bc, d)", "All of Q once for each key tile."},
     {2, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "Needed only for D, in every inner step. FlashAttention-2 computes D once."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "All of dO once for each key tile."},
@@ -85,11 +88,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, m, l, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-          {q, k, v, o, m, l, d_o},
-          {d_q, d_k, d_v},
-          {tiles::q, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::m, tiles::l, tiles::o, tiles::d_o,
-           tiles::d_o_o, tiles::row_dot, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
+  return {.tensors = {q, k, v, s, p, o, m, l, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          .inputs = {q, k, v, o, m, l, d_o},
+          .outputs = {d_q, d_k, d_v},
+          .tiles = {tiles::q, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::m, tiles::l, tiles::o,
+                    tiles::d_o, tiles::d_o_o, tiles::row_dot, tiles::d_p, tiles::d_s, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 class Flash1Backward final : public TileProgram {
@@ -97,7 +100,7 @@ class Flash1Backward final : public TileProgram {
   Flash1Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     LaunchSpec launch{
-        "gradients", key_planes(problem), 1, 1, flash1_backward_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))};
+        "gradients", problem.kv_planes(), 1, 1, flash1_backward_needs(problem, tile, gpu), 1, static_cast<int>(std::size(listing))};
     launch.axis = Axis::key;
     launches_ = {launch};
   }
@@ -106,7 +109,7 @@ class Flash1Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::along(Axis::key, block, {0, problem_.seq_kv}),
                    tile_bits(tiles::q, tiles::k_kept, tiles::v_kept, tiles::d_o, tiles::p_kept, tiles::d_s));
-    const std::int64_t first = first_query_plane(problem_, block), end = first + group_of(problem_);
+    const std::int64_t first = problem_.first_query_plane_of(block), end = first + problem_.heads_of_kv_head();
     std::int32_t written = -1;  // the last store of dQ, after which all of dQ is complete in HBM
     b.keys(-1, {});
     for (std::int64_t plane = first; plane < end; ++plane)
@@ -152,7 +155,7 @@ class Flash1Backward final : public TileProgram {
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q) || problem_.mask) return std::nullopt;
     const TileRange keys{0, problem_.seq_kv};
-    return BlockPlace{plan_.place_in_sector(first_query_plane(problem_, block), 0), BlockPlan::along(Axis::key, block, keys)};
+    return BlockPlace{plan_.place_in_sector(problem_.first_query_plane_of(block), 0), BlockPlan::along(Axis::key, block, keys)};
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -176,7 +179,7 @@ class Flash1Backward final : public TileProgram {
     const std::int32_t d_q = b.load(Line::load_d_q, tiles::d_q, written);
     const std::int32_t l = b.load(Line::load_stats, tiles::l, d_q), m = b.load(Line::load_stats, tiles::m, l);
     b.matmul(Line::scores, tiles::s, tiles::q, tiles::k_kept, {.transpose = true, .factor = plan_.scale});
-    b.wait_for(m);
+    b.after_load(m);
     b.overhead(kernel_profile("flash1_backward").overhead("gradients", "pair", problem_));
     if (masked) b.mask(Line::mask, tiles::s);
     b.exp(Line::exp, tiles::p, tiles::s, tiles::m);
@@ -202,7 +205,7 @@ class Flash1Backward final : public TileProgram {
 std::optional<ClosedForm> Flash1Backward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
   const Bytes gradient(kv_planes * (problem_.seq_kv + sums.seen_keys) * row);
@@ -235,22 +238,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash1_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-1 backward",
-                      "backward",
-                      "arXiv:2205.14135, Algorithm 4",
-                      "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
-                      listing,
-                      flash1_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash1",
-                      "Flash-1 backward"};
-  info.accumulates_in_hbm = true;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-1 backward",
+      .family = "backward",
+      .source = "arXiv:2205.14135, Algorithm 4",
+      .summary = "Over standard backward: P is made again from l and m, so no N × N matrix is kept or stored.",
+      .listing = listing,
+      .default_tile = flash1_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash1",
+      .label = "Flash-1 backward",
+      .accumulates_in_hbm = true,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -43,7 +43,7 @@ constexpr ListingLine listing[] = {
     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "Running maximum, running sum and the unscaled output live in registers; nothing of them goes to HBM before the end."},
     {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1",
-     "With a causal mask the loop ends at the diagonal: tiles above it are never loaded."},
+     "With a causal mask the loop ends at the diagonal: tiles above it are never loaded.", ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d",
      "K and V have rings of buffers: the next tile is in flight while this one is used."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
@@ -70,10 +70,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S, P, m and l exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, m, l},
-          {q, k, v},
-          {o, lse},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  return {.tensors = {q, k, v, s, p, o, lse, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, lse},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o,
+                    tiles::lse}};
 }
 
 class Flash2 final : public TileProgram {
@@ -95,7 +96,7 @@ class Flash2 final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
@@ -119,9 +120,9 @@ class Flash2 final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const auto [i, plane] = plan_.grid.query_block(block);
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -159,25 +160,25 @@ class Flash2 final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Flash2>(id, CausalMask::taken, problem, tile, gpu);
+  return make_program<Flash2>(id, Masks::taken, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo flash2_program() {
-  ProgramInfo info = {
-      id,
-      "FlashAttention-2",
-      "attention",
-      "arXiv:2307.08691, Algorithm 1",
-      "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
-      listing,
-      flash2_tile,
-      make,
-      "Flash-2",
-      "FlashAttention-2: one thread block per query tile, O stays on chip"};
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2",
+      .family = "attention",
+      .source = "arXiv:2307.08691, Algorithm 1",
+      .summary = "Over FlashAttention-1: one thread block per query tile, so O, m and l stay in registers and are written once.",
+      .listing = listing,
+      .default_tile = flash2_tile,
+      .make = make,
+      .button = "Flash-2",
+      .tooltip = "FlashAttention-2: one thread block per query tile, O stays on chip",
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

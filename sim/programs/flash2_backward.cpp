@@ -48,7 +48,8 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
+     ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -57,12 +58,12 @@ constexpr ListingLine listing[] = {
     {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Blocks of keys add to it, so it must start at zero."},
     {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
     {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head",
-     "The second launch. A block owns keys, not queries."},
+     "The second launch. A block owns keys, not queries.", ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
@@ -80,7 +81,7 @@ constexpr ListingLine listing[] = {
      "Every key tile adds to every query tile. The L2 adds, in the order of arrival: the last bits of dQ change from run to run."},
     {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
     {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "The sum is complete now."},
     {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},
@@ -91,12 +92,12 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
-          {q, k, v, o, lse, d_o},
-          {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
-           tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc, tiles::d_q, tiles::d_k,
-           tiles::d_v}};
+  return {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
+          .inputs = {q, k, v, o, lse, d_o},
+          .outputs = {row_dot, d_q_acc, d_q, d_k, d_v},
+          .tiles = {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot,
+                    tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_part, tiles::d_q_acc,
+                    tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
@@ -105,26 +106,14 @@ class Flash2Backward final : public TileProgram {
  public:
   Flash2Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    grid.key_tiles,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash2_backward_needs(id, problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ =
+        added_gradient_launches<Line>(id, plan_.grid, tile, plan_.grid.key_tiles, flash2_backward_needs(id, problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     if (launch == key_launch) return emit_keys(block, out);
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
                    0);
@@ -146,9 +135,9 @@ class Flash2Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == key_launch) return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, true);
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -204,7 +193,7 @@ std::optional<ClosedForm> Flash2Backward::closed_form() const {
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * sums.rows_pairs * row),
-                               .keys = Bytes(key_planes(problem_) * sums.seen_keys * row),
+                               .keys = Bytes(problem_.kv_planes() * sums.seen_keys * row),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉"),
                                .key_rows = "Nk"});
 }
@@ -216,22 +205,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-2 backward",
-                      "backward",
-                      "arXiv:2307.08691, Algorithm 2",
-                      "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
-                      listing,
-                      flash2_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-2 backward"};
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward",
+      .family = "backward",
+      .source = "arXiv:2307.08691, Algorithm 2",
+      .summary = "Over FlashAttention-1 backward: one block per key tile; dQ is added in fp32 through the L2.",
+      .listing = listing,
+      .default_tile = flash2_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 backward",
+      .warp_tile = warp_edge,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

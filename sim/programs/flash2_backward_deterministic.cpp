@@ -50,7 +50,8 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
+     ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -59,12 +60,13 @@ constexpr ListingLine listing[] = {
     {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Every copy of it must start at zero: one a run of key tiles."},
     {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
     {0, "for each key tile j of a run, a block:", Tensor(), "c = min(⌈SMs/(B·Hkv)⌉, 4) runs a key head",
-     "The second launch. A block takes the key tiles of its run in order, and each run has a copy of dQ's sums."},
+     "The second launch. A block takes the key tiles of its run in order, and each run has a copy of dQ's sums.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers until the next key tile."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip for this key tile."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip for this key tile."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers: the next tile is in flight while this one is used."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The scores are recomputed instead of read from HBM."},
@@ -82,7 +84,7 @@ constexpr ListingLine listing[] = {
      "Into the copy that no other block adds to, so the order is that of the loop: every run gives the same bits."},
     {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fifth product."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
     {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Every copy, one after the other."},
     {1, "dQ_acc = dQ_acc + next copy", tensors::d_q_acc, "dQ_acc = Σ copies", "In the order of the runs, and so of the keys."},
     {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
@@ -106,12 +108,12 @@ constexpr std::array<ChipTile, most_gradient_sums> parts = {tiles::d_q_part, Chi
 /// S, P, dP and dS exist only on chip.
 Schema declared(std::int64_t copies) {
   using namespace tensors;
-  Schema schema{
-      {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-      {q, k, v, o, lse, d_o},
-      {row_dot, d_q, d_k, d_v},
-      {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o,
-       tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s, tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+                   .inputs = {q, k, v, o, lse, d_o},
+                   .outputs = {row_dot, d_q, d_k, d_v},
+                   .tiles = {tiles::q_ring, tiles::k_kept, tiles::v_kept, tiles::s, tiles::p, tiles::p_kept, tiles::lse,
+                             tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o, tiles::o, tiles::d_p, tiles::d_s,
+                             tiles::d_q_acc, tiles::d_q, tiles::d_k, tiles::d_v}};
   for (std::size_t copy = 0; copy < static_cast<std::size_t>(copies); ++copy) {
     schema.tensors.push_back(gradient_sums[copy]);
     schema.outputs.push_back(gradient_sums[copy]);
@@ -129,26 +131,13 @@ class Deterministic final : public TileProgram {
         plan_(problem, tile, schema()),
         runs_(gradient_sum_copies(problem, tile, gpu.sm_count)),
         run_tiles_(ceil_div(plan_.grid.key_tiles, runs_)) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    runs_,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash2_backward_needs(id, problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ = added_gradient_launches<Line>(id, plan_.grid, tile, runs_, flash2_backward_needs(id, problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     if (launch == key_launch) return emit_keys(block, out);
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
                    0);
@@ -175,12 +164,12 @@ class Deterministic final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q) || (launch == key_launch && problem_.mask)) return std::nullopt;
     if (launch == key_launch) {
       const std::int64_t kv_plane = block / runs_, run = block % runs_;
-      return BlockPlace{run * 8 + plan_.place_in_sector(first_query_plane(problem_, kv_plane), 0),
+      return BlockPlace{plan_.with_statistic(run, problem_.first_query_plane_of(kv_plane), 0),
                         BlockPlan::along(Axis::key, kv_plane, keys_of(run))};
     }
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -245,7 +234,7 @@ class Deterministic final : public TileProgram {
 std::optional<ClosedForm> Deterministic::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
   const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
@@ -285,23 +274,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_deterministic_program() {
-  ProgramInfo info = {
-      id,
-      "FlashAttention-2 backward, deterministic",
-      "backward",
-      "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
-      "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
-      listing,
-      flash2_backward_tile,
-      make,
-      {},
-      {},
-      Pass::backward,
-      "flash2",
-      "Flash-2 fixed order"};
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward, deterministic",
+      .family = "backward",
+      .source = "arXiv:2307.08691, Algorithm 2; flash-attention's deterministic mode",
+      .summary = "Over FlashAttention-2 backward: blocks add to copies of their own, in a fixed order; memory and zeroing grow.",
+      .listing = listing,
+      .default_tile = flash2_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 fixed order",
+      .warp_tile = warp_edge,
+      .is_part = [](Tensor tensor) { return std::find(gradient_sums.begin(), gradient_sums.end(), tensor) != gradient_sums.end(); },
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -57,17 +57,18 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes D."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes D.", ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "One number a row stands for the whole row of P∘dP."},
     {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block."},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal."},
+     "With a causal mask the loop starts at the diagonal.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is all that the forward pass saved of the softmax; D is one number per row."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The first of seven products."},
@@ -81,12 +82,14 @@ constexpr ListingLine listing[] = {
     {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fourth product. dQ is left to the other kind of block."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block.",
+     ListingLine::heading},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers, so nothing is added in memory."},
     {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Stays on chip, as in the forward pass."},
     {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Stays on chip."},
     {1, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Once a block."},
-    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "With a causal mask the loop ends at the diagonal."},
+    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "With a causal mask the loop ends at the diagonal.",
+     ListingLine::heading},
     {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "A ring of buffers."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "The fifth product: the scores a third time, counting the forward pass."},
     {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
@@ -104,12 +107,12 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-          {q, k, v, o, lse, d_o},
-          {row_dot, d_q, d_k, d_v},
-          {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
-           tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
-           tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
+  return {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          .inputs = {q, k, v, o, lse, d_o},
+          .outputs = {row_dot, d_q, d_k, d_v},
+          .tiles = {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
+                    tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
+                    tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, gradient_launch };
@@ -120,7 +123,7 @@ class TwoPass final : public TileProgram {
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
-                         grid.key_tiles + group_of(problem) * grid.query_tiles,
+                         grid.key_tiles + problem.heads_of_kv_head() * grid.query_tiles,
                          problem.kv_heads,
                          problem.batch,
                          two_pass_needs(problem, tile, gpu),
@@ -135,7 +138,7 @@ class TwoPass final : public TileProgram {
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
     if (launch == row_dot_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
       return emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
@@ -150,7 +153,8 @@ class TwoPass final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    const auto [i, plane] = grid.query_block(block);
+    GradientWork work{Axis::query, plane, i};
     if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
@@ -161,7 +165,7 @@ class TwoPass final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const TileRange rows = grid.queries(work.tile);
     const std::int64_t visits = launch == gradient_launch ? grid.row_class(work.plane, work.tile) : 0;
-    BlockPlace place = plan_.place(work.plane, rows, visits * 8 + plan_.place_in_sector(work.plane, rows.first));
+    BlockPlace place = plan_.place_with_statistic(work.plane, rows, visits);
     place.shape = place.shape * 2 + 1;
     return place;
   }
@@ -243,7 +247,7 @@ class TwoPass final : public TileProgram {
 std::optional<ClosedForm> TwoPass::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), seen(planes * sums.rows * row);
   const Bytes kv(kv_planes * sums.seen_keys * row + planes * sums.keys * row), gradient(kv_planes * problem_.seq_kv * row);
@@ -278,23 +282,22 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash2_backward_two_pass_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-2 backward, two passes",
-                      "backward",
-                      "FlexAttention's backward kernel: one launch of two kinds of block",
-                      "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
-                      listing,
-                      two_pass_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-2 two passes"};
-  info.scores_computed = 2;
-  info.warp_tile = warp_edge;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-2 backward, two passes",
+      .family = "backward",
+      .source = "FlexAttention's backward kernel: one launch of two kinds of block",
+      .summary = "Over FlashAttention-2 backward: seven products instead of five, and nothing is added in memory.",
+      .listing = listing,
+      .default_tile = two_pass_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-2 two passes",
+      .scores_computed = 2,
+      .warp_tile = warp_edge,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

@@ -74,7 +74,8 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes what every key tile needs.",
+     ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O",
@@ -83,24 +84,25 @@ constexpr ListingLine listing[] = {
     {1, "dQ_acc = 0", tensors::d_q_acc, "dQ_acc = 0", "Blocks of keys add to it, so it must start at zero."},
     {1, "store dQ_accᵢ → HBM", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "Twice the bytes of dQ in 16 bits."},
     {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head",
-     "The second launch. A block owns keys, not queries."},
+     "The second launch. A block owns keys, not queries.", ListingLine::heading},
     {0, "producer: one thread of one warp", Tensor(), "setmaxnreg.dec",
-     "The producer needs few registers. It gives the others to the warps that compute."},
+     "The producer needs few registers. It gives the others to the warps that compute.", ListingLine::heading},
     {1, "load Kⱼ → full[K]", tensors::k, "Kⱼ: Bc × d", "Stays on chip."},
     {1, "load Vⱼ → full[V]", tensors::v, "Vⱼ: Bc × d", "Stays on chip. It is needed after the first scores, so it comes after Q."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile."},
+     "With a causal mask the loop starts at the diagonal: earlier queries see no key of this tile.", ListingLine::heading},
     {2, "wait empty[Q]; load Qᵢ → full[Q]", tensors::q, "Qᵢ: Br × d",
      "The buffer is free once dK has read it. The producer runs ahead as far as the ring has room."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Two more warps of the producer bring one number a row each."},
     {2, "wait empty[dO]; load dOᵢ → full[dO]", tensors::d_o, "dOᵢ: Br × d", "dO is needed later than Q and freed earlier."},
     {0, "consumer groups: half of the keys each", Tensor(), "setmaxnreg.inc",
-     "Each keeps dK and dV of its keys in registers. P and dS come out transposed, as the left factors of dV and dK."},
+     "Each keeps dK and dV of its keys in registers. P and dS come out transposed, as the left factors of dV and dK.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "Summed in registers for the whole life of the block."},
     {1, "wait full[K]", tensors::k, "mbarrier.try_wait", "The bytes of Kⱼ have landed."},
     {1, "wait full[V]", tensors::v, "mbarrier.try_wait", "The bytes of Vⱼ had the first softmax to land in."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1",
-     "S of a tile begins one iteration early, before dQ of the tile before."},
+     "S of a tile begins one iteration early, before dQ of the tile before.", ListingLine::heading},
     {2, "wait full[Q]", tensors::q, "mbarrier.try_wait", "This wait is short if the producer is ahead."},
     {2, "issue S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d",
      "The scores are recomputed. They run while dK of the tile before does."},
@@ -128,7 +130,7 @@ constexpr ListingLine listing[] = {
      "What this key tile contributes to dQ. Each group computes half of it."},
     {2, "wait dSK", tensors::d_q_acc, "wgmma.wait_group", "By now it is over: it had the next softmax to run under."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Through the memory of K and V, as boxes of TMA."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
     {1, "load dQ_accᵢ", tensors::d_q_acc, "dQ_accᵢ: Br × d, fp32", "The sum is complete now."},
     {1, "dQ = dQ_acc", tensors::d_q, "dQ = dQ_acc", "Rounded to the type of Q."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "The result."},
@@ -170,13 +172,13 @@ inline constexpr ChipTile k = declared::k, v = declared::v, s = declared::s, p =
 /// S, P, dP and dS exist only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
-          {q, k, v, o, lse, d_o},
-          {row_dot, d_q_acc, d_q, d_k, d_v},
-          {tiles::q_ring,  halves::k,      halves::v,      halves::s,        halves::p,        halves::p_kept,
-           rings::lse,     rings::row_dot, tiles::row_dot, tiles::d_o,       tiles::d_o_ring,  tiles::d_o_o,
-           tiles::o,       halves::d_p,    halves::d_s,    halves::d_s_kept, halves::d_q_part, halves::d_q_sent,
-           tiles::d_q_acc, tiles::d_q,     halves::d_k,    halves::d_v}};
+  return {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot, d_q_acc},
+          .inputs = {q, k, v, o, lse, d_o},
+          .outputs = {row_dot, d_q_acc, d_q, d_k, d_v},
+          .tiles = {tiles::q_ring,  halves::k,      halves::v,      halves::s,        halves::p,        halves::p_kept,
+                    rings::lse,     rings::row_dot, tiles::row_dot, tiles::d_o,       tiles::d_o_ring,  tiles::d_o_o,
+                    tiles::o,       halves::d_p,    halves::d_s,    halves::d_s_kept, halves::d_q_part, halves::d_q_sent,
+                    tiles::d_q_acc, tiles::d_q,     halves::d_k,    halves::d_v}};
 }
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
@@ -200,20 +202,8 @@ class Flash3Backward final : public TileProgram {
  public:
   Flash3Backward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
       : TileProgram(problem, tile, declared()), plan_(problem, tile, schema()) {
-    const TileGrid& grid = plan_.grid;
-    LaunchSpec keys{"gradients",
-                    grid.key_tiles,
-                    problem.kv_heads,
-                    problem.batch,
-                    flash3_backward_needs(problem, tile, gpu),
-                    LineId(Line::key_tiles).number,
-                    LineId(Line::store).number};
-    keys.axis = Axis::key;
-    launches_ = {{"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs(id, problem, tile),
-                  LineId(Line::rows).number, LineId(Line::store_zero).number},
-                 keys,
-                 {"convert dQ", grid.query_tiles, problem.heads, problem.batch, convert_needs(id, problem, tile),
-                  LineId(Line::convert_rows).number, LineId(Line::store_d_q).number}};
+    launches_ =
+        added_gradient_launches<Line>(id, plan_.grid, tile, plan_.grid.key_tiles, flash3_backward_needs(problem, tile, gpu));
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
@@ -231,7 +221,7 @@ class Flash3Backward final : public TileProgram {
       Emission(*this, b, visits, needs.stages, j, grid.keys(j)).emit();
       return;
     }
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
@@ -252,9 +242,9 @@ class Flash3Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == key_launch) return place_of_keys(plan_, block / grid.key_tiles, block % grid.key_tiles, true);
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    return plan_.place(plane, rows, plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, 0);
   }
 
   std::optional<ClosedForm> closed_form() const override;
@@ -378,7 +368,7 @@ class Flash3Backward final : public TileProgram {
     }
     /// `freed` is the on-chip tile whose release also frees this one.
     void loaded(ChipTile chip_tile, ChipTile freed, std::int64_t n) const {
-      b.waits(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
+      b.await_token(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
       b.signals(full(chip_tile, stage_of(n)));
     }
     void load_tile(std::int64_t n) const {
@@ -401,8 +391,8 @@ class Flash3Backward final : public TileProgram {
 
     // A consumer group.
     void wait_for_load(Line line, ChipTile chip_tile, std::int64_t buffer, std::int64_t signals) const {
-      b.wait_until(line, chip_tile, WaitOn::mbarrier);
-      b.waits(full(chip_tile, buffer), signals);
+      b.emit_wait(line, chip_tile, WaitOn::mbarrier);
+      b.await_token(full(chip_tile, buffer), signals);
     }
     void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
       wait_for_load(line, chip_tile, stage_of(n), n / stages + 1);
@@ -413,8 +403,8 @@ class Flash3Backward final : public TileProgram {
     }
     /// Waits for the `nth` product into `result`.
     void wait_for_product(Line line, ChipTile result, std::int64_t g, std::int64_t nth) const {
-      b.wait_until(line, result, WaitOn::product);
-      b.waits(full(result, g), nth);
+      b.emit_wait(line, result, WaitOn::product);
+      b.await_token(full(result, g), nth);
     }
     void start_scores(std::int64_t g, std::int64_t n) const {
       look_at(g, n, n);
@@ -428,7 +418,7 @@ class Flash3Backward final : public TileProgram {
       wait_for_product(Line::wait_s, halves::s, g, n + 1);
       if (hides_keys(g, n)) b.mask(Line::mask, halves::s);
       b.exp(Line::exp, halves::p, halves::s, rings::lse);
-      b.waits(full(rings::lse, stage_of(n)), n / stages + 1);
+      b.await_token(full(rings::lse, stage_of(n)), n / stages + 1);
       b.copy(Line::exp, halves::p_kept, halves::p);
       b.overhead(program.overhead("p"));
     }
@@ -441,8 +431,8 @@ class Flash3Backward final : public TileProgram {
     void put_queries(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       if (!has_queries(g, n)) return;
       look_at_queries(g, n, iteration);
-      b.wait_until(Line::put, halves::d_q_sent, WaitOn::product);
-      b.waits(empty(halves::d_q_sent, g), sent_before(g, n));
+      b.emit_wait(Line::put, halves::d_q_sent, WaitOn::product);
+      b.await_token(empty(halves::d_q_sent, g), sent_before(g, n));
       b.copy(Line::put, halves::d_q_sent, halves::d_q_part);
       b.overhead(program.overhead("put"));
     }
@@ -521,7 +511,7 @@ class Flash3Backward final : public TileProgram {
         wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
         b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
         b.overhead(program.overhead("subtract"));
-        b.waits(full(rings::row_dot, stage_of(n)), n / stages + 1);
+        b.await_token(full(rings::row_dot, stage_of(n)), n / stages + 1);
         b.multiply(Line::d_s, halves::d_p, halves::p_kept);
         b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
         b.copy(Line::d_s, halves::d_s, halves::d_p);
@@ -536,11 +526,11 @@ class Flash3Backward final : public TileProgram {
     /// Frees the buffers of query tile n.
     void release(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       look_at(g, n, iteration);
-      b.wait_until(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
-      b.waits(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
+      b.await_token(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
       b.signals(empty(tiles::d_o_ring, stage_of(n)));
-      b.wait_until(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
-      b.waits(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
+      b.emit_wait(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
+      b.await_token(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
       b.signals(empty(tiles::q_ring, stage_of(n)));
     }
   };
@@ -560,7 +550,7 @@ std::optional<ClosedForm> Flash3Backward::closed_form() const {
   const std::int64_t key_rows = sums.seen_keys + (last_is_seen ? past_the_end : 0);
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * query_rows * row),
-                               .keys = Bytes(key_planes(problem_) * key_rows * row),
+                               .keys = Bytes(problem_.kv_planes() * key_rows * row),
                                .statistics = Bytes(statistic_bytes(problem_, tile_, Visits::every_pair, warp_lanes)),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉"),
                                .key_rows = "Bc·⌈Nk/Bc⌉"});
@@ -573,22 +563,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flash3_backward_program() {
-  ProgramInfo info = {id,
-                      "FlashAttention-3 backward",
-                      "backward",
-                      "arXiv:2407.08608, section 3",
-                      "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
-                      listing,
-                      flash3_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "flash2",
-                      "Flash-3 backward"};
-  info.instruction = ProductInstruction::wgmma;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlashAttention-3 backward",
+      .family = "backward",
+      .source = "arXiv:2407.08608, section 3",
+      .summary = "Over FlashAttention-2 backward: wgmma and TMA, a producer, and dQ one step late under the next products.",
+      .listing = listing,
+      .default_tile = flash3_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "flash2",
+      .label = "Flash-3 backward",
+      .instruction = ProductInstruction::wgmma,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

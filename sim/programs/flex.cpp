@@ -60,11 +60,11 @@ constexpr ListingLine listing[] = {
     {0, "O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0",
      "A row that sees no key ends with l = 0: its O is 0 and its L is −∞."},
     {0, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]",
-     "So the masked and the unmasked loop are two pieces of code, and only one of them looks at indices."},
+     "So the masked and the unmasked loop are two pieces of code, and only one of them looks at indices.", ListingLine::heading},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Its address comes from the list: the first load waits for that."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The tile of scores exists only in registers."},
     {1, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)",
-     "Applied to every element, of full and of partial tiles. It changes numbers, not bytes."},
+     "Applied to every element, of full and of partial tiles. It changes numbers, not bytes.", ListingLine::conditional},
     {1, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)",
      "Only in partial tiles, and after the change of scores."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)",
@@ -86,11 +86,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// Without a mask there are no lists: every tile is visited.
 Schema declared(const AttentionProblem& problem) {
   using namespace tensors;
-  Schema schema = {
-      {q, k, v, s, p, o, lse, m, l},
-      {q, k, v},
-      {o, lse},
-      {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, m, l},
+                   .inputs = {q, k, v},
+                   .outputs = {o, lse},
+                   .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha,
+                             tiles::o, tiles::lse}};
   if (problem.has_mask()) add_lists(schema);
   if (problem.page_size > 0) add_page_table(schema);
   return schema;
@@ -138,7 +138,7 @@ class Flex final : public TileProgram {
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
     b.divide(Line::finish, tiles::o, tiles::l);
-    if (visits.empty() && lists_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
+    if (visits.empty() && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);
     b.overhead(store_);
     b.store(Line::store, tiles::o);
@@ -149,7 +149,7 @@ class Flex final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
     const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
 
   std::shared_ptr<const TableValues> tables() const override {
@@ -228,7 +228,7 @@ std::optional<ClosedForm> Flex::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken, Pages::taken); !status)
+  if (Status status = check_request(id, problem, tile, Masks::taken, ScoreChanges::taken, Pages::taken); !status)
     return status.error();
   if (Status status = check_mask_block(problem, tile); !status) return status.error();
   if (Status status = check_pages(problem, tile); !status) return status.error();
@@ -238,19 +238,19 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo flex_program() {
-  ProgramInfo info;
-  info.id = id;
-  info.title = "FlexAttention";
-  info.family = "attention";
-  info.source = "arXiv:2412.05496";
-  info.summary = "Over FlashAttention-2: lists of key blocks from any mask expression, and a score expression.";
-  info.listing = listing;
-  info.default_tile = flash2_tile;
-  info.make = make;
-  info.has_lists = true;
-  info.takes_pages = true;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "FlexAttention",
+      .family = "attention",
+      .source = "arXiv:2412.05496",
+      .summary = "Over FlashAttention-2: lists of key blocks from any mask expression, and a score expression.",
+      .listing = listing,
+      .default_tile = flash2_tile,
+      .make = make,
+      .has_lists = true,
+      .takes_pages = true,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

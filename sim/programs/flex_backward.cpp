@@ -99,14 +99,17 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes D."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The first launch makes D.", ListingLine::heading},
     {1, "load Oᵢ", tensors::o, "Oᵢ: Br × d", "The output of the forward pass."},
     {1, "load dOᵢ", tensors::d_o, "dOᵢ: Br × d", "The gradient that arrives from the next layer."},
     {1, "D = rowsum(dO ∘ O)", tensors::row_dot, "D = Σ dO·O", "A mask or a change of scores does not change what D is."},
     {1, "store Dᵢ → HBM", tensors::row_dot, "Dᵢ: Br", "Four bytes a row."},
-    {1, "dT = 0", Tensor(), "dT = 0", "Only with gradients of tables: each block makes its share of the zeros."},
-    {1, "store dT → HBM", Tensor(), "dT: the table, fp32", "Blocks of queries add to it. In order: zeros for all places of ΔT."},
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block."},
+    {1, "dT = 0", Tensor(), "dT = 0", "Only with gradients of tables: each block makes its share of the zeros.",
+     ListingLine::conditional},
+    {1, "store dT → HBM", Tensor(), "dT: the table, fp32", "Blocks of queries add to it. In order: zeros for all places of ΔT.",
+     ListingLine::conditional},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The second launch, its first kind of block.",
+     ListingLine::heading},
     {1, "dK = 0, dV = 0", tensors::d_k, "dK = 0, dV = 0", "A key tile that no query sees keeps these zeros."},
     {1, "load list lengths", lists::query_partial_count, "q_num_blocks[j], full_q_num_blocks[j]",
      "The lists by column: which query blocks see this key block. Once for each query head that reads the key head."},
@@ -115,13 +118,15 @@ constexpr ListingLine listing[] = {
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Stays on chip. Not loaded if no query sees it."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Stays on chip."},
     {1, "for each listed tile i", Tensor(), "i in q_indices[j], then in full_q_indices[j]",
-     "Of every query head that reads this key head. Hidden pairs cost nothing in the backward pass either."},
+     "Of every query head that reads this key head. Hidden pairs cost nothing in the backward pass either.", ListingLine::heading},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "A ring of buffers."},
     {2, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "L is of the changed and masked scores."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "The first of seven products."},
     {2, "f′ = df/dS", tensors::d_s, "f′[r,c] = ∂f/∂S at S[r,c]",
-     "The derivative of the change of scores, by symbolic rules. Taken now, because S is about to be replaced."},
-    {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)", "The same change as in the forward pass."},
+     "The derivative of the change of scores, by symbolic rules. Taken now, because S is about to be replaced.",
+     ListingLine::conditional},
+    {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)", "The same change as in the forward pass.",
+     ListingLine::conditional},
     {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)", "Only in partial tiles."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The final probabilities at once; 0 where the key is hidden."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Asked for early, needed only now."},
@@ -129,47 +134,56 @@ constexpr ListingLine listing[] = {
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The third product."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax: the gradient of the changed score."},
-    {2, "dS = dS ∘ f′", tensors::d_s, "dS = dS∘f′", "The chain rule: from the gradient of the changed score to that of S."},
+    {2, "dS = dS ∘ f′", tensors::d_s, "dS = dS∘f′", "The chain rule: from the gradient of the changed score to that of S.",
+     ListingLine::conditional},
     {2, "dK = dK + τ dSᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fourth product. dQ is left to the other kind of block."},
     {1, "store dKⱼ, dVⱼ → HBM", tensors::d_k, "dKⱼ, dVⱼ: Bc × d", "Each element is written exactly once."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The second launch, its other kind of block.",
+     ListingLine::heading},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers, so nothing is added in memory."},
     {1, "load list lengths", lists::partial_count, "kv_num_blocks[i], full_kv_num_blocks[i]", "The lists of the forward pass."},
     {1, "load the two lists", lists::partial, "kv_indices[i, …], full_kv_indices[i, …]", "As in the forward pass."},
     {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Stays on chip, as in the forward pass."},
     {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Stays on chip."},
     {1, "load Lᵢ, Dᵢ", tensors::lse, "Lᵢ, Dᵢ: Br", "Once a block."},
-    {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]", "As in the forward pass."},
+    {1, "for each listed tile j", Tensor(), "j in kv_indices[i], then in full_kv_indices[i]", "As in the forward pass.",
+     ListingLine::heading},
     {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "A ring of buffers."},
     {2, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "The fifth product."},
-    {2, "f′ = df/dS", tensors::d_s, "f′[r,c] = ∂f/∂S at S[r,c]", "As in the block of keys."},
+    {2, "f′ = df/dS", tensors::d_s, "f′[r,c] = ∂f/∂S at S[r,c]", "As in the block of keys.", ListingLine::conditional},
     {2, "∂T = df/dT", tensors::d_s, "∂T[r,c] = ∂f/∂T at S[r,c]",
-     "How much the score changes with the number that it reads of table T. Not needed where it is 1, as for a bias."},
-    {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)", "As in the block of keys."},
+     "How much the score changes with the number that it reads of table T. Not needed where it is 1, as for a bias.",
+     ListingLine::conditional},
+    {2, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)", "As in the block of keys.",
+     ListingLine::conditional},
     {2, "mask hidden scores", tensors::s, "S[r,c] = −∞ if not visible(b, h, q, kv)", "Only in partial tiles."},
     {2, "P = exp(S − L)", tensors::p, "P = exp(S − L)", "The same bits as in the block of keys."},
     {2, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Asked for early, needed only now."},
     {2, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The sixth product."},
     {2, "dP = dP − D", tensors::d_p, "dP = dP − D", "As in the block of keys."},
     {2, "dS = P ∘ dP", tensors::d_s, "dS = P∘(dP − D)", "As in the block of keys."},
-    {2, "dS∘∂T", tensors::d_s, "dS∘∂T", "What each score gives to the number that it read."},
+    {2, "dS∘∂T", tensors::d_s, "dS∘∂T", "What each score gives to the number that it read.", ListingLine::conditional},
     {2, "ΔT = Σ dS∘∂T", Tensor(), "ΔT[i] = Σ dS∘∂T of the scores that read T[i]",
-     "Rows, columns or diagonals of the tile: a block adds up what meets at one number before it writes."},
+     "Rows, columns or diagonals of the tile: a block adds up what meets at one number before it writes.",
+     ListingLine::conditional},
     {2, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32",
-     "Other blocks read the same numbers. The L2 adds in the order of arrival: the last bits of dT change from run to run."},
-    {2, "store ΔT → HBM", Tensor(), "ΔT: a place for each pair of tiles", "In order: nothing is added yet."},
-    {2, "dS = dS ∘ f′", tensors::d_s, "dS = dS∘f′", "As in the block of keys."},
+     "Other blocks read the same numbers. The L2 adds in the order of arrival: the last bits of dT change from run to run.",
+     ListingLine::conditional},
+    {2, "store ΔT → HBM", Tensor(), "ΔT: a place for each pair of tiles", "In order: nothing is added yet.",
+     ListingLine::conditional},
+    {2, "dS = dS ∘ f′", tensors::d_s, "dS = dS∘f′", "As in the block of keys.", ListingLine::conditional},
     {2, "dQ = dQ + τ dS Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K", "The seventh product."},
-    {1, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32", "Where the index does not change with the key, once a block."},
-    {1, "store ΔT → HBM", Tensor(), "ΔT: a place for each query tile", "In order, in the same way."},
+    {1, "dT += ΔT, in HBM", Tensor(), "dT = dT + ΔT, fp32", "Where the index does not change with the key, once a block.",
+     ListingLine::conditional},
+    {1, "store ΔT → HBM", Tensor(), "ΔT: a place for each query tile", "In order, in the same way.", ListingLine::conditional},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "Written once, in one order: every run gives the same bits."},
     {0, "for each piece t of T, a block:", Tensor(), "a piece: 32 numbers in a row of T",
-     "The third launch, if tables are added in order."},
-    {1, "dT = 0", Tensor(), "dT = 0", "In registers."},
+     "The third launch, if tables are added in order.", ListingLine::heading},
+    {1, "dT = 0", Tensor(), "dT = 0", "In registers.", ListingLine::conditional},
     {1, "load the next ΔT", Tensor(), "head by head, query tile by query tile, key tile by key tile",
-     "Those that hold sums of these numbers."},
-    {1, "dT = dT + ΔT", Tensor(), "dT = dT + ΔT", "In one order: every run gives the same bits."},
-    {1, "store dT → HBM", Tensor(), "dT: 32 numbers, fp32", "Each element is written exactly once."},
+     "Those that hold sums of these numbers.", ListingLine::conditional},
+    {1, "dT = dT + ΔT", Tensor(), "dT = dT + ΔT", "In one order: every run gives the same bits.", ListingLine::conditional},
+    {1, "store dT → HBM", Tensor(), "dT: 32 numbers, fp32", "Each element is written exactly once.", ListingLine::conditional},
 };
 
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
@@ -177,12 +191,12 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// Without a mask there are no lists, and without a change of scores no derivative.
 Schema declared(const AttentionProblem& problem, const TileShape& tile) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-                   {q, k, v, o, lse, d_o},
-                   {row_dot, d_q, d_k, d_v},
-                   {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
-                    tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
-                    tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+                   .inputs = {q, k, v, o, lse, d_o},
+                   .outputs = {row_dot, d_q, d_k, d_v},
+                   .tiles = {tiles::q, tiles::q_ring, tiles::k,   tiles::k_kept,  tiles::v,   tiles::v_kept,   tiles::s,
+                             tiles::p, tiles::p_kept, tiles::lse, tiles::row_dot, tiles::d_o, tiles::d_o_ring, tiles::d_o_o,
+                             tiles::o, tiles::d_p,    tiles::d_s, tiles::d_q,     tiles::d_k, tiles::d_v}};
   if (problem.score_change && problem.score_change->slope() != nullptr) schema.tiles.push_back(tiles::slope);
   bool has_product = false;
   const auto write = [&](Tensor tensor) {
@@ -295,7 +309,7 @@ class FlexBackward final : public TileProgram {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile, ListsBy::both);
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
-                         grid.key_tiles + group_of(problem) * grid.query_tiles,
+                         grid.key_tiles + problem.heads_of_kv_head() * grid.query_tiles,
                          problem.kv_heads,
                          problem.batch,
                          flex_backward_needs(problem, tile, gpu),
@@ -318,7 +332,7 @@ class FlexBackward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     if (launch == table_launch) return emit_table_sums(block, out);
     if (launch == row_dot_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       BlockBuilder b(out, plan_, launches_[row_dot_launch].needs, launch, block, BlockPlan::query_rows(plane, grid.queries(i)), 0);
       b.queries(i, grid.queries(i));
       emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
@@ -335,7 +349,8 @@ class FlexBackward final : public TileProgram {
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
     if (!reads_.empty() || (launch == gradient_launch && lists_)) return std::nullopt;  // tables have other rows than the blocks
-    GradientWork work{Axis::query, block / grid.query_tiles, block % grid.query_tiles};
+    const auto [i, plane] = grid.query_block(block);
+    GradientWork work{Axis::query, plane, i};
     if (launch == gradient_launch) work = gradient_work(grid, block);
     // Blocks that own queries have odd shapes, the others even ones.
     if (work.axis == Axis::key) {
@@ -496,9 +511,9 @@ class FlexBackward final : public TileProgram {
     b.fill(Line::init_keys, tiles::d_k, 0.0F);
     b.fill(Line::init_keys, tiles::d_v, 0.0F);
     std::int64_t n = 0;
-    const std::int64_t first = first_query_plane(problem_, work.plane);
+    const std::int64_t first = problem_.first_query_plane_of(work.plane);
     std::int32_t listed = -1;
-    for (std::int64_t plane = first; plane < first + group_of(problem_); ++plane) {
+    for (std::int64_t plane = first; plane < first + problem_.heads_of_kv_head(); ++plane) {
       b.query_plane(plane);
       std::vector<KeyTile> visits;
       if (lists_) {
@@ -534,7 +549,7 @@ class FlexBackward final : public TileProgram {
     b.queries(-1, {});
     b.iteration(n, 0);
     b.store(Line::store_keys, tiles::d_k);
-    if (n == 0 && lists_) b.after(listed);  // before the lengths arrive, nobody knows that the lists are empty
+    if (n == 0 && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.store(Line::store_keys, tiles::d_v);
     b.overhead(kernel_profile(id).overhead("gradients", "key_store", problem_));
   }
@@ -595,7 +610,7 @@ class FlexBackward final : public TileProgram {
     });
     b.store(Line::store_queries, tiles::d_q);
     b.overhead(kernel_profile(id).overhead("gradients", "query_store", problem_));
-    if (visits.empty() && lists_) b.after(listed);
+    if (visits.empty() && lists_) b.after_operation(listed);
   }
 
   BlockPlan plan_;
@@ -643,7 +658,7 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   const AttentionProblem& p = problem_;
   const FlexSums by_row = flex_sums(p, tile_, *plan_.grid.mask, 1, 1);
   const FlexKeySums by_key = flex_key_sums(p, tile_, *plan_.grid.mask);
-  const std::int64_t row = p.head_dim * element_bytes(p.dtype), kv_planes = key_planes(p);
+  const std::int64_t row = p.head_dim * element_bytes(p.dtype), kv_planes = p.kv_planes();
   const Bytes all(p.query_planes() * p.seq_q * row), pairs(by_row.rows_tiles * row), seen(by_row.rows * row);
   const Bytes kv((by_key.seen_keys + by_row.keys) * row), gradient(kv_planes * p.seq_kv * row);
   const std::string visits = formula_for(p, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·tiles of the listed blocks");

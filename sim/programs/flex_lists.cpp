@@ -223,17 +223,16 @@ void add_list_terms(ClosedForm& form, const FlexSums& sums) {
 FlexKeySums flex_key_sums(const AttentionProblem& p, const TileShape& tile, const Mask& mask) {
   const TileShape block = p.has_mask() ? mask_block_of(p, tile) : tile;
   const std::int64_t rows = ceil_div(p.seq_q, block.block_q), cols = ceil_div(p.seq_kv, block.block_kv);
-  const std::int64_t group = p.heads / p.kv_heads;
   const MaskPlanes by = mask.planes();
   const std::int64_t mask_heads = by.by_head ? p.heads : 1;
   FlexKeySums sums;
-  for (std::int64_t kv_plane = 0; kv_plane < p.batch * p.kv_heads; ++kv_plane)
+  for (std::int64_t kv_plane = 0; kv_plane < p.kv_planes(); ++kv_plane)
     for (std::int64_t col = 0; col < cols; ++col) {
       const TileRange keys{col * block.block_kv, std::min(block.block_kv, p.seq_kv - col * block.block_kv)};
       const std::int64_t key_tiles = ceil_div(keys.count, tile.block_kv);
       bool seen = false;
-      for (std::int64_t member = 0; member < group; ++member) {
-        const std::int64_t plane = kv_plane / p.kv_heads * p.heads + kv_plane % p.kv_heads * group + member;
+      for (std::int64_t member = 0; member < p.heads_of_kv_head(); ++member) {
+        const std::int64_t plane = p.first_query_plane_of(kv_plane) + member;
         const std::int64_t list = (by.by_batch ? plane / p.heads * mask_heads : 0) + (by.by_head ? plane % p.heads : 0);
         std::int64_t entries[2] = {};  // full blocks, partial ones
         for (std::int64_t row = 0; row < rows; ++row) {

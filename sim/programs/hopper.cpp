@@ -58,11 +58,11 @@ using Line = HopperLine;
 
 Schema declared(bool has_lists, bool has_pages, bool draws) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, lse, m, l},
-                   {q, k, v},
-                   {o, lse},
-                   {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l, strips::alpha,
-                    strips::o, strips::lse}};
+  Schema schema = {.tensors = {q, k, v, s, p, o, lse, m, l},
+                   .inputs = {q, k, v},
+                   .outputs = {o, lse},
+                   .tiles = {strips::q, tiles::k, tiles::v, strips::s, strips::p, strips::m, strips::m_new, strips::l,
+                             strips::alpha, strips::o, strips::lse}};
   if (has_lists) add_lists(schema);
   if (has_pages) add_page_table(schema);
   if (draws) schema.tensors.push_back(tickets);
@@ -118,7 +118,7 @@ class Hopper final : public TileProgram {
     if (!plan_.rows_are_whole(tensors::q) || (problem_.mask && !lists_)) return std::nullopt;
     const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
 
   std::shared_ptr<const TableValues> tables() const override {
@@ -242,7 +242,7 @@ class Hopper final : public TileProgram {
           b.group(0);
           b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
           if (program.plan_.pages)
-            b.waits(full(paged::entries, 0), 1);
+            b.await_token(full(paged::entries, 0), 1);
           else
             after_lists();
           b.signals(full(strips::q, static_cast<std::int64_t>(s)));
@@ -252,8 +252,8 @@ class Hopper final : public TileProgram {
         if (visits.empty()) return;
         for (std::size_t rows = rung().producer ? s : 0; rows < (rung().producer ? s + 1 : strips.size()); ++rows) {
           if (!has_rows(rows)) continue;
-          b.wait_until(at(Line::wait_q), strips::q, WaitOn::mbarrier);
-          b.waits(full(strips::q, static_cast<std::int64_t>(rows)), 1);
+          b.emit_wait(at(Line::wait_q), strips::q, WaitOn::mbarrier);
+          b.await_token(full(strips::q, static_cast<std::int64_t>(rows)), 1);
         }
       });
       walk([&](const KeyTile& tile) {
@@ -283,7 +283,7 @@ class Hopper final : public TileProgram {
       const auto load_entries = [&](ChipTile list, std::int64_t entries) {
         if (entries == 0) return;
         load(Line::load_lists, list, entries);
-        b.waits(full(lists::full_count_tile, 0), 1);
+        b.await_token(full(lists::full_count_tile, 0), 1);
       };
       load_entries(lists::partial_tile, std::ssize(own.partial));
       load_entries(lists::full_tile, std::ssize(own.full));
@@ -303,14 +303,14 @@ class Hopper final : public TileProgram {
       const ChipTile last = !own.full.empty()      ? lists::full_tile
                             : !own.partial.empty() ? lists::partial_tile
                                                    : lists::full_count_tile;
-      b.waits(full(last, 0), 1);
+      b.await_token(full(last, 0), 1);
     }
 
     /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
     void load_into_ring(Line line, ChipTile chip_tile) const {
       b.group(0);
       b.load_boxes(at(line), chip_tile, program.key_box_);
-      b.waits(empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
+      b.await_token(empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
       b.signals(full(chip_tile, stage()));
     }
 
@@ -379,8 +379,8 @@ class Hopper final : public TileProgram {
 
     // The pieces of a group that meets others. `n` counts key tiles.
     void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
-      b.wait_until(at(line), chip_tile, WaitOn::mbarrier);
-      b.waits(full(chip_tile, n % stages), n / stages + 1);
+      b.emit_wait(at(line), chip_tile, WaitOn::mbarrier);
+      b.await_token(full(chip_tile, n % stages), n / stages + 1);
     }
     void issued(ChipTile result, std::size_t s) const {
       b.asynchronous();
@@ -388,8 +388,8 @@ class Hopper final : public TileProgram {
     }
     /// Waits for the n-th product into `result`, and frees the buffer of the tile that it read.
     void wait_for_product(Line line, ChipTile result, std::size_t s, std::int64_t n, ChipTile read) const {
-      b.wait_until(at(line), result, WaitOn::product);
-      b.waits(full(result, static_cast<std::int64_t>(s)), n + 1);
+      b.emit_wait(at(line), result, WaitOn::product);
+      b.await_token(full(result, static_cast<std::int64_t>(s)), n + 1);
       if (rung().producer) b.signals(empty(read, n % stages));
     }
     void scores_of(std::size_t s, std::int64_t n) const {
@@ -401,12 +401,12 @@ class Hopper final : public TileProgram {
     /// Group s has its n-th turn once the group before it has passed on its own; the first one begins.
     void wait_turn(std::size_t s, std::int64_t n) const {
       if (!takes_turns()) return;
-      b.wait_until(at(Line::wait_turn), strips::s, WaitOn::named_barrier);
-      b.waits(BufferToken::other(static_cast<int>(s)), s == 0 ? n : n + 1);
+      b.emit_wait(at(Line::wait_turn), strips::s, WaitOn::named_barrier);
+      b.await_token(BufferToken::other(static_cast<int>(s)), s == 0 ? n : n + 1);
     }
     void pass_turn(std::size_t s) const {
       if (!takes_turns()) return;
-      b.wait_until(at(Line::pass_turn), strips::s, WaitOn::named_barrier);
+      b.emit_wait(at(Line::pass_turn), strips::s, WaitOn::named_barrier);
       b.signals(BufferToken::other(static_cast<int>((s + 1) % strips.size())));
     }
 
@@ -425,8 +425,8 @@ class Hopper final : public TileProgram {
     }
     /// Waits until all groups are done with the tile.
     void meet() const {
-      b.wait_until(at(Line::wait_groups), strips::s, WaitOn::named_barrier);
-      b.waits(BufferToken::other(all_groups), groups() * (b.iteration() + 1));
+      b.emit_wait(at(Line::wait_groups), strips::s, WaitOn::named_barrier);
+      b.await_token(BufferToken::other(all_groups), groups() * (b.iteration() + 1));
       b.signals(empty(tiles::k, stage()));
     }
 
@@ -495,7 +495,7 @@ Result<std::unique_ptr<TileProgram>> make_rung(HopperRungId id, std::string_view
   const HopperRung& rung = hopper_rung(id);
   const ScoreChanges scores = rung.lists ? ScoreChanges::taken : ScoreChanges::refused;
   const Pages pages = rung.lists ? Pages::taken : Pages::refused;
-  if (Status status = check_request(name, problem, tile, CausalMask::taken, scores, pages); !status) return status.error();
+  if (Status status = check_request(name, problem, tile, Masks::taken, scores, pages); !status) return status.error();
   if (rung.lists)
     if (Status status = check_mask_block(problem, tile); !status) return status.error();
   if (Status status = check_pages(problem, tile); !status) return status.error();

@@ -18,7 +18,8 @@ namespace {
 enum class NaiveLine { row_loop, load_q, load_k, scores, store, count };
 constexpr ListingLine naive_listing[] = {
     {0, "for each row r of the tile", Tensor(), "r = 0 … Br − 1",
-     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next."},
+     "The block computes the same tile of S as the tiled product, but keeps nothing from one row to the next.",
+     ListingLine::heading},
     {1, "load q → shared", tensors::q, "q: 1 × d", "One row of Q."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "The same K tile again, for every row."},
     {1, "s = τ q Kⱼᵀ", tensors::s, "s = τ q Kᵀ, τ = 1/√d", "Each loaded element of K is used for one multiplication."},
@@ -39,7 +40,7 @@ static_assert(std::size(tiled_listing) == static_cast<std::size_t>(TiledLine::co
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, s}, {q, k}, {s}, {tiles::q, tiles::k, tiles::s}};
+  return {.tensors = {q, k, s}, .inputs = {q, k}, .outputs = {s}, .tiles = {tiles::q, tiles::k, tiles::s}};
 }
 
 template <bool tiled>
@@ -62,11 +63,10 @@ class Matmul final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles;
-    const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
+    const auto [i, j, plane] = grid.pair_block(block);
     const TileRange rows = grid.queries(i);
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block,
-                   BlockPlan::query_rows(block / (grid.key_tiles * grid.query_tiles), rows), tile_bits(tiles::q, tiles::k));
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows),
+                   tile_bits(tiles::q, tiles::k));
     b.keys(j, grid.keys(j));
     const std::int64_t steps = tiled ? 1 : rows.count;
     out.iterations = static_cast<std::int32_t>(steps);
@@ -85,9 +85,8 @@ class Matmul final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const TileGrid& grid = plan_.grid;
-    const TileRange rows = grid.queries(block / grid.key_tiles % grid.query_tiles);
-    return plan_.place(block / (grid.key_tiles * grid.query_tiles), rows, block % grid.key_tiles);
+    const auto [i, j, plane] = plan_.grid.pair_block(block);
+    return plan_.place(plane, plan_.grid.queries(i), j);
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -114,28 +113,36 @@ class Matmul final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make_naive(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Matmul<false>>("matmul_naive", CausalMask::refused, problem, tile, gpu);
+  return make_program<Matmul<false>>("matmul_naive", Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Matmul<true>>("matmul_tiled", CausalMask::refused, problem, tile, gpu);
+  return make_program<Matmul<true>>("matmul_tiled", Masks::refused, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo matmul_naive_program() {
-  return {"matmul_naive", "Matrix product, untiled", "matmul",  "", "S = τ Q Kᵀ; K is loaded again for each row of Q.",
-          naive_listing,  untiled_matmul_tile,       make_naive};
+  return {
+      .id = "matmul_naive",
+      .title = "Matrix product, untiled",
+      .family = "matmul",
+      .summary = "S = τ Q Kᵀ; K is loaded again for each row of Q.",
+      .listing = naive_listing,
+      .default_tile = untiled_matmul_tile,
+      .make = make_naive,
+  };
 }
 
 ProgramInfo matmul_tiled_program() {
-  return {"matmul_tiled",
-          "Matrix product, tiled",
-          "matmul",
-          "",
-          "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
-          tiled_listing,
-          tiled_matmul_tile,
-          make_tiled};
+  return {
+      .id = "matmul_tiled",
+      .title = "Matrix product, tiled",
+      .family = "matmul",
+      .summary = "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
+      .listing = tiled_listing,
+      .default_tile = tiled_matmul_tile,
+      .make = make_tiled,
+  };
 }
 
 }  // namespace tilescope

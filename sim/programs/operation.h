@@ -1,4 +1,4 @@
-// Operation: one tile operation of one thread block, and the on-chip tiles ("on-chip tiles") that it works on.
+// Operation: one tile operation of one thread block, and the on-chip tiles that it works on.
 //
 //   HBM ──load──► on-chip tile (shared)  ──matmul / row_max / exp …──► on-chip tile (registers) ──store──► HBM
 //

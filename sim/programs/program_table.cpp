@@ -184,12 +184,12 @@ Status check(const ProgramTile& tile) {
   return check(static_cast<const TileShape&>(tile));
 }
 
-Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
-                     ScoreChanges scores, Pages pages) {
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, Masks mask, ScoreChanges scores,
+                     Pages pages) {
   if (Status status = check(problem); !status) return status;
   if (Status status = check(tile); !status) return status;
   if (problem.pass != Pass::forward) return refuse("{} has no {} pass: use {} forward", id, to_string(problem.pass), Setting::pass);
-  if (problem.has_mask() && mask == CausalMask::refused)
+  if (problem.has_mask() && mask == Masks::refused)
     return problem.mask ? refuse("{} has no mask: leave {} out, or choose an attention algorithm", id, Setting::mask)
                         : refuse("{} has no causal mask: leave {} out, or choose an attention algorithm", id, Setting::causal);
   if (problem.score_change && scores == ScoreChanges::refused)

@@ -45,18 +45,18 @@ std::span<const LadderStep> ladder();
 std::unique_ptr<TileProgram> both_passes(std::unique_ptr<TileProgram> forward, std::unique_ptr<TileProgram> backward,
                                          int forward_lines);
 
-enum class CausalMask : std::uint8_t { taken, refused };
+enum class Masks : std::uint8_t { taken, refused };
 enum class ScoreChanges : std::uint8_t { taken, refused };
 enum class Pages : std::uint8_t { taken, refused };
 /// Checks a request.
 /// Errors  those of the problem and of the tile; a pass that is not forward; a mask, a score change or pages that the program
 ///         does not take, or what was made for other sizes
-Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, CausalMask mask,
+Status check_request(std::string_view id, const AttentionProblem& problem, const ProgramTile& tile, Masks mask,
                      ScoreChanges scores = ScoreChanges::refused, Pages pages = Pages::refused);
 
 /// Implements ProgramInfo::make for a program that is constructed from problem, tile and GPU.
 template <class Program>
-Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, CausalMask mask, const AttentionProblem& problem,
+Result<std::unique_ptr<TileProgram>> make_program(std::string_view id, Masks mask, const AttentionProblem& problem,
                                                   const ProgramTile& tile, const GpuSpec& gpu) {
   if (Status status = check_request(id, problem, tile, mask); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
@@ -67,7 +67,7 @@ template <class Program>
 Result<std::unique_ptr<TileProgram>> make_backward(std::string_view id, AttentionProblem problem, const ProgramTile& tile,
                                                    const GpuSpec& gpu, ScoreChanges scores = ScoreChanges::refused) {
   if (problem.pass == Pass::backward) problem.pass = Pass::forward;
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, scores); !status) return status.error();
+  if (Status status = check_request(id, problem, tile, Masks::taken, scores); !status) return status.error();
   problem.pass = Pass::backward;
   return std::unique_ptr<TileProgram>(std::make_unique<Program>(problem, tile, gpu));
 }

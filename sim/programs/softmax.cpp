@@ -38,14 +38,14 @@ enum class SafeLine {
 constexpr ListingLine safe_listing[] = {
     {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", Tensor(), "pass 1: the maximum",
-     "The largest score must be known before anything is exponentiated, or exp overflows."},
+     "The largest score must be known before anything is exponentiated, or exp overflows.", ListingLine::heading},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m = max(m, rowmax S)", tensors::m, "m = max(m, max S)", "The largest score so far."},
-    {0, "for each key tile j", Tensor(), "pass 2: the sum", "With the maximum known, the sum can be formed."},
+    {0, "for each key tile j", Tensor(), "pass 2: the sum", "With the maximum known, the sum can be formed.", ListingLine::heading},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The second time."},
     {1, "P̃ = exp(S − m)", tensors::p, "P̃ = exp(S − m)", "Never above 1. Only its sum is kept."},
     {1, "l = l + rowsum P̃", tensors::l, "l = l + Σ P̃", "The denominator."},
-    {0, "for each key tile j", Tensor(), "pass 3: the result", "With the sum known, the row can be divided."},
+    {0, "for each key tile j", Tensor(), "pass 3: the result", "With the sum known, the row can be divided.", ListingLine::heading},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The third time."},
     {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)",
      "The same exponentials, recomputed because there was no room to keep them."},
@@ -72,7 +72,7 @@ enum class OnlineLine {
 constexpr ListingLine online_listing[] = {
     {0, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "A row at a time; maximum and sum start empty."},
     {0, "for each key tile j", Tensor(), "pass 1: maximum and sum together",
-     "New: the sum is rescaled whenever the maximum grows, so one pass computes both."},
+     "New: the sum is rescaled whenever the maximum grows, so one pass computes both.", ListingLine::heading},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The first time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {1, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "As seen from the maximum so far."},
@@ -80,7 +80,7 @@ constexpr ListingLine online_listing[] = {
     {1, "l = α l + rowsum P̃", tensors::l, "l = α·l + Σ P̃", "The sum of all exponentials so far, exact at every step."},
     {1, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
     {0, "for each key tile j", Tensor(), "pass 2: the result",
-     "The row must be read once more: no element can be divided before the last was seen."},
+     "The row must be read once more: no element can be divided before the last was seen.", ListingLine::heading},
     {1, "load Sⱼ → registers", tensors::s, "Sⱼ: Br × Bc", "The second and last time."},
     {1, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "Now with the final maximum."},
     {1, "P = P / l", tensors::p, "P = P / l", "The row now sums to 1."},
@@ -90,7 +90,8 @@ constexpr ListingLine online_listing[] = {
 enum class FusedLine { init, loop, load_v, load_s, row_max, exp, alpha, row_sum, divide, rescale, weigh, keep, store, count };
 constexpr ListingLine fused_listing[] = {
     {0, "m = −∞, l = 0, O = 0", tensors::o, "m = −∞, l = 0, O = 0", "Only P times V is needed, never P itself. So keep O instead."},
-    {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can."},
+    {0, "for each key tile j", Tensor(), "the only pass", "Softmax alone cannot be one pass; softmax times V can.",
+     ListingLine::heading},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "The rows of V for these scores; the next tile is in flight."},
     {1, "load Sⱼ → shared", tensors::s, "Sⱼ: Br × Bc", "The only time that the row is read."},
     {1, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
@@ -117,12 +118,16 @@ static_assert(std::size(fused_listing) == static_cast<std::size_t>(FusedLine::co
 Schema declared(Kind kind) {
   using namespace tensors;
   if (kind == Kind::fused)
-    return {{v, s, p, o, m, l},
-            {s, v},
-            {o},
-            {tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::l_new, tiles::alpha, tiles::o}};
-  if (kind == Kind::online) return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha}};
-  return {{s, p, m, l}, {s}, {p}, {tiles::s, tiles::p, tiles::m, tiles::l}};
+    return {.tensors = {v, s, p, o, m, l},
+            .inputs = {s, v},
+            .outputs = {o},
+            .tiles = {tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::l_new, tiles::alpha, tiles::o}};
+  if (kind == Kind::online)
+    return {.tensors = {s, p, m, l},
+            .inputs = {s},
+            .outputs = {p},
+            .tiles = {tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha}};
+  return {.tensors = {s, p, m, l}, .inputs = {s}, .outputs = {p}, .tiles = {tiles::s, tiles::p, tiles::m, tiles::l}};
 }
 
 constexpr std::string_view id_of(Kind kind) {
@@ -180,12 +185,11 @@ class Softmax final : public TileProgram {
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
-    const std::int64_t i = block % plan_.grid.query_tiles;
+    const auto [i, plane] = plan_.grid.query_block(block);
     const TileRange rows = plan_.grid.queries(i);
     // Without V, a row passes through registers, a few elements per thread.
     const std::uint32_t shared = kind == Kind::fused ? tile_bits(tiles::s, tiles::v) : 0;
-    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(block / plan_.grid.query_tiles, rows),
-                   shared);
+    BlockBuilder b(out, plan_, launches_.front().needs, launch, block, BlockPlan::query_rows(plane, rows), shared);
     b.queries(i, rows);
     b.fill(Line::init, tiles::m, -std::numeric_limits<float>::infinity());
     b.overhead(overhead_.init);
@@ -211,7 +215,8 @@ class Softmax final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (kind == Kind::fused && !plan_.rows_are_whole(tensors::v)) return std::nullopt;
-    return plan_.place(block / plan_.grid.query_tiles, plan_.grid.queries(block % plan_.grid.query_tiles), 0);
+    const auto [i, plane] = plan_.grid.query_block(block);
+    return plan_.place(plane, plan_.grid.queries(i), 0);
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -344,49 +349,57 @@ class Softmax final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make_safe(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::safe>>(id_of(Kind::safe), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::safe>>(id_of(Kind::safe), Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_online(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::online>>(id_of(Kind::online), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::online>>(id_of(Kind::online), Masks::refused, problem, tile, gpu);
 }
 Result<std::unique_ptr<TileProgram>> make_fused(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<Softmax<Kind::fused>>(id_of(Kind::fused), CausalMask::refused, problem, tile, gpu);
+  return make_program<Softmax<Kind::fused>>(id_of(Kind::fused), Masks::refused, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo softmax_safe_program() {
-  ProgramInfo info = {
-      id_of(Kind::safe), "Safe softmax",   "softmax", family_source, "Three passes over the row: maximum, sum, result.",
-      safe_listing,      row_softmax_tile, make_safe};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::safe),
+      .title = "Safe softmax",
+      .family = "softmax",
+      .source = family_source,
+      .summary = "Three passes over the row: maximum, sum, result.",
+      .listing = safe_listing,
+      .default_tile = row_softmax_tile,
+      .make = make_safe,
+      .scores_computed = 0,
+  };
 }
 
 ProgramInfo softmax_online_program() {
-  ProgramInfo info = {id_of(Kind::online),
-                      "Online softmax",
-                      "softmax",
-                      "arXiv:1805.02867, Algorithm 3",
-                      "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
-                      online_listing,
-                      row_softmax_tile,
-                      make_online};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::online),
+      .title = "Online softmax",
+      .family = "softmax",
+      .source = "arXiv:1805.02867, Algorithm 3",
+      .summary = "Over safe softmax: maximum and sum in one pass, the sum rescaled whenever the maximum moves.",
+      .listing = online_listing,
+      .default_tile = row_softmax_tile,
+      .make = make_online,
+      .scores_computed = 0,
+  };
 }
 
 ProgramInfo softmax_fused_program() {
-  ProgramInfo info = {id_of(Kind::fused),
-                      "Softmax fused with V",
-                      "softmax",
-                      "Z. Ye, From Online Softmax to FlashAttention, 2023",
-                      "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
-                      fused_listing,
-                      fused_softmax_tile,
-                      make_fused};
-  info.scores_computed = 0;
-  return info;
+  return {
+      .id = id_of(Kind::fused),
+      .title = "Softmax fused with V",
+      .family = "softmax",
+      .source = "Z. Ye, From Online Softmax to FlashAttention, 2023",
+      .summary = "Over online softmax: times V in the same pass, so P is never stored and S is read once.",
+      .listing = fused_listing,
+      .default_tile = fused_softmax_tile,
+      .make = make_fused,
+      .scores_computed = 0,
+  };
 }
 
 }  // namespace tilescope

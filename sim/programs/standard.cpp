@@ -23,9 +23,9 @@ namespace {
 constexpr std::string_view id = "standard";
 
 /// The mask as frameworks hand it over: a number for each pair of query and key, in the problem's type.
-constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 9, .planes = Planes::mask, .cols = Axis::key};
+constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 17, .planes = Planes::mask, .cols = Axis::key};
 constexpr Tensor mask_tensor = mask_spec;
-constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 17};
+constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 41};
 constexpr ChipTile mask_tile = mask_tile_spec;
 
 enum class Line {
@@ -63,38 +63,39 @@ enum class Line {
 };
 constexpr ListingLine listing[] = {
     {0, "for each tile pair (i, j), a block:", Tensor(), "⌈Nq/Br⌉ · ⌈Nk/Bc⌉ blocks",
-     "The first launch. With a causal mask the blocks wholly above the diagonal have nothing to do."},
+     "The first launch. With a causal mask the blocks wholly above the diagonal have nothing to do.", ListingLine::heading},
     {1, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Every block of the same row of tiles loads the same Q tile again."},
     {1, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "And every block of the same column the same K tile."},
     {1, "S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ, τ = 1/√d", "An ordinary tiled matrix product."},
     {1, "S = f(S, b, h, q, kv)", tensors::s, "S[r,c] = f(S[r,c], b, h, q, kv)",
-     "Only where scores are changed: element by element, before they leave the chip."},
+     "Only where scores are changed: element by element, before they leave the chip.", ListingLine::conditional},
     {1, "mask hidden scores", tensors::s, "S[r,c] = −∞ if hidden; causal: c > r + Nk − Nq",
      "Only on tiles that are partly hidden: with a causal mask, those that the diagonal crosses."},
     {1, "store Sᵢⱼ → HBM", tensors::s, "Sᵢⱼ: Br × Bc", "N × N scores leave the chip. This is what FlashAttention does away with."},
-    {0, "for each group of rows, a block:", Tensor(), "R rows of S a block", "The second launch: softmax, a few rows a block."},
+    {0, "for each group of rows, a block:", Tensor(), "R rows of S a block", "The second launch: softmax, a few rows a block.",
+     ListingLine::heading},
     {1, "m = −∞, l = 0", tensors::m, "m = −∞, l = 0", "Maximum and sum of each row start empty."},
-    {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds maximum and sum."},
+    {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds maximum and sum.", ListingLine::heading},
     {2, "load Sⱼ → shared", tensors::s, "Sⱼ: R × Bc",
      "The scores come back. The row then stays in shared memory, so this is read once."},
     {2, "load maskⱼ", mask_tensor, "maskⱼ: R × Bc",
-     "Only with a mask of its own: a matrix as large as S, read once more for every head."},
+     "Only with a mask of its own: a matrix as large as S, read once more for every head.", ListingLine::conditional},
     {2, "S = S + mask", tensors::s, "S = S + mask, 0 or −∞",
-     "Hidden pairs were computed all the same: nothing tells the kernel to skip them."},
+     "Hidden pairs were computed all the same: nothing tells the kernel to skip them.", ListingLine::conditional},
     {2, "m′ = max(m, rowmax S)", tensors::m, "m′ = max(m, max S)", "The largest score so far."},
     {2, "P̃ = exp(S − m′)", tensors::p, "P̃ = exp(S − m′)", "Only its sum is kept in this pass."},
     {2, "α = exp(m − m′)", tensors::m, "α = exp(m − m′)", "What the sum so far must be multiplied by."},
     {2, "l = α l + rowsum P̃", tensors::l, "l = α·l + Σ P̃", "The sum of all exponentials so far."},
     {2, "m = m′", tensors::m, "m = m′", "The new maximum is the old one of the next tile."},
-    {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the final maximum and sum."},
+    {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the final maximum and sum.", ListingLine::heading},
     {2, "load Sⱼ → shared again", tensors::s, "Sⱼ: R × Bc",
      "Only where not even one row of S fits shared memory: then S is read from HBM a second time."},
     {2, "P = exp(S − m)", tensors::p, "P = exp(S − m)", "The same exponentials again, now with the final maximum."},
     {2, "P = P / l", tensors::p, "P = P / l", "Each row now sums to 1."},
     {2, "store Pⱼ → HBM", tensors::p, "Pⱼ: R × Bc", "N × N probabilities leave the chip."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The third launch.", ListingLine::heading},
     {1, "O = 0", tensors::o, "O = 0", "The output tile is summed in registers."},
-    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Along a row of P and down V."},
+    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Along a row of P and down V.", ListingLine::heading},
     {2, "load Pᵢⱼ → shared", tensors::p, "Pᵢⱼ: Br × Bc", "And the probabilities come back."},
     {2, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Every block of a head walks all of V."},
     {2, "O = O + P Vⱼ", tensors::o, "O = O + P·V", "The second product."},
@@ -105,10 +106,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared(const AttentionProblem& problem) {
   using namespace tensors;
-  Schema schema = {{q, k, v, s, p, o, m, l},
-                   {q, k, v},
-                   {s, p, o},
-                   {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
+  Schema schema = {
+      .tensors = {q, k, v, s, p, o, m, l},
+      .inputs = {q, k, v},
+      .outputs = {s, p, o},
+      .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o}};
   if (!problem.mask) return schema;
   schema.tensors.push_back(mask_tensor);
   schema.inputs.push_back(mask_tensor);
@@ -216,9 +218,7 @@ class Standard final : public TileProgram {
 
   void emit_scores(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles;
-    const std::int64_t i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     const TileRange rows = grid.queries(i), keys = grid.keys(j);
     BlockBuilder b(out, plan_, needs(scores_launch), scores_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::q, tiles::k));
@@ -249,8 +249,7 @@ class Standard final : public TileProgram {
 
   void emit_output(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles;
-    const std::int64_t plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(output_launch), output_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::p, tiles::v));
@@ -356,11 +355,10 @@ std::optional<BlockPlace> Standard::place_of(int launch, std::int64_t block) con
     return plan_.place(plane, rows_of_group(group), dense() ? 0 : grid.row_class(plane, group / groups_of_tile_));
   }
   if (launch == output_launch) {
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     return plan_.place(plane, grid.queries(i), dense() ? 0 : grid.row_class(plane, i));
   }
-  const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-  const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+  const auto [i, j, plane] = grid.pair_block(block);
   // Seen whole: as in every other query tile. Not seen: nothing to do. Else the mask is that of i and j.
   std::int64_t what = j;
   if (const TileVisibility seen = visibility(plane, i, j); seen == TileVisibility::empty)
@@ -401,23 +399,25 @@ std::optional<ClosedForm> Standard::closed_form() const {
 }
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  if (Status status = check_request(id, problem, tile, CausalMask::taken, ScoreChanges::taken); !status) return status.error();
+  if (Status status = check_request(id, problem, tile, Masks::taken, ScoreChanges::taken); !status) return status.error();
   return std::unique_ptr<TileProgram>(std::make_unique<Standard>(problem, tile, gpu));
 }
 
 }  // namespace
 
 ProgramInfo standard_program() {
-  return {id,
-          "Standard attention",
-          "attention",
-          "arXiv:2205.14135, Algorithm 0",
-          "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
-          listing,
-          standard_tile,
-          make,
-          "Standard",
-          "Three kernels; S and P go through HBM"};
+  return {
+      .id = id,
+      .title = "Standard attention",
+      .family = "attention",
+      .source = "arXiv:2205.14135, Algorithm 0",
+      .summary = "Three launches, each simple; the N × N matrices S and P cross the memory bus four times.",
+      .listing = listing,
+      .default_tile = standard_tile,
+      .make = make,
+      .button = "Standard",
+      .tooltip = "Three kernels; S and P go through HBM",
+  };
 }
 
 }  // namespace tilescope

@@ -58,45 +58,46 @@ enum class Line {
   count
 };
 constexpr ListingLine listing[] = {
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The first launch."},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The first launch.", ListingLine::heading},
     {1, "dV = 0", tensors::d_v, "dV = 0", "Summed in registers."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "Down a column of P."},
+     "Down a column of P.", ListingLine::heading},
     {2, "load Pᵢⱼ → shared", tensors::p, "Pᵢⱼ: Br × Bc",
      "The forward pass kept all of P: N × N numbers for as long as training waits."},
     {2, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Every key tile walks all of dO."},
     {2, "dV = dV + Pᵢⱼᵀ dOᵢ", tensors::d_v, "dV = dV + Pᵀ·dO", "The first product."},
     {1, "store dVⱼ → HBM", tensors::d_v, "dVⱼ: Bc × d", "A result."},
-    {0, "for each tile pair (i, j), a block:", Tensor(), "⌈Nq/Br⌉ · ⌈Nk/Bc⌉ blocks", "The second launch."},
+    {0, "for each tile pair (i, j), a block:", Tensor(), "⌈Nq/Br⌉ · ⌈Nk/Bc⌉ blocks", "The second launch.", ListingLine::heading},
     {1, "load dOᵢ → shared", tensors::d_o, "dOᵢ: Br × d", "Every block of the same row of tiles loads it again."},
     {1, "load Vⱼ → shared", tensors::v, "Vⱼ: Bc × d", "Every block of the same column loads it again."},
     {1, "dP = dOᵢ Vⱼᵀ", tensors::d_p, "dP = dO·Vᵀ", "The second product."},
     {1, "store dPᵢⱼ → HBM", tensors::d_p, "dPᵢⱼ: Br × Bc", "N × N numbers leave the chip."},
-    {0, "for each group of rows, a block:", Tensor(), "R rows of P and dP a block", "The third launch: the derivative of softmax."},
+    {0, "for each group of rows, a block:", Tensor(), "R rows of P and dP a block", "The third launch: the derivative of softmax.",
+     ListingLine::heading},
     {1, "D = 0", tensors::row_dot, "D = 0", "Starts empty."},
-    {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds the sum of each row."},
+    {1, "for each key tile j", Tensor(), "pass 1", "The first pass finds the sum of each row.", ListingLine::heading},
     {2, "load Pⱼ → shared", tensors::p, "Pⱼ: R × Bc", "P comes back a second time."},
     {2, "load dPⱼ → shared", tensors::d_p, "dPⱼ: R × Bc", "And so does dP. Both rows then stay in shared memory."},
     {2, "P∘dP", tensors::d_p, "P∘dP", "Element by element."},
     {2, "D = D + rowsum(P∘dP)", tensors::row_dot, "D = D + Σ P∘dP",
      "The same number as rowsum(dO∘O), which needs no N × N matrix. FlashAttention makes it that way."},
-    {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the sum of the whole row."},
+    {1, "for each key tile j", Tensor(), "pass 2", "The second pass has the sum of the whole row.", ListingLine::heading},
     {2, "load Pⱼ, dPⱼ → shared again", tensors::p, "Pⱼ, dPⱼ: R × Bc",
      "Only if shared memory cannot hold one row of both: then both are read a second time."},
     {2, "dS = dP − D", tensors::d_s, "dS = dP − D", "A row of P sums to 1, so only differences within the row count."},
     {2, "dS = P ∘ dS", tensors::d_s, "dS = P∘(dP − D)", "The derivative of softmax."},
     {2, "store dSⱼ → HBM", tensors::d_s, "dSⱼ: R × Bc", "N × N numbers leave the chip."},
-    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The fourth launch."},
+    {0, "for each query tile i, a block:", Tensor(), "⌈Nq/Br⌉ blocks a head", "The fourth launch.", ListingLine::heading},
     {1, "dQ = 0", tensors::d_q, "dQ = 0", "Summed in registers."},
-    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Along a row of dS and down K."},
+    {1, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "Along a row of dS and down K.", ListingLine::heading},
     {2, "load dSᵢⱼ → shared", tensors::d_s, "dSᵢⱼ: Br × Bc", "dS comes back."},
     {2, "load Kⱼ → shared", tensors::k, "Kⱼ: Bc × d", "Every block of a head walks all of K."},
     {2, "dQ = dQ + τ dSᵢⱼ Kⱼ", tensors::d_q, "dQ = dQ + τ dS·K, τ = 1/√d", "The third product."},
     {1, "store dQᵢ → HBM", tensors::d_q, "dQᵢ: Br × d", "A result."},
-    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The fifth launch."},
+    {0, "for each key tile j, a block:", Tensor(), "⌈Nk/Bc⌉ blocks a key head", "The fifth launch.", ListingLine::heading},
     {1, "dK = 0", tensors::d_k, "dK = 0", "Summed in registers."},
     {1, "for each query tile i", Tensor(), "i = 0 … ⌈Nq/Br⌉ − 1, of every query head that reads this key head",
-     "Down a column of dS."},
+     "Down a column of dS.", ListingLine::heading},
     {2, "load dSᵢⱼ → shared", tensors::d_s, "dSᵢⱼ: Br × Bc", "dS comes back once more."},
     {2, "load Qᵢ → shared", tensors::q, "Qᵢ: Br × d", "Every key tile walks all of Q."},
     {2, "dK = dK + τ dSᵢⱼᵀ Qᵢ", tensors::d_k, "dK = dK + τ dSᵀ·Q", "The fourth product."},
@@ -112,11 +113,11 @@ constexpr ChipTile p_d_p = declared_p_d_p;
 /// D exists only on chip.
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, p, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
-          {q, k, v, p, d_o},
-          {d_v, d_p, d_s, d_q, d_k},
-          {tiles::q_ring, tiles::k, tiles::v, tiles::p, tiles::d_o, tiles::d_o_ring, tiles::row_dot, tiles::d_p, tiles::d_p_ring,
-           p_d_p, tiles::d_s, tiles::d_s_ring, tiles::d_q, tiles::d_k, tiles::d_v}};
+  return {.tensors = {q, k, v, p, d_o, d_q, d_k, d_v, d_s, d_p, row_dot},
+          .inputs = {q, k, v, p, d_o},
+          .outputs = {d_v, d_p, d_s, d_q, d_k},
+          .tiles = {tiles::q_ring, tiles::k, tiles::v, tiles::p, tiles::d_o, tiles::d_o_ring, tiles::row_dot, tiles::d_p,
+                    tiles::d_p_ring, p_d_p, tiles::d_s, tiles::d_s_ring, tiles::d_q, tiles::d_k, tiles::d_v}};
 }
 
 enum LaunchIndex { d_v_launch, d_p_launch, d_s_launch, d_q_launch, d_k_launch };
@@ -181,11 +182,10 @@ class StandardBackward final : public TileProgram {
       return plan_.place(plane, rows_of_group(group), grid.row_class(plane, group / groups_of_tile_));
     }
     if (launch == d_q_launch) {
-      const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+      const auto [i, plane] = grid.query_block(block);
       return plan_.place(plane, grid.queries(i), grid.row_class(plane, i));
     }
-    const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     const bool empty = grid.visibility(plane, i, j) == TileVisibility::empty;
     return plan_.place(plane, grid.queries(i), empty ? grid.key_tiles : j);
   }
@@ -231,8 +231,7 @@ class StandardBackward final : public TileProgram {
 
   void emit_d_p(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t j = block % grid.key_tiles, i = block / grid.key_tiles % grid.query_tiles;
-    const std::int64_t plane = block / (grid.key_tiles * grid.query_tiles);
+    const auto [i, j, plane] = grid.pair_block(block);
     BlockBuilder b(out, plan_, needs(d_p_launch), d_p_launch, block, BlockPlan::query_rows(plane, grid.queries(i)),
                    tile_bits(tiles::d_o, tiles::v));
     if (grid.visibility(plane, i, j) == TileVisibility::empty) return;
@@ -317,7 +316,7 @@ class StandardBackward final : public TileProgram {
 
   void emit_d_q(std::int64_t block, BlockOperations& out) const {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs(d_q_launch), d_q_launch, block, BlockPlan::query_rows(plane, rows),
                    tile_bits(tiles::d_s_ring, tiles::k));
@@ -349,7 +348,7 @@ class StandardBackward final : public TileProgram {
 std::optional<ClosedForm> StandardBackward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
-  const std::int64_t planes = problem_.query_planes(), kv_planes = key_planes(problem_);
+  const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes matrix(planes * sums.matrix_bytes), keys(planes * sums.keys * row), pairs(planes * sums.rows_pairs * row);
   const Bytes gradient(kv_planes * problem_.seq_kv * row);
@@ -385,22 +384,21 @@ Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const
 }  // namespace
 
 ProgramInfo standard_backward_program() {
-  ProgramInfo info = {id,
-                      "Standard backward",
-                      "backward",
-                      "arXiv:2205.14135, Algorithm 3",
-                      "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
-                      listing,
-                      standard_backward_tile,
-                      make,
-                      {},
-                      {},
-                      Pass::backward,
-                      "standard",
-                      "Standard backward"};
-  info.scores_computed = 0;
-  info.may_spill = true;
-  return info;
+  return {
+      .id = id,
+      .title = "Standard backward",
+      .family = "backward",
+      .source = "arXiv:2205.14135, Algorithm 3",
+      .summary = "Five launches; P is kept by the forward pass, and N × N matrices cross the memory bus seven times.",
+      .listing = listing,
+      .default_tile = standard_backward_tile,
+      .make = make,
+      .pass = Pass::backward,
+      .forward = "standard",
+      .label = "Standard backward",
+      .scores_computed = 0,
+      .may_spill = true,
+  };
 }
 
 }  // namespace tilescope

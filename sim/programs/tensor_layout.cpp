@@ -47,7 +47,7 @@ Extent extent_of(Axis axis, const AttentionProblem& problem, const TileShape& ti
 }
 
 std::int64_t planes_of(Planes planes, const AttentionProblem& problem) {
-  if (planes == Planes::key) return problem.batch * problem.kv_heads;
+  if (planes == Planes::key) return problem.kv_planes();
   if (planes == Planes::query) return problem.query_planes();
   if (planes == Planes::sequence) return problem.batch;
   if (planes == Planes::all) return 1;
@@ -60,7 +60,7 @@ TensorLayout table_layout(const AttentionProblem& problem, const TileShape& tile
   constexpr std::int64_t most_rows = 16, most_cols = 128;  // that the memory model tracks together
   TensorLayout layout;
   layout.planes = layout.rows = layout.cols = 1;
-  layout.element_bytes = element_bytes(tensor->type.value_or(problem.dtype));
+  layout.element_bytes = element_bytes(type_of(tensor, problem.dtype));
   const auto place = static_cast<std::size_t>(tensor->table);
   if (problem.score_change && place < problem.score_change->table_gradients().size()) {
     const TableGradient& gradient = problem.score_change->table_gradients()[place];
@@ -81,7 +81,7 @@ TensorLayout table_layout(const AttentionProblem& problem, const TileShape& tile
 
 TensorLayout tensor_layout(const AttentionProblem& problem, const TileShape& tile, Tensor tensor) {
   if (tensor->rows == Axis::table_row) return table_layout(problem, tile, tensor);
-  const DataType type = tensor->type.value_or(problem.dtype);
+  const DataType type = type_of(tensor, problem.dtype);
   const Extent rows = extent_of(tensor->rows, problem, tile, true), cols = extent_of(tensor->cols, problem, tile, false);
   TensorLayout layout;
   layout.planes = planes_of(tensor->planes, problem);

@@ -38,6 +38,21 @@ struct TileGrid {
   TileRange keys(std::int64_t j) const { return cut(j, tile.block_kv, problem.seq_kv); }
   bool is_whole(const KeyTile& key_tile) const { return keys(key_tile.index).count == tile.block_kv; }
 
+  /// A block that owns a query tile, of a launch with one for each tile and plane.
+  struct QueryBlock {
+    std::int64_t tile = 0, plane = 0;
+  };
+  QueryBlock query_block(std::int64_t block) const { return {block % query_tiles, block / query_tiles}; }
+
+  /// A block that owns a pair of tiles, of a launch with one for each pair and plane; the key tiles come fastest.
+  struct PairBlock {
+    std::int64_t query_tile = 0, key_tile = 0, plane = 0;
+  };
+  PairBlock pair_block(std::int64_t block) const {
+    const std::int64_t row = block / key_tiles;
+    return {row % query_tiles, block % key_tiles, row / query_tiles};
+  }
+
   TileVisibility visibility(std::int64_t plane, std::int64_t i, std::int64_t j) const {
     return mask->tile(plane, queries(i), keys(j));
   }

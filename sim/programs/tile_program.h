@@ -26,6 +26,9 @@ struct ListingLine {
   Tensor tensor;             // gives the line its colour; may be none
   std::string_view formula;  // shown under the listing, symbols only; the window puts the numbers in
   std::string_view why;      // one or two sentences for a student
+  /// When a block executes it: never, as it only names those below it; or only in problems with a score change, a mask that is a
+  /// matrix, or a table with a gradient.
+  enum When : std::uint8_t { always, heading, conditional } when = always;
 };
 
 /// A group of a block's warps that run one stream of operations.
@@ -213,6 +216,9 @@ struct ProgramInfo {
   /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as
   /// KernelNeeds says.
   std::int64_t warp_tile = 0;
+  /// Whether an output holds only a part of a sum, such as one of several accumulators that a later launch adds up; null: none
+  /// does.
+  bool (*is_part)(Tensor) = nullptr;
   bool may_spill = false;             // default_tile() takes a tile that fits even where it leaves its kernel no register to spare
   const ProgramInfo* both = nullptr;  // of a backward program: the row that runs its forward program before it
 };

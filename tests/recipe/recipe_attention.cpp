@@ -39,7 +39,7 @@ enum class Line {
 constexpr ListingLine listing[] = {
     {0, "recipe: load Qᵢ", tensors::q, "Qᵢ: Br × d", "recipe: the block's queries"},
     {0, "recipe: O = 0, m = −∞, l = 0", tensors::o, "m = −∞, l = 0, O = 0", "recipe: nothing is known yet"},
-    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: one after the other"},
+    {0, "for each key tile j", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: one after the other", ListingLine::heading},
     {1, "recipe: load Kⱼ", tensors::k, "Kⱼ: Bc × d", "recipe: into the one buffer"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ", tensors::s, "S = τ Q Kᵀ", "recipe: the scores"},
     {1, "recipe: mask S", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
@@ -49,7 +49,7 @@ constexpr ListingLine listing[] = {
     {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
     {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
     {0, "recipe: L = m + log l", tensors::lse, "L = m + log l", "recipe: over all keys"},
-    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now"},
+    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now", ListingLine::heading},
     {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into the same buffer"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: S was kept nowhere"},
     {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},
@@ -62,10 +62,11 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 Schema declared() {
   using namespace tensors;
-  return {{q, k, v, s, p, o, lse, m, l},
-          {q, k, v},
-          {o, lse},
-          {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o, tiles::lse}};
+  return {.tensors = {q, k, v, s, p, o, lse, m, l},
+          .inputs = {q, k, v},
+          .outputs = {o, lse},
+          .tiles = {tiles::q, tiles::k, tiles::v, tiles::s, tiles::p, tiles::m, tiles::m_new, tiles::l, tiles::alpha, tiles::o,
+                    tiles::lse}};
 }
 
 TileShape default_tile(const AttentionProblem&, const GpuSpec&) {
@@ -90,7 +91,7 @@ class RecipeAttention final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = block % grid.query_tiles, plane = block / grid.query_tiles;
+    const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
     const std::vector<KeyTile> visits = grid.visits(plane, i);
     const KernelNeeds& needs = launches_.front().needs;
@@ -121,9 +122,9 @@ class RecipeAttention final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = block % plan_.grid.query_tiles, plane = block / plan_.grid.query_tiles;
+    const auto [i, plane] = plan_.grid.query_block(block);
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place(plane, rows, plan_.grid.row_class(plane, i) * 8 + plan_.place_in_sector(plane, rows.first));
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
 
   std::optional<ClosedForm> closed_form() const override {
@@ -168,16 +169,25 @@ class RecipeAttention final : public TileProgram {
 };
 
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_program<RecipeAttention>(id, CausalMask::taken, problem, tile, gpu);
+  return make_program<RecipeAttention>(id, Masks::taken, problem, tile, gpu);
 }
 
 }  // namespace
 
 ProgramInfo recipe_attention_program() {
-  ProgramInfo info = {id,      "Recipe attention", "attention", "docs/contributing.md", "recipe: a program added by the recipe.",
-                      listing, default_tile,       make,        "recipe: two walks",    "recipe: A walk for L, and one for O."};
-  info.scores_computed = 2;
-  return info;
+  return {
+      .id = id,
+      .title = "Recipe attention",
+      .family = "attention",
+      .source = "docs/contributing.md",
+      .summary = "recipe: a program added by the recipe.",
+      .listing = listing,
+      .default_tile = default_tile,
+      .make = make,
+      .button = "recipe: two walks",
+      .tooltip = "recipe: A walk for L, and one for O.",
+      .scores_computed = 2,
+  };
 }
 
 }  // namespace tilescope

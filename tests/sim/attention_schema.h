@@ -22,7 +22,7 @@ inline const std::vector<ChipTile>& attention_tiles() {
 /// Reads Q, K and V, writes O.
 inline Schema attention_schema() {
   using namespace tensors;
-  return {attention_tensors(), {q, k, v}, {o}, attention_tiles()};
+  return {.tensors = attention_tensors(), .inputs = {q, k, v}, .outputs = {o}, .tiles = attention_tiles()};
 }
 
 }  // namespace tilescope

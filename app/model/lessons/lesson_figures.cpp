@@ -50,13 +50,13 @@ double operations_of(const Simulation& run) {
 
 double intensity_of(const Simulation& run) {
   for (const RooflinePoint& point : whole_kernel_points(run, roofline_points(run)))
-    if (point.level == "HBM") return point.operations() / point.bytes;
+    if (point.level == Ceiling::hbm) return point.operations() / point.bytes;
   return std::numeric_limits<double>::infinity();
 }
 
 double ridge_of(const Simulation& run) {
   for (const RooflinePoint& point : roofline_points(run))
-    if (point.level == "HBM") return point.ridge;
+    if (point.level == Ceiling::hbm) return point.ridge;
   return 0;
 }
 

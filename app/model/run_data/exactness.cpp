@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/analysis/outcome.h"
+#include "sim/numerics/program_reference.h"
 
 namespace tilescope {
 

@@ -15,6 +15,7 @@
 #include "sim/core/refuse.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/inputs.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tensor_layout.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/engine/simulation.h"
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {

@@ -31,16 +31,6 @@ std::int64_t longest_sequence(const SimulationRequest& request) {
 
 }  // namespace
 
-RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
-  RooflineKernel kernel;
-  kernel.algorithm = simulation.request.algorithm;
-  kernel.chosen = chosen;
-  kernel.launches = roofline_points(simulation);
-  kernel.whole = whole_kernel_points(simulation, kernel.launches);
-  kernel.outcome = outcome_of(simulation);
-  return kernel;
-}
-
 std::string usual_range(std::string_view key, const SimulationRequest& request) {
   const AttentionProblem& p = request.problem;
   const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;
@@ -209,7 +199,7 @@ void Studies::ask_roofline(const std::shared_ptr<const Simulation>& shown, const
     study->change([&](RooflineStudy& result) {
       result.gpu = timed.request.gpu;
       // With every exponential go the operations of the two products of one score.
-      result.roof = roofline_of(result.gpu, 4.0 * static_cast<double>(result.problem.head_dim));
+      result.roof = roofline_of(result.gpu, flops_per_score(result.problem));
       result.kernels = {std::move(chosen)};
       if (other) {
         const bool before = other->outcome.time_ns > result.kernels.front().outcome.time_ns;

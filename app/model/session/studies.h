@@ -28,16 +28,6 @@
 
 namespace tilescope {
 
-/// A kernel under the roofline.
-struct RooflineKernel {
-  std::string algorithm;
-  bool chosen = false;                  // the one on the stage; the other stands beside it for comparison
-  std::vector<RooflinePoint> launches;  // by launch and level
-  std::vector<RooflinePoint> whole;     // all launches together, by level
-  Outcome outcome;
-};
-/// `chosen`: whether it is the one on the stage.
-RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen);
 struct RooflineStudy {
   GpuSpec gpu;
   AttentionProblem problem;

@@ -39,30 +39,16 @@ double per_cycle(double flops, double cycles) {
   return cycles > 0 ? flops / cycles : 0;
 }
 
-/// The products that the result needs: the same for all rungs, whatever a rung computes of masked scores.
-double needed_flops(const LadderStudy& study) {
-  const AttentionProblem& p = study.of.problem;
-  if (p.mask) {  // what the rung that computes least of it computes
-    double least = 0;
-    for (const LadderRung& rung : study.rungs)
-      if (rung.outcome && rung.outcome->done()) least = least == 0 ? rung.outcome->flops : std::min(least, rung.outcome->flops);
-    return least;
-  }
-  double scores = static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv);
-  if (p.causal) {
-    scores = 0;
-    for (std::int64_t row = 0; row < p.seq_q; ++row) scores += static_cast<double>(p.visible_keys(row));
-  }
-  return 4.0 * static_cast<double>(p.head_dim * p.query_planes()) * scores;
-}
-
 std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem) {
   if (info.choice == nullptr) return translated(info.summary);
   return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(info.choice(problem)));
 }
 
 std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
-  const double flops = needed_flops(study);
+  std::vector<double> computed;
+  for (const LadderRung& rung : study.rungs)
+    if (rung.outcome && rung.outcome->done()) computed.push_back(rung.outcome->flops);
+  const double flops = needed_flops(study.of.problem, computed);
   std::vector<Row> rows;
   for (const LadderRung& rung : study.rungs) {
     Row row;

@@ -14,7 +14,7 @@
 namespace tilescope {
 namespace {
 
-/// Returns the drawn point. It counts all operations, so that a softmax without products appears.
+/// A point on screen. It counts all operations, so that a softmax without products appears.
 struct DrawnPoint {
   const RooflineKernel* kernel = nullptr;
   const RooflinePoint* point = nullptr;
@@ -23,51 +23,27 @@ struct DrawnPoint {
   std::string name = {};  // of the pinned run; empty: of its program and launch
 };
 
-double seconds_of(const RooflinePoint& point) {
-  return point.bytes_per_second > 0 ? point.bytes / point.bytes_per_second : 0;
-}
-
 PlotPoint plot_point(const RooflinePoint& point) {
-  const double seconds = seconds_of(point);
-  return {point.operations() / point.bytes, seconds > 0 ? point.operations() / seconds : 0};
-}
-
-const RooflineCeiling* ceiling_of(const Roofline& roof, std::string_view name) {
-  const auto found =
-      std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == name; });
-  return found == roof.ceilings.end() ? nullptr : &*found;
+  return {point.operations_per_byte(), point.operations_per_second()};
 }
 
 /// Translates the name of a level or rate.
-const char* ceiling_name(std::string_view name) {
-  if (name == "shared memory") return tr("shared memory");
-  if (name == "tensor cores") return tr("tensor cores");
-  if (name == "wgmma") return tr("tensor cores with wgmma");
-  if (name == "exponentials") return tr("exponentials");
-  return name == "L2" ? "L2" : "HBM";
-}
-
-struct Share {
-  std::string_view of;  // a ceiling
-  double share = 0;
-};
-
-/// Finds the closest ceiling of a launch.
-Share nearest_ceiling(const RooflineStudy& study, std::span<const RooflinePoint> points, std::string_view launch) {
-  Share best;
-  for (const RooflinePoint& point : points) {
-    if (point.launch != launch) continue;
-    const double seconds = seconds_of(point);
-    const auto take = [&](std::string_view name, double rate) {
-      const RooflineCeiling* ceiling = ceiling_of(study.roof, name);
-      if (ceiling != nullptr && rate / ceiling->rate > best.share) best = {ceiling->name, rate / ceiling->rate};
-    };
-    if (point.of_bandwidth() > best.share) best = {point.level, point.of_bandwidth()};
-    take(point.products, point.flops / seconds);
-    // The ceiling counts the products that go with each exponential.
-    take("exponentials", point.exps / seconds * 4 * static_cast<double>(study.problem.head_dim));
+const char* ceiling_name(Ceiling ceiling) {
+  switch (ceiling) {
+    case Ceiling::hbm:
+      return "HBM";
+    case Ceiling::l2:
+      return "L2";
+    case Ceiling::shared_memory:
+      return tr("shared memory");
+    case Ceiling::tensor_cores:
+      return tr("tensor cores");
+    case Ceiling::wgmma:
+      return tr("tensor cores with wgmma");
+    case Ceiling::exponentials:
+      return tr("exponentials");
   }
-  return best;
+  return "";
 }
 
 std::vector<std::string_view> launches_of(const RooflineKernel& kernel) {
@@ -115,13 +91,12 @@ std::string carried(const RooflinePoint& point) {
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
                            const Simulation& shown, bool brief) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
-  const Share nearest = nearest_ceiling(study, kernel.launches, launch);
+  const NearestCeiling nearest = nearest_ceiling(study.roof, kernel.launches, launch, flops_per_score(study.problem));
   const PlotPoint at = plot_point(*point);
-  const RooflineCeiling* level = ceiling_of(study.roof, point->level);
-  const bool below = level != nullptr && level->kind == RooflineCeiling::Kind::bandwidth && at.x < point->ridge;
+  const RooflineCeiling* level = study.roof.find(point->level);
+  const bool below = level != nullptr && at.x < point->ridge;
   const std::string ridge = level != nullptr ? format_value(std::round(point->ridge)) : std::string();
-  const RooflineCeiling* roof = ceiling_of(study.roof, nearest.of);
-  const bool at_memory = roof != nullptr && roof->kind == RooflineCeiling::Kind::bandwidth;
+  const bool at_memory = is_memory(nearest.of);
   const char* sentence = below && !at_memory
                              ? tr("{}: {} operations per byte of {}, below its ridge ({}), but closest to {} ({} reached)")
                          : below ? tr("{}: {} operations per byte of {}, below its ridge ({}). Closest ceiling: {} ({} reached)")
@@ -148,19 +123,8 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
          taken + (brief ? std::string() : why);
 }
 
-/// Returns the highest fraction of a ceiling if every run is latency-bound and far below; else 0.
-double far_below(const RooflineStudy& study) {
-  constexpr double far = 0.1;
-  double best = 0;
-  for (const RooflineKernel& kernel : study.kernels) {
-    if (kernel.outcome.bound != Bound::latency) return 0;
-    for (const RooflinePoint& point : kernel.launches) best = std::max(best, point.fraction);
-  }
-  return best < far ? best : 0;
-}
-
 /// Returns all launches of a kernel at the level, or null.
-const RooflinePoint* whole_at(const RooflineKernel& kernel, std::string_view level) {
+const RooflinePoint* whole_at(const RooflineKernel& kernel, Ceiling level) {
   const auto found =
       std::find_if(kernel.whole.begin(), kernel.whole.end(), [&](const RooflinePoint& p) { return p.level == level; });
   return found == kernel.whole.end() ? nullptr : &*found;
@@ -173,12 +137,12 @@ std::string per_byte(const RooflinePoint& point) {
 /// Writes the HBM bytes of a run of several launches as the sum of theirs; empty for one launch. HBM also writes between two
 /// launches and after the last, and no launch has those bytes.
 std::string sum_of_launches(const RooflineKernel& kernel) {
-  const RooflinePoint* const whole = whole_at(kernel, "HBM");
+  const RooflinePoint* const whole = whole_at(kernel, Ceiling::hbm);
   if (whole == nullptr || launches_of(kernel).size() < 2) return {};
   std::string parts;
   double rest = whole->bytes;
   for (const RooflinePoint& point : kernel.launches) {
-    if (point.level != "HBM") continue;
+    if (point.level != Ceiling::hbm) continue;
     parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", point.launch, whole_bytes(point.bytes));
     rest -= point.bytes;
   }
@@ -191,7 +155,7 @@ std::string sum_of_launches(const RooflineKernel& kernel) {
 std::string finding(const RooflineStudy& study, const NextLimit* limit) {
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
-  if (const double best = far_below(study); best > 0)
+  if (const double best = share_if_far_below(study.kernels); best > 0)
     return say(tr("Bottleneck: latency. Every launch is far below every ceiling ({} at most)"), format_percent(best));
   if (chosen == nullptr || chosen->whole.empty()) return tr("Nothing moves here");
   const RooflinePoint& point = chosen->whole.front();
@@ -210,8 +174,8 @@ std::string finding(const RooflineStudy& study, const NextLimit* limit) {
 std::string divided(const RooflineStudy& study) {
   const RooflineKernel *chosen = nullptr, *other = nullptr;
   for (const RooflineKernel& kernel : study.kernels) (kernel.chosen ? chosen : other) = &kernel;
-  if (chosen == nullptr || chosen->whole.empty() || far_below(study) > 0) return {};
-  const std::string& level = chosen->whole.front().level;
+  if (chosen == nullptr || chosen->whole.empty() || share_if_far_below(study.kernels) > 0) return {};
+  const Ceiling level = chosen->whole.front().level;
   const auto of = [](const RooflineKernel& kernel, const RooflinePoint& point) {
     return say(tr("{}: {} over {}"), algorithm_title(kernel.algorithm), format_short(point.operations(), "op"),
                format_bytes(std::round(point.bytes)));
@@ -220,23 +184,23 @@ std::string divided(const RooflineStudy& study) {
   const RooflinePoint* const beside = other != nullptr ? whole_at(*other, level) : nullptr;
   if (beside != nullptr) text += ". " + of(*other, *beside);
   text += '.';
-  const std::string later = level != "HBM"      ? std::string()
-                            : beside != nullptr ? written_after_text(chosen->outcome.dirty(), other->outcome.dirty())
-                                                : written_after_text(chosen->outcome.dirty());
+  const std::string later = level != Ceiling::hbm ? std::string()
+                            : beside != nullptr   ? written_after_text(chosen->outcome.dirty(), other->outcome.dirty())
+                                                  : written_after_text(chosen->outcome.dirty());
   return later.empty() ? text : text + " " + later;
 }
 
-Marker marker_of(std::string_view level) {
-  return level == "HBM" ? Marker::circle : level == "L2" ? Marker::square : Marker::diamond;
+Marker marker_of(Ceiling level) {
+  return level == Ceiling::hbm ? Marker::circle : level == Ceiling::l2 ? Marker::square : Marker::diamond;
 }
 
 /// Returns the ceiling of the fastest products among the kernels: no run of theirs lies above it.
 const RooflineCeiling& roof_of_products(const RooflineStudy& study) {
   for (const RooflineKernel& kernel : study.kernels)
     for (const RooflinePoint& point : kernel.launches)
-      if (const RooflineCeiling* found = ceiling_of(study.roof, point.products); found != nullptr && point.products == "wgmma")
+      if (const RooflineCeiling* found = study.roof.find(point.products); found != nullptr && point.products == Ceiling::wgmma)
         return *found;
-  return *ceiling_of(study.roof, "tensor cores");
+  return *study.roof.find(Ceiling::tensor_cores);
 }
 
 /// Returns the line of an L2 whose reads share lookups, up to the ceiling of the products.
@@ -248,25 +212,25 @@ std::vector<PlotPoint> shared_line(const RooflineCeiling& l2, double low, double
 /// Returns true for the ceiling of the exponentials where it lies above the roof.
 bool limits_nothing(const RooflineStudy& study, const RooflineCeiling& ceiling) {
   constexpr double above = 1.02;
-  return ceiling.name == "exponentials" && ceiling.rate > above * roof_of_products(study).rate;
+  return ceiling.of == Ceiling::exponentials && ceiling.rate > above * roof_of_products(study).rate;
 }
 
 void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   const double low = plot.x_axis().low, high = plot.x_axis().high;
   const RooflineCeiling& products = roof_of_products(study);
-  const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+  const RooflineCeiling* wgmma = study.roof.find(Ceiling::wgmma);
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     if (limits_nothing(study, ceiling)) continue;
-    const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
+    const bool slope = is_memory(ceiling.of);
     const double end = slope ? std::min(high, products.rate / ceiling.rate) : high;
     const std::vector<PlotPoint> line = {{low, ceiling.at(low)}, {end, ceiling.at(end)}};
-    const bool is_roof = ceiling.name == "HBM" || ceiling.name == products.name;
-    const bool other_products = !is_roof && (ceiling.name == "wgmma" || ceiling.name == "tensor cores");
+    const bool is_roof = ceiling.of == Ceiling::hbm || ceiling.of == products.of;
+    const bool other_products = !is_roof && (ceiling.of == Ceiling::wgmma || ceiling.of == Ceiling::tensor_cores);
     plot.curve(line, is_roof ? theme.text : theme.text_dim, (is_roof ? 2.2F : 1.3F) * theme.scale,
-               ceiling.name == "exponentials" ? Plot::Line::dashed
-               : other_products               ? Plot::Line::dotted
-                                              : Plot::Line::solid);
+               ceiling.of == Ceiling::exponentials ? Plot::Line::dashed
+               : other_products                    ? Plot::Line::dotted
+                                                   : Plot::Line::solid);
     if (ceiling.shared_rate > 0)
       plot.curve(shared_line(ceiling, low, high, products), theme.text_dim, theme.scale, Plot::Line::dashed);
     if (!slope || wgmma == nullptr || wgmma->rate <= products.rate) continue;
@@ -286,27 +250,28 @@ void label_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   const Theme& theme = *view.theme;
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
     if (limits_nothing(study, ceiling)) continue;
-    const bool slope = ceiling.kind == RooflineCeiling::Kind::bandwidth;
+    const bool slope = is_memory(ceiling.of);
     const std::string rate = slope ? format_bandwidth(ceiling.rate) : format_short(ceiling.rate, "FLOP/s");
-    std::string text = fmt::format("{} {}", ceiling_name(ceiling.name), rate);
+    std::string text = fmt::format("{} {}", ceiling_name(ceiling.of), rate);
     if (slope && ceiling.copy_rate > 0 && !nearly(ceiling.rate, ceiling.copy_rate))
-      text = say(tr("{} {}, reads only"), ceiling_name(ceiling.name), rate);
-    if (ceiling.name == "tensor cores" && ceiling_of(study.roof, "wgmma") != nullptr)
+      text = say(tr("{} {}, reads only"), ceiling_name(ceiling.of), rate);
+    if (ceiling.of == Ceiling::tensor_cores && study.roof.find(Ceiling::wgmma) != nullptr)
       text = say(tr("Tensor cores, mma.sync {}"), rate);
-    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
-    const RooflineCeiling* exponentials = ceiling_of(study.roof, "exponentials");
+    const RooflineCeiling* wgmma = study.roof.find(Ceiling::wgmma);
+    const RooflineCeiling* exponentials = study.roof.find(Ceiling::exponentials);
     const bool together = wgmma != nullptr && exponentials != nullptr && nearly(wgmma->rate, exponentials->rate) &&
                           !limits_nothing(study, *exponentials);
-    if (together && ceiling.name == "exponentials") continue;
-    if (ceiling.name == "wgmma" && ceiling.rate > roof_of_products(study).rate)
+    if (together && ceiling.of == Ceiling::exponentials) continue;
+    if (ceiling.of == Ceiling::wgmma && ceiling.rate > roof_of_products(study).rate)
       text = say(tr("Tensor cores with wgmma, which these kernels do not use: {}"), rate);
-    if (together && ceiling.name == "wgmma") text = say(tr("Tensor cores, wgmma, and products if exponentials limit {}"), rate);
-    if (ceiling.name == "exponentials") {
-      const double tensor = ceiling_of(study.roof, "tensor cores")->rate;
+    if (together && ceiling.of == Ceiling::wgmma)
+      text = say(tr("Tensor cores, wgmma, and products if exponentials limit {}"), rate);
+    if (ceiling.of == Ceiling::exponentials) {
+      const double tensor = study.roof.find(Ceiling::tensor_cores)->rate;
       if (nearly(ceiling.rate, tensor)) continue;  // labelled on the shared line
       text = say(tr("Products if exponentials limit {}"), rate);
-    } else if (const RooflineCeiling* exps = ceiling_of(study.roof, "exponentials");
-               ceiling.name == "tensor cores" && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
+    } else if (const RooflineCeiling* exps = study.roof.find(Ceiling::exponentials);
+               ceiling.of == Ceiling::tensor_cores && exps != nullptr && nearly(exps->rate, ceiling.rate)) {
       text = say(tr("Tensor cores, and products if exponentials limit {}"), rate);
     }
     // Slopes from their lower end, flat lines from the right.
@@ -357,7 +322,7 @@ void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> place
                Plot::Line::dotted);
   }
   for (const DrawnPoint& place : places) {
-    const bool main = place.point->level == "HBM";
+    const bool main = place.point->level == Ceiling::hbm;
     const float radius = (place.whole ? 7.0F : main ? 5.5F : 3.6F) * theme.scale;
     const ImU32 color = place.name.empty() ? algorithm_color(theme, place.kernel->algorithm) : theme.highlight;
     plot.marker(place.whole && main ? Marker::ring : marker_of(place.point->level), place.at, color, radius);
@@ -400,11 +365,11 @@ void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
   const float height = theme.ui_small->FontSize + 5 * theme.scale;
   float y = plot.inside().max.y - 6 * theme.scale;
   for (const RooflineCeiling& ceiling : study.roof.ceilings) {
-    if (ceiling.kind != RooflineCeiling::Kind::bandwidth) continue;
-    const std::string text = say(tr("{} bytes"), ceiling_name(ceiling.name));
+    if (!is_memory(ceiling.of)) continue;
+    const std::string text = say(tr("{} bytes"), ceiling_name(ceiling.of));
     const float width = text_width(theme.ui_small, text), right = plot.inside().max.x - 8 * theme.scale;
     const Rect row = {{right - width - 16 * theme.scale, y - height}, {right, y}};
-    draw_marker(list, marker_of(ceiling.name), {row.min.x, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
+    draw_marker(list, marker_of(ceiling.of), {row.min.x, row.center().y}, 4 * theme.scale, theme.text_dim, 1);
     draw_text(list, theme.ui_small, row, theme.text_dim, text, Align::right);
     plot.keep_clear(row);
     y -= height;
@@ -428,7 +393,7 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (p.flops > 0) add_line(body, say(tr("{} in products"), format_short(p.flops, "FLOP")));
   add_line(body, say(tr("{} from {}, {} of its bandwidth"), format_bandwidth(p.bytes_per_second), ceiling_name(p.level),
                      format_percent(p.of_bandwidth())));
-  const RooflineCeiling* level = ceiling_of(study.roof, p.level);
+  const RooflineCeiling* level = study.roof.find(p.level);
   if (level->copy_rate > 0)
     add_line(body, say(tr("Bandwidth at this mix of reads and writes: {} (reads only {}, copy {})"), format_bandwidth(p.level_rate),
                        format_bandwidth(level->rate), format_bandwidth(level->copy_rate)));
@@ -438,7 +403,7 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   if (p.earlier_bytes > 0) add_line(body, say(tr("{} written back for earlier launches"), format_bytes(p.earlier_bytes)));
   if (p.later_bytes > 0) add_line(body, say(tr("{} written back later, during other launches"), format_bytes(p.later_bytes)));
   const RooflineKernel& kernel = *nearest->kernel;
-  const std::string later = p.level == "HBM" && (nearest->whole || launches_of(kernel).size() == 1)
+  const std::string later = p.level == Ceiling::hbm && (nearest->whole || launches_of(kernel).size() == 1)
                                 ? written_after_text(kernel.outcome.dirty())
                                 : std::string();
   add_line(body, later);
@@ -452,13 +417,13 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
 PlotAxis axis_for(const RooflineStudy& study, std::span<const DrawnPoint> places, bool x) {
   std::vector<double> values;
   for (const DrawnPoint& place : places) values.push_back(x ? place.at.x : place.at.y);
-  const RooflineCeiling* tensor = ceiling_of(study.roof, "tensor cores");
+  const RooflineCeiling* tensor = study.roof.find(Ceiling::tensor_cores);
   if (x) {
     for (const RooflineCeiling& ceiling : study.roof.ceilings)
       if (ceiling.ridge > 0) values.push_back(ceiling.ridge * 2);
     values.push_back(1);
   } else {
-    const RooflineCeiling* wgmma = ceiling_of(study.roof, "wgmma");
+    const RooflineCeiling* wgmma = study.roof.find(Ceiling::wgmma);
     values.push_back(std::max(tensor->rate, wgmma != nullptr ? wgmma->rate : 0) * 1.5);
     values.push_back(tensor->rate * 1e-3);
   }

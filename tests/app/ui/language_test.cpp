@@ -99,6 +99,13 @@ TEST_CASE("language: a broken file is one sentence with its name") {
   }
 }
 
+TEST_CASE("language: a repeated text is named with its line") {
+  const std::string sentence =
+      sentence_of("name = \"x\"\n[text]\n\"The largest score so far.\" = \"a\"\n\"The largest score so far.\" = \"b\"\n");
+  CHECK(sentence.find("test.toml, line 4") != std::string::npos);
+  CHECK(sentence.find("The largest score so far.") != std::string::npos);
+}
+
 TEST_CASE("language: a brace of the text itself is no field") {
   CHECK(sentence_of("name = \"x\"\n[text]\n\"{} is {{ a }}\" = \"{} {{ b }}\"").empty());
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/core/mask.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"
@@ -20,6 +21,17 @@ SimulationRequest small_request() {
 }
 
 }  // namespace
+
+TEST_CASE("outcome: the needed products are those of visible scores, and with a mask of its own the least that was computed") {
+  AttentionProblem problem = {.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 4, .seq_kv = 4, .head_dim = 8};
+  const std::array<double, 2> computed = {900, 700};
+  CHECK(needed_flops(problem, computed) == 4 * 8 * 6 * 16);
+  problem.causal = true;
+  CHECK(needed_flops(problem, computed) == 4 * 8 * 6 * 10);
+  problem.mask = std::make_shared<MatrixMask>(4, 4, std::vector<bool>(16, true));
+  CHECK(needed_flops(problem, computed) == 700);
+  CHECK(needed_flops(problem, {}) == 0);
+}
 
 TEST_CASE("outcome: two requests are the same only if everything is but the SM in focus") {
   const SimulationRequest request = small_request();

@@ -36,24 +36,48 @@ Simulation simulation_of(std::string_view id, const AttentionProblem& problem, c
 TEST_CASE("roofline: ceilings are the products of the spec's numbers") {
   const Roofline toy = roofline_of(toy_gpu(), 64);
   REQUIRE(toy.ceilings.size() == 5);
-  CHECK(toy.ceilings[0].name == "HBM");
+  CHECK(toy.ceilings[0].of == Ceiling::hbm);
   CHECK(toy.ceilings[0].rate == 64e9);
   CHECK(toy.ceilings[0].ridge == 4 * 512.0 / 64);
-  CHECK(toy.ceilings[1].name == "L2");
+  CHECK(toy.ceilings[1].of == Ceiling::l2);
   CHECK(toy.ceilings[1].rate == 128e9);  // four ports of 32 bytes carry just what the L2 gives
   CHECK(toy.ceilings[2].rate == 4 * 128e9);
-  CHECK(toy.ceilings[3].name == "tensor cores");
+  CHECK(toy.ceilings[3].of == Ceiling::tensor_cores);
   CHECK(toy.ceilings[3].rate == 4 * 512e9);
-  CHECK(toy.ceilings[4].name == "exponentials");
+  CHECK(toy.ceilings[4].of == Ceiling::exponentials);
   CHECK(toy.ceilings[4].rate == 4 * 16e9 * 64);
   CHECK(toy.ceilings[0].at(2) == 128e9);
   CHECK(toy.ceilings[3].at(2) == 4 * 512e9);
 }
 
+TEST_CASE("roofline: the nearest ceiling is the one that a launch fills most, exponentials included") {
+  const Roofline roof = roofline_of(toy_gpu(), 64);
+  RooflinePoint point;
+  point.launch = "all";
+  point.level = Ceiling::l2;
+  point.products = Ceiling::tensor_cores;
+  point.bytes = 64e9;
+  point.bytes_per_second = 64e9;  // one second
+  point.level_rate = 128e9;
+  point.flops = 4 * 512e9 / 4;
+  NearestCeiling nearest = nearest_ceiling(roof, {&point, 1}, "all", 64);
+  CHECK(nearest.of == Ceiling::l2);
+  CHECK(nearest.share == 0.5);
+  point.flops = 4 * 512e9 * 0.75;
+  nearest = nearest_ceiling(roof, {&point, 1}, "all", 64);
+  CHECK(nearest.of == Ceiling::tensor_cores);
+  CHECK(nearest.share == 0.75);
+  point.exps = 4 * 16e9;
+  nearest = nearest_ceiling(roof, {&point, 1}, "all", 64);
+  CHECK(nearest.of == Ceiling::exponentials);
+  CHECK(nearest.share == 1);
+  CHECK(nearest_ceiling(roof, {&point, 1}, "another", 64).share == 0);
+}
+
 TEST_CASE("roofline: a GPU without an L2 has no ceiling for it") {
   for (const RooflineCeiling& ceiling : roofline_of(textbook_gpu(), 0).ceilings) {
-    CHECK(ceiling.name != "L2");
-    CHECK(ceiling.name != "exponentials");
+    CHECK(ceiling.of != Ceiling::l2);
+    CHECK(ceiling.of != Ceiling::exponentials);
   }
 }
 
@@ -68,10 +92,10 @@ TEST_CASE("roofline: the launches of standard attention carry their own products
   REQUIRE(points.size() == 4);
   const double product = 2.0 * 3 * 64 * 48 * 32;
   CHECK(points[0].launch == "scores");
-  CHECK(points[0].level == "HBM");
+  CHECK(points[0].level == Ceiling::hbm);
   CHECK(points[0].intensity == product / 16000);
   CHECK(points[0].ceiling == 4 * 512e9);
-  CHECK(points[1].level == "L2");
+  CHECK(points[1].level == Ceiling::l2);
   CHECK(points[1].flops == product);
   CHECK(points[1].flops_per_second == product / 1e-6);
   CHECK(points[1].bytes_per_second == 32e9);
@@ -120,14 +144,14 @@ TEST_CASE("roofline: no point is above its roof, of any program, and launches mo
       CAPTURE(point.launch);
       CAPTURE(point.level);
       const auto ceiling =
-          std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.name == point.level; });
+          std::find_if(roof.ceilings.begin(), roof.ceilings.end(), [&](const RooflineCeiling& c) { return c.of == point.level; });
       REQUIRE(ceiling != roof.ceilings.end());
       // The L2 reads and writes at once.
-      const double written = point.level == "L2" ? l2_write_peak(request.gpu) * request.gpu.sm_clock_hz : 0;
+      const double written = point.level == Ceiling::l2 ? l2_write_peak(request.gpu) * request.gpu.sm_clock_hz : 0;
       CHECK(point.level_rate <= (std::max(ceiling->rate, ceiling->shared_rate) + written) * (1 + 1e-9));
       CHECK(point.of_bandwidth() <= 1 + 1e-9);
       CHECK(point.bytes_per_second <= point.level_rate * (1 + 1e-9));
-      if (point.level == "HBM") hbm_bytes += point.bytes;
+      if (point.level == Ceiling::hbm) hbm_bytes += point.bytes;
     }
     const double all =
         static_cast<double>((*simulation)->ledger.total(Link::hbm_read).value + (*simulation)->ledger.total(Link::hbm_write).value);
@@ -152,8 +176,8 @@ TEST_CASE("roofline: the point of the whole kernel has the work and bytes of its
       CAPTURE(point.level);
       CHECK(point.flops == static_cast<double>(simulation.program->closed_form()->flops));
       CHECK(point.exps == static_cast<double>(simulation.program->closed_form()->exps));
-      if (point.level == "L2") CHECK(point.bytes == total(Link::l2_to_sm) + total(Link::sm_to_l2));
-      if (point.level == "shared memory") CHECK(point.bytes == total(Link::smem_read) + total(Link::smem_write));
+      if (point.level == Ceiling::l2) CHECK(point.bytes == total(Link::l2_to_sm) + total(Link::sm_to_l2));
+      if (point.level == Ceiling::shared_memory) CHECK(point.bytes == total(Link::smem_read) + total(Link::smem_write));
       CHECK(point.flops_per_second == doctest::Approx(point.flops / seconds));
       CHECK(point.bytes_per_second == doctest::Approx(point.bytes / seconds));
       CHECK(point.intensity == doctest::Approx(point.flops / point.bytes));
@@ -175,11 +199,11 @@ TEST_CASE("roofline: what an earlier launch left in the L2 is told apart from a 
   }
   const auto points = roofline_points(simulation);
   REQUIRE(points.size() >= 2);
-  CHECK(points[0].level == "HBM");
+  CHECK(points[0].level == Ceiling::hbm);
   CHECK(points[0].earlier_bytes == 0);
   CHECK(points[0].later_bytes == 3000);
-  const auto softmax =
-      std::find_if(points.begin(), points.end(), [](const RooflinePoint& p) { return p.launch == "softmax" && p.level == "HBM"; });
+  const auto softmax = std::find_if(points.begin(), points.end(),
+                                    [](const RooflinePoint& p) { return p.launch == "softmax" && p.level == Ceiling::hbm; });
   REQUIRE(softmax != points.end());
   CHECK(softmax->earlier_bytes == 3000);
   CHECK(softmax->later_bytes == 0);
@@ -190,8 +214,8 @@ TEST_CASE("roofline: a GPU with wgmma has a second tensor ceiling, and its ridge
   GpuSpec gpu = toy_gpu();
   gpu.sm_wgmma_flops_per_cycle = 800;
   const Roofline roof = roofline_of(gpu, 0);
-  CHECK(roof.ceilings[3].name == "tensor cores");
-  CHECK(roof.ceilings[4].name == "wgmma");
+  CHECK(roof.ceilings[3].of == Ceiling::tensor_cores);
+  CHECK(roof.ceilings[4].of == Ceiling::wgmma);
   CHECK(roof.ceilings[4].rate == 4 * 800e9);
   CHECK(roof.ceilings[0].ridge == roof.ceilings[3].rate / roof.ceilings[0].rate);
 }
@@ -204,11 +228,11 @@ TEST_CASE("roofline: a kernel that uses wgmma stands under the ceiling of wgmma"
   const auto run = simulate(request);
   REQUIRE(run);
   const Roofline roof = roofline_of(request.gpu, 0);
-  REQUIRE(roof.ceilings[4].name == "wgmma");
+  REQUIRE(roof.ceilings[4].of == Ceiling::wgmma);
   const auto points = roofline_points(**run);
   REQUIRE_FALSE(points.empty());
   for (const RooflinePoint& point : points) {
-    CHECK(point.products == "wgmma");
+    CHECK(point.products == Ceiling::wgmma);
     CHECK(point.fraction <= 1);
     CHECK(point.flops_per_second > roof.ceilings[3].rate);  // faster than mma.sync can be
     CHECK(point.flops_per_second <= roof.ceilings[4].rate);
@@ -241,9 +265,9 @@ TEST_CASE("roofline: the share of a level's bandwidth is the busy share of the r
       const Simulation& simulation = **run;
       const auto launches = roofline_points(simulation);
       for (const RooflinePoint& point : whole_kernel_points(simulation, launches)) {
-        if (point.level == "HBM")
+        if (point.level == Ceiling::hbm)
           CHECK(point.of_bandwidth() == doctest::Approx(simulation.utilisation[static_cast<std::size_t>(Bound::hbm)]));
-        if (point.level == "L2")
+        if (point.level == Ceiling::l2)
           CHECK(point.of_bandwidth() == doctest::Approx(simulation.utilisation[static_cast<std::size_t>(Bound::l2)]));
       }
       double of_launches = 0;
@@ -300,11 +324,11 @@ TEST_CASE("roofline: the bytes of a point are those of its tensors and of the qu
       for (const TensorShare& share : point.tensors) listed += share.bytes;
       CHECK(listed == doctest::Approx(point.bytes));
       most_queued = std::max(most_queued, std::abs(point.queued_bytes));
-      if (point.level != "HBM") CHECK(point.queued_bytes == 0);
+      if (point.level != Ceiling::hbm) CHECK(point.queued_bytes == 0);
     }
     CHECK((most_queued > 0) == (std::string_view(algorithm) == "standard"));
     const auto whole = whole_kernel_points(**simulation, launches);
-    REQUIRE(whole.front().level == "HBM");
+    REQUIRE(whole.front().level == Ceiling::hbm);
     CHECK(whole.front().bytes == doctest::Approx(static_cast<double>(hbm_bytes(**simulation))));
   }
 }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/engine/simulation.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/closed_form.h"

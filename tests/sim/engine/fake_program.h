@@ -132,7 +132,7 @@ inline Result<std::shared_ptr<const Simulation>> run_fake(const GpuSpec& gpu, co
                                                           FakeProgram::Emit emit, std::optional<int> blocks_per_sm = std::nullopt,
                                                           const Progress& progress = {}) {
   static const ListingLine listing[] = {{}, {}, {}};
-  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "fake", .title = "Fake", .family = "test", .listing = listing};
   SimulationRequest request;
   request.algorithm = "fake";
   request.gpu = gpu;

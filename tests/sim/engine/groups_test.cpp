@@ -70,7 +70,7 @@ class Pipeline final : public TileProgram {
 
 Result<std::shared_ptr<const Simulation>> run(const Pipeline& program) {
   static const ListingLine listing[] = {{}, {}, {}};
-  static const ProgramInfo info = {"pipeline", "Pipeline", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "pipeline", .title = "Pipeline", .family = "test", .listing = listing};
   SimulationRequest request;
   request.algorithm = "pipeline";
   request.gpu = toy_gpu();

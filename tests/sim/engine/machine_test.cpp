@@ -359,7 +359,7 @@ class SmRules {
 TEST_CASE(
     "machine: blocks of random operations take as long on an SM as its rules say, recorded or not, and wait for what they name") {
   static const ListingLine listing[] = {{}, {}, {}, {}};
-  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "fake", .title = "Fake", .family = "test", .listing = listing};
   int waited = 0, found = 0, meanwhile = 0;
   std::array<int, 13> causes{};
   for (int round = 0; round < rounds(36); ++round) {

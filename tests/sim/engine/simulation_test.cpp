@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/mask.h"
+#include "sim/engine/run_program.h"
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/attention_tensors.h"
@@ -51,11 +52,10 @@ bool same_operation(const Operation& x, const BlockOperations& of_x, const Opera
   const auto plane_from = [&](const Operation& op, const BlockOperations& block) {
     if (op.tile.tensor->planes == Planes::all) return std::int64_t{op.tile.plane};
     if (op.tile.tensor->planes == Planes::mask) return op.tile.plane - mask_plane_of(problem, block.domain.plane);
-    const std::int64_t group = problem.heads / problem.kv_heads, own = block.domain.plane;
+    const std::int64_t own = block.domain.plane;
     const bool by_keys = block.domain.axis == Axis::key, of_keys = op.tile.tensor->planes == Planes::key;
     if (by_keys == of_keys) return op.tile.plane - own;
-    return op.tile.plane -
-           (of_keys ? problem.kv_plane_of(own) : own / problem.kv_heads * problem.heads + own % problem.kv_heads * group);
+    return op.tile.plane - (of_keys ? problem.kv_plane_of(own) : problem.first_query_plane_of(own));
   };
   const auto row_from = [](const Operation& op, const BlockOperations& block) {
     const bool list = op.tile.tensor.means(Meaning::table);  // its rows are blocks, and count from the first
@@ -142,6 +142,19 @@ AttentionProblem small_problem(std::mt19937& random, bool causal) {
 }
 
 }  // namespace
+
+TEST_CASE("simulation: S and P come back where the first blocks of a launch see no key") {
+  AttentionProblem problem;
+  problem.seq_q = 256;
+  problem.seq_kv = 64;
+  problem.causal = true;
+  const auto program = (*find_program("standard"))->make(problem, TileShape{16, 16}, toy_gpu());
+  REQUIRE(program);
+  BlockOperations first;
+  (*program)->emit_block(0, 0, first);
+  REQUIRE(first.operations.empty());
+  CHECK(use_of(**program).comes_back);
+}
 
 TEST_CASE("simulate: for every program and random shapes, the ledger and the bins hold exactly what the operations move" *
           doctest::test_suite("every program")) {

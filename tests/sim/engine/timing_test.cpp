@@ -156,7 +156,7 @@ TEST_CASE("timing: a product is held up by its shared-memory traffic") {
 
 TEST_CASE("timing: wgmma multiplies at its own rate, whole instructions at a time, or as fast as shared memory gives its factors") {
   static const ListingLine listing[] = {{}, {}, {}};
-  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "fake", .title = "Fake", .family = "test", .listing = listing};
   const auto cycles_of = [](ProductInstruction instruction, std::int32_t rows, std::int32_t cols, bool left_is_shared) {
     SimulationRequest request;
     request.gpu = toy_gpu();
@@ -192,7 +192,7 @@ TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
   request.gpu = toy_gpu();
   request.gpu.sm_wgmma_flops_per_cycle = 0;
   static const ListingLine listing[] = {{}, {}, {}};
-  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "fake", .title = "Fake", .family = "test", .listing = listing};
   const auto program = std::make_shared<FakeProgram>(request.problem, TileShape{}, std::vector<std::int64_t>{1},
                                                      [](int, std::int64_t, BlockOperations& out) { add(out, matmul(640)); });
   program->set_product_instruction(ProductInstruction::wgmma);
@@ -205,7 +205,7 @@ TEST_CASE("programs: products by wgmma are refused on a GPU that has none") {
 
 TEST_CASE("timing: fp32 products use the FP32 pipes") {
   static const ListingLine listing[] = {{}, {}, {}};
-  static const ProgramInfo info = {"fake", "Fake", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "fake", .title = "Fake", .family = "test", .listing = listing};
   SimulationRequest request;
   request.gpu = toy_gpu();
   request.problem.dtype = DataType::fp32;

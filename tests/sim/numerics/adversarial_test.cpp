@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/test_gpus.h"

@@ -12,7 +12,8 @@
 #include "sim/masks/score_change.h"
 #include "sim/numerics/block_history.h"
 #include "sim/numerics/inputs.h"
-#include "sim/numerics/reference_gradients.h"
+#include "sim/numerics/program_reference.h"
+#include "sim/numerics/program_reference_gradients.h"
 #include "sim/programs/backward_tensors.h"
 #include "tests/sim/test_gpus.h"
 

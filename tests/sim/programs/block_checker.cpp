@@ -190,9 +190,8 @@ std::string BlockChecker::check_place(const Operation& op) const {
     // A list of the mask: one row of blocks, of a plane that the block's own reads, and the row that holds its queries or its keys.
     const AttentionProblem& p = program_.problem();
     const Domain& own = block_->domain;
-    const std::int64_t group = own.axis == Axis::key ? p.heads / p.kv_heads : 1;
-    const std::int64_t first =
-        own.axis == Axis::key ? own.plane / p.kv_heads * p.heads + own.plane % p.kv_heads * group : own.plane;
+    const std::int64_t group = own.axis == Axis::key ? p.heads_of_kv_head() : 1;
+    const std::int64_t first = own.axis == Axis::key ? p.first_query_plane_of(own.plane) : own.plane;
     bool reads_plane = false;
     for (std::int64_t plane = first; plane < first + group; ++plane)
       reads_plane = reads_plane || t.plane == mask_plane_of(p, plane);

@@ -12,6 +12,7 @@
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/numerics/producers.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/flex_lists.h"

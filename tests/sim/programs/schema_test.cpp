@@ -1,9 +1,12 @@
 // A program with tensors and tiles of its own: what no file outside it has to know.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "sim/core/mask.h"
 #include "sim/engine/run_program.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
@@ -35,10 +38,10 @@ class Adding final : public TileProgram {
  public:
   Adding(const AttentionProblem& problem, const ProgramTile& tile)
       : TileProgram(problem, tile,
-                    {{query, key, score, query_gradient, row_dot},
-                     {query, key},
-                     {query_gradient},
-                     {q_tile, k_tile, s_tile, dq_tile, d_tile}}),
+                    {.tensors = {query, key, score, query_gradient, row_dot},
+                     .inputs = {query, key},
+                     .outputs = {query_gradient},
+                     .tiles = {q_tile, k_tile, s_tile, dq_tile, d_tile}}),
         plan_(problem, tile, schema()) {
     LaunchSpec launch;
     launch.name = "adding";
@@ -87,7 +90,7 @@ const AttentionProblem ragged_problem = {
 
 std::shared_ptr<const Simulation> simulated() {
   static const ListingLine listing[static_cast<std::size_t>(Line::count)] = {};
-  static const ProgramInfo info = {"adding", "Adding", "test", "", "", listing, nullptr, nullptr};
+  static const ProgramInfo info = {.id = "adding", .title = "Adding", .family = "test", .listing = listing};
   SimulationRequest request;
   request.algorithm = "adding";
   request.problem = ragged_problem;
@@ -97,22 +100,34 @@ std::shared_ptr<const Simulation> simulated() {
   return *made;
 }
 
-}  // namespace
+/// Problems whose programs declare other tensors: with a mask of their own, with pages, with both.
+std::vector<AttentionProblem> declaring_problems() {
+  std::vector<AttentionProblem> found(4);
+  for (AttentionProblem& problem : found) problem.heads = 2;
+  const auto diagonal = [](const AttentionProblem& p) {
+    std::vector<bool> seen;
+    for (std::int64_t q = 0; q < p.seq_q; ++q)
+      for (std::int64_t key = 0; key < p.seq_kv; ++key) seen.push_back(q - key < 8);
+    return std::make_shared<MatrixMask>(p.seq_q, p.seq_kv, seen);
+  };
+  found[1].mask = diagonal(found[1]);
+  found[2].page_size = 16;
+  found[3].page_size = 16;
+  found[3].mask = found[1].mask;
+  return found;
+}
 
-TEST_CASE("schema: every program of the table declares its tensors and tiles without a fault" *
-          doctest::test_suite("every program")) {
-  for (const ProgramInfo& info : tested_programs()) {
-    const auto program = info.make(AttentionProblem{}, TileShape{16, 16}, toy_gpu());
-    REQUIRE(program);
-    CAPTURE(info.id);
-    CHECK((*program)->schema().fault().empty());
-    BlockOperations block;
-    for (std::size_t launch = 0; launch < (*program)->launches().size(); ++launch) {
-      (*program)->emit_block(static_cast<int>(launch), 0, block);
-      const auto declared = [&](ChipTile chip_tile) {
-        const auto& tiles = (*program)->schema().tiles;
-        return chip_tile == ChipTile::none || std::find(tiles.begin(), tiles.end(), chip_tile) != tiles.end();
-      };
+/// Checks that a program declares its tensors and tiles, and that its first and last blocks use no others.
+void check_declarations(const ProgramInfo& info, const TileProgram& program) {
+  const Schema& schema = program.schema();
+  CHECK(schema.fault() == "");
+  const auto declared = [&](ChipTile chip_tile) {
+    return chip_tile == ChipTile::none || std::find(schema.tiles.begin(), schema.tiles.end(), chip_tile) != schema.tiles.end();
+  };
+  BlockOperations block;
+  for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
+    for (const std::int64_t number : {std::int64_t{0}, program.launches()[launch].blocks() - 1}) {
+      program.emit_block(static_cast<int>(launch), number, block);
       for (const Operation& op : block.operations) {
         CHECK(declared(op.dst));
         for (ChipTile source : op.src) CHECK(declared(source));
@@ -120,14 +135,63 @@ TEST_CASE("schema: every program of the table declares its tensors and tiles wit
         CHECK(op.line <= static_cast<int>(info.listing.size()));
       }
     }
-  }
+}
+
+}  // namespace
+
+TEST_CASE("schema: every program declares its tensors and tiles without a fault, in each pass, with a mask and with pages" *
+          doctest::test_suite("every program")) {
+  int with_mask = 0, with_pages = 0;
+  for (const ProgramInfo& info : tested_programs())
+    for (const ProgramInfo* row : {&info, info.both}) {
+      if (row == nullptr) continue;
+      for (const AttentionProblem& problem : declaring_problems()) {
+        const auto program = row->make(problem, TileShape{16, 16}, toy_gpu());
+        CAPTURE(row->id);
+        CAPTURE(to_string(row->pass));
+        CAPTURE(problem.mask != nullptr);
+        CAPTURE(problem.page_size);
+        if (!program) {  // it has no mask or no pages
+          CHECK((problem.mask || problem.page_size > 0));
+          continue;
+        }
+        with_mask += problem.mask != nullptr;
+        with_pages += problem.page_size > 0;
+        check_declarations(*row, **program);
+      }
+    }
+  if (tested_programs().size() == 1) return;
+  CHECK(with_mask > 10);
+  CHECK(with_pages >= 2);
+}
+
+TEST_CASE("schema: a program whose schema is at fault is refused with the fault") {
+  constexpr static TensorSpec twin{.name = "K2", .meaning = Meaning::key, .index = 1, .planes = Planes::key, .rows = Axis::key};
+  class TwoOfOneIndex final : public TileProgram {
+   public:
+    explicit TwoOfOneIndex(const AttentionProblem& problem)
+        : TileProgram(problem, ProgramTile(16, 16), {.tensors = {query, key, twin}}) {
+      LaunchSpec launch;
+      launch.name = "none";
+      launches_.push_back(launch);
+    }
+    void emit_block(int, std::int64_t, BlockOperations& out) const override { out.clear(); }
+    std::optional<ClosedForm> closed_form() const override { return std::nullopt; }
+  };
+  static const ProgramInfo info = {.id = "twins"};
+  SimulationRequest request;
+  request.algorithm = "twins";
+  request.gpu = toy_gpu();
+  const auto made = run_program(request, info, std::make_shared<TwoOfOneIndex>(request.problem));
+  REQUIRE_FALSE(made);
+  CHECK(made.error().sentence.text() == "twins declares its tensors wrongly: tensor K2 has the index of another one");
 }
 
 TEST_CASE("schema: two tensors with one index, and a tile of an undeclared tensor, are faults that name them") {
   constexpr static TensorSpec twin{.name = "K2", .meaning = Meaning::key, .index = 0};
-  CHECK(Schema{{query, twin}, {}, {}, {}}.fault() == "tensor K2 has the index of another one");
-  CHECK(Schema{{query}, {}, {}, {k_tile}}.fault() == "tile K is a piece of a tensor that is not declared");
-  CHECK(Schema{{query}, {key}, {}, {}}.fault() == "tensor K is read or written but not declared");
+  CHECK(Schema{.tensors = {query, twin}}.fault() == "tensor K2 has the index of another one");
+  CHECK(Schema{.tensors = {query}, .tiles = {k_tile}}.fault() == "tile K is a piece of a tensor that is not declared");
+  CHECK(Schema{.tensors = {query}, .inputs = {key}}.fault() == "tensor K is read or written but not declared");
 }
 
 TEST_CASE("schema: blocks that own keys add to an fp32 tensor of their own, and the sum is right for every head") {

@@ -9,6 +9,7 @@
 
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tensor_layout.h"
@@ -96,6 +97,25 @@ TEST_CASE("standard: a dense mask costs a matrix as large as S on the way to the
       if (mask) CHECK(run->ledger.total(mask, Link::l2_to_sm).value == more);
       if (mask) CHECK(run->peak_hbm > whole->peak_hbm);
     }
+}
+
+TEST_CASE("standard: in a run of both passes, the mask and dO move the bytes of the closed form") {
+  AttentionProblem p = {.heads = 2, .seq_q = 256, .seq_kv = 256, .head_dim = 16, .pass = Pass::both};
+  p.kv_heads = 2;
+  MaskChoice choice;
+  choice.masks = {"q - kv < 8"};
+  REQUIRE(settle_masks(choice, p));
+  const auto run = simulated(p, toy_gpu(), ProgramTile(16, 16));
+  const auto form = run->program->closed_form();
+  REQUIRE(form);
+  std::int64_t to_sm = 0;
+  for (const ClosedFormTerm& term : form->terms) {
+    CAPTURE(to_string(term.tensor));
+    CAPTURE(to_string(term.link));
+    CHECK(run->ledger.total(term.tensor, term.link).value == term.bytes.value);
+    if (term.link == Link::l2_to_sm) to_sm += term.bytes.value;
+  }
+  CHECK(run->ledger.total(Link::l2_to_sm).value == to_sm);
 }
 
 TEST_CASE("standard: a mask that is the same for every head lies in HBM once, and one by head once for each") {

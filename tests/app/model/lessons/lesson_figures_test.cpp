@@ -84,7 +84,7 @@ TEST_CASE("lesson figures: traffic, time and work are those of the simulation") 
   CHECK(value_of(runs, "step") == 9);
   CHECK(value_of(runs, "steps") == static_cast<double>(run.trace->step_count(0)));
   for (const RooflinePoint& point : whole_kernel_points(run, roofline_points(run)))
-    if (point.level == "HBM") CHECK(value_of(runs, "intensity") == point.operations() / point.bytes);
+    if (point.level == Ceiling::hbm) CHECK(value_of(runs, "intensity") == point.operations() / point.bytes);
   CHECK(value_of(runs, "ridge") == doctest::Approx(roofline_of(run.request.gpu, 0).ceilings.front().ridge));
   CHECK(value_of(runs, "tiles.full") == 16);
   double waits = 0;

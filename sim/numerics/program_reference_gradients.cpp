@@ -1,8 +1,8 @@
 // Float64 gradients of the seeded or given inputs.
-#include "sim/numerics/reference_gradients.h"
+#include "sim/numerics/program_reference_gradients.h"
 
 #include "sim/numerics/inputs.h"
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/tensor_layout.h"
 
@@ -29,9 +29,8 @@ const ReferenceGradients& ReferenceGradientPlanes::of_head(std::int64_t head) {
 Matrix ReferenceGradientPlanes::plane(std::int64_t plane, Tensor tensor) {
   const AttentionProblem& p = problem_;
   const bool by_key = tensor->planes == Planes::key, by_all = tensor->planes == Planes::all;
-  const std::int64_t group = p.heads / p.kv_heads;
   // dK and dV are sums over all query heads that read the key head, a table's gradient over all heads.
-  const std::int64_t first = by_key ? plane / p.kv_heads * p.heads + plane % p.kv_heads * group : plane;
+  const std::int64_t first = by_key ? p.first_query_plane_of(plane) : plane;
   const auto of = [&](const ReferenceGradients& all) -> const std::vector<double>& {
     if (by_all) return all.d_tables[static_cast<std::size_t>(tensor->table)];
     if (!tensor->gradient) return all.row_dot;
@@ -49,7 +48,7 @@ Matrix ReferenceGradientPlanes::plane(std::int64_t plane, Tensor tensor) {
     }
   };
   std::vector<double> sum;
-  for (std::int64_t head = first; head < first + (by_all ? p.query_planes() : by_key ? group : 1); ++head) {
+  for (std::int64_t head = first; head < first + (by_all ? p.query_planes() : by_key ? p.heads_of_kv_head() : 1); ++head) {
     const std::vector<double>& part = of(of_head(head));
     if (sum.empty()) sum.assign(part.size(), 0);
     for (std::size_t i = 0; i < part.size(); ++i) sum[i] += part[i];

@@ -1,11 +1,13 @@
 // Feeds the inputs of a tile program to the reference.
-#include "sim/numerics/reference.h"
+#include "sim/numerics/program_reference.h"
 
 #include <algorithm>
+#include <cassert>
+#include <span>
 #include <vector>
 
 #include "sim/numerics/inputs.h"
-#include "sim/numerics/reference_gradients.h"
+#include "sim/numerics/program_reference_gradients.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tensor_layout.h"
 
@@ -30,6 +32,27 @@ std::vector<float> key_side(const AttentionProblem& problem, const InputSource& 
 AttentionReference::Masked masked(const TileProgram& program) {
   return has_input(program, Meaning::score) || has_input(program, Meaning::value) ? AttentionReference::Masked::yes
                                                                                   : AttentionReference::Masked::no;
+}
+
+/// Returns what a row has of a tensor that forward programs write.
+std::span<const double> values_of(const ReferenceRow& row, Meaning meaning) {
+  switch (meaning) {
+    case Meaning::score:
+      return row.scores;
+    case Meaning::probability:
+      return row.probabilities;
+    case Meaning::output:
+      return row.output;
+    case Meaning::log_sum_exp:
+      return {&row.log_sum_exp, 1};
+    case Meaning::row_max:
+      return {&row.maximum, 1};
+    case Meaning::row_sum:
+      return {&row.sum, 1};
+    default:
+      assert(false && "the reference has no values of this tensor");
+      return {};
+  }
 }
 
 }  // namespace
@@ -67,11 +90,7 @@ Matrix reference_plane(const TileProgram& program, const InputSource& inputs, st
   Matrix result(static_cast<int>(layout.rows), static_cast<int>(layout.cols));
   for (int r = 0; r < result.rows; ++r) {
     const ReferenceRow row = reference.row(r);
-    const std::vector<double> one = {row.log_sum_exp};
-    const std::vector<double>& values = tensor.means(Meaning::score)         ? row.scores
-                                        : tensor.means(Meaning::probability) ? row.probabilities
-                                        : tensor.means(Meaning::log_sum_exp) ? one
-                                                                             : row.output;
+    const std::span<const double> values = values_of(row, tensor->meaning);
     for (int c = 0; c < std::min(result.cols, static_cast<int>(values.size())); ++c)
       result.at(r, c) = static_cast<float>(values[static_cast<std::size_t>(c)]);
   }

@@ -29,4 +29,9 @@ class ReferencePlane {
   AttentionReference reference_;
 };
 
+/// Returns the plane that run_plane() makes, from the float64 reference, rounded once.
+/// Limits  O, P, S, L, m, l, D and all gradients
+/// Source  arXiv:2205.14135, section 2.2
+Matrix reference_plane(const TileProgram& program, const InputSource& inputs, std::int64_t plane, Tensor tensor);
+
 }  // namespace tilescope
