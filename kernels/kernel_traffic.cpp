@@ -134,6 +134,7 @@ std::int64_t page_bytes(const AttentionProblem& p, std::int64_t first_key, std::
   return (ceil_div(end, sector_size) - first / sector_size) * sector_size;
 }
 
+/// Returns flash2's traffic over the listed blocks, each list's sectors, and a sector for each of the two counts.
 KernelTraffic flex_traffic(const KernelInfo& kernel, const AttentionProblem& p) {
   const TileShape tile = kernel.tile(p);
   KernelTraffic sum;

@@ -37,10 +37,6 @@ KernelTraffic standard_backward_key_traffic(const AttentionProblem& problem, con
 KernelTraffic flash1_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_backward_key_traffic(const AttentionProblem& problem, const TileShape& tile);
 
-/// Returns the traffic of flex: flash2's over the listed blocks, each list's sectors, and a sector for each of the two counts.
-/// Nothing where expressions read tables.
-std::optional<KernelTraffic> flex_traffic(const AttentionProblem& problem);
-
 /// Returns the traffic of a whole problem on a device with so many SMs; nothing for a library kernel.
 /// Units    bytes
 /// Leaves out  sectors that two query tiles share at the edges of m, l and lse: they are counted once

@@ -30,9 +30,8 @@ class ScoreChange;  // sim/masks/score_change.h
 
 /// Describes one attention call.
 /// Equation  O = softmax(scale * Q K^T + mask) V
-/// Shapes    q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major. With a page_size, K and
-/// V
-///           lie in a pool of pages instead: see PageTable
+/// Shapes    q,o [batch,heads,seq_q,head_dim]  k,v [batch,kv_heads,seq_kv,head_dim], contiguous, row-major
+///           With a page_size, K and V lie in a pool of pages instead: see PageTable.
 /// Limits    1 <= head_dim <= 256; heads % kv_heads == 0. Query head h reads key head h / (heads / kv_heads).
 ///           A causal mask aligns bottom right: query i sees keys j <= i + seq_kv - seq_q.
 struct AttentionProblem {

@@ -182,13 +182,13 @@ IntervalAnalysis::Verdict IntervalAnalysis::operator()(TileRange queries, TileRa
     ++key_ranges_;
   }
   for (Varying& varying : varying_) {
-    if (varying.by_query != varying.by_key) {
-      const std::uint64_t range = varying.by_query ? query_ranges_ : key_ranges_;
-      if (varying.known_for == range) continue;
+    Interval& interval = intervals_[static_cast<std::size_t>(varying.node)];
+    const bool both = varying.by_query == varying.by_key;
+    const std::uint64_t range = varying.by_query ? query_ranges_ : key_ranges_;
+    if (both || varying.known_for != range) {
+      interval = interval_of(expression_->nodes[static_cast<std::size_t>(varying.node)]);
       varying.known_for = range;
     }
-    Interval& interval = intervals_[static_cast<std::size_t>(varying.node)];
-    interval = interval_of(expression_->nodes[static_cast<std::size_t>(varying.node)]);
     if (varying.ends_condition && interval.high == 0 && interval.can_fault == 0) return {false, true, false};
   }
   const Interval& root = intervals_.back();

@@ -41,7 +41,7 @@ float sum_of_row(const float* values, int count) {
 
 float max_of_row(const float* values, int count) {
   float largest = minus_infinity;
-  for (int c = 0; c < count; ++c) largest = values[c] > largest || values[c] != values[c] ? values[c] : largest;
+  for (int c = 0; c < count; ++c) largest = values[c] > largest ? values[c] : largest;
   return largest;
 }
 

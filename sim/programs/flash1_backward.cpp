@@ -203,7 +203,7 @@ class Flash1Backward final : public TileProgram {
 };
 
 std::optional<ClosedForm> Flash1Backward::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);

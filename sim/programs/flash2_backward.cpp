@@ -188,7 +188,7 @@ class Flash2Backward final : public TileProgram {
 };
 
 std::optional<ClosedForm> Flash2Backward::closed_form() const {
-  if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+  if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   return added_gradients_form(problem_, tile_,

@@ -539,7 +539,8 @@ class Flash3Backward final : public TileProgram {
 };
 
 std::optional<ClosedForm> Flash3Backward::closed_form() const {
-  if (!head_rows_are_whole(problem_)) return std::nullopt;  // a group's rows can begin inside a sector
+  // A group's rows can begin inside a sector.
+  if (!head_rows_are_whole(problem_) || !planes_are_alike(problem_)) return std::nullopt;
   const VisitSums sums = visit_sums(problem_, tile_);
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   // TMA moves whole boxes.

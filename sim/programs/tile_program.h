@@ -1,6 +1,7 @@
 // TileProgram: an algorithm as the tile operations of each thread block of each launch; and the table of all programs.
 //
-//   program_table() ── find_program("flash2") ──► ProgramInfo ── make(problem, tile) ──► TileProgram ── emit_block() ──► operations
+//   program_table() ── find_program("flash2") ──► ProgramInfo ── make(problem, tile, gpu) ──► TileProgram ── emit_block() ──►
+//   operations
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ IDS = {"How do I add a tile program?": "recipe_attention", "How do I add a panel
 def named(text, heading):
     """The files in the numbered steps of a recipe."""
     part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
-    steps = re.findall(r"^\d\. (.*?)(?=^\d\. |\n\n)", part, re.S | re.M)
+    steps = re.findall(r"^\d\. (.*?)(?=^\d\. |\n\n(?! )|\Z)", part, re.S | re.M)
     files = re.findall(r"`((?:app|sim|assets|kernels)/[^`]*\.(?:cpp|h|toml))`", " ".join(steps))
     return {file.replace("<id>", IDS[heading]) for file in files}
 

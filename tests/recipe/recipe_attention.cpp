@@ -5,6 +5,7 @@
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/needs_parts.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -69,8 +70,15 @@ Schema declared() {
                     tiles::lse}};
 }
 
-TileShape default_tile(const AttentionProblem&, const GpuSpec&) {
-  return {16, 16};
+std::int64_t shared_bytes(const AttentionProblem& problem, const TileShape& tile) {
+  return (tile.block_q + 2 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+}
+
+/// 16×16, halved until a block's tiles fit the shared memory.
+TileShape default_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return shrink({16, 16}, [&](const TileShape& tile) {
+    return static_cast<double>(shared_bytes(problem, tile)) <= gpu.sm_shared_bytes_per_block;
+  });
 }
 
 class RecipeAttention final : public TileProgram {
@@ -83,7 +91,7 @@ class RecipeAttention final : public TileProgram {
     launch.grid_y = problem.heads;
     launch.grid_z = problem.batch;
     launch.needs.registers_per_thread = 128;
-    launch.needs.shared_bytes = (tile.block_q + 2 * tile.block_kv) * problem.head_dim * element_bytes(problem.dtype);
+    launch.needs.shared_bytes = shared_bytes(problem, tile);
     launch.first_line = 1;
     launch.last_line = static_cast<int>(std::size(listing));
     launches_.push_back(launch);
@@ -128,7 +136,7 @@ class RecipeAttention final : public TileProgram {
   }
 
   std::optional<ClosedForm> closed_form() const override {
-    if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
+    if (!head_tiles_are_whole(problem_, tile_) || !planes_are_alike(problem_)) return std::nullopt;
     const VisitSums sums = visit_sums(problem_, tile_);
     const std::int64_t planes = problem_.query_planes(), row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
     ClosedForm form;

@@ -173,6 +173,8 @@ void check_options(const LessonQuestion& ask, const PageFigures& figures, Findin
     findings.add(ask.line, fmt::format("two options are as good: their values are {:g} and {:g}", sorted[i], sorted[i + 1]));
     return;
   }
+  if (ask.kind == QuestionKind::order && figures.values == sorted)
+    findings.add(ask.line, "the options stand in the right order already: move one, and its value");
 }
 
 /// A drawing that is off one way, by twice the tolerance; empty where there is none.

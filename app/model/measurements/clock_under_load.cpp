@@ -59,6 +59,9 @@ std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const G
   return runs;
 }
 
+/// In partial blocks; an evaluation takes about 3 ns.
+constexpr std::int64_t most_elements_evaluated = std::int64_t{1} << 27;
+
 double useful_flops(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
   const auto kernel = find_kernel(simulation.info->id);
@@ -68,6 +71,8 @@ double useful_flops(const Simulation& simulation) {
   dense.mask = nullptr;
   dense.causal = false;
   const BlockMask blocks = block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
+  const std::int64_t evaluated = blocks.partial_blocks * blocks.block.block_q * blocks.block.block_kv;
+  if (evaluated > most_elements_evaluated) return 0;
   const double elements = static_cast<double>(problem.query_planes()) * static_cast<double>(problem.seq_q * problem.seq_kv);
   return nominal_flops(**kernel, dense) * static_cast<double>(visible_elements(*problem.mask, blocks, problem)) / elements;
 }

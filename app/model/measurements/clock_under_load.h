@@ -31,7 +31,8 @@ std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const G
 
 /// Returns the FLOP count that FlashAttention's papers and PyTorch use for what was simulated: 4 B H Nq Nk D, half of it with a
 /// causal mask, the visible share of it with another mask, and 2.5 times as much for a backward pass (nominal_flops()). Without a
-/// kernel of its own, and for both passes together: the products that the program computes.
+/// kernel of its own, and for both passes together: the products that the program computes. 0 where too many elements would have
+/// to be counted.
 double useful_flops(const Simulation& simulation);
 TensorLoad load_of(const Simulation& simulation);
 

@@ -60,6 +60,7 @@ std::string finding(const Shown& shown) {
     return say(tr("{}: {} sectors for {} bytes"), title, sectors.sectors, sectors.requested_bytes);
   }
   const BankUse& use = shown.state.banks.use;
+  if (use.conflicts() > 0 && shown.held()) return say(tr("{}: {} wavefronts"), title, use.total);
   if (use.conflicts() > 0) return say(tr("{}: {} wavefronts, {} would do"), title, use.total, use.least);
   if (use.total == 1) return say(tr("{}: 1 wavefront, no bank conflict"), title);
   return say(tr("{}: {} wavefronts, no bank conflict"), title, use.total);

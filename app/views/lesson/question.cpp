@@ -69,14 +69,19 @@ Rect draw_option(const View& view, const OptionRow& row) {
   if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
   const float swatch = std::round(9 * theme.scale);
   if (row.swatch) left += swatch + pad;
-  if (!row.after.empty()) right -= text_width(theme.mono, row.after) + pad;
-  const float after = right;
+  const float inner = right;
+  // What stands after the text, and the note, have a line below it where a word would reach into them.
+  const float longest = longest_word(theme.ui, prose_words(*row.text, values_of(view)));
+  const float after = row.after.empty() ? 0 : text_width(theme.mono, row.after) + pad;
+  const bool after_below = longest > right - after - left;
+  if (!after_below) right -= after;
   const float note = row.note.empty() ? 0 : text_width(theme.ui_small, row.note) + pad;
-  // A line of its own, where a word would reach into it.
-  const bool note_below = note > 0 && longest_word(theme.ui, prose_words(*row.text, values_of(view))) > right - note - left;
+  const bool note_below = after_below || longest > right - note - left;
+  const float note_right = inner - after;
   if (!note_below) right -= note;
+  const bool has_line_below = (after_below && after > 0) || (note_below && note > 0);
   const float text = prose_height(theme, *row.text, values_of(view), right - left);
-  const Rect rect = {at, {at.x + width, at.y + text + pad + (note_below ? line : 0)}};
+  const Rect rect = {at, {at.x + width, at.y + text + pad + (has_line_below ? line : 0)}};
   list->AddRectFilled(rect.min, rect.max, row.fill, 6 * theme.scale);
   if (row.border != 0) list->AddRect(rect.min, rect.max, row.border, 6 * theme.scale, 0, std::max(1.0F, theme.scale));
   const ImVec2 lead_at = {at.x + pad + 0.35F * lead, at.y + 0.5F * (pad + line)};
@@ -90,12 +95,15 @@ Rect draw_option(const View& view, const OptionRow& row) {
   const float top = at.y + 0.5F * pad;
   if (row.swatch) draw_swatch(list, theme, {left - swatch - pad, std::round(top + 0.5F * (line - swatch))}, swatch, row.swatch);
   draw_prose_at(list, theme, *row.text, values_of(view), {left, top}, right - left, row.color != 0 ? row.color : theme.text);
-  if (note_below)
-    draw_text(list, theme.ui_small, {{left, top + text}, {after, top + text + line}}, theme.text_dim, row.note);
-  else if (note > 0)
-    draw_text(list, theme.ui_small, {{right, at.y}, {after - pad, at.y + pad + line}}, theme.text_dim, row.note, Align::right);
-  if (!row.after.empty())
-    draw_text(list, theme.mono, {{after, at.y}, {rect.max.x - pad, at.y + pad + line}}, theme.text, row.after, Align::right);
+  const float below = top + text;
+  if (note > 0 && note_below)
+    draw_text(list, theme.ui_small, {{left, below}, {note_right, below + line}}, theme.text_dim, row.note);
+  if (note > 0 && !note_below)
+    draw_text(list, theme.ui_small, {{right, at.y}, {note_right - pad, at.y + pad + line}}, theme.text_dim, row.note, Align::right);
+  if (after > 0 && after_below)
+    draw_text(list, theme.mono, {{note_right, below}, {inner, below + line}}, theme.text, row.after, Align::right);
+  if (after > 0 && !after_below)
+    draw_text(list, theme.mono, {{note_right, at.y}, {inner, at.y + pad + line}}, theme.text, row.after, Align::right);
   return rect;
 }
 

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/engine/simulation.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/programs/closed_form.h"
 
 #include "sim/programs/backward_tensors.h"
@@ -197,6 +199,30 @@ TEST_CASE("programs: keys of many query tiles keep the contract, with one and wi
       CAPTURE(shared);
       std::set<int> lines;
       check_program(info, drawn, lines);
+    }
+}
+
+TEST_CASE("programs: where heads have masks of their own, the closed form is right or there is none" *
+          doctest::test_suite("every program")) {
+  for (const ProgramInfo& info : tested_programs())
+    for (const char* const mask : {"kv < 20 + 30 * h", "kv < 20 + 30 * b"}) {
+      SimulationRequest request;
+      request.algorithm = info.id;
+      request.gpu = toy_gpu();
+      request.problem = {.batch = 2, .heads = 2, .kv_heads = 2, .seq_q = 48, .seq_kv = 64, .head_dim = 16};
+      request.problem.pass = info.pass;
+      request.masking.masks = {mask};
+      REQUIRE(settle_masks(request.masking, request.problem, {}));
+      CAPTURE(info.id);
+      CAPTURE(mask);
+      const auto run = simulate(request);
+      if (!run) continue;  // it takes no mask of its own
+      const auto form = (*run)->program->closed_form();
+      if (!form) continue;
+      for (const ClosedFormTerm& term : form->terms)
+        CHECK_MESSAGE((*run)->ledger.total(term.tensor, term.link).value == term.bytes.value, to_string(term.tensor), " ",
+                      to_string(term.link), " ", term.formula);
+      CHECK((*run)->flops == form->flops);
     }
 }
 

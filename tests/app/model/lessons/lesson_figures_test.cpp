@@ -297,7 +297,7 @@ TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off")
   CHECK(findings("wrong = [{ drawn = \"left\", say = \"No.\" }]").find("drawn must be") != std::string::npos);
 }
 
-TEST_CASE("lesson check: a reason that no answer gets is a finding") {
+TEST_CASE("lesson check: a reason that no answer gets, and options in the right order, are findings") {
   StateRuns runs(&load_gpu);
   const auto findings = [&](const std::string& from, const std::string& to) {
     std::string text = small_lesson;
@@ -318,6 +318,8 @@ TEST_CASE("lesson check: a reason that no answer gets is a finding") {
   CHECK(findings("near = \"N * Nk\"", "near = \"d + 0.1\"").find("x.md:41: near is 4.1, and the reason at line 40 comes first") ==
         0);
   CHECK(findings("the number of scores", "all 256 scores").find("x.md:41: '256' is a number that nothing computes") == 0);
+  CHECK(findings("\"sm_to_l2.O\", \"l2_to_sm.Q + l2_to_sm.K + l2_to_sm.V\"", "\"N * Nk\", \"N\"")
+            .find("the options stand in the right order already: move one, and its value") != std::string::npos);
   CHECK(findings("near = \"d\"", "near = \"d + 1\"").find("here 'reason: near = d + 1', there 'reason: near = d'") !=
         std::string::npos);
 }

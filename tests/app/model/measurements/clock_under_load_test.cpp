@@ -218,4 +218,11 @@ TEST_CASE("clock under load: the rate under a mask is of the visible elements, a
   for (int q = 0; q < 1024; ++q) visible += std::min(q, 100) + 1;
   CHECK(useful_flops(**made) == doctest::Approx(4.0 * 2 * visible * 64));
   CHECK(useful_flops(**made) < static_cast<double>((*made)->flops));
+  // Every block is partial, and there are 2^28 elements.
+  request.problem = {.seq_q = 16384, .seq_kv = 16384, .head_dim = 64, .dtype = DataType::fp16};
+  request.masking.masks = {"(q - kv) % 2 == 0"};
+  REQUIRE(settle_masks(request.masking, request.problem, {}));
+  const auto long_run = simulate(request);
+  REQUIRE(long_run);
+  CHECK(useful_flops(**long_run) == 0);
 }
