@@ -89,8 +89,10 @@ std::optional<BlockMask> masked_blocks(const Simulation& simulation) {
 /// ", 2 buffers of K and V", or nothing for a program without a ring.
 std::string buffers_text(const TileProgram& program) {
   const int buffers = own_ring(program);
-  if (drops_to_one_buffer(program)) return ", 1 buffer of K and V: two do not fit the shared memory";
-  return buffers == 0 ? std::string() : fmt::format(", {} {} of K and V", buffers, buffers == 1 ? "buffer" : "buffers");
+  // Blocks of a backward pass that own keys stream other tensors.
+  const std::string_view of = program.problem().pass == Pass::backward ? "" : " of K and V";
+  if (drops_to_one_buffer(program)) return fmt::format(", 1 buffer{}: two do not fit the shared memory", of);
+  return buffers == 0 ? std::string() : fmt::format(", {} {}{}", buffers, buffers == 1 ? "buffer" : "buffers", of);
 }
 
 std::string heading(const Simulation& simulation) {
@@ -247,9 +249,10 @@ std::string rate_text(const Simulation& simulation) {
   if (tflops <= 0) return {};
   // The products of the table count whole tiles. The rate counts what papers and PyTorch count.
   const AttentionProblem& problem = simulation.request.problem;
-  const std::string_view of = problem.mask     ? " of visible elements"
-                              : problem.causal ? " of half the products, as papers count a causal mask"
-                                               : "";
+  const bool halves = problem.seq_q == problem.seq_kv;
+  const std::string_view of = problem.mask || (problem.causal && !halves) ? " of visible elements"
+                              : problem.causal                            ? " of half the products, as papers count a causal mask"
+                                                                          : "";
   return fmt::format("; {}{}", format_short(tflops * 1e12, "FLOP/s"), of);
 }
 

@@ -22,7 +22,6 @@
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
-#include "sim/analysis/validation.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/program_names.h"
 
@@ -83,6 +82,7 @@ struct Searched {
   Candidates ranked;           // those that were simulated
   std::size_t candidates = 0;  // with those that were given up
   double clock_hz = 0;         // of all of them under load; 0: that of the GPU
+  bool is_recorded = false;    // whether runs of this GPU were recorded
   bool whole = true;           // false after Ctrl-C
   Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
 };
@@ -91,6 +91,7 @@ struct Searched {
 Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
   Searched out;
   const Recordings recordings = load_recordings(candidates.front().request.gpu);
+  out.is_recorded = !recordings.runs.empty();
   progress.show("search: its clock under load");
   const auto clock = clock_of_comparison(candidates.front().request, recordings, [&](double) { return !interrupt.asked(); });
   if (!clock) {
@@ -205,8 +206,8 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
-  return text + fmt::format("Against hardware, time is off by up to {} on average (docs/validation.md).\n",
-                            format_percent(mean_time_error_bound));
+  return text + (searched.is_recorded ? "How far such times are from hardware: docs/measuring.md lists the pages.\n"
+                                      : "No run of this GPU is recorded: these times were never compared with hardware.\n");
 }
 
 std::string json_of(const Searched& searched, const std::vector<std::optional<double>>& measured) {

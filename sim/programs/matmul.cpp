@@ -124,7 +124,7 @@ Result<std::unique_ptr<TileProgram>> make_tiled(const AttentionProblem& problem,
 ProgramInfo matmul_naive_program() {
   return {
       .id = "matmul_naive",
-      .title = "Matrix product, untiled",
+      .title = "Untiled matrix product",
       .family = "matmul",
       .summary = "S = τ Q Kᵀ; K is loaded again for each row of Q.",
       .listing = naive_listing,
@@ -136,7 +136,7 @@ ProgramInfo matmul_naive_program() {
 ProgramInfo matmul_tiled_program() {
   return {
       .id = "matmul_tiled",
-      .title = "Matrix product, tiled",
+      .title = "Tiled matrix product",
       .family = "matmul",
       .summary = "Over the untiled product: a tile of K is loaded once for all rows of a tile of Q.",
       .listing = tiled_listing,

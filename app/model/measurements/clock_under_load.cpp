@@ -66,10 +66,16 @@ double useful_flops(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
   const auto kernel = find_kernel(simulation.info->id);
   if (!kernel || problem.pass == Pass::both) return static_cast<double>(simulation.flops);
-  if (!problem.mask) return nominal_flops(**kernel, problem);
+  const bool halves = !problem.causal || problem.seq_q == problem.seq_kv;
+  if (!problem.mask && halves) return nominal_flops(**kernel, problem);
   AttentionProblem dense = problem;
   dense.mask = nullptr;
   dense.causal = false;
+  if (!problem.mask) {
+    double visible = 0;
+    for (std::int64_t row = 0; row < problem.seq_q; ++row) visible += static_cast<double>(problem.visible_keys(row));
+    return nominal_flops(**kernel, dense) * visible / static_cast<double>(problem.seq_q * problem.seq_kv);
+  }
   const BlockMask blocks = block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
   const std::int64_t evaluated = blocks.partial_blocks * blocks.block.block_q * blocks.block.block_kv;
   if (evaluated > most_elements_evaluated) return 0;
@@ -191,7 +197,9 @@ Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shar
     if (request.gpu.sm_clock_hz == run->request.gpu.sm_clock_hz) return run;
     return simulate(request, progress);
   };
-  const bool one_clock = first->request.gpu.id == second->request.gpu.id && !clock_is_users(first->request.gpu);
+  // Two programs load a GPU differently, and may have different clocks.
+  const bool one_clock = first->request.gpu.id == second->request.gpu.id && first->request.algorithm == second->request.algorithm &&
+                         !clock_is_users(first->request.gpu);
   const double clock = own_clock(*first);
   auto of_first = again(first, clock);
   if (!of_first) return of_first.error();

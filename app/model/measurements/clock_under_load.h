@@ -30,9 +30,9 @@ struct RecordedRun {
 std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu);
 
 /// Returns the FLOP count that FlashAttention's papers and PyTorch use for what was simulated: 4 B H Nq Nk D, half of it with a
-/// causal mask, the visible share of it with another mask, and 2.5 times as much for a backward pass (nominal_flops()). Without a
-/// kernel of its own, and for both passes together: the products that the program computes. 0 where too many elements would have
-/// to be counted.
+/// causal mask and Nq = Nk, the visible share of it with another mask or other lengths, and 2.5 times as much for a backward pass
+/// (nominal_flops()). Without a kernel of its own, and for both passes together: the products that the program computes. 0 where
+/// too many elements would have to be counted.
 double useful_flops(const Simulation& simulation);
 TensorLoad load_of(const Simulation& simulation);
 
@@ -80,8 +80,8 @@ struct RunUnderLoad {
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation,
                                            const Progress& progress = {});
 
-// Runs that are compared or ranked on one GPU have one clock: that which the GPU holds under the first of them. With a clock each,
-// a recorded run and one whose clock is borrowed from others could change places.
+// Runs of one program that are compared or ranked on one GPU have one clock: that which the GPU holds under the first of them. With
+// a clock each, a recorded run and one whose clock is borrowed from others could change places.
 
 /// Returns a request at the clock of a comparison; 0 changes nothing, and a clock that the user chose stays.
 SimulationRequest at_clock(SimulationRequest request, double clock_hz);

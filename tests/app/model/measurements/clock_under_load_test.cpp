@@ -179,6 +179,12 @@ TEST_CASE("clock under load: two runs that are compared have the clock of the fi
   CHECK(swapped->second->request.gpu.sm_clock_hz == of_other->hz);
   CHECK((pair->first->time.value < pair->second->time.value) == (swapped->second->time.value < swapped->first->time.value));
   CHECK(*clock_of_comparison(recorded->request, recordings) == own->hz);
+  // Two programs have each their own.
+  const auto flash2 = simulated("flash2", "h100", recorded_flash3);
+  const auto programs = pair_under_load(known, flash2, recorded);
+  REQUIRE(programs);
+  CHECK(programs->first->request.gpu.sm_clock_hz == clock_under_load(recordings, *flash2)->hz);
+  CHECK(programs->second->request.gpu.sm_clock_hz == own->hz);
   // On two GPUs each has its own.
   const auto h200 = simulated("flash3", "h200", recorded_flash3);
   Measurements both = known;
@@ -218,6 +224,12 @@ TEST_CASE("clock under load: the rate under a mask is of the visible elements, a
   for (int q = 0; q < 1024; ++q) visible += std::min(q, 100) + 1;
   CHECK(useful_flops(**made) == doctest::Approx(4.0 * 2 * visible * 64));
   CHECK(useful_flops(**made) < static_cast<double>((*made)->flops));
+  // A causal mask hides less than half where there are more keys than queries.
+  request.problem = {.seq_q = 512, .seq_kv = 1024, .head_dim = 64, .dtype = DataType::fp16, .causal = true};
+  request.masking.masks.clear();
+  const auto tall = simulate(request);
+  REQUIRE(tall);
+  CHECK(useful_flops(**tall) == doctest::Approx(4.0 * 64 * (512.0 * 512 + 512 * 513 / 2)));
   // Every block is partial, and there are 2^28 elements.
   request.problem = {.seq_q = 16384, .seq_kv = 16384, .head_dim = 64, .dtype = DataType::fp16};
   request.masking.masks = {"(q - kv) % 2 == 0"};
