@@ -135,7 +135,7 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
   std::string suffixes;
   for (const auto& [name, factor] : unit_suffixes(ask.unit))
     suffixes += fmt::format("{}\"{}\":{}", suffixes.empty() ? "" : ",", name, factor);
-  std::string right;
+  std::string right, bend;
   double tolerance = 0;
   switch (ask.kind) {
     case QuestionKind::choice:
@@ -157,6 +157,7 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
     case QuestionKind::draw:
       right = listed(figures.curve);
       tolerance = drawn_tolerance;
+      bend = fmt::format(R"("across":{},"bend":[{},{}],)", listed(places_across(ask.xs)), least_bend, least_part_of_bend);
       break;
   }
   std::vector<std::string> wrong;  // what each reason stands for
@@ -165,7 +166,7 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
                     : !ask.wrong[i].near.empty() ? fmt::format(R"({{"near":{}}})", figures.near[i])
                     : ask.wrong[i].drawn         ? fmt::format(R"({{"drawn":"{}"}})", to_string(*ask.wrong[i].drawn))
                                                  : std::string("{}"));
-  return fmt::format(R"({{"right":{},"tolerance":{},"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance,
+  return fmt::format(R"({{"right":{},"tolerance":{},{}"plain":{},"units":{{{}}},"wrong":{}}})", right, tolerance, bend,
                      ask.unit == FigureUnit::percent ? 0.01 : 1.0, suffixes, listed(wrong));
 }
 

@@ -58,6 +58,14 @@ function quantity(text,by){
   const unit=found[3].toLowerCase(),value=found[1].replace(',','.')/(found[2]??1);
   return unit===''?value*(Math.abs(value)>=1?by.plain:1):unit in by.units?value*by.units[unit]:NaN;
 }
+// Whether a drawing bends as the curve does, as bend_missed() has it.
+function bends(curve,drawn,by){
+  const bend=y=>{
+    const last=y.length-1,height=Math.max(...y)-Math.min(...y);
+    return height>0&&last>1?y.slice(1,-1).reduce((sum,v,k)=>sum+v-y[0]-by.across[k+1]*(y[last]-y[0]),0)/((last-1)*height):0;
+  },real=bend(curve);
+  return Math.abs(real)<by.bend[0]||bend(drawn)*real>=by.bend[1]*real*real;
+}
 // Puts the own answer beside the simulated one, and whether it is right, or why not.
 function judge(own){
   const fields=[...document.querySelectorAll('[name="'+own.dataset.own+'"]')],by=JSON.parse(own.dataset.judge);
@@ -68,15 +76,16 @@ function judge(own){
   const radio=fields.length>0&&fields[0].type==='radio';
   if(radio?chosen===-1:typed.every(t=>t===''))return;
   const near=(a,b)=>by.tolerance*Math.abs(b)+1e-12>=Math.abs(a-b);
+  const drawn=by.across?typed.map(t=>quantity(t,by)):[],bent=!by.across||bends(by.right,drawn,by);
   const right=radio?chosen===by.right
-    :fields[0].type==='text'?by.right.every((r,k)=>near(quantity(typed[k],by),r)):by.right.every((r,k)=>+typed[k]===r);
+    :fields[0].type==='text'?by.right.every((r,k)=>near(quantity(typed[k],by),r))&&bent:by.right.every((r,k)=>+typed[k]===r);
   const words=radio?fields[chosen].value:fields[0].type==='text'?typed.join('; ')
     :fields.map((f,k)=>[+typed[k]||99,f.parentElement.lastChild.textContent.trim()]).sort((a,b)=>a[0]-b[0]).map(o=>o[1]).join(' > ');
   own.textContent=own.dataset.words+' '+words+'. '+(right?own.dataset.good:own.dataset.bad);
   own.className=right?'right':'wrong';
   if(right||(!radio&&fields[0].type==='text'&&typed.some(t=>isNaN(quantity(t,by)))))return;
   const off=radio||fields[0].type!=='text'?[]:by.right.map((r,k)=>[quantity(typed[k],by),r]).filter(p=>!near(p[0],p[1]));
-  const above=off.some(p=>p[0]>p[1]),below=off.some(p=>p[1]>p[0]),way=above&&below?'shape':above?'above':'below';
+  const above=off.some(p=>p[0]>p[1]),below=off.some(p=>p[1]>p[0]),way=above===below?'shape':above?'above':'below';
   const why=by.wrong.findIndex(w=>'choice'in w?w.choice===chosen:'near'in w?near(quantity(typed[0],by),w.near):'drawn'in w?w.drawn===way:true);
   if(why!==-1)reasons[why].hidden=false;
 }

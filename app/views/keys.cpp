@@ -20,6 +20,7 @@
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/views/lesson/lesson_clicker.h"
+#include "app/views/lesson/lesson_keys.h"
 #include "app/views/terms.h"
 
 namespace tilescope {
@@ -92,7 +93,7 @@ void handle_steps(const View& view, Commands& commands) {
   }
   if (!banks && pressed(ImGuiKey_Home)) commands.push(SeekStep{0});
   if (!banks && pressed(ImGuiKey_End) && !view.lanes.empty()) commands.push(SeekStep{view.lane().step_count});
-  if (pressed(ImGuiKey_Space)) commands.push(SetPlaying{!view.playback.playing});
+  if (pressed(ImGuiKey_Space) && !lesson_takes_space()) commands.push(SetPlaying{!view.playback.playing});
 }
 
 void focus_next_sm(const View& view, int direction, Commands& commands) {

@@ -143,12 +143,20 @@ NearestCeiling nearest_ceiling(const Roofline& roofline, std::span<const Rooflin
   return best;
 }
 
+std::optional<BusierUnit> busier_without_line(const LaunchResult& launch, const NearestCeiling& nearest) {
+  const auto most = std::ranges::max_element(launch.utilisation);
+  const auto bound = static_cast<Bound>(most - launch.utilisation.begin());
+  if (bound != Bound::fp32 || *most <= nearest.share) return std::nullopt;
+  return BusierUnit{bound, std::min(*most, 1.0)};
+}
+
 RooflineKernel roofline_kernel(const Simulation& simulation, bool chosen) {
   RooflineKernel kernel;
   kernel.algorithm = simulation.request.algorithm;
   kernel.chosen = chosen;
   kernel.launches = roofline_points(simulation);
   kernel.whole = whole_kernel_points(simulation, kernel.launches);
+  kernel.results = simulation.launches;
   kernel.outcome = outcome_of(simulation);
   return kernel;
 }

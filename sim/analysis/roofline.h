@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,12 +87,21 @@ struct NearestCeiling {
 NearestCeiling nearest_ceiling(const Roofline& roofline, std::span<const RooflinePoint> points, std::string_view launch,
                                double flops_per_exp);
 
+/// A resource that has no line in the roofline, and its busy share of a launch.
+struct BusierUnit {
+  Bound of = Bound::latency;
+  double share = 0;
+};
+/// Returns the busiest resource of a launch if it has no ceiling and is busier than `nearest`; nullopt otherwise.
+std::optional<BusierUnit> busier_without_line(const LaunchResult& launch, const NearestCeiling& nearest);
+
 /// A program under the roofline.
 struct RooflineKernel {
   std::string algorithm;
   bool chosen = false;                  // the one on the stage; the other stands beside it for comparison
   std::vector<RooflinePoint> launches;  // by launch and level
   std::vector<RooflinePoint> whole;     // all launches together, by level
+  std::vector<LaunchResult> results;    // one a launch
   Outcome outcome;
 };
 /// `chosen`: whether it is the one on the stage.

@@ -194,21 +194,27 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
   if (cycles <= 0) return;
   std::array<double, bound_count>& use = simulation.utilisation;
   const auto of = [&](Bound bound) -> double& { return use[static_cast<std::size_t>(bound)]; };
-  // A cycle of work that an SM has in a launch, as a share of the run: the SMs with a block are averaged, launches are added up.
-  const auto share_in = [&](std::size_t launch) {
-    const LaunchResult& of_launch = simulation.launches[launch];
-    return of_launch.sm_cycles > 0 ? of_launch.cycles.value / (of_launch.sm_cycles * cycles) : 0;
-  };
   for (const OpClass& c : classes) {
-    const double share = static_cast<double>(c.count) * share_in(c.launch);
-    const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)] * share; };
-    of(Bound::smem) += c.bank_cycles * share;
-    of(Bound::tensor) += work(Server::tensor);
-    of(Bound::exp) += work(Server::exp);
-    of(Bound::fp32) += work(Server::fp32);
+    LaunchResult& launch = simulation.launches[c.launch];
+    if (launch.sm_cycles <= 0) continue;
+    const double share = static_cast<double>(c.count) / launch.sm_cycles;  // the SMs with a block are averaged
+    const auto add = [&](Bound bound, double work) { launch.utilisation[static_cast<std::size_t>(bound)] += work * share; };
+    const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)]; };
+    add(Bound::smem, c.bank_cycles);
+    add(Bound::tensor, work(Server::tensor));
+    add(Bound::exp, work(Server::exp));
+    add(Bound::fp32, work(Server::fp32));
   }
   double ports = 0;
-  for (std::size_t launch = 0; launch < port_cycles.size(); ++launch) ports += port_cycles[launch] * share_in(launch);
+  for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
+    LaunchResult& launch = simulation.launches[i];
+    const double part = launch.cycles.value / cycles;  // of the run
+    for (std::size_t bound = 0; bound < bound_count; ++bound) use[bound] += launch.utilisation[bound] * part;
+    if (launch.sm_cycles > 0) ports += port_cycles[i] / launch.sm_cycles * part;
+    if (launch.cycles.value <= 0) continue;
+    launch.utilisation[static_cast<std::size_t>(Bound::l2)] = launch.l2_busy_cycles / launch.cycles.value;
+    launch.utilisation[static_cast<std::size_t>(Bound::hbm)] = launch.hbm_busy_cycles / launch.cycles.value;
+  }
   const GpuSpec& gpu = simulation.request.gpu;
   const auto read = static_cast<double>(simulation.ledger.total(Link::l2_to_sm).value);
   const double whole = gpu.has_l2() && gpu.l2_bytes_per_cycle > 0 ? read / gpu.l2_bytes_per_cycle : 0;

@@ -61,6 +61,7 @@ struct LaunchResult {
   int sms = 0;                // SMs that got a block
   double sm_cycles = 0;       // cycles that SMs had a block, summed over SMs
   std::int64_t flops = 0;
+  std::array<double, bound_count> utilisation{};  // by Bound, as in Simulation, of the launch's time
 };
 
 /// The part of the GPU that has work during the launches of a run.

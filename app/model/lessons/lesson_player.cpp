@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/model/background/slots.h"
+#include "app/model/lessons/lesson_expression.h"
 #include "sim/core/refuse.h"
 
 namespace tilescope {
@@ -75,6 +76,7 @@ LessonView LessonPlayer::view() const {
   view.locked = locked();
   view.asks_later = asks_later();
   view.covers = covers();
+  view.covers_time = covers_time();
   view.revealing = revealing();
   for (std::size_t i = 0; i < lesson_->pages.size(); ++i) {
     const LessonPage& page = lesson_->pages[i];
@@ -194,6 +196,33 @@ bool LessonPlayer::covers() const {
   const auto& reveal = lesson_->pages[page_].reveal;
   return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
          from_.playback.cycle() < from_.playback.end_cycle();
+}
+
+namespace {
+
+/// Whether the answer is a time, or is found from one.
+bool asks_time(const LessonQuestion& ask) {
+  std::vector<LessonExpression> read = ask.values;
+  read.insert(read.end(), {ask.answer, ask.curve});
+  return std::ranges::any_of(read, [](const LessonExpression& expression) {
+    const auto names = names_in(expression.text);
+    return names && std::ranges::any_of(*names, [](std::string_view name) {
+             const std::string_view figure = name.substr(name.find('.') + 1);
+             return figure == "us" || figure == "cycles";
+           });
+  });
+}
+
+}  // namespace
+
+bool LessonPlayer::covers_time() const {
+  if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_time(*lesson_->pages[page_].ask)) return false;
+  const WindowState& shown = lesson_->scene_of(page_).state;
+  for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i) {
+    const auto& ask = lesson_->pages[i].ask;
+    if (ask && !answers_.contains(i) && asks_time(*ask) && same_run(lesson_->scene_of(i).state, shown)) return true;
+  }
+  return false;
 }
 
 void LessonPlayer::answer(const LessonAnswer& answer) {

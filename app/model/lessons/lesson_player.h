@@ -82,6 +82,7 @@ class LessonPlayer {
   bool locked() const;
   bool asks_later() const;
   bool covers() const;
+  bool covers_time() const;
   bool is_free(std::string_view key) const;
   void begin_reveal();
   void ask_figures();

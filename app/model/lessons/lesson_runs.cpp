@@ -315,14 +315,54 @@ bool is_near(double number, double real, double tolerance) {
   return std::fabs(number - real) <= tolerance * std::fabs(real) + 1e-12;
 }
 
-std::optional<DrawnWay> way_off(const std::vector<double>& drawn, const std::vector<double>& curve) {
+bool logarithmic_axis(const std::vector<double>& xs) {
+  const double widest = xs.back() - xs.front();
+  for (std::size_t i = 2; i < xs.size(); ++i) {
+    const double steps = (xs[i] - xs[i - 1]) / (xs[1] - xs[0]);
+    if (std::fabs(steps - std::round(steps)) > 1e-9 || xs[i] - xs[i - 1] > 0.5 * widest) return true;
+  }
+  return false;
+}
+
+std::vector<double> places_across(const std::vector<double>& xs) {
+  const bool logarithmic = logarithmic_axis(xs);
+  const auto at = [&](double x) { return logarithmic ? std::log(x) : x; };
+  std::vector<double> places;
+  for (const double x : xs) places.push_back((at(x) - at(xs.front())) / (at(xs.back()) - at(xs.front())));
+  return places;
+}
+
+namespace {
+
+/// Returns how far a curve lies above the straight line between its ends: the mean of the points between, over its height.
+double bend_of(const std::vector<double>& xs, const std::vector<double>& ys) {
+  const auto [low, high] = std::ranges::minmax(ys);
+  if (ys.size() < 3 || ys.size() != xs.size() || high <= low) return 0;
+  const std::vector<double> across = places_across(xs);
+  const std::size_t last = ys.size() - 1;
+  double above = 0;
+  for (std::size_t i = 1; i < last; ++i) above += ys[i] - (ys[0] + across[i] * (ys[last] - ys[0]));
+  return above / (static_cast<double>(last - 1) * (high - low));
+}
+
+}  // namespace
+
+std::optional<BendMissed> bend_missed(const std::vector<double>& xs, const std::vector<double>& drawn,
+                                      const std::vector<double>& curve) {
+  const double real = bend_of(xs, curve), own = bend_of(xs, drawn);
+  if (std::fabs(real) < least_bend || own * real >= least_part_of_bend * real * real) return std::nullopt;
+  return BendMissed{real < 0};
+}
+
+std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve) {
   bool above = false, below = false;
   for (std::size_t i = 0; i < std::min(drawn.size(), curve.size()); ++i) {
     if (is_near(drawn[i], curve[i], drawn_tolerance)) continue;
     (drawn[i] > curve[i] ? above : below) = true;
   }
   if (above && below) return DrawnWay::shape;
-  return above ? std::optional(DrawnWay::above) : below ? std::optional(DrawnWay::below) : std::nullopt;
+  if (above || below) return above ? DrawnWay::above : DrawnWay::below;
+  return bend_missed(xs, drawn, curve) ? std::optional(DrawnWay::shape) : std::nullopt;
 }
 
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures) {
@@ -335,7 +375,7 @@ bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const 
     case QuestionKind::order:
       return answer.order == right_order(figures);
     case QuestionKind::draw:
-      return answer.drawn.size() == figures.curve.size() && !way_off(answer.drawn, figures.curve);
+      return answer.drawn.size() == figures.curve.size() && !way_off(question.xs, answer.drawn, figures.curve);
   }
   return false;
 }
@@ -346,7 +386,7 @@ const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer&
     const LessonWrong& wrong = question.wrong[i];
     const bool same_option = wrong.option >= 0 && wrong.option == answer.option;
     const bool same_number = !wrong.near.empty() && is_near(answer.number, figures.near[i], question.tolerance);
-    const bool same_way = wrong.drawn && wrong.drawn == way_off(answer.drawn, figures.curve);
+    const bool same_way = wrong.drawn && wrong.drawn == way_off(question.xs, answer.drawn, figures.curve);
     if (same_option || same_number || same_way || wrong.takes_all()) return &wrong;
   }
   return nullptr;

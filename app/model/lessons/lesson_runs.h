@@ -102,9 +102,23 @@ int right_option(const LessonQuestion& question, const PageFigures& figures);
 std::vector<int> right_order(const PageFigures& figures);
 /// How far each point of a drawn curve may be from the real one, relative to it.
 inline constexpr double drawn_tolerance = 0.5;
-/// Which way a drawing is off; nullopt where it is right everywhere.
-std::optional<DrawnWay> way_off(const std::vector<double>& drawn, const std::vector<double>& curve);
-/// Whether the answer is right; a drawn curve is within a half of the real one everywhere.
+/// From which bend on a curve clearly bends: the mean distance from the straight line between its ends, over its height.
+inline constexpr double least_bend = 0.05;
+/// The part of that bend that a drawing needs.
+inline constexpr double least_part_of_bend = 1.0 / 3;
+/// Returns true if a curve over these values of x is drawn on a logarithmic axis: their distances have no common step.
+bool logarithmic_axis(const std::vector<double>& xs);
+/// Returns where the values of x lie on that axis: 0 at its first value, 1 at its last.
+std::vector<double> places_across(const std::vector<double>& xs);
+/// How the course of a drawing differs from that of a curve which clearly bends: less than a third of its bend, or the other way.
+struct BendMissed {
+  bool upwards = false;  // how the curve bends
+};
+std::optional<BendMissed> bend_missed(const std::vector<double>& xs, const std::vector<double>& drawn,
+                                      const std::vector<double>& curve);
+/// Which way a drawing is off: its points, or else its bend, which is its shape. nullopt where it is right.
+std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve);
+/// Whether the answer is right; a drawn curve is within a half of the real one everywhere, and bends as it does.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
 /// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.
 const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);

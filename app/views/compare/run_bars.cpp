@@ -347,7 +347,8 @@ void draw_single_run(const View& view, std::span<const Column> columns, std::spa
   const Sizes sizes = sizes_of(view, each, 1);
   Rect row = {{room.min.x, room.min.y + line}, room.max};
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    draw_column(theme, sizes, columns[c], runs, row, c + 1 == columns.size(), held);
+    const bool timed = c + 1 == columns.size();
+    draw_column(theme, sizes, columns[c], runs, row, timed, held || (timed && view.lesson.covers_time));
     row.min.y += each;
   }
 }
@@ -398,7 +399,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const bool timed = c + 1 == columns.size();
     column.max.x = column.min.x + (timed ? time_share * unit : unit);
-    draw_column(theme, sizes, columns[c], runs, column, timed, held);
+    draw_column(theme, sizes, columns[c], runs, column, timed, held || (timed && view.lesson.covers_time));
     column.min.x = column.max.x + between;
   }
   const std::vector<std::string> names = distinct_names(runs);

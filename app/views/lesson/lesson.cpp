@@ -444,7 +444,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
   draw_head(view, commands, ended);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
-  LessonKeys keys(state.focus, theme, !popup && !view.workspace->help);
+  LessonKeys keys(state.focus, theme, !popup && !view.workspace->help, lesson.locked);
   const float told = view.workspace->present ? std::round(theme.ui_small->FontSize * 1.3F) : 0;
   const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + told;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;

@@ -4,11 +4,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/panel_state.h"
 #include "app/ui/tab_stops.h"
 
 namespace tilescope {
 
-LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active)
+namespace {
+
+/// The last frame in which Space belonged to the lesson.
+int& space_frame() {
+  struct Frame {
+    int number = -2;
+  };
+  return panel_state<Frame>("lesson takes space").number;
+}
+
+}  // namespace
+
+bool lesson_takes_space() {
+  return ImGui::GetFrameCount() - space_frame() <= 1;
+}
+
+LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active, bool asks)
     : focus_(focus), theme_(theme), current_(focus.item), active_(active), moved_(focus.moved), stays_(focus.stays) {
   focus_.moved = focus_.stays = false;
   if (const int by = take_tab_beyond(); by != 0) {
@@ -19,6 +36,9 @@ LessonKeys::LessonKeys(LessonFocus& focus, const Theme& theme, bool active)
   if (!active_) return;
   enter_ = ImGui::IsKeyPressed(ImGuiKey_Enter, false) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter, false);
   if (enter_) focus_.shown = true;
+  if (!asks || !focus_.shown) return;
+  enter_ = enter_ || ImGui::IsKeyPressed(ImGuiKey_Space, false);
+  space_frame() = ImGui::GetFrameCount();
 }
 
 LessonKeys::~LessonKeys() {

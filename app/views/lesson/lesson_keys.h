@@ -19,18 +19,21 @@ struct LessonFocus {
   bool shown = false;  // the ring: once a key was used
 };
 
+/// True while Space does what Enter does: a question waits, and a key has chosen an item of the lesson.
+bool lesson_takes_space();
+
 /// One frame's items, in the order of Tab. Each is asked for once.
 class LessonKeys {
  public:
-  /// `active`: no menu or other field has the keyboard. `field`: the item with the keyboard is a text field.
-  LessonKeys(LessonFocus& focus, const Theme& theme, bool active);
+  /// `active`: no menu or other field has the keyboard. `asks`: a question waits, so that Space has no run to play.
+  LessonKeys(LessonFocus& focus, const Theme& theme, bool active, bool asks);
   ~LessonKeys();
   LessonKeys(const LessonKeys&) = delete;
   LessonKeys& operator=(const LessonKeys&) = delete;
 
   /// Declares the next item and draws its ring around `rect`. True while it has the keyboard.
   bool item(const Rect& rect);
-  /// Enter was pressed on the item declared last.
+  /// Enter was pressed on the item declared last, or Space while it belongs to the lesson.
   bool entered() const { return here_ && enter_; }
   /// The arrows and other keys belong to the item declared last.
   bool here() const { return here_; }

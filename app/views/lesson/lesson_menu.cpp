@@ -21,13 +21,23 @@ void draw_lesson_menu(const View& view, Commands& commands) {
   const LessonView& lesson = view.lesson;
   const auto text = [&](const LessonInfo& info) -> const LessonInfo::Text& { return info.text(view.workspace->language); };
   const auto minutes = [&](const LessonInfo& info) { return say(tr("{} min"), text(info).minutes); };
+  const auto score_of = [&](const LessonInfo& info) -> const LessonScore* {
+    const auto found = lesson.scores->find(info.id);
+    const bool missed = found != lesson.scores->end() && found->second.right < found->second.questions;
+    return missed && (found->second.right > 0 || lesson.done->contains(info.id)) ? &found->second : nullptr;
+  };
+  const auto score_text = [](const LessonScore& score) { return say(tr("{} of {} right"), score.right, score.questions); };
+  const float mark = std::round(10 * theme.scale), gap = std::round(12 * theme.scale);
   float widest = 0, numbers = 0;  // numbers: a column of their own, so that the titles are in line
-  for (const LessonInfo& info : lesson.list->lessons)
+  float last = mark;              // the column of scores and check marks
+  for (const LessonInfo& info : lesson.list->lessons) {
     numbers = std::max(numbers, text_width(theme.ui, fmt::format("{}", info.number)));
+    if (const LessonScore* const score = score_of(info)) last = std::max(last, text_width(theme.ui_small, score_text(*score)));
+  }
   const float indent = numbers + std::round(12 * theme.scale);
   for (const LessonInfo& info : lesson.list->lessons)
-    widest =
-        std::max(widest, indent + text_width(theme.ui, text(info).title) + text_width(theme.ui, minutes(info)) + 52 * theme.scale);
+    widest = std::max(widest, indent + text_width(theme.ui, text(info).title) + text_width(theme.ui, minutes(info)) + last + gap +
+                                  30 * theme.scale);
   for (const LessonInfo& info : lesson.list->lessons) {
     if (!text(info).group.empty()) text_item(theme.ui_small, theme.text_dim, text(info).group);
     const bool open = lesson.lesson != nullptr && lesson.lesson->id == info.id;
@@ -36,21 +46,17 @@ void draw_lesson_menu(const View& view, Commands& commands) {
       ImGui::CloseCurrentPopup();
     }
     const Rect row = item_rect();
-    const float mark = std::round(10 * theme.scale);
     ImDrawList* list = ImGui::GetWindowDrawList();
     draw_text(list, theme.ui, {row.min, {row.min.x + numbers, row.max.y}}, theme.text_dim, fmt::format("{}", info.number),
               Align::right);
     draw_text(list, theme.ui, {{row.min.x + indent, row.min.y}, row.max}, theme.text, text(info).title);
-    draw_text(list, theme.ui, {row.min, {row.max.x - 2.2F * mark, row.max.y}}, theme.text_dim, minutes(info), Align::right);
-    const auto score = lesson.scores->find(info.id);
-    const bool begun = score != lesson.scores->end(), missed = begun && score->second.right < score->second.questions;
-    if (missed && (score->second.right > 0 || lesson.done->contains(info.id))) {
-      draw_text(list, theme.ui_small, {row.min, row.max}, theme.text_dim,
-                fmt::format("{}/{}", score->second.right, score->second.questions), Align::right);
-      item_tooltip(theme, say(tr("Right answers: {} of {}"), score->second.right, score->second.questions), text(info).goal);
+    draw_text(list, theme.ui, {row.min, {row.max.x - last - gap, row.max.y}}, theme.text_dim, minutes(info), Align::right);
+    if (const LessonScore* const score = score_of(info)) {
+      draw_text(list, theme.ui_small, {row.min, row.max}, theme.text_dim, score_text(*score), Align::right);
+      item_tooltip(theme, say(tr("Right answers: {} of {}"), score->right, score->questions), text(info).goal);
       continue;
     }
-    const bool done = !missed && lesson.done->contains(info.id);
+    const bool done = lesson.done->contains(info.id);
     if (done) check_mark(list, {row.max.x - mark, row.center().y}, mark, theme.good, true);
     done ? item_tooltip(theme, tr("Done"), text(info).goal) : item_tooltip(theme, text(info).goal);
   }

@@ -26,16 +26,6 @@ std::string capacity(double value) {
   return figure_words(value, FigureUnit::capacity);
 }
 
-/// Whether the values of x lie a whole step apart: then a straight axis shows the shape of the curve as it is.
-bool evenly_spaced(const std::vector<double>& xs) {
-  const double widest = xs.back() - xs.front();
-  for (std::size_t i = 2; i < xs.size(); ++i) {
-    const double steps = (xs[i] - xs[i - 1]) / (xs[1] - xs[0]);
-    if (std::abs(steps - std::round(steps)) > 1e-9 || xs[i] - xs[i - 1] > 0.5 * widest) return false;
-  }
-  return true;
-}
-
 /// The next round number: 1, 1.5, 2, 3, … times a power of ten.
 double round_up(double value) {
   if (!(value > 0)) return 1;
@@ -104,7 +94,7 @@ CurvePlot begin_plot(const View& view, float height) {
   const float width = ImGui::GetContentRegionAvail().x;
   const Rect area = {at, {at.x + width, at.y + height}};
   PlotAxis x;
-  x.log = !evenly_spaced(ask.xs);
+  x.log = logarithmic_axis(ask.xs);
   x.title = x.log ? say(tr("{}, logarithmic"), key_words(ask.x_key)) : key_words(ask.x_key);
   const double room = 0.05 * (ask.xs.back() - ask.xs.front());
   x.low = x.log ? ask.xs.front() / 1.15 : std::max(0.0, ask.xs.front() - room);
@@ -143,7 +133,8 @@ std::string curve_course(const LessonQuestion& ask, const std::vector<double>& d
              format_times(drawn[last] / drawn[0]));
 }
 
-/// "Right: every point is within 50 %.", "Too low at N = 96, 128. Farthest: N = 128, 10 kB instead of 164 kB."
+/// "Right: every point is within 50 %.", "Every point is within 50 %. But the curve bends upwards, and yours does not.", "Too low
+/// at N = 96, 128. Farthest: N = 128, 10 kB instead of 164 kB."
 std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& drawn, const std::vector<double>& real) {
   const std::size_t count = std::min({ask.xs.size(), drawn.size(), real.size()});
   std::vector<double> above, below;
@@ -154,7 +145,14 @@ std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& 
     if (is_near(drawn[i], real[i], drawn_tolerance)) continue;
     (drawn[i] > real[i] ? above : below).push_back(ask.xs[i]);
   }
-  if (above.empty() && below.empty()) return say(tr("Right: every point is within {}."), format_percent(drawn_tolerance));
+  if (above.empty() && below.empty()) {
+    const std::string within = format_percent(drawn_tolerance);
+    const auto missed = bend_missed(ask.xs, drawn, real);
+    if (!missed) return say(tr("Right: every point is within {}."), within);
+    return say(missed->upwards ? tr("Every point is within {}. But the curve bends upwards, and yours does not.")
+                               : tr("Every point is within {}. But the curve bends downwards, and yours does not."),
+               within);
+  }
   std::string way = above.empty() ? std::string() : say(tr("Too high at {}."), points_words(ask, above));
   if (!below.empty()) way += (way.empty() ? "" : " ") + say(tr("Too low at {}."), points_words(ask, below));
   const double x = ask.xs[farthest];

@@ -65,13 +65,13 @@ std::string whole_bytes(double count) {
 
 constexpr double shown_share = 0.005;  // of a sum: less does not show in its digits
 
-/// Writes a launch's bytes at a level as a sum: "S 597 MB + P 505 MB + other 17.6 MB".
+/// Writes a launch's bytes at a level as a sum: "S 597 MB + P 505 MB + other 17.6 MB". Up to four tensors have their names.
 std::string carried(const RooflinePoint& point) {
   std::string text;
   double rest = 0;
   int named = 0;
   for (const TensorShare& share : point.tensors) {
-    if (named >= 2 || share.bytes < 0.1 * point.bytes) {
+    if (named >= 4 || share.bytes < 0.1 * point.bytes) {
       rest += share.bytes;
       continue;
     }
@@ -118,9 +118,14 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
     taken = say(tr(". Tensor cores busy {} of the time, also with other instructions"), format_percent(tensor));
   const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
                                                           : algorithm_title(kernel.algorithm);
+  const auto result = std::ranges::find(kernel.results, launch, &LaunchResult::name);
+  const auto busier = result != kernel.results.end() ? busier_without_line(*result, nearest) : std::nullopt;
+  const std::string without_line =
+      busier ? say(tr(". What limits it has no line here: {}, busy {}"), bound_name(busier->of), format_percent(busier->share))
+             : std::string();
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
              format_percent(nearest.share)) +
-         taken + (brief ? std::string() : why);
+         without_line + taken + (brief ? std::string() : why);
 }
 
 /// Returns all launches of a kernel at the level, or null.
@@ -165,7 +170,8 @@ std::string finding(const RooflineStudy& study, const NextLimit* limit) {
   if (beside != nullptr) text += say(tr(", {} {}"), algorithm_title(other->algorithm), per_byte(*beside));
   text += say(tr(". Below {}, memory is slower than the tensor cores"), format_value(std::round(point.ridge)));
   const Outcome& outcome = chosen->outcome;
-  if (!outcome.sms.many_idle()) return text;
+  // FP32 units have no line, so that the lines alone do not say what limits the run.
+  if (!outcome.sms.many_idle() && outcome.bound != Bound::fp32) return text;
   // The ceilings are those of all SMs, so a run that leaves many idle stays below them whatever limits it.
   return text + ". " + bottleneck_text(outcome.bound, outcome.sms, limit) + idle_text(outcome.bound, outcome.sms);
 }
@@ -188,6 +194,13 @@ std::string divided(const RooflineStudy& study) {
                             : beside != nullptr   ? written_after_text(chosen->outcome.dirty(), other->outcome.dirty())
                                                   : written_after_text(chosen->outcome.dirty());
   return later.empty() ? text : text + " " + later;
+}
+
+/// Says the clock of the roofs, and the one of the bar below where that is another.
+std::string clock_text(const View& view, const RooflineStudy& study) {
+  const std::string clock = format_clock(study.gpu.sm_clock_hz), below = format_clock(timed_run(view).request.gpu.sm_clock_hz);
+  if (below == clock) return say(tr("Simulated at {}."), clock);
+  return say(tr("Simulated at {}. The time below is at {}, the clock under load."), clock, below);
 }
 
 Marker marker_of(Ceiling level) {
@@ -450,7 +463,7 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   std::string detail = held ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
   study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
-             detail + say(tr("Simulated at {}."), format_clock(study.gpu.sm_clock_hz)));
+             detail + clock_text(view, study));
   draw_beside_line(view);
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels) {

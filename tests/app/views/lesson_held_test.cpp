@@ -199,6 +199,37 @@ TEST_CASE("lesson: the menu has every lesson below the name of its group") {
   CHECK_FALSE(list.lessons.front().text("en").group.empty());
 }
 
+TEST_CASE("lesson: the menu says how many answers of a lesson were right") {
+  const TemporaryFolder folder;
+  Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));
+  PanelScreen screen({600, 900});
+  opened.after(OpenLesson{"00-small"});
+  LessonAnswer right;
+  right.option = 1;
+  opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(right)});
+  REQUIRE(opened.view().lesson.right == 1);
+  CHECK(text_of(screen, opened.session, &draw_lesson_menu).find("1 of 5 right") != std::string::npos);
+}
+
+TEST_CASE("lesson 9: the page about bytes leaves the times to the page that asks for them") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  Opened opened(std::move(start));
+  PanelScreen screen({900, 700});
+  opened.after(OpenLesson{"09-causal-balance", 1});
+  show_answer(opened);
+  const std::string bytes = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(bytes);
+  CHECK(bytes.find(" MB") != std::string::npos);
+  CHECK(bytes.find("µs") == std::string::npos);
+  CHECK(bytes.find('?') != std::string::npos);
+  opened.after(TurnLessonPage{1});
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_compare_panel).find("µs") != std::string::npos);
+  opened.after(TurnLessonPage{-1});
+  CHECK(text_of(screen, opened.session, &draw_compare_panel).find("µs") != std::string::npos);
+}
+
 TEST_CASE("lesson: the presenter's window has the page's notes, the answer and the next page") {
   const TemporaryFolder folder;
   Opened opened(start_held(folder.file("00-small.en.md", small_lesson)));

@@ -128,6 +128,22 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(lesson().done->contains("00-small"));
 }
 
+TEST_CASE("lesson: Space on an option chooses it as Enter does, and turns no page once it is answered") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 0});
+  script->press(ImGuiKey_DownArrow);
+  script->press(ImGuiKey_Space);
+  CHECK(window_text(*script).find("Answer the question first") == std::string::npos);
+  CHECK(script->view().lesson.answer == nullptr);
+  script->press(ImGuiKey_Space);  // "Answer"
+  REQUIRE(script->view().lesson.answer != nullptr);
+  CHECK(script->view().lesson.answer->option == 1);
+  script->press(ImGuiKey_Space);
+  CHECK(script->view().lesson.page == 0);  // "Next" has the keyboard, and Space is not Enter any more
+}
+
 TEST_CASE("lesson: a wrong answer has its reason below it, and a right one has none") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);

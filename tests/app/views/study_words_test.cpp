@@ -97,6 +97,29 @@ TEST_CASE("roofline: the parts of a launch's bytes make their total, and the lau
   CHECK(text.find("HBM writes between launches and after the last") != std::string::npos);
 }
 
+TEST_CASE("roofline: a launch that FP32 units limit says so beside its closest ceiling, since they have no line") {
+  Session::Start start = opening_start();
+  start.request.algorithm = "standard";
+  Opened opened(start);
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1900, 900});
+  std::string text = screen.text(view, draw_roofline_panel);
+  CAPTURE(text);
+  const LaunchResult& softmax = timed_run(view).launches[1];
+  const std::string busy = format_percent(softmax.utilisation[static_cast<std::size_t>(Bound::fp32)]);
+  CHECK(text.find("What limits it has no line here: FP32 units, busy " + busy) != std::string::npos);
+  // The other launches wait for HBM, and the run does too.
+  CHECK(text.find("What limits it") == text.rfind("What limits it"));
+  CHECK(text.find("Bottleneck: FP32 units") == std::string::npos);
+
+  start.request.gpu.hbm_bytes_per_second = 16e9;
+  Opened faster(start);
+  static_cast<SessionView&>(view) = faster.after(SetCenter{CenterView::roofline});
+  text = screen.text(view, draw_roofline_panel);
+  CHECK(text.find("Bottleneck: FP32 units") != std::string::npos);
+}
+
 TEST_CASE("bottleneck: where SMs idle, a busy share of their units says that it is of the SM time with a block") {
   const SmUse tail{.all = 132, .with_blocks = 132, .idle = 0.31}, full{.all = 132, .with_blocks = 132, .idle = 0.03};
   CHECK(busy_text(Bound::tensor, "94 %", tail) == "busy 94 % of the SM time with a block");

@@ -1,4 +1,5 @@
 // Figures of lessons are the simulation's own numbers.
+#include <algorithm>
 #include <clocale>
 #include <cmath>
 
@@ -7,6 +8,7 @@
 
 #include "app/model/lessons/lesson_check.h"
 #include "app/model/lessons/lesson_expression.h"
+#include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
 #include "app/model/requests/assets.h"
 #include "app/model/run_data/exactness.h"
@@ -279,6 +281,9 @@ TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off")
   CHECK(why({20, 11, 40}) == "High.");  // the second is below, but near enough
   CHECK(why({10, 20, 10}) == "Low.");
   CHECK(why({20, 20, 10}) == "Other.");
+  figures.curve = {10, 20, 80};
+  CHECK(why({10, 28, 64}).empty());      // bends less, but upwards
+  CHECK(why({10, 30, 60}) == "Other.");  // near enough everywhere, but nearly straight
 
   StateRuns runs(&load_gpu);
   const auto findings = [&](const std::string& reasons) {
@@ -295,6 +300,26 @@ TEST_CASE("lesson figures: a wrong drawing has the reason of the way it is off")
         std::string::npos);
   CHECK(findings("wrong = [" + high + "," + high + "]").find("drawn = \"above\" has a second reason") != std::string::npos);
   CHECK(findings("wrong = [{ drawn = \"left\", say = \"No.\" }]").find("drawn must be") != std::string::npos);
+}
+
+TEST_CASE("lessons: a straight line through the ends of the HBM bytes of standard attention is told that they bend") {
+  const auto lesson = load_lesson(load_lesson_list(), "1", "en");
+  REQUIRE(lesson);
+  const auto page = std::ranges::find_if((*lesson)->pages,
+                                         [](const LessonPage& each) { return each.ask && each.ask->kind == QuestionKind::draw; });
+  REQUIRE(page != (*lesson)->pages.end());
+  StateRuns runs(&load_gpu);
+  const auto figures = page_figures(**lesson, static_cast<std::size_t>(page - (*lesson)->pages.begin()), runs, {}, {});
+  REQUIRE(figures);
+  const std::vector<double> across = places_across(page->ask->xs), &curve = figures->curve;
+  LessonAnswer straight, exact;
+  for (const double part : across) straight.drawn.push_back(curve.front() + part * (curve.back() - curve.front()));
+  exact.drawn = curve;
+  CHECK(is_right(*page->ask, exact, *figures));
+  CHECK_FALSE(is_right(*page->ask, straight, *figures));
+  const LessonWrong* const reason = why_wrong(*page->ask, straight, *figures);
+  REQUIRE(reason != nullptr);
+  CHECK(plain_text(reason->say).find("straight line") != std::string::npos);
 }
 
 TEST_CASE("lesson check: a reason that no answer gets, and options in the right order, are findings") {
