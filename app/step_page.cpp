@@ -64,7 +64,7 @@ function bends(curve,drawn,by){
     const last=y.length-1,height=Math.max(...y)-Math.min(...y);
     return height>0&&last>1?y.slice(1,-1).reduce((sum,v,k)=>sum+v-y[0]-by.across[k+1]*(y[last]-y[0]),0)/((last-1)*height):0;
   },real=bend(curve);
-  return Math.abs(real)<by.bend[0]||bend(drawn)*real>=by.bend[1]*real*real;
+  return by.bend[0]>Math.abs(real)||bend(drawn)*real>=by.bend[1]*real*real;
 }
 // Puts the own answer beside the simulated one, and whether it is right, or why not.
 function judge(own){

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "app/cli/sweep_file.h"
+#include "app/model/measurements/clock_under_load.h"
 #include "app/model/requests/assets.h"
 #include "app/model/session/session.h"
 #include "app/ui/plot.h"
@@ -346,7 +347,13 @@ TEST_CASE("studies: the time of a run is the one at its clock under load in ever
   const auto race = session.view().studies->race;
   REQUIRE(race != nullptr);
   CHECK(race->second->time.value == time);
-  CHECK(race->first->request.gpu.sm_clock_hz == loaded->clock.hz);
+  // Another program has its own clock.
+  SimulationRequest baseline = race->first->request;
+  baseline.gpu = loaded->simulation->request.gpu;
+  baseline.gpu.sm_clock_hz = load_gpu(baseline.gpu.id)->sm_clock_hz;
+  const auto alone = clock_under_load(load_recordings(baseline.gpu), **simulate(baseline));
+  REQUIRE(alone);
+  CHECK(race->first->request.gpu.sm_clock_hz == alone->hz);
 }
 
 }  // namespace tilescope
