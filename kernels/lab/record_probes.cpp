@@ -6,6 +6,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -54,8 +55,12 @@ int main(int argc, char** argv) {
     const std::string name = fmt::format("{}/{}-probe-{}-d{}{}.json", argv[2], spec_id_of(device->name), one.kernel,
                                          one.problem.head_dim, one.problem.causal ? "-causal" : "");
     std::ofstream(name) << to_json(*probe);
-    fmt::print("{:72} {:8.1f} us, with the probe {:8.1f} us, {} blocks seen\n", to_text(one), probe->plain_ns / 1e3,
-               probe->probed_ns / 1e3, probe->sm_blocks.size());
+    double last_end = 0;
+    for (const ProbedBlock& block : probe->blocks) last_end = std::max(last_end, block.end_ns);
+    fmt::print(
+        "{:72} {:8.1f} us, with the probe {:8.1f} us, from the first block to the last {:8.1f} us at {:.3f} GHz, {} blocks seen\n",
+        to_text(one), probe->plain_ns / 1e3, probe->probed_ns / 1e3, last_end / 1e3, probe->sm_clock_hz / 1e9,
+        probe->sm_blocks.size());
   }
   return failed == 0 ? 0 : 1;
 }

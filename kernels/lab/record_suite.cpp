@@ -31,7 +31,7 @@ double median_of(const MeasuredCase& measured, const char* key) {
 /// Prints the time, and each counter between the L2 and the SMs less its closed form.
 void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
   const std::optional<KernelTraffic> form = kernel_traffic(**find_kernel(one.kernel), measured.problem, sm_count);
-  fmt::print("{:72} {:9.1f} us", to_text(one), measured.time_cold_ns.median / 1e3);
+  fmt::print("{:72} {:9.1f} us at {:.3f} GHz", to_text(one), measured.time_cold_ns.median / 1e3, measured.sm_clock_hz / 1e9);
   if (form && !measured.counters.empty())
     fmt::print("  L2->SM {:+.0f} SM->L2 {:+.0f} added {:+.0f}",
                median_of(measured, "l2_to_sm_bytes") - static_cast<double>(form->l2_to_sm_bytes),

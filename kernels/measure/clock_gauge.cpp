@@ -1,6 +1,9 @@
 // Computes the SM clock from pairs of cycle counter and global timer.
 #include "kernels/measure/clock_gauge.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace tilescope {
 
 Result<ClockGauge> ClockGauge::make(const DeviceInfo& device) {
@@ -20,29 +23,47 @@ Status ClockGauge::begin() {
   return launch(plan_clock_marks(before_, sm_count_), nullptr);
 }
 
-Status ClockGauge::end(Between between) {
-  if (Status launched = launch(plan_clock_marks(after_, sm_count_), nullptr); !launched) return launched;
-  if (Status done = wait_for(nullptr); !done) return done;
+ClockReading reading_of_slowest(std::span<const ClockMark> before, std::span<const ClockMark> after, std::int64_t busy_sms) {
+  std::vector<ClockReading> of_sm;
+  for (std::size_t sm = 0; sm < before.size(); ++sm) {
+    if (before[sm].ns == 0 || after[sm].ns <= before[sm].ns || after[sm].cycles <= before[sm].cycles) continue;
+    of_sm.push_back({static_cast<double>(after[sm].cycles - before[sm].cycles), static_cast<double>(after[sm].ns - before[sm].ns)});
+  }
+  std::ranges::sort(of_sm, {}, [](const ClockReading& one) { return one.cycles / one.ns; });
+  if (std::ssize(of_sm) > busy_sms) of_sm.resize(static_cast<std::size_t>(std::max<std::int64_t>(busy_sms, 1)));
+  ClockReading mean;
+  for (const ClockReading& one : of_sm) {
+    mean.cycles += one.cycles / static_cast<double>(of_sm.size());
+    mean.ns += one.ns / static_cast<double>(of_sm.size());
+  }
+  return mean;
+}
+
+Status ClockGauge::end() {
+  return launch(plan_clock_marks(after_, sm_count_), nullptr);
+}
+
+Status ClockGauge::add(Between between, std::int64_t busy_sms) {
+  if (Status waited = wait_for(nullptr); !waited) return waited;
   std::vector<ClockMark> before(static_cast<std::size_t>(sm_count_)), after(before.size());
   if (Status read = before_.read(before.data(), before_.bytes()); !read) return read;
   if (Status read = after_.read(after.data(), after_.bytes()); !read) return read;
-  Sum& sum = between == Between::work ? work_ : empty_;
-  for (std::size_t sm = 0; sm < before.size(); ++sm) {
-    if (before[sm].ns == 0 || after[sm].ns <= before[sm].ns || after[sm].cycles <= before[sm].cycles) continue;
-    sum.cycles += static_cast<double>(after[sm].cycles - before[sm].cycles);
-    sum.ns += static_cast<double>(after[sm].ns - before[sm].ns);
-    ++sum.readings;
-  }
+  const ClockReading reading = reading_of_slowest(before, after, busy_sms);
+  if (reading.ns == 0) return Done{};
+  Sum& sum = between == Between::work ? work_ : between == Between::late_work ? late_work_ : empty_;
+  sum.cycles += reading.cycles;
+  sum.ns += reading.ns;
+  ++sum.readings;
   return Done{};
 }
 
 double ClockGauge::hertz() const {
-  if (work_.ns <= 0) return 0;
+  const Sum& work = work_.readings > 0 ? work_ : late_work_;
+  if (work.readings == 0) return 0;
   const auto mean = [](const Sum& sum, double value) { return sum.readings > 0 ? value / sum.readings : 0; };
-  const double cycles = mean(work_, work_.cycles) - mean(empty_, empty_.cycles),
-               ns = mean(work_, work_.ns) - mean(empty_, empty_.ns);
+  const double cycles = mean(work, work.cycles) - mean(empty_, empty_.cycles), ns = mean(work, work.ns) - mean(empty_, empty_.ns);
   // Work shorter than the overhead gives no clock of its own; use the uncorrected one.
-  return (ns > 0 && cycles > 0 ? cycles / ns : work_.cycles / work_.ns) * 1e9;
+  return (ns > 0 && cycles > 0 ? cycles / ns : work.cycles / work.ns) * 1e9;
 }
 
 }  // namespace tilescope

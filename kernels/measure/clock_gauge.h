@@ -4,22 +4,41 @@
 //   marks │ event │ empty│ event │ marks        the overhead alone
 //
 // The overhead must be subtracted: a GPU lowers its clock within microseconds of the start of tensor-core work and raises it as
-// fast afterwards, so a short kernel's reading would be half overhead at a higher clock.
+// fast afterwards, so a short kernel's reading would be half overhead at a higher clock. SMs without a block can keep the higher
+// clock: a reading is of the slowest SMs, as many as have blocks.
 #pragma once
+
+#include <cstdint>
+#include <span>
 
 #include "kernels/device.h"
 
 namespace tilescope {
 
-/// Averages over any number of begin() … end() pairs around the work and around an empty kernel. hertz() is the clock of the work.
+/// One SM's counters at one time.
+struct ClockMark {
+  std::uint64_t cycles = 0, ns = 0;
+};
+/// Cycles and nanoseconds between two marks of an SM, as means over SMs.
+struct ClockReading {
+  double cycles = 0, ns = 0;  // 0: no SM was read both times
+};
+/// Returns the mean over the `busy_sms` SMs whose clocks are lowest, of those that were read both times.
+ClockReading reading_of_slowest(std::span<const ClockMark> before, std::span<const ClockMark> after, std::int64_t busy_sms);
+
+/// Averages over any number of begin() … end(), add() around the work and around an empty kernel. hertz() is the clock of the work.
+/// begin() and end() only launch: the host can put both into the stream before the first begins, so that no idle time passes
+/// between the marks.
 class ClockGauge {
  public:
-  enum class Between : std::uint8_t { work, empty };
+  /// late_work: the host came late, so that idle time passed between the marks. Such readings count where there is no other.
+  enum class Between : std::uint8_t { work, late_work, empty };
   static Result<ClockGauge> make(const DeviceInfo& device);
   Status begin();
-  /// Waits for everything launched since begin().
-  Status end(Between between = Between::work);
-  /// Returns cycles over time of the work alone, averaged over the SMs read both times; 0 before the first end().
+  Status end();
+  /// Waits for everything launched since begin(), and adds the reading. `busy_sms`: how many SMs the work has blocks for.
+  Status add(Between between, std::int64_t busy_sms);
+  /// Returns cycles over time of the work alone; 0 before the first add().
   double hertz() const;
 
  private:
@@ -28,13 +47,9 @@ class ClockGauge {
   };
   int sm_count_ = 0;
   DeviceMemory before_, after_;
-  Sum work_, empty_;
+  Sum work_, late_work_, empty_;
 };
 
-/// One SM's counters at one time.
-struct ClockMark {
-  std::uint64_t cycles = 0, ns = 0;
-};
 /// Writes a ClockMark of every SM to `marks`, indexed by SM number. An SM that no block lands on keeps its old mark.
 PlannedLaunch plan_clock_marks(const DeviceMemory& marks, int sm_count);
 /// Plans a kernel that does nothing.

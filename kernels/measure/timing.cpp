@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/measure/clock_gauge.h"
 #include "sim/core/refuse.h"
@@ -34,7 +35,10 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
   for (int i = 0; i < options.warm_ups; ++i)
     if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
   Timing timing;
-  const std::size_t launches = kernel.plan == nullptr ? 1 : kernel.plan(problem, tensors).size();  // a library kernel counts as one
+  const std::vector<PlannedLaunch> planned = kernel.plan == nullptr ? std::vector<PlannedLaunch>() : kernel.plan(problem, tensors);
+  const std::size_t launches = std::max<std::size_t>(planned.size(), 1);  // a library kernel counts as one
+  std::int64_t most_blocks = planned.empty() ? std::numeric_limits<std::int64_t>::max() : 0;
+  for (const PlannedLaunch& one : planned) most_blocks = std::max(most_blocks, one.grid[0] * one.grid[1] * one.grid[2]);
   // The kernel before the timed one also hides the host's launch time, so no launch latency falls between the events.
   bool is_late = false;
   const auto once = [&](ClockGauge::Between between) -> Result<double> {
@@ -51,9 +55,13 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
         if (Status launched = launch(plan_empty(), nullptr); !launched) return launched.error();
     }
     if (Status ended = watch->end(nullptr); !ended) return ended.error();
-    is_late = options.l2 == L2State::cold && watch->has_started();
     if (options.gauge != nullptr)
-      if (Status ended = options.gauge->end(between); !ended) return ended.error();
+      if (Status ended = options.gauge->end(); !ended) return ended.error();
+    is_late = options.l2 == L2State::cold && watch->has_started();
+    if (options.gauge != nullptr && !(is_late && between == ClockGauge::Between::empty)) {
+      if (is_late) between = ClockGauge::Between::late_work;
+      if (Status added = options.gauge->add(between, most_blocks); !added) return added.error();
+    }
     return watch->elapsed();
   };
   if (options.gauge != nullptr)

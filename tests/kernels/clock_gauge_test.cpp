@@ -1,0 +1,34 @@
+#include "kernels/measure/clock_gauge.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+using namespace tilescope;
+
+namespace {
+
+// Four SMs over 10 µs: two at 1.8 GHz, one at 2 GHz, one that no block of the marks landed on.
+constexpr std::array<ClockMark, 4> before = {{{100, 1000}, {200, 1000}, {300, 1000}, {0, 0}}};
+constexpr std::array<ClockMark, 4> after = {{{18100, 11000}, {20200, 11000}, {18300, 11000}, {0, 0}}};
+
+}  // namespace
+
+TEST_CASE("a clock reading is of the slowest SMs, as many as have blocks") {
+  const ClockReading one = reading_of_slowest(before, after, 1), two = reading_of_slowest(before, after, 2);
+  CHECK(one.cycles == doctest::Approx(18000));
+  CHECK(one.ns == doctest::Approx(10000));
+  CHECK(two.cycles == doctest::Approx(18000));
+}
+
+TEST_CASE("a clock reading of more blocks than SMs is of all SMs that were read") {
+  const ClockReading all = reading_of_slowest(before, after, 1000);
+  CHECK(all.cycles == doctest::Approx((18000 + 20000 + 18000) / 3.0));
+  CHECK(all.ns == doctest::Approx(10000));
+}
+
+TEST_CASE("a clock reading of SMs that were not read is zero") {
+  const ClockReading none = reading_of_slowest(std::span(before).last(1), std::span(after).last(1), 4);
+  CHECK(none.cycles == 0);
+  CHECK(none.ns == 0);
+}
