@@ -241,8 +241,10 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
   const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
   table.drop_empty_columns();
+  const bool sees_nothing = !searched.ranked.front().request.masking.empty() && searched.ranked.front().outcome->flops == 0;
   std::string text =
       table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  if (sees_nothing) text += "warning: with this mask no query sees a key, and every row of O is 0.\n";
   if (searched.clock_hz > 0)
     text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
                         format_clock(searched.clock_hz));

@@ -134,6 +134,10 @@ std::string table_of(const SweepResult& result) {
   table.drop_empty_columns();
   std::string text = table.text("");
   if (!impossible.empty()) text += '\n' + impossible;
+  // A product without a visible tile is not computed.
+  const auto sees_nothing = [](const auto& point) { return point && point->done() && point->flops == 0; };
+  if (!result.request.base.masking.empty() && std::ranges::any_of(result.points, sees_nothing))
+    text += "\nwarning: at some points no query sees a key, and every row of O is 0.\n";
   const auto has_clock = [](const auto& point) { return point && point->under_load.clock_hz > 0; };
   if (std::ranges::any_of(result.points, has_clock))
     text +=

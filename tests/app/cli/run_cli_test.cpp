@@ -537,7 +537,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps", "useful_flops"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
-  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "busy", "l2_busy", "next_limit"});
+  CHECK(keys(json["time"]) ==
+        Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "errors", "busy", "l2_busy", "balanced_ns", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
   CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports"});
   CHECK(json["time"]["busy"]["l2"] ==

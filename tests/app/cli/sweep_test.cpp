@@ -110,6 +110,17 @@ TEST_CASE("sweep: a tile that would spill is marked, with the registers that it 
   CHECK(table("block_kv=32,64").find('!') == std::string::npos);
 }
 
+TEST_CASE("sweep, search: a mask that shows nothing is told") {
+  const std::vector<std::string> problem = {"--quiet", "--gpu", "h100", "--heads", "2", "--head-dim", "64", "--dtype", "fp16"};
+  const auto warns = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), problem.begin(), problem.end());
+    return run_program(arguments).out.find("no query sees a key, and every row of O is 0.") != std::string::npos;
+  };
+  CHECK(warns({"sweep", "--over", "seq=128,256", "--algorithm", "flex", "--mask", "q < 0"}));
+  CHECK_FALSE(warns({"sweep", "--over", "seq=128,256", "--algorithm", "flex", "--mask", "q < 1"}));
+  CHECK(warns({"search", "--seq", "128", "--mask", "q < 0", "--finer", "0"}));
+}
+
 TEST_CASE("sweep: key heads can be swept, and a number that does not divide the heads is refused at its point") {
   const auto points = swept({"--over", "kv_heads=1,2,3,4", "--algorithm", "flash2", "--heads", "4", "--seq", "64"});
   REQUIRE(points.size() == 4);
