@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
-#include "app/model/requests/compiled_kernel.h"
 #include "app/model/requests/requested.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"

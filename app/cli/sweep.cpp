@@ -19,7 +19,7 @@
 #include "app/cli/window_options.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/time_errors.h"
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "app/model/session/studies.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"

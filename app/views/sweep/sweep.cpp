@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"

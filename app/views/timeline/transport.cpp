@@ -148,6 +148,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                ? say(tr("Under load: simulated at {}, as set."), format_clock(loaded->clock.hz))
                : say(tr("Under load: simulated at {}, as calibrated under products of mma.sync and exponentials."),
                      format_clock(loaded->clock.hz));
+  if (const RunUnderLoad* const loaded = view.studies->under_load.get(); loaded != nullptr && loaded->clock.of_unchanged)
+    add_line(load, tr("It is the clock of the same run on the unchanged GPU: a changed value does not show as another clock."));
   const auto with_load = [&](std::string text) {
     if (!load.empty()) add_line(text, load);
     return text;
