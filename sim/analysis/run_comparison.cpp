@@ -122,7 +122,7 @@ std::vector<ComparedFigure> figures_of(const Simulation& run) {
     const LaunchWaves waves = waves_of(run, i);
     of_launch(RunFigure::launch_blocks, static_cast<double>(waves.blocks));
     of_launch(RunFigure::waves, waves.waves);
-    of_launch(RunFigure::tiles_per_block, waves.tiles_per_block);
+    if (waves.tiles_per_block > 0) of_launch(RunFigure::tiles_per_block, waves.tiles_per_block);
     of_launch(RunFigure::threads, launch.threads);
     of_launch(RunFigure::registers, needs.registers_per_thread);
     of_launch(RunFigure::shared_bytes, static_cast<double>(launch.shared_bytes));
