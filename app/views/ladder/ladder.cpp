@@ -518,7 +518,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
     if (std::ranges::any_of(rows, [](const Row& row) { return row.found == nullptr; }))
       detail.append(" ").append(tr("Rungs without one: at the clock of the recorded runs most like them."));
   } else if (own_clocks) {
-    detail.append(" ").append(tr("Its clock is that of the recorded runs most like it."));
+    detail.append(" ").append(tr("Each clock is that of the recorded runs most like the rung."));
   }
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
