@@ -269,6 +269,8 @@ class CommandLineBuilder {
     line_.block_kv = whole("--block-kv", 1, TileShape::most_rows);
     line_.stages = whole("--stages", 1, ProgramTile::most_stages);
     line_.top = whole("--top", 1, 100000);
+    read(
+        "--finer", [](auto flag, auto given) { return real_number(flag, given, 0, 3600); }, line_.finer);
     line_.mask_block = whole("--mask-block", 1, largest_size);
     line_.page_size = whole("--page-size", 0, largest_size);
     if (line_.page_size == 0) line_.page_size.reset();

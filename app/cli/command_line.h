@@ -57,6 +57,7 @@ struct CommandLine {
   bool brief = false, sample = false, quiet = false;
   std::string over, csv, png;
   std::optional<std::int64_t> top;
+  std::optional<double> finer;  // seconds
   SweepQuantity quantity{};
   std::optional<std::int64_t> step;
   std::optional<ExportSteps> steps;  // of export

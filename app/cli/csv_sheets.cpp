@@ -13,6 +13,7 @@
 
 #include "app/cli/csv_field.h"
 #include "app/model/run_data/step_index.h"
+#include "sim/analysis/launch_balance.h"
 #include "sim/analysis/link_bins.h"
 
 namespace tilescope {
@@ -59,13 +60,15 @@ std::string ledger(const Simulation& simulation) {
 }
 
 std::string launches_sheet(const Simulation& simulation) {
-  std::string out = "launch,name,blocks,threads,shared_bytes,blocks_per_sm,waves,start_cycle,end_cycle,cycles,hbm_bytes\n";
+  std::string out =
+      "launch,name,blocks,threads,shared_bytes,blocks_per_sm,waves,tiles_per_block,start_cycle,end_cycle,cycles,hbm_bytes\n";
   const auto times = simulation.trace->launches();
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
-    out += fmt::format("{},{},{},{},{},{},{:.4f},{:.1f},{:.1f},{:.1f},{:.0f}\n", i + 1, csv_field(launch.name), launch.blocks,
-                       launch.threads, launch.shared_bytes, launch.blocks_per_sm, launch.waves, times[i].start, times[i].end,
-                       launch.cycles.value, launch.hbm_bytes);
+    const LaunchWaves waves = waves_of(simulation, i);
+    out += fmt::format("{},{},{},{},{},{},{:.4f},{:.4f},{:.1f},{:.1f},{:.1f},{:.0f}\n", i + 1, csv_field(launch.name), waves.blocks,
+                       launch.threads, launch.shared_bytes, launch.blocks_per_sm, waves.waves, waves.tiles_per_block,
+                       times[i].start, times[i].end, launch.cycles.value, launch.hbm_bytes);
   }
   return out;
 }

@@ -204,6 +204,7 @@ constexpr std::array flags = {
     FlagInfo{"--over", "KEY=RANGE", "Output",
              "range: seq=256:65536:x2 doubles [x2], head_dim=32:128:+32 adds, block_q=16,64 lists; needed", value, sweep},
     FlagInfo{"--top", "N", "Output", "rows of the table [10]", value, search},
+    FlagInfo{"--finer", "S", "Output", "seconds for tiles between powers of two, in steps of 16; 0 tries none [30]", value, search},
     FlagInfo{"--csv", "FILE", "Output", "one row per point or case [no file]; a file of the same sweep is continued", value,
              sweep | validate},
     FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view, a .png [none]", value, sweep},

@@ -11,15 +11,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/compiled_kernel.h"
 #include "app/cli/text_table.h"
 #include "app/model/requests/requested.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
+#include "sim/analysis/launch_balance.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/validation.h"
+#include "sim/analysis/what_if.h"
 #include "sim/core/text.h"
 #include "sim/masks/block_mask.h"
 #include "sim/masks/expression_mask.h"
@@ -141,8 +143,8 @@ std::string heading(const Simulation& simulation) {
     table.row({"forward", fmt::format("tile of {} queries x {} keys", tile.forward->block_q, tile.forward->block_kv)});
   table.row({"tile", fmt::format("{} queries x {} keys{}", tile.block_q, tile.block_kv, buffers_text(*simulation.program))});
   if (const auto compiled = compiled_kernel(simulation.request)) {
-    const std::vector<std::string> warnings = compiled->warnings();
-    for (std::size_t i = 0; i < warnings.size(); ++i) table.row({i == 0 ? "kernel" : "", warnings[i]});
+    const std::vector<Sentence> warnings = compiled->warnings();
+    for (std::size_t i = 0; i < warnings.size(); ++i) table.row({i == 0 ? "kernel" : "", warnings[i].text()});
   }
   if (simulation.request.block_order != BlockOrder::launch)
     table.row({"order", fmt::format("{}: {}", to_string(simulation.request.block_order),
@@ -152,28 +154,22 @@ std::string heading(const Simulation& simulation) {
   return table.text("");
 }
 
-/// Returns the blocks of the grid. Those of a persistent launch stay and work through the tiles, which LaunchResult::blocks counts.
-std::int64_t launched_blocks(const Simulation& simulation, std::size_t launch) {
-  const LaunchResult& result = simulation.launches[launch];
-  if (!simulation.program->launches()[launch].persistent) return result.blocks;
-  return std::min(result.blocks, std::int64_t{result.blocks_per_sm} * static_cast<std::int64_t>(simulation.request.gpu.sm_count));
-}
-
 /// With a digit that tells how full the last wave is.
 std::string waves_text(double waves) {
   return waves >= 9.95 && waves < 1000 ? fmt::format("{:.1f}", waves) : format_times(waves);
 }
 
 std::string launches(const Simulation& simulation) {
-  TextTable table("lrrrrrlrr");
-  table.row({"launch", "blocks", "tiles", "threads", "shared", "per SM", "limited by", "waves", "cycles"});
+  TextTable table("lrrrrrlrrr");
+  table.row({"launch", "blocks", "tiles", "threads", "shared", "per SM", "limited by", "waves", "tiles/block",
+             fmt::format("cycles at {}", format_clock(simulation.request.gpu.sm_clock_hz))});
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
-    const std::int64_t launched = launched_blocks(simulation, i);
-    const bool persistent = launched < launch.blocks;
-    table.row({launch.name, format_count(launched), persistent ? format_count(launch.blocks) : "", format_count(launch.threads),
+    const LaunchWaves waves = waves_of(simulation, i);
+    const bool persistent = waves.tiles_per_block > 0;
+    table.row({launch.name, format_count(waves.blocks), persistent ? format_count(launch.blocks) : "", format_count(launch.threads),
                format_capacity(Bytes(launch.shared_bytes)), format_count(launch.blocks_per_sm), limited_by(simulation, i),
-               waves_text(persistent ? 1 : launch.waves), format_cycles(launch.cycles)});
+               waves_text(waves.waves), persistent ? waves_text(waves.tiles_per_block) : "", format_cycles(launch.cycles)});
   }
   table.drop_empty_columns();
   return table.text("");
@@ -201,10 +197,11 @@ std::string difference(std::int64_t simulated, std::int64_t expected) {
                        : format_signed_percent(static_cast<double>(simulated - expected) / static_cast<double>(expected));
 }
 
-std::string traffic(const Simulation& simulation) {
+/// `clock`: " at 1.98 GHz" where other parts of the report are at another one.
+std::string traffic(const Simulation& simulation, const std::string& clock) {
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   TextTable table("llrrrll");
-  table.row({"traffic", "link", "", "simulated", "closed form", "", "formula"});
+  table.row({"traffic", "link", "", "simulated" + clock, "closed form", "", "formula"});
   for (Link link : all_links) {
     std::int64_t expected_total = 0;
     bool has_form = false;
@@ -284,6 +281,32 @@ void add_l2(TextTable& table, const Simulation& simulation) {
                          format_percent(l2.ports))});
 }
 
+/// Says how far predicted times of the program were off; two rows where the clock is borrowed.
+void add_errors(TextTable& table, const PredictionErrors& errors, const SimulationRequest& request) {
+  if (!errors.time) {
+    table.row({"", "error", "unknown", fmt::format("no run of {} is recorded on {}", request.algorithm, request.gpu.id)});
+    return;
+  }
+  const TimeErrors& time = *errors.time;
+  table.row({"", "error", "±" + format_percent(time.mean),
+             fmt::format("mean of {} recorded runs of {}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
+                         time.kernel, time.held_out ? ", not seen by the model before" : ", with which the model was made",
+                         format_percent(time.worst))});
+  if (errors.clock)
+    table.row({"", "error of the clock", "±" + format_percent(errors.clock->mean),
+               fmt::format("mean of {} runs, had their clocks been borrowed too; {} at worst", errors.clock->runs,
+                           format_percent(errors.clock->worst))});
+}
+
+/// Says what better balance could save, where that is more than nothing.
+void add_balance(TextTable& table, const Simulation& simulation) {
+  const double least = balanced_ns(simulation);
+  const double saved = least > 0 ? 1 - least / simulation.time.value : 0;
+  if (saved < least_difference) return;
+  table.row({"", "perfect balance", "≥ " + format_time(Nanoseconds(least)),
+             fmt::format("at most {} less: a bound, as if every SM had all its blocks until the end", format_percent(saved))});
+}
+
 /// "with it 3.1 % less time", or that the difference is noise.
 std::string effect_text(const ChangeEffect& effect) {
   const std::string change = format_signed_percent(effect.change), noise = format_percent(effect.noise);
@@ -307,13 +330,14 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   const RunUnderLoad* const loaded = beside.under_load;
   const Simulation& timed = loaded != nullptr ? *loaded->simulation : simulation;  // what bounds the run, too, is at its clock
-  table.row({"time", "cycles", format_cycles(timed.cycles), "errors: docs/validation*.md"});
+  table.row({"time", "cycles", format_cycles(timed.cycles), "at " + format_clock(timed.request.gpu.sm_clock_hz)});
   if (loaded != nullptr)
     table.row({"", "wall time", format_time(loaded->simulation->time),
                fmt::format("at {} under load, {}{}", format_clock(loaded->clock.hz), origin_text(loaded->clock),
                            rate_text(*loaded->simulation))});
   table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
              fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
+  add_errors(table, beside.errors, simulation.request);
   if (beside.effect != nullptr)
     table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
@@ -331,6 +355,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   if (const SmUse& sms = timed.sms; many_idle)
     table.row({"", "SMs with a block", fmt::format("{} of {}", sms.with_blocks, sms.all),
                fmt::format("an SM of the GPU has no block for {} of the time, on average", format_percent(sms.idle))});
+  add_balance(table, timed);
   add_l2(table, timed);
   const std::string_view of_those = many_idle ? " of those SMs" : " while an SM has a block";
   if (const double products = product_share(timed); products > 0)
@@ -374,6 +399,24 @@ Json busy_json(const Simulation& simulation) {
   return busy;
 }
 
+/// How many SMs idle, where they are many.
+void add_sms(Json& json, const Simulation& simulation) {
+  if (const SmUse& sms = simulation.sms; sms.many_idle())
+    json["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
+  if (const double least = balanced_ns(simulation); least > 0) json["balanced_ns"] = rounded(least);
+}
+
+/// null where nothing is recorded of the program.
+Json json_of_errors(const PredictionErrors& errors) {
+  if (!errors.time) return nullptr;
+  const TimeErrors& time = *errors.time;
+  Json json = {
+      {"kernel", time.kernel}, {"runs", time.runs}, {"held_out", time.held_out}, {"mean", time.mean}, {"worst", time.worst}};
+  if (const auto& clock = errors.clock)
+    json["borrowed_clock"] = {{"runs", clock->runs}, {"mean", clock->mean}, {"worst", clock->worst}};
+  return json;
+}
+
 Json json_of_recorded(const RunUnderLoad& loaded) {
   const KnownBundle& known = *loaded.recorded->bundle;
   const MeasuredCase& measured = loaded.recorded->measured();
@@ -396,8 +439,10 @@ Json json_of_recorded(const RunUnderLoad& loaded) {
 }  // namespace
 
 std::string report_table(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
-  return heading(simulation) + '\n' + launches(simulation) + '\n' + traffic(simulation) + '\n' +
-         results(simulation, limit, cost, beside) +
+  const bool loads = beside.under_load != nullptr;
+  const std::string clock = loads ? " at " + format_clock(simulation.request.gpu.sm_clock_hz) : std::string();
+  return heading(simulation) + '\n' + launches(loads ? *beside.under_load->simulation : simulation) + '\n' +
+         traffic(simulation, clock) + '\n' + results(simulation, limit, cost, beside) +
          (beside.under_load != nullptr && beside.under_load->recorded ? '\n' + recorded_table(*beside.under_load) : std::string());
 }
 
@@ -457,8 +502,11 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                   {"bound_by", to_string(loaded->simulation->bound)},
                                   {"busy", busy_json(*loaded->simulation)}};
     if (loaded->clock.from == ClockUnderLoad::From::like_runs) json["time"]["under_load"]["runs"] = loaded->clock.runs;
+    if (loaded->clock.of_unchanged) json["time"]["under_load"]["clock_of_unchanged"] = true;
+    add_sms(json["time"]["under_load"], *loaded->simulation);
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
   }
+  json["time"]["errors"] = json_of_errors(beside.errors);
   if (beside.effect != nullptr)
     json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
                                    {"ns", rounded(beside.effect->unchanged.time_ns)},
@@ -468,8 +516,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["time"]["busy"] = busy_json(simulation);
   json["time"]["l2_busy"] = {
       {"lookups", simulation.l2.lookups}, {"unshared", simulation.l2.unshared}, {"ports", simulation.l2.ports}};
-  if (const SmUse& sms = simulation.sms; sms.many_idle())
-    json["time"]["sms"] = {{"all", sms.all}, {"with_blocks", sms.with_blocks}, {"idle_share", sms.idle}};
+  add_sms(json["time"], simulation);
   if (limit != nullptr && limit->outcome.done())
     json["time"]["next_limit"] = {
         {"without", to_string(limit->without)},
@@ -482,19 +529,23 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     json["kernel"] = {{"id", compiled->kernel->id}, {"has_tile", compiled->has_tile}};
     if (compiled->takes_problem) json["kernel"]["tile"] = json_of(compiled->tile);
     if (compiled->has_tile) json["kernel"]["spilled_bytes_per_thread"] = compiled->spilled;
-    if (const auto warnings = compiled->warnings(); !warnings.empty()) json["kernel"]["warnings"] = warnings;
+    for (const Sentence& warning : compiled->warnings()) json["kernel"]["warnings"].push_back(warning.text());
   }
   json["launches"] = Json::array();
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
+    const LaunchWaves waves = waves_of(simulation, i);
     json["launches"].push_back({{"name", launch.name},
                                 {"blocks", launch.blocks},
-                                {"launched_blocks", launched_blocks(simulation, i)},
+                                {"launched_blocks", waves.blocks},
                                 {"threads", launch.threads},
                                 {"smem_bytes", launch.shared_bytes},
                                 {"blocks_per_sm", launch.blocks_per_sm},
-                                {"waves", launch.waves},
+                                {"waves", waves.waves},
                                 {"cycles", rounded(launch.cycles.value)}});
+    Json& added = json["launches"].back();
+    if (waves.tiles_per_block > 0) added["tiles_per_block"] = waves.tiles_per_block;
+    if (beside.under_load != nullptr) added["cycles_under_load"] = rounded(beside.under_load->simulation->launches[i].cycles.value);
   }
   json["ledger"] = Json::array();
   for (const LedgerEntry& entry : simulation.ledger.entries())

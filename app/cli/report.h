@@ -20,6 +20,7 @@ struct HostCost {
 struct RunsBeside {
   const RunUnderLoad* under_load = nullptr;  // the same run at the clock under load
   const ChangeEffect* effect = nullptr;      // the same run on the GPU without the changes of --set
+  PredictionErrors errors = {};              // how far such times were off
 };
 
 /// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit

@@ -92,8 +92,10 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
   both.simulation = *made;
   if (const auto clock = slows ? clock_under_load(recordings, **made) : std::nullopt) {
     guess.emplace(at_clock(request, clock->hz));
-    both.under_load = run_under_load(recordings, **made);
+    both.under_load = run_at(*clock, recordings, **made);
   }
+  both.errors =
+      prediction_errors(recordings, (*made)->request, both.under_load ? std::optional(both.under_load->clock) : std::nullopt);
   const Simulation& timed = both.under_load ? *both.under_load->simulation : **made;
   if (const auto without = guess ? guess->without(timed.bound) : nullptr) {
     both.next = next_limit_of(timed, *without);

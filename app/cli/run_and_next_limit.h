@@ -14,6 +14,7 @@ struct RunAndNextLimit {
   std::shared_ptr<const Simulation> simulation;
   std::chrono::duration<double, std::milli> wall{};  // of the simulation alone
   std::optional<RunUnderLoad> under_load;            // absent where no clock is known
+  PredictionErrors errors;                           // how far such times were off
   std::optional<NextLimit> next;                     // of the run under load, if there is one; absent where it cannot be simulated
 };
 

@@ -2,7 +2,9 @@
 #include "app/cli/search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -11,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
-#include "app/cli/compiled_kernel.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
 #include "app/cli/progress.h"
@@ -19,6 +20,7 @@
 #include "app/cli/text_table.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/clock_under_load.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
@@ -33,6 +35,9 @@ using Candidates = std::vector<SearchCandidate>;
 
 /// Tiles of which the orders are tried too.
 constexpr std::size_t tiles_in_every_order = 6;
+/// Tiles of which the neighbours between powers of two are tried too, and for how long.
+constexpr std::size_t tiles_with_finer_ones = 3;
+constexpr double usual_finer_seconds = 30;
 constexpr std::int64_t usual_rows = 10;
 
 /// The best times so far. A candidate that cannot be among them need not be simulated to its end.
@@ -51,6 +56,16 @@ class BestTimes {
   std::vector<double> cycles_;
 };
 
+/// When to begin nothing more; never without a limit.
+struct Deadline {
+  std::optional<std::chrono::steady_clock::time_point> at = {};
+  bool is_over() const { return at && std::chrono::steady_clock::now() >= *at; }
+};
+Deadline after_seconds(double seconds) {
+  const auto left = std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  return {std::chrono::steady_clock::now() + left};
+}
+
 /// What every candidate is simulated with.
 struct Common {
   const Recordings& recordings;
@@ -59,18 +74,20 @@ struct Common {
 
 /// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
 bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best, const CatchInterrupt& interrupt,
-                  ProgressPrinter& progress, const char* what) {
+                  ProgressPrinter& progress, const char* what, const Deadline& deadline = {}) {
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mutex sharing;
   std::size_t done = 0;
   return on_cores(order, core_count(), [&](std::size_t i) {
+    if (deadline.is_over()) return true;
     SimulationRequest request = candidates[i].request;
     if (const std::lock_guard lock(sharing); !candidates[i].own) request.give_up_after_cycles = best.worst();
-    Result<Outcome> outcome =
-        simulate_outcome_at(common.clock_hz, request, common.recordings, [&](double) { return !interrupt.asked(); });
+    Result<Outcome> outcome = simulate_outcome_at(common.clock_hz, request, common.recordings,
+                                                  [&](double) { return !interrupt.asked() && !deadline.is_over(); });
     if (interrupt.asked()) return false;
     const std::lock_guard lock(sharing);
+    if (outcome || !deadline.is_over()) candidates[i].tried = true;
     if (outcome && outcome->done()) best.add(outcome->cycles);
     if (outcome) candidates[i].outcome = std::move(*outcome);
     progress.show(fmt::format("search: {} of {} {} simulated", ++done, candidates.size(), what));
@@ -78,20 +95,33 @@ bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best,
   });
 }
 
+/// Removes the tiles that wgmma cannot compute.
+void remove_odd_groups(Candidates& candidates) {
+  std::erase_if(candidates, [](const SearchCandidate& candidate) {
+    const auto kernel = compiled_kernel(candidate.request);
+    return kernel && kernel->odd_rows > 0;
+  });
+}
+
 struct Searched {
-  Candidates ranked;           // those that were simulated
-  std::size_t candidates = 0;  // with those that were given up
-  double clock_hz = 0;         // of all of them under load; 0: that of the GPU
-  bool is_recorded = false;    // whether runs of this GPU were recorded
-  bool whole = true;           // false after Ctrl-C
-  Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
+  Candidates ranked;                                      // those that were simulated
+  std::size_t candidates = 0;                             // with those that were given up
+  std::size_t untried = 0;                                // tiles between powers of two for which there was no time
+  double clock_hz = 0;                                    // of all of them under load; 0: that of the GPU
+  std::map<std::string, TimeErrors, std::less<>> errors;  // how far such times were off, by algorithm, where any is recorded
+  bool whole = true;                                      // false after Ctrl-C
+  Sentence refusal;  // why the first of those that could not be simulated was refused; empty if none was
 };
 
 /// All run at the clock under load of the first: the kernel as it stands, where its tile fits.
-Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& interrupt, ProgressPrinter& progress) {
+Searched search(Candidates candidates, std::size_t rows, double finer_seconds, const CatchInterrupt& interrupt,
+                ProgressPrinter& progress) {
   Searched out;
   const Recordings recordings = load_recordings(candidates.front().request.gpu);
-  out.is_recorded = !recordings.runs.empty();
+  for (const SearchCandidate& c : candidates)
+    if (!out.errors.contains(c.request.algorithm))
+      if (auto errors = time_errors_of(recordings.known, c.request.gpu.id, c.request))
+        out.errors.emplace(c.request.algorithm, std::move(*errors));
   progress.show("search: its clock under load");
   const auto clock = clock_of_comparison(candidates.front().request, recordings, [&](double) { return !interrupt.asked(); });
   if (!clock) {
@@ -104,6 +134,15 @@ Searched search(Candidates candidates, std::size_t rows, const CatchInterrupt& i
   out.candidates = candidates.size();
   out.whole = simulate_all(candidates, common, best, interrupt, progress, "tiles");
   rank(candidates);
+  if (out.whole && finer_seconds > 0) {
+    Candidates finer = finer_candidates(candidates, tiles_with_finer_ones);
+    remove_odd_groups(finer);
+    out.whole = simulate_all(finer, common, best, interrupt, progress, "tiles between powers of two", after_seconds(finer_seconds));
+    out.untried = static_cast<std::size_t>(std::ranges::count_if(finer, [](const SearchCandidate& c) { return !c.tried; }));
+    out.candidates += finer.size() - out.untried;
+    std::move(finer.begin(), finer.end(), std::back_inserter(candidates));
+    rank(candidates);
+  }
   if (out.whole) {
     Candidates orders = order_candidates(candidates, tiles_in_every_order);
     out.whole = simulate_all(orders, common, best, interrupt, progress, "orders");
@@ -172,9 +211,13 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   const SearchCandidate* const own = own_of(searched.ranked);
   const double noise = noise_of(searched.ranked);
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  TextTable table("rllrllrrlrrrr");
-  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "bottleneck", "against own", "rate", "recorded",
-             "measured"});
+  TextTable table("rllrllrrrlrrrr");
+  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "error", "bottleneck", "against own", "rate",
+             "recorded", "measured"});
+  const auto error_of = [&](const std::string& algorithm) {
+    const auto found = searched.errors.find(algorithm);
+    return found == searched.errors.end() ? std::string() : "±" + format_percent(found->second.mean);
+  };
   const auto row = [&](std::size_t place) {
     const SearchCandidate& c = searched.ranked[place];
     const double recorded_ns = c.outcome->under_load.recorded_ns;
@@ -185,7 +228,7 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
          std::string(to_string(key_order_of(c))), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
-         std::string(to_string(c.outcome->bound)), against,
+         error_of(c.request.algorithm), std::string(to_string(c.outcome->bound)), against,
          c.outcome->useful_flops > 0 ? format_short(c.outcome->flops_per_second(), "FLOP/s") : "",
          recorded_ns > 0 ? format_time(Nanoseconds(recorded_ns)) : "",
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
@@ -198,16 +241,24 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
   const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
   table.drop_empty_columns();
+  const bool sees_nothing = !searched.ranked.front().request.masking.empty() && searched.ranked.front().outcome->flops == 0;
   std::string text =
       table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  if (sees_nothing) text += "warning: with this mask no query sees a key, and every row of O is 0.\n";
   if (searched.clock_hz > 0)
     text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
                         format_clock(searched.clock_hz));
   text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
-  return text + (searched.is_recorded ? "How far such times are from hardware: docs/measuring.md lists the pages.\n"
-                                      : "No run of this GPU is recorded: these times were never compared with hardware.\n");
+  if (searched.untried > 0)
+    text +=
+        fmt::format("There was no time for {} more tiles between powers of two: use {} for longer.\n", searched.untried, "--finer");
+  for (const auto& [algorithm, errors] : searched.errors)
+    text += fmt::format("error of {}: mean of {} recorded runs of {}, {} at worst. Their tiles are those of the kernel.\n",
+                        algorithm, errors.runs, errors.kernel, format_percent(errors.worst));
+  if (searched.errors.empty()) text += "No such run is recorded on this GPU: these times were never compared with hardware.\n";
+  return text;
 }
 
 std::string json_of(const Searched& searched, const std::vector<std::optional<double>>& measured) {
@@ -229,6 +280,9 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
                 {"clock_hz", searched.clock_hz > 0 ? searched.clock_hz : c.request.gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
+    row["error"] = nullptr;
+    if (const auto found = searched.errors.find(c.request.algorithm); found != searched.errors.end())
+      row["error"] = {{"runs", found->second.runs}, {"mean", found->second.mean}, {"worst", found->second.worst}};
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
     if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
@@ -258,10 +312,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
     if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   auto candidates = tile_candidates(request->simulation, *algorithms);
   if (!candidates) return candidates.error();
-  std::erase_if(*candidates, [](const SearchCandidate& candidate) {  // tiles that wgmma cannot compute
-    const auto kernel = compiled_kernel(candidate.request);
-    return kernel && kernel->odd_rows > 0;
-  });
+  remove_odd_groups(*candidates);
   if (candidates->empty())
     return refuse(
         "no tile that fits {} gives each warp group a multiple of 64 rows, which wgmma takes: use another head dimension or type",
@@ -270,7 +321,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   ProgressPrinter progress(err, line.quiet);
   const CatchInterrupt interrupt;
   const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
-  Searched searched = search(std::move(*candidates), wanted, interrupt, progress);
+  Searched searched = search(std::move(*candidates), wanted, line.finer.value_or(usual_finer_seconds), interrupt, progress);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};

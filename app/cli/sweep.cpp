@@ -18,6 +18,8 @@
 #include "app/cli/text_table.h"
 #include "app/cli/window_options.h"
 #include "app/model/background/parallel.h"
+#include "app/model/measurements/time_errors.h"
+#include "app/model/run_data/compiled_kernel.h"
 #include "app/model/session/studies.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"
@@ -93,7 +95,16 @@ struct Files {
   }
 };
 
+/// Why no kernel could run a point as it was simulated; empty where one could.
+std::string impossible_kernel(const SweepResult& result, const std::string& algorithm, double value) {
+  const auto request = request_at(result.request, algorithm, value);
+  const auto compiled = request ? compiled_kernel(*request) : std::nullopt;
+  if (!compiled || (compiled->wanted <= compiled->limit && compiled->odd_rows == 0)) return {};
+  return compiled->warnings().back().text();
+}
+
 std::string table_of(const SweepResult& result) {
+  std::string impossible;  // a line for each such point
   TextTable table("lrrrrrrrrrrl");
   table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "clock", "rate", "recorded", "error",
              "bottleneck"});
@@ -109,7 +120,10 @@ std::string table_of(const SweepResult& result) {
       }
       const auto theory = theory_at(result.request, algorithm, value);
       const UnderLoad& load = point.under_load;
-      table.row({algorithm, fmt::format("{}", value), fmt::format("{}x{}", point.tile.block_q, point.tile.block_kv),
+      const std::string why = impossible_kernel(result, algorithm, value);
+      if (!why.empty()) impossible += fmt::format("! {} at {} {}: {}\n", algorithm, result.request.axis.key, value, why);
+      table.row({algorithm, fmt::format("{}", value),
+                 fmt::format("{}{}x{}", why.empty() ? "" : "! ", point.tile.block_q, point.tile.block_kv),
                  format_bytes(point.hbm()), format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
                  format_time(Nanoseconds(point.wall_ns())), load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
                  point.useful_flops > 0 ? format_short(point.flops_per_second(), "FLOP/s") : "",
@@ -119,11 +133,24 @@ std::string table_of(const SweepResult& result) {
     }
   table.drop_empty_columns();
   std::string text = table.text("");
+  if (!impossible.empty()) text += '\n' + impossible;
+  // A product without a visible tile is not computed.
+  const auto sees_nothing = [](const auto& point) { return point && point->done() && point->flops == 0; };
+  if (!result.request.base.masking.empty() && std::ranges::any_of(result.points, sees_nothing))
+    text += "\nwarning: at some points no query sees a key, and every row of O is 0.\n";
   const auto has_clock = [](const auto& point) { return point && point->under_load.clock_hz > 0; };
   if (std::ranges::any_of(result.points, has_clock))
     text +=
-        "\nclock: that of the recording, or the median of the recorded runs most like the point. Bottlenecks are at the highest "
-        "clock.\n";
+        "\nclock: that of the recording, or the median of the recorded runs most like the point. Points that differ in a part of "
+        "the tile or in a value of the GPU alone have one clock.\n";
+  const Measurements known = load_measurements_of(result.request.base.gpu.id);
+  for (const std::string& algorithm : result.request.algorithms) {
+    SimulationRequest request = result.request.base;
+    request.algorithm = algorithm;
+    if (const auto errors = time_errors_of(known, request.gpu.id, request))
+      text += fmt::format("Times of {} are ±{}: mean of {} recorded runs, {} at worst.\n", algorithm, format_percent(errors->mean),
+                          errors->runs, format_percent(errors->worst));
+  }
   return text;
 }
 

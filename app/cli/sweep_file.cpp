@@ -66,6 +66,7 @@ constexpr std::array swept_figures = {
     SweptFigure{"flops", [](const Outcome& o) { return o.flops; }, [](Outcome& o, double v) { o.flops = v; }},
     SweptFigure{"cycles", [](const Outcome& o) { return o.cycles; }, [](Outcome& o, double v) { o.cycles = v; }},
     SweptFigure{"ns", [](const Outcome& o) { return o.time_ns; }, [](Outcome& o, double v) { o.time_ns = v; }},
+    SweptFigure{"balanced_ns", [](const Outcome& o) { return o.balanced_ns; }, [](Outcome& o, double v) { o.balanced_ns = v; }},
     SweptFigure{"clock_under_load_hz", [](const Outcome& o) { return o.under_load.clock_hz; },
                 [](Outcome& o, double v) { o.under_load.clock_hz = v; }},
     SweptFigure{"ns_under_load", [](const Outcome& o) { return o.under_load.time_ns; },

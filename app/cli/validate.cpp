@@ -61,7 +61,11 @@ Result<std::vector<MeasuredCase>> chosen_cases(const MeasurementBundle& bundle, 
 
 Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   if (!line.ncu.empty()) return run_validate_ncu(line, out);
-  Result<KnownBundle> known = line.bundle.empty() ? load_default_bundle() : load_bundle(line.bundle);
+  const Result<GpuSpec> asked = load_gpu(line.gpu);
+  if (!asked && line.gpu_given) return asked.error();
+  Result<KnownBundle> known = !line.bundle.empty() ? load_bundle(line.bundle)
+                              : line.gpu_given     ? load_bundle_of(asked->id)
+                                                   : load_default_bundle();
   if (!known) return known.error();
   if (const Status apart = check_outputs_spare(line, known->path); !apart) return apart.error();
   make_printable(known->bundle);

@@ -12,7 +12,9 @@
 #include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/launch_balance.h"
 #include "sim/analysis/roofline.h"
+#include "sim/analysis/what_if.h"
 
 namespace tilescope {
 
@@ -59,6 +61,10 @@ void draw_bound(const Rect& rect, const View& view) {
     if (run.sms.many_idle())
       add_line(body, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), run.sms.with_blocks, run.sms.all,
                          format_percent(run.sms.idle)));
+    const bool hovered = ImGui::IsItemHovered();  // its blocks are many
+    if (const double balanced = hovered ? balanced_ns(run) : 0; balanced > 0 && balanced < (1 - least_difference) * run.time.value)
+      add_line(body, say(tr("With perfect balance, the run would take at least {}: at most {} less."),
+                         format_time(Nanoseconds(balanced)), format_percent(1 - balanced / run.time.value)));
     // L2 and HBM serve all SMs, so their busy time is always of the run.
     for (const bool shared : {false, true}) {
       if (!shared || run.sms.many_idle())

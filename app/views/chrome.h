@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "app/model/state/deck.h"
 #include "app/ui/typed_limits.h"
@@ -69,6 +70,9 @@ bool take_asked_control(std::string_view control);
 // Popover contents, called between ImGui::BeginPopup and EndPopup.
 void draw_problem_controls(const View& view, Commands& commands);
 void draw_tile_controls(const View& view, Commands& commands);
+/// Returns how what is on screen differs from the compiled kernel, a sentence each: no kernel takes its head dimension or type, it
+/// has another tile, or it spills.
+const std::vector<std::string>& kernel_warnings(const View& view);
 void draw_gpu_controls(const View& view, Commands& commands);
 /// Returns the limits and the unit of a field for a number of the GPU.
 NumberLimits spec_limits(const SpecKey& key);

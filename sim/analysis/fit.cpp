@@ -40,10 +40,8 @@ double accumulators(const AttentionProblem& problem, const FitCell& cell) {
 }
 
 /// Marks the tiles with more sums a thread than the kernel's own, where that has no register left.
-void mark_more_sums(FitMap& map) {
-  const FitCell* const own = map.find(map.usual);
-  if (own == nullptr) return;
-  const double room = own->needs.registers_per_thread >= most_registers ? accumulators(map.request.problem, *own) : 0;
+void mark_more_sums(FitMap& map, const FitCell& own) {
+  const double room = own.needs.registers_per_thread >= most_registers ? accumulators(map.request.problem, own) : 0;
   for (FitCell& cell : map.cells) {
     const double more = accumulators(map.request.problem, cell) - room;
     if (!cell.fits() || cell.spills || cell.needs.registers_per_thread < most_registers || more <= 0) continue;
@@ -127,6 +125,15 @@ std::size_t FitMap::simulated() const {
 
 namespace {
 
+/// Fills in the cells of a map of which the rest is known.
+void make_cells(const ProgramInfo& info, FitMap& map) {
+  for (std::int64_t q : map.block_q)
+    for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, map.request, {q, kv, map.stages}));
+  const FitCell* const own = map.find(map.usual);
+  mark_more_sums(map, own != nullptr ? *own : make_cell(info, map.request, map.usual));
+  refuse_odd_groups(info, map);
+}
+
 FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual, int stages) {
   FitMap map;
   map.request = request;
@@ -136,11 +143,17 @@ FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const
   map.q_matters = usual.block_q > 1;
   map.block_q = map.q_matters ? sides(usual.block_q, request.problem.seq_q) : std::vector<std::int64_t>{usual.block_q};
   map.block_kv = sides(usual.block_kv, request.problem.seq_kv);
-  for (std::int64_t q : map.block_q)
-    for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, request, {q, kv, stages}));
-  mark_more_sums(map);
-  refuse_odd_groups(info, map);
+  make_cells(info, map);
   return map;
+}
+
+/// Returns `side` and the multiples of `step` between half and twice of it.
+std::vector<std::int64_t> sides_around(std::int64_t side, std::int64_t step) {
+  std::vector<std::int64_t> out = {side};
+  for (std::int64_t each = step; each < 2 * side && each <= TileShape::most_rows; each += step)
+    if (2 * each > side && each != side) out.push_back(each);
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 }  // namespace
@@ -167,6 +180,22 @@ Result<FitMaps> make_fit_maps(const SimulationRequest& request) {
     }
   maps.maps.front().real = true;
   return maps;
+}
+
+Result<FitMap> make_fit_map_around(const SimulationRequest& request, const ProgramTile& tile, std::int64_t step) {
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  if (!info) return info.error();
+  if (const Status good = check(request.problem); !good) return good.error();
+  const TileShape usual = (*info)->default_tile(request.problem, request.gpu);
+  FitMap map;
+  map.request = request;
+  map.stages = static_cast<int>(tile.stages);
+  map.usual = {usual.block_q, usual.block_kv, tile.stages};
+  map.q_matters = usual.block_q > 1;
+  map.block_q = map.q_matters ? sides_around(tile.block_q, step) : std::vector<std::int64_t>{tile.block_q};
+  map.block_kv = sides_around(tile.block_kv, step);
+  make_cells(**info, map);
+  return map;
 }
 
 std::size_t FitMaps::fitting() const {

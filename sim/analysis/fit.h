@@ -58,6 +58,9 @@ struct FitMaps {
 /// buffers. It simulates nothing.
 /// Errors  unknown algorithm; a problem that check() refuses
 Result<FitMaps> make_fit_maps(const SimulationRequest& request);
+/// Makes the map of the sizes around a tile that are multiples of `step`, between half and twice of it, with its number of buffers.
+/// Errors  as above
+Result<FitMap> make_fit_map_around(const SimulationRequest& request, const ProgramTile& tile, std::int64_t step);
 /// Returns the request that simulates a cell.
 SimulationRequest request_of(const FitMap& map, const FitCell& cell);
 /// The index of a cell.

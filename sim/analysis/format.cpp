@@ -97,6 +97,8 @@ std::string format_bandwidth(double bytes_per_second) {
 }
 
 std::string format_clock(double hertz) {
+  // Two digits after the point say nothing of a slow one.
+  if (hertz < 0.1e9) return fmt::format("{:.3g} MHz", hertz / 1e6);
   return fmt::format("{:.2f} GHz", hertz / 1e9);
 }
 

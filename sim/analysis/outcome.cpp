@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/analysis/launch_balance.h"
+
 namespace tilescope {
 
 Outcome outcome_of(const Simulation& simulation) {
@@ -14,6 +16,7 @@ Outcome outcome_of(const Simulation& simulation) {
   out.hbm_write_queued_bytes = static_cast<double>(simulation.hbm_write_queued.value);
   out.cycles = simulation.cycles.value;
   out.time_ns = simulation.time.value;
+  out.balanced_ns = balanced_ns(simulation);
   out.flops = static_cast<double>(simulation.flops);
   out.bound = simulation.bound;
   out.utilisation = simulation.utilisation;

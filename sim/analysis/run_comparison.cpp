@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/format.h"
+#include "sim/analysis/launch_balance.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 
@@ -101,6 +102,7 @@ std::vector<ComparedFigure> figures_of(const Simulation& run) {
   const auto bytes = [](Bytes count) { return static_cast<double>(count.value); };
   add({RunFigure::time}, run.time.value);
   add({RunFigure::cycles}, run.cycles.value);
+  add({RunFigure::balanced_time}, balanced_ns(run));
   add({RunFigure::flops}, static_cast<double>(run.flops));
   add({RunFigure::exps}, static_cast<double>(run.exps));
   for (const Link link : all_links) {
@@ -117,8 +119,10 @@ std::vector<ComparedFigure> figures_of(const Simulation& run) {
     const KernelNeeds& needs = launches[i].needs;
     const auto of_launch = [&](RunFigure figure, double value) { add({.figure = figure, .launch = launches[i].name}, value); };
     of_launch(RunFigure::launch_cycles, launch.cycles.value);
-    of_launch(RunFigure::launch_blocks, static_cast<double>(launch.blocks));
-    of_launch(RunFigure::waves, launch.waves);
+    const LaunchWaves waves = waves_of(run, i);
+    of_launch(RunFigure::launch_blocks, static_cast<double>(waves.blocks));
+    of_launch(RunFigure::waves, waves.waves);
+    if (waves.tiles_per_block > 0) of_launch(RunFigure::tiles_per_block, waves.tiles_per_block);
     of_launch(RunFigure::threads, launch.threads);
     of_launch(RunFigure::registers, needs.registers_per_thread);
     of_launch(RunFigure::shared_bytes, static_cast<double>(launch.shared_bytes));
@@ -163,6 +167,7 @@ FigureGroup group_of(RunFigure figure) {
   switch (figure) {
     case RunFigure::time:
     case RunFigure::cycles:
+    case RunFigure::balanced_time:
     case RunFigure::flops:
     case RunFigure::exps:
       return FigureGroup::time;
@@ -175,6 +180,7 @@ FigureGroup group_of(RunFigure figure) {
     case RunFigure::launch_cycles:
     case RunFigure::launch_blocks:
     case RunFigure::waves:
+    case RunFigure::tiles_per_block:
       return FigureGroup::launches;
     case RunFigure::wait_cycles:
       return FigureGroup::waits;

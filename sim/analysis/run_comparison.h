@@ -30,8 +30,9 @@ inline constexpr std::array<FigureGroup, 6> all_figure_groups = {FigureGroup::ti
 
 /// What a figure counts, and so its unit.
 enum class RunFigure : std::uint8_t {
-  time,    // nanoseconds
-  cycles,  // of the SM clock
+  time,           // nanoseconds
+  cycles,         // of the SM clock
+  balanced_time,  // a lower bound of the time with perfect balance, nanoseconds
   flops,
   exps,
   link_bytes,     // of all tensors
@@ -41,8 +42,9 @@ enum class RunFigure : std::uint8_t {
   launch_cycles,
   launch_blocks,
   waves,
-  threads,    // of a block, as all that follow
-  registers,  // of a thread
+  tiles_per_block,  // of a persistent launch
+  threads,          // of a block, as all that follow
+  registers,        // of a thread
   shared_bytes,
   stages,
   blocks_per_sm,

@@ -62,6 +62,41 @@ Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& ba
   return out;
 }
 
+std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> ranked, std::size_t best) {
+  constexpr std::int64_t step = 16;
+  struct Found {
+    SearchCandidate candidate;
+    double distance = 0;  // octaves of both sides
+  };
+  std::vector<Found> found;
+  const auto is_known = [&](const SimulationRequest& request) {
+    const auto same = [&](const SearchCandidate& c) {
+      return c.request.algorithm == request.algorithm && *c.request.tile == *request.tile;
+    };
+    return std::ranges::any_of(ranked, same) || std::ranges::any_of(found, [&](const Found& f) { return same(f.candidate); });
+  };
+  for (const SearchCandidate& of : ranked.first(std::min(best, ranked.size()))) {
+    if (!of.done()) break;
+    const ProgramTile tile = *of.request.tile;
+    const auto map = make_fit_map_around(of.request, tile, step);
+    if (!map) continue;
+    const auto octaves = [](std::int64_t a, std::int64_t b) {
+      return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+    };
+    for (const FitCell& cell : map->cells) {
+      if (!cell.fits() || cell.spills) continue;
+      Found one;
+      one.candidate.request = request_of(*map, cell);
+      one.distance = octaves(cell.tile.block_q, tile.block_q) + octaves(cell.tile.block_kv, tile.block_kv);
+      if (!is_known(one.candidate.request)) found.push_back(std::move(one));
+    }
+  }
+  std::ranges::stable_sort(found, {}, &Found::distance);
+  std::vector<SearchCandidate> out;
+  for (Found& each : found) out.push_back(std::move(each.candidate));
+  return out;
+}
+
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best) {
   std::vector<SearchCandidate> out;
   for (const SearchCandidate& of : ranked.first(std::min(best, ranked.size()))) {

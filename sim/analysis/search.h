@@ -1,7 +1,7 @@
 // Search: which tile, how many buffers and which orders a kernel should take for a problem, by predicted time.
 //
-//   request ── tile_candidates() ──► every tile that fits ── simulate ──► ranked ── order_candidates() ──► the best of them in
-//   every order ── simulate ──► ranked
+//   request ── tile_candidates() ──► tiles of powers of two that fit ── simulate ──► ranked ── finer_candidates() ──► tiles between
+//   them ── simulate ──► ranked ── order_candidates() ──► the best in every order ── simulate ──► ranked
 #pragma once
 
 #include <span>
@@ -16,6 +16,7 @@ namespace tilescope {
 struct SearchCandidate {
   SimulationRequest request;  // with its tile
   bool own = false;           // tile, buffers and orders are those of the kernel as it stands
+  bool tried = false;         // it was simulated, or given up as too slow
   std::optional<Outcome> outcome;
   bool done() const { return outcome && outcome->done(); }
 };
@@ -24,6 +25,10 @@ struct SearchCandidate {
 /// Fit view, and each algorithm's own.
 /// Errors  unknown algorithm; a pass that it does not have; a problem that check() refuses; no tile that fits.
 Result<std::vector<SearchCandidate>> tile_candidates(const SimulationRequest& base, std::span<const std::string> algorithms);
+
+/// The tiles around the `best` quickest of `ranked` whose sides are multiples of 16, the rows of a tensor core's product, and which
+/// are not in `ranked`: the nearest first. Limits  those that fit without spilling
+std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
 
 /// The `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best);

@@ -25,6 +25,7 @@ constexpr std::array keys = {
     SweepKey{"head_dim", "numbers in a query, key or value", 1, 256},
     SweepKey{"batch", "batch size", 1, largest_size},
     SweepKey{"heads", "query heads, and key heads too where there are as many", 1, largest_size},
+    SweepKey{"kv_heads", "key and value heads", 1, largest_size},
     SweepKey{"block_q", "query rows of a tile, Br", 1, TileShape::most_rows},
     SweepKey{"block_kv", "key rows of a tile, Bc", 1, TileShape::most_rows},
     SweepKey{"stages", "buffers of a ring of K and V", 1, ProgramTile::most_stages},
@@ -50,7 +51,7 @@ Result<Range> range_of(std::string_view key) {
   const auto nearest = nearest_name(key, names);
   if (nearest) return refuse("nothing called '{}' can be swept: did you mean {}?", printable(key), *nearest);
   return refuse(
-      "nothing called '{}' can be swept: there are seq, seq_kv, head_dim, batch, heads, block_q, block_kv, stages, "
+      "nothing called '{}' can be swept: there are seq, seq_kv, head_dim, batch, heads, kv_heads, block_q, block_kv, stages, "
       "shared_bytes and every key of {}",
       printable(key), Setting::set);
 }
@@ -130,6 +131,8 @@ void set_problem(SimulationRequest& request, std::string_view key, std::int64_t 
   } else if (key == "heads") {
     if (!keeps_kv_heads && p.kv_heads == p.heads) p.kv_heads = value;
     p.heads = value;
+  } else if (key == "kv_heads") {
+    p.kv_heads = value;
   }
 }
 
@@ -179,8 +182,8 @@ std::optional<double> sweep_value_of(const Simulation& run, std::string_view key
   const AttentionProblem& p = run.request.problem;
   const ProgramTile& tile = run.program->tile();
   const std::pair<std::string_view, std::int64_t> numbers[] = {
-      {"seq", p.seq_q},   {"seq_kv", p.seq_kv},      {"head_dim", p.head_dim},    {"batch", p.batch},
-      {"heads", p.heads}, {"block_q", tile.block_q}, {"block_kv", tile.block_kv}, {"stages", tile.stages}};
+      {"seq", p.seq_q},         {"seq_kv", p.seq_kv},      {"head_dim", p.head_dim},    {"batch", p.batch},     {"heads", p.heads},
+      {"kv_heads", p.kv_heads}, {"block_q", tile.block_q}, {"block_kv", tile.block_kv}, {"stages", tile.stages}};
   for (const auto& [name, number] : numbers)
     if (name == key) return static_cast<double>(number);
   const SpecKey* const row = find_spec_key(key == "shared_bytes" ? "sm.shared_bytes_per_block" : key);

@@ -21,8 +21,8 @@ struct SweepKey {
   std::string_view meaning;  // one sentence
   std::int64_t minimum = 1, maximum = 1;
 };
-/// Returns the sweep keys: seq (queries, and keys too if there are as many), seq_kv, head_dim, batch, heads, block_q, block_kv,
-/// stages, and shared_bytes (M, the most shared memory of a block).
+/// Returns the sweep keys: seq (queries, and keys too if there are as many), seq_kv, head_dim, batch, heads, kv_heads, block_q,
+/// block_kv, stages, and shared_bytes (M, the most shared memory of a block).
 std::span<const SweepKey> sweep_keys();
 
 struct SweepAxis {

@@ -12,6 +12,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
 #include "sim/analysis/roofline.h"
+#include "sim/core/refuse.h"
 #include "sim/masks/block_mask.h"
 
 namespace tilescope {
@@ -53,7 +54,10 @@ std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const G
       const auto kernel = find_kernel(measured.kernel);
       if (!kernel || measured.is_changed() || measured.cycles.median <= 0 || measured.sm_clock_hz <= 0) continue;
       const auto instruction = (*kernel)->is_hopper ? ProductInstruction::wgmma : ProductInstruction::mma_sync;
-      runs.push_back({{instruction, nominal_flops(**kernel, measured.problem), measured.cycles.median}, measured.sm_clock_hz});
+      runs.push_back({{instruction, nominal_flops(**kernel, measured.problem), measured.cycles.median},
+                      measured.sm_clock_hz,
+                      measured.kernel,
+                      measured.problem});
     }
   }
   return runs;
@@ -96,11 +100,12 @@ std::string_view to_string(ClockUnderLoad::From from) {
 }
 
 std::string origin_text(const ClockUnderLoad& clock) {
+  const std::string_view where = clock.of_unchanged ? " on the unchanged GPU" : "";
   switch (clock.from) {
     case ClockUnderLoad::From::this_case:
-      return "as recorded for this run";
+      return fmt::format("as recorded for this run{}", where);
     case ClockUnderLoad::From::like_runs:
-      return fmt::format("the median of the {} recorded runs most like it", clock.runs);
+      return fmt::format("the median of the {} recorded runs most like it{}", clock.runs, where);
     case ClockUnderLoad::From::calibration:
       return "as calibrated under products of mma.sync and exponentials";
     case ClockUnderLoad::From::set:
@@ -109,16 +114,42 @@ std::string origin_text(const ClockUnderLoad& clock) {
   return "";
 }
 
-std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load) {
+namespace {
+
+/// The same among the runs that `is_asked` lets through.
+template <class IsAsked>
+std::optional<ClockUnderLoad> clock_of_like(std::span<const RecordedRun> runs, const TensorLoad& load, const IsAsked& is_asked) {
   std::vector<std::pair<double, double>> alike;  // unlikeness, clock
   for (const RecordedRun& run : runs)
-    if (run.load.instruction == load.instruction) alike.emplace_back(unlikeness(run.load, load), run.clock_hz);
+    if (run.load.instruction == load.instruction && is_asked(run)) alike.emplace_back(unlikeness(run.load, load), run.clock_hz);
   if (alike.size() < alike_runs || load.cycles <= 0) return std::nullopt;
-  std::ranges::sort(alike);
+  std::ranges::partial_sort(alike, alike.begin() + alike_runs);
   std::array<double, alike_runs> clocks{};
   for (std::size_t i = 0; i < alike_runs; ++i) clocks[i] = alike[i].second;
   std::ranges::sort(clocks);
   return ClockUnderLoad{clocks[alike_runs / 2], ClockUnderLoad::From::like_runs, static_cast<int>(alike_runs)};
+}
+
+}  // namespace
+
+std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load) {
+  return clock_of_like(runs, load, [](const RecordedRun&) { return true; });
+}
+
+std::optional<ClockErrors> borrowed_clock_errors(std::span<const RecordedRun> runs, std::string_view kernel) {
+  ClockErrors errors;
+  for (const RecordedRun& run : runs) {
+    if (run.kernel != kernel) continue;
+    const auto clock = clock_of_like(runs, run.load, [&](const RecordedRun& other) { return !(other.problem == run.problem); });
+    if (!clock) continue;
+    const double error = std::abs(clock->hz / run.clock_hz - 1);
+    ++errors.runs;
+    errors.mean += error;
+    errors.worst = std::max(errors.worst, error);
+  }
+  if (errors.runs == 0) return std::nullopt;
+  errors.mean /= errors.runs;
+  return errors;
 }
 
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu) {
@@ -130,16 +161,44 @@ Recordings load_recordings(const GpuSpec& gpu) {
   return is_named_gpu(gpu) ? recordings_of(load_measurements_of(gpu.id), gpu) : Recordings{};
 }
 
-std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation) {
+namespace {
+
+/// The clock that is known before anything is simulated: the user's, or that of a recording of this very run.
+std::optional<ClockUnderLoad> known_clock(const GpuSpec& gpu, const std::optional<FoundCase>& found) {
+  if (is_users(gpu, "sm.clock_under_load_hz")) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::set};
+  if (found && found->measured().sm_clock_hz > 0)
+    return ClockUnderLoad{found->measured().sm_clock_hz, ClockUnderLoad::From::this_case, 1};
+  return std::nullopt;
+}
+
+/// The clock of the same run on its GPU without changed values; nullopt where it cannot be simulated or has none.
+std::optional<ClockUnderLoad> clock_without_changes(const Recordings& recordings, const Simulation& changed,
+                                                    const Progress& progress) {
+  const auto gpu = load_gpu(changed.request.gpu.id);
+  if (!gpu) return std::nullopt;
+  SimulationRequest request = changed.request;
+  request.gpu = *gpu;
+  request.keeps_intervals = false;
+  if (has_as_many_blocks_as_fit(changed)) request.blocks_per_sm.reset();
+  const auto made = simulate(request, progress);
+  auto clock = made ? clock_under_load(recordings, **made) : std::nullopt;
+  if (clock) clock->of_unchanged = true;
+  return clock;
+}
+
+}  // namespace
+
+std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation,
+                                               const Progress& progress) {
   const GpuSpec& gpu = simulation.request.gpu;
   if (clock_is_users(gpu)) return std::nullopt;
-  if (is_users(gpu, "sm.clock_under_load_hz")) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::set, 0};
-  if (const auto found = find_case(recordings.known, simulation); found && found->measured().sm_clock_hz > 0)
-    return ClockUnderLoad{found->measured().sm_clock_hz, ClockUnderLoad::From::this_case, 1};
+  if (const auto clock = known_clock(gpu, find_case(recordings.known, simulation))) return clock;
+  if (!unchanged(gpu) && !recordings.runs.empty())
+    if (const auto clock = clock_without_changes(recordings, simulation, progress)) return clock;
   // Products in fp32 run on other units, and nothing is recorded of them.
   if (simulation.request.problem.dtype != DataType::fp32)
     if (const auto clock = clock_of_like_runs(recordings.runs, load_of(simulation))) return clock;
-  if (gpu.slows_under_load()) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::calibration, 0};
+  if (gpu.slows_under_load()) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::calibration};
   return std::nullopt;
 }
 
@@ -147,15 +206,28 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
   return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || gpu.sm_clock_under_load_hz > 0);
 }
 
-std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
-  const auto clock = clock_under_load(recordings, simulation);
-  if (!clock) return std::nullopt;
+PredictionErrors prediction_errors(const Recordings& recordings, const SimulationRequest& request,
+                                   const std::optional<ClockUnderLoad>& clock) {
+  PredictionErrors errors{time_errors_of(recordings.known, request.gpu.id, request), {}};
+  if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)
+    errors.clock = borrowed_clock_errors(recordings.runs, errors.time->kernel);
+  return errors;
+}
+
+std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,
+                                   const Progress& progress) {
   SimulationRequest request = simulation.request;
-  request.gpu.sm_clock_hz = clock->hz;
+  request.gpu.sm_clock_hz = clock.hz;
   request.keeps_intervals = false;
   auto made = simulate(request, progress);
   if (!made) return std::nullopt;
-  return RunUnderLoad{std::move(*made), *clock, find_case(recordings.known, simulation)};
+  return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation),
+                      prediction_errors(recordings, simulation.request, clock)};
+}
+
+std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {
+  const auto clock = clock_under_load(recordings, simulation, progress);
+  return clock ? run_at(*clock, recordings, simulation, progress) : std::nullopt;
 }
 
 SimulationRequest at_clock(SimulationRequest request, double clock_hz) {
@@ -169,7 +241,7 @@ Result<double> clock_of_comparison(const SimulationRequest& first, const Recordi
   request.give_up_after_cycles = 0;
   const auto made = simulate(request, progress);
   if (!made && made.error().kind == Error::Kind::cancelled) return made.error();
-  const auto clock = made ? clock_under_load(recordings, **made) : std::nullopt;
+  const auto clock = made ? clock_under_load(recordings, **made, progress) : std::nullopt;
   return clock ? clock->hz : 0;
 }
 
@@ -189,7 +261,7 @@ Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& re
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress) {
   const auto own_clock = [&](const Simulation& run) {
-    const auto clock = clock_under_load(recordings_of(known, run.request.gpu), run);
+    const auto clock = clock_under_load(recordings_of(known, run.request.gpu), run, progress);
     return clock ? clock->hz : 0;
   };
   const auto again = [&](const std::shared_ptr<const Simulation>& run, double hz) -> Result<std::shared_ptr<const Simulation>> {
@@ -208,31 +280,31 @@ Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shar
   return PairUnderLoad{std::move(*of_first), std::move(*of_second)};
 }
 
-UnderLoad under_load_of(const RunUnderLoad& run) {
-  UnderLoad out{run.clock.hz, run.simulation->time.value};
-  if (run.recorded) out.recorded_ns = run.recorded->measured().time_cold_ns.median;
-  return out;
-}
-
 Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
                                             const Progress& progress, std::optional<double> common_hz) {
-  SimulationRequest totals = request;
-  totals.keeps_intervals = false;
-  const auto simulation = simulate(totals, progress);
-  auto outcome = outcome_of(simulation, request);
-  if (!simulation) return outcome;
-  outcome->useful_flops = useful_flops(**simulation);
-  if (common_hz) {
-    const auto timed = simulate_outcome_at(*common_hz, request, recordings, progress);
-    if (!timed) return timed.error();
-    outcome->under_load.recorded_ns = timed->under_load.recorded_ns;
-    if (*common_hz > 0 && timed->done()) {
-      outcome->under_load.clock_hz = at_clock(request, *common_hz).gpu.sm_clock_hz;
-      outcome->under_load.time_ns = timed->time_ns;
-    }
-    return outcome;
+  std::optional<double> hz = common_hz;
+  if (clock_is_users(request.gpu)) hz = 0;
+  if (!hz)
+    if (const auto clock = known_clock(request.gpu, find_case(recordings.known, request))) hz = clock->hz;
+  std::shared_ptr<const Simulation> at_highest;
+  if (!hz) {
+    SimulationRequest totals = request;
+    totals.keeps_intervals = false;
+    const auto made = simulate(totals, progress);
+    if (!made) return outcome_of(made, request);
+    at_highest = *made;
+    const auto clock = clock_under_load(recordings, **made, progress);
+    if (progress && !progress(1)) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+    hz = clock ? clock->hz : 0;
   }
-  if (const auto loaded = run_under_load(recordings, **simulation, progress)) outcome->under_load = under_load_of(*loaded);
+  auto outcome = at_highest != nullptr && *hz <= 0 ? Result<Outcome>(outcome_of(*at_highest))
+                                                   : simulate_outcome_at(*hz, request, recordings, progress);
+  if (!outcome || !outcome->done()) return outcome;
+  if (at_highest != nullptr && *hz <= 0) outcome->useful_flops = useful_flops(*at_highest);
+  if (*hz > 0) {
+    outcome->under_load.clock_hz = at_clock(request, *hz).gpu.sm_clock_hz;
+    outcome->under_load.time_ns = outcome->time_ns;
+  }
   return outcome;
 }
 

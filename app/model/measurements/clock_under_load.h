@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/model/measurements/measurements.h"
+#include "app/model/measurements/time_errors.h"
 #include "sim/analysis/outcome.h"
 
 namespace tilescope {
@@ -25,6 +26,8 @@ struct TensorLoad {
 struct RecordedRun {
   TensorLoad load;
   double clock_hz = 0;
+  std::string kernel = {};
+  AttentionProblem problem = {};
 };
 /// Returns the recorded runs of a GPU. Cases with a mask or a score change are left out: what they compute is not recorded.
 std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu);
@@ -40,7 +43,8 @@ struct ClockUnderLoad {
   enum class From : std::uint8_t { this_case, like_runs, calibration, set };
   double hz = 0;
   From from = From::calibration;
-  int runs = 0;  // like_runs: of how many recorded runs it is the median
+  int runs = 0;               // like_runs: of how many recorded runs it is the median
+  bool of_unchanged = false;  // it is that of the same run on the GPU without changed values
 };
 /// Returns the key of JSON: "this_case", "like_runs", "calibration", "set".
 std::string_view to_string(ClockUnderLoad::From from);
@@ -51,6 +55,14 @@ std::string origin_text(const ClockUnderLoad& clock);
 /// FLOP a cycle; nullopt for fewer than alike_runs.
 std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load);
 inline constexpr std::size_t alike_runs = 5;
+
+/// How far borrowed clocks would have been off on the recorded runs of a kernel: each is borrowed from runs of other problems.
+struct ClockErrors {
+  int runs = 0;
+  double mean = 0, worst = 0;  // of the absolute relative error
+};
+/// Returns nullopt where no clock could have been borrowed.
+std::optional<ClockErrors> borrowed_clock_errors(std::span<const RecordedRun> runs, std::string_view kernel);
 
 /// Recordings of one GPU, ready to be asked for many runs.
 struct Recordings {
@@ -64,19 +76,34 @@ Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
 Recordings load_recordings(const GpuSpec& gpu);
 
 /// Returns the clock of a run: that which the user set for load, else that of its own recording, else of those most like it, else
-/// sm.clock_under_load_hz. nullopt where none is known, or where the user chose the clock itself.
-std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation);
+/// sm.clock_under_load_hz. On a GPU with changed values it is the clock of the same run without them, which is simulated for it: a
+/// change must not show as another clock. nullopt where none is known, or where the user chose the clock itself; also if cancelled.
+std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation,
+                                               const Progress& progress = {});
 
 /// Whether a run on this GPU can have a clock under load that is not its own.
 bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
+
+/// How far predictions of one program on one GPU were off.
+struct PredictionErrors {
+  std::optional<TimeErrors> time;    // absent: nothing is recorded of the program
+  std::optional<ClockErrors> clock;  // what a borrowed clock adds; absent for a clock that is not borrowed
+};
+/// `clock`: at which the time is predicted, if at one under load.
+PredictionErrors prediction_errors(const Recordings& recordings, const SimulationRequest& request,
+                                   const std::optional<ClockUnderLoad>& clock);
 
 /// A run at the clock under load. HBM and launches keep their times in seconds, so it takes a simulation of its own.
 struct RunUnderLoad {
   std::shared_ptr<const Simulation> simulation;
   ClockUnderLoad clock;
-  std::optional<FoundCase> recorded;  // the same run on real hardware
+  std::optional<FoundCase> recorded = {};  // the same run on real hardware
+  PredictionErrors errors = {};
 };
-/// Returns nullopt where no clock is known, or where the second simulation is refused or cancelled.
+/// Simulates a run again at `clock`. Returns nullopt where that is refused or cancelled.
+std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings& recordings, const Simulation& simulation,
+                                   const Progress& progress = {});
+/// Simulates a run again at clock_under_load(). Returns nullopt where no clock is known, too.
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation,
                                            const Progress& progress = {});
 
@@ -101,10 +128,9 @@ struct PairUnderLoad {
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress = {});
 
-/// Returns what a study keeps of it.
-UnderLoad under_load_of(const RunUnderLoad& run);
-/// Simulates a request as simulate_outcome() does, and fills in Outcome::under_load: at the clock of a comparison, or, where none
-/// is given, at the run's own.
+/// Simulates a request at the clock of a comparison or, where none is given, at its own clock under load, and keeps the figures of
+/// that run, with Outcome::under_load. It simulates once where the clock is known before, else twice: the clock follows from a run
+/// at the highest.
 Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, const Recordings& recordings,
                                             const Progress& progress = {}, std::optional<double> common_hz = {});
 

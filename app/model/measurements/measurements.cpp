@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/time_errors.h"
 #include "app/platform/asset_files.h"
 #include "app/platform/files.h"
 #include "kernels/kernel_table.h"
@@ -63,13 +64,7 @@ void take_bandwidth(Measurements& out, const fs::path& path, std::string_view te
 
 /// Whether blocks started in the kernel's order, as many on an SM as fit.
 bool starts_as_kernel(const Simulation& simulation) {
-  if (simulation.request.block_order != BlockOrder::launch) return false;
-  const auto specs = simulation.program->launches();
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const auto fits = occupancy(*simulation.program, specs[i], simulation.request.gpu);
-    if (fits && simulation.launches[i].blocks_per_sm < fits->blocks_per_sm) return false;
-  }
-  return true;
+  return simulation.request.block_order == BlockOrder::launch && has_as_many_blocks_as_fit(simulation);
 }
 
 /// The tile of a run, without a number of buffers where it is the kernel's own.
@@ -119,12 +114,15 @@ Result<KnownMisses> known_misses_of(const fs::path& bundle) {
   return misses;
 }
 
-Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
+/// Reads a bundle, and what lies beside it. `shipped`: one of assets/measured, whose errors are known.
+Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text, bool shipped = false) {
   Result<MeasurementBundle> bundle = parse(path, text);
   if (!bundle) return bundle.error();
   Result<KnownMisses> misses = known_misses_of(path);
   if (!misses) return misses.error();
-  return KnownBundle{std::move(*bundle), path.native(), false, std::move(*misses)};
+  KnownBundle known{std::move(*bundle), path.native(), false, std::move(*misses)};
+  if (shipped) known.time_errors = time_errors_in_table(path.stem().native(), known.bundle.cases);
+  return known;
 }
 
 }  // namespace
@@ -132,6 +130,15 @@ Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text) {
 bool unchanged(const GpuSpec& gpu) {
   return std::none_of(gpu.provenance.begin(), gpu.provenance.end(),
                       [](const auto& entry) { return entry.second.note == changed_note; });
+}
+
+bool has_as_many_blocks_as_fit(const Simulation& simulation) {
+  const SimulationRequest& asked = simulation.request;
+  if (!asked.blocks_per_sm) return true;
+  return std::ranges::all_of(simulation.program->launches(), [&](const LaunchSpec& launch) {
+    const auto fits = occupancy(*simulation.program, launch, asked.gpu);
+    return !fits || *asked.blocks_per_sm >= fits->blocks_per_sm;
+  });
 }
 
 Result<KnownBundle> load_bundle(const std::string& path) {
@@ -153,6 +160,13 @@ Result<KnownBundle> load_default_bundle() {
       Error::Kind::machine_lacks};
 }
 
+Result<KnownBundle> load_bundle_of(std::string_view gpu) {
+  for (const fs::path& file : recorded_files())
+    if (file.stem() == gpu) return load_bundle(file.native());
+  return Error{phrase("nothing is recorded of {}: name the bundle to compare with as --bundle FILE", printable(gpu)),
+               Error::Kind::machine_lacks};
+}
+
 Measurements load_measurements() {
   Measurements out;
   for (const fs::path& file : recorded_files()) {
@@ -160,7 +174,7 @@ Measurements load_measurements() {
     if (text && head_has(*text, "tilescope.probe/")) take_probe(out, file, *text);
     if (text && head_has(*text, "tilescope.bandwidth/")) take_bandwidth(out, file, *text);
     if (text && !head_has(*text, bundle_schema)) continue;
-    Result<KnownBundle> bundle = text ? known_bundle(file, *text) : text.error();
+    Result<KnownBundle> bundle = text ? known_bundle(file, *text, true) : text.error();
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
     else if (out.problem.empty())
@@ -175,7 +189,7 @@ Measurements load_measurements_of(std::string_view gpu) {
   for (const fs::path& file : recorded_files()) {
     const auto text = read_text_file(file);
     if (!text || !head_has(*text, bundle_schema) || !head_has(*text, named)) continue;
-    Result<KnownBundle> bundle = known_bundle(file, *text);
+    Result<KnownBundle> bundle = known_bundle(file, *text, true);
     if (bundle)
       out.bundles.push_back(std::make_shared<const KnownBundle>(std::move(*bundle)));
     else if (out.problem.empty())
@@ -194,6 +208,20 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
       if (!cases[i].is_changed() && is_of_kernel(cases[i], simulation)) return FoundCase{known, i};
   }
   return std::nullopt;
+}
+
+std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request) {
+  if (!request.masking.empty() || measurements.bundles.empty()) return std::nullopt;
+  // What simulate() finds before the first block starts.
+  Simulation planned;
+  planned.request = request;
+  if (!settle_program(planned.request) || !check(request.problem)) return std::nullopt;
+  const auto tile = chosen_tile(planned.request);
+  planned.info = *find_program(planned.request.algorithm, request.problem.pass);
+  auto program = tile ? planned.info->make(request.problem, *tile, request.gpu) : Error{};
+  if (!program) return std::nullopt;
+  planned.program = std::move(*program);
+  return find_case(measurements, planned);
 }
 
 const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,

@@ -20,6 +20,8 @@ struct KnownBundle {
   std::string path;      // empty for a live one
   bool live = false;     // measured by this run of the program, on this machine
   KnownMisses misses{};  // reviewed, from the file beside the bundle; none for a live one
+  /// By case: the relative error of the predicted time, as tests/validation has it; NaN where it has none. Empty for a live one.
+  std::vector<double> time_errors{};
 };
 
 /// What a kernel recorded of itself, and the numbers that it was given (of the plane of the followed row).
@@ -51,6 +53,9 @@ Result<KnownBundle> load_bundle(const std::string& path);
 /// Loads the bundle that `validate` compares with by default: that of the reference GPU in assets/measured/, else the first by
 /// name. Errors  those of load_bundle(), for this file; no bundle at all (machine_lacks).
 Result<KnownBundle> load_default_bundle();
+/// Loads the bundle of a GPU of that name in assets/measured/, "h100.json".
+/// Errors  those of load_bundle(); there is none, with the GPUs that have one (machine_lacks)
+Result<KnownBundle> load_bundle_of(std::string_view gpu);
 /// The recorded bundles, probes and samples of assets/measured/, by name. What else is in that folder is passed over.
 Measurements load_measurements();
 
@@ -67,6 +72,8 @@ struct FoundCase {
 /// The measured case of what was simulated: the same kernel, problem and tile on the same GPU with no number changed, blocks in the
 /// kernel's order and as many on an SM as fit. nullopt where there is none.
 std::optional<FoundCase> find_case(const Measurements& measurements, const Simulation& simulation);
+/// The same of a request that need not be simulated for it.
+std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request);
 
 /// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none.
 const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
@@ -79,6 +86,9 @@ std::shared_ptr<const KnownBandwidth> find_bandwidth(const Measurements& measure
 
 /// Whether both give every element of Q, K and V the same value.
 bool same_numbers(const InputSource& a, const InputSource& b);
+
+/// Whether every SM has as many blocks as fit, in every launch.
+bool has_as_many_blocks_as_fit(const Simulation& simulation);
 
 /// Whether every number of the GPU is as its file has it.
 bool unchanged(const GpuSpec& gpu);

@@ -40,6 +40,7 @@ std::string usual_range(std::string_view key, const SimulationRequest& request) 
   }
   if (key == "head_dim") return "head_dim=16:256:x2";
   if (key == "batch" || key == "heads") return fmt::format("{}=1:{}:x2", key, 64);
+  if (key == "kv_heads") return fmt::format("kv_heads=1:{}:x2", p.heads);
   if (key == "block_q" || key == "block_kv") {
     const std::int64_t most = std::min<std::int64_t>(small ? 64 : 256, key == "block_q" ? p.seq_q : p.seq_kv);
     return fmt::format("{}={}:{}:x2", key, std::min<std::int64_t>(small ? 4 : 16, most), most);
@@ -65,34 +66,50 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
   return choice;
 }
 
+namespace {
+
+/// The clock of all points of an algorithm, where they differ in a part of the tile or in a value of the GPU alone: that of the
+/// kernel's own tile, on the GPU as it was asked for. 0: none is known; nullopt: each point has its own.
+/// Errors  cancelled
+Result<std::optional<double>> clock_of_points(const SweepRequest& sweep, const std::string& algorithm, const Recordings& recordings,
+                                              const Progress& progress) {
+  const std::string& key = sweep.axis.key;
+  const bool is_tile = key == "block_q" || key == "block_kv" || key == "stages";
+  const bool is_gpu = key == "shared_bytes" || find_spec_key(key) != nullptr;
+  if (!is_tile && !is_gpu) return std::optional<double>();
+  SimulationRequest own = sweep.base;
+  own.algorithm = algorithm;
+  own.tile.reset();
+  const auto clock = clock_of_comparison(own, recordings, progress);
+  if (!clock) return clock.error();
+  return std::optional(*clock);
+}
+
+}  // namespace
+
 bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
                const std::function<void(const SweepResult&)>& changed, const Recordings* recordings) {
   const auto asked = sweep.read();
   const auto& values = asked->request.axis.values;
-  // Tiles are ranked: they have one clock, that of the program's own tile.
-  const std::string& key = asked->request.axis.key;
-  std::optional<double> common_hz;
-  if (recordings != nullptr && (key == "block_q" || key == "block_kv" || key == "stages")) {
-    SimulationRequest own = asked->request.base;
-    own.algorithm = asked->request.algorithms.front();
-    own.tile.reset();
-    const auto clock = clock_of_comparison(own, *recordings, [&](double) { return !stop || !stop(); });
-    if (!clock) return false;
-    common_hz = *clock;
-  }
+  const Progress going_on = [&](double) { return !stop || !stop(); };
+  std::vector<std::optional<double>> common_hz(asked->request.algorithms.size());
   std::vector<std::size_t> order;
   for (std::size_t value = 0; value < values.size(); ++value)  // small ones of every algorithm first: the picture grows evenly
     for (std::size_t algorithm = 0; algorithm < asked->request.algorithms.size(); ++algorithm)
       if (!asked->at(algorithm, value)) order.push_back(asked->index(algorithm, value));
+  for (std::size_t i = 0; recordings != nullptr && !order.empty() && i < common_hz.size(); ++i) {
+    const auto clock = clock_of_points(asked->request, asked->request.algorithms[i], *recordings, going_on);
+    if (!clock) return false;
+    common_hz[i] = *clock;
+  }
   return on_cores(order, threads, [&](std::size_t index) {
-    const std::string& algorithm = asked->request.algorithms[index / values.size()];
-    const auto request = request_at(asked->request, algorithm, values[index % values.size()]);
+    const std::size_t at = index / values.size();
+    const auto request = request_at(asked->request, asked->request.algorithms[at], values[index % values.size()]);
     Outcome outcome;
     if (!request) {
       outcome.refusal = request.error().sentence;
     } else {
-      const Progress going_on = [&](double) { return !stop || !stop(); };
-      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on, common_hz)
+      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on, common_hz[at])
                                         : simulate_outcome(*request, going_on);
       if (!made) return false;
       outcome = std::move(*made);
@@ -101,7 +118,7 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
       result.points[index] = std::move(outcome);
       if (changed) changed(result);
     });
-    return !stop || !stop();
+    return going_on(0);
   });
 }
 
@@ -250,8 +267,9 @@ void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
 
 const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
                                   const AttentionProblem& problem) {
+  if (const MeasuredCase* const own = find_case(known, gpu, algorithm, problem)) return own;
   const Result<const ProgramInfo*> row = find_program(algorithm);
-  return find_case(known, gpu, row ? chosen_by(**row, problem) : algorithm, problem);
+  return row ? find_case(known, gpu, chosen_by(**row, problem), problem) : nullptr;
 }
 
 void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
@@ -263,43 +281,30 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
     return measured != nullptr ? measured->sm_clock_hz : 0;
   };
-  // The GPU's own clock would favour rungs that were not measured: a loaded GPU runs slower.
-  std::vector<double> clocks;
-  for (const LadderStep& step : ladder())
-    if (const double clock = measured_clock(step.id); clock > 0 && (*find_program(step.id))->choice == nullptr)
-      clocks.push_back(clock);
-  std::ranges::sort(clocks);
-  // Where none was measured, all have the clock under load of the run on screen, once it is known.
-  if (clocks.empty() && under_load_ == nullptr && !under_load_given_up_) return;
-  const double usual_clock = !clocks.empty()          ? clocks[clocks.size() / 2]
-                             : under_load_ != nullptr ? under_load_->clock.hz
-                                                      : asked.gpu.sm_clock_hz;
-  const auto clock_of = [&](std::string_view algorithm) {
-    const double measured = measured_clock(algorithm);
-    return measured > 0 ? measured : usual_clock;
-  };
   const auto make = [&] {
     LadderStudy study{asked, {}};
     for (const LadderStep& step : ladder())
-      study.rungs.push_back({std::string(step.id), std::string(step.over), clock_of(std::string_view(step.id)), {}});
+      study.rungs.push_back({std::string(step.id), std::string(step.over), measured_clock(step.id), {}});
     return study;
   };
+  // A new measurement gives its rung another clock.
   ladder_ = find_or_make(ladders_, asked, make, [&](const LadderStudy& study) {
-    return std::ranges::all_of(study.rungs, [&](const LadderRung& rung) { return rung.clock_hz == clock_of(rung.algorithm); });
+    return std::ranges::all_of(study.rungs,
+                               [&](const LadderRung& rung) { return rung.measured_hz == measured_clock(rung.algorithm); });
   });
   shown_ = ladder_.get();
   const auto now = ladder_->read();
   if (now->done() == now->rungs.size()) return;
-  begin(shown_, WorkKind::ladder, [study = ladder_, threads = threads_](const Progress& progress) -> Worker::Deliver {
+  begin(shown_, WorkKind::ladder, [study = ladder_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
     const auto asked_of = study->read();
+    const Recordings recordings = recordings_of(known, asked_of->of.gpu);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < asked_of->rungs.size(); ++i)
       if (!asked_of->rungs[i].outcome) order.push_back(i);
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
-      request = at_clock(std::move(request), asked_of->rungs[index].clock_hz);
-      auto made = simulate_outcome(request, [&](double) {
+      auto made = simulate_outcome_under_load(request, recordings, [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
       });
       if (!made) return false;
@@ -407,7 +412,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
   }
   if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
-  if (!clock_under_load(recordings, *shown)) {
+  if (!may_slow(recordings, shown->request.gpu)) {
     under_load_given_up_ = true;
     return;
   }

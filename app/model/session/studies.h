@@ -38,12 +38,13 @@ struct RooflineStudy {
 
 /// One program of the ladder to Hopper on the problem that is shown.
 struct LadderRung {
-  std::string algorithm, over;  // over: the program that it adds an idea to; empty: none
-  double clock_hz = 0;          // at which it is simulated: that of its measurement, else the median of the others', else the GPU's
-  std::optional<Outcome> outcome;  // none: not simulated yet
+  std::string algorithm, over;     // over: the program that it adds an idea to; empty: none
+  double measured_hz = 0;          // the clock of its measurement; 0: none
+  std::optional<Outcome> outcome;  // at its own clock under load, as `simulate` has it; none: not simulated yet
 };
 
-/// The case of a rung that was measured; nullptr where there is none. FlashAttention-3 launches a rung, and has its case.
+/// The case of a rung that was measured; nullptr where there is none. FlashAttention-3 launches a rung: where it was not measured
+/// itself, it has the case of that rung.
 const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
                                   const AttentionProblem& problem);
 
@@ -202,8 +203,8 @@ class Studies {
 };
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
-/// after each point, never twice at once. With `recordings`, each point is also simulated at its clock under load. False when it
-/// was stopped.
+/// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in
+/// a part of the tile or in a value of the GPU alone have one clock. False when it was stopped.
 bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
                const std::function<void(const SweepResult&)>& changed, const Recordings* recordings = nullptr);
 

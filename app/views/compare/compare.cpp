@@ -30,11 +30,11 @@ struct CompareState {
   std::set<std::size_t> unfolded;  // sections whose equal rows are shown
 };
 
-void refresh(CompareState& state, const std::shared_ptr<const RunComparison>& comparison) {
+void refresh(CompareState& state, const std::shared_ptr<const RunComparison>& comparison, const Measurements& known) {
   if (state.known.lock() == comparison && state.language == tr("EN")) return;
   state.known = comparison;
   state.language = tr("EN");
-  state.sheet = compare_sheet(*comparison);
+  state.sheet = compare_sheet(*comparison, known);
 }
 
 /// Puts a pinned run into the window, in the theme and the language of now; what is pinned stays.
@@ -324,7 +324,8 @@ void draw_compare_panel(const View& shown, Commands& commands) {
                {});
     return draw_runs(view, commands);
   }
-  refresh(state, pinned.comparison);
+  static const Measurements none;
+  refresh(state, pinned.comparison, view.measured.known != nullptr ? *view.measured.known : none);
   study_head(view, state.sheet.finding,
              state.sheet.detail + " " + tr("Every view about a whole run shows the pinned one of these beside the run on screen."));
   draw_runs(view, commands);

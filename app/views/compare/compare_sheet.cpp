@@ -9,6 +9,7 @@
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/views/chrome.h"
+#include "app/views/error_words.h"
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
@@ -64,6 +65,8 @@ std::string figure_name(const ComparedFigure& f, BusyWith busy) {
       return tr("Time");
     case RunFigure::cycles:
       return tr("SM cycles");
+    case RunFigure::balanced_time:
+      return tr("Least time with perfect balance");
     case RunFigure::flops:
       return "FLOP";
     case RunFigure::exps:
@@ -82,6 +85,8 @@ std::string figure_name(const ComparedFigure& f, BusyWith busy) {
       return say(tr("{}: blocks"), f.launch);
     case RunFigure::waves:
       return say(tr("{}: waves"), f.launch);
+    case RunFigure::tiles_per_block:
+      return say(tr("{}: tiles per block"), f.launch);
     case RunFigure::threads:
       return say(tr("{}: threads per block"), f.launch);
     case RunFigure::registers:
@@ -109,6 +114,7 @@ Bytes whole_bytes(double value) {
 std::string figure_text(RunFigure figure, double value) {
   switch (figure) {
     case RunFigure::time:
+    case RunFigure::balanced_time:
       return format_time(Nanoseconds(value));
     case RunFigure::cycles:
     case RunFigure::launch_cycles:
@@ -125,6 +131,7 @@ std::string figure_text(RunFigure figure, double value) {
     case RunFigure::busy:
       return format_percent(value);
     case RunFigure::waves:
+    case RunFigure::tiles_per_block:
       return fmt::format("{:.2f}", value);
     case RunFigure::shared_bytes:
     case RunFigure::peak_hbm:
@@ -140,7 +147,7 @@ std::string exact_text(RunFigure figure, double value) {
   if (group_of(figure) == FigureGroup::bytes || figure == RunFigure::shared_bytes || figure == RunFigure::peak_hbm ||
       figure == RunFigure::extra_hbm)
     return format_exact_bytes(whole_bytes(value));
-  if (figure == RunFigure::time) return fmt::format("{:.9g} ns", value);
+  if (figure == RunFigure::time || figure == RunFigure::balanced_time) return fmt::format("{:.9g} ns", value);
   if (figure == RunFigure::busy) return fmt::format("{:.6g} %", 100 * value);
   return fmt::format("{:.9g}", value);
 }
@@ -272,6 +279,15 @@ std::string change_text(double now, double before) {
   return ratio_text({.figure = RunFigure::link_bytes, .first = before, .second = now});
 }
 
+/// How far predicted times of both programs were off.
+std::string errors_of_both(const Measurements& known, const Simulation& first, const Simulation& second) {
+  const auto of = [&](const Simulation& run) {
+    return time_errors_text(time_errors_of(known, run.request.gpu.id, run.request), run.request);
+  };
+  const std::string a = of(first), b = of(second);
+  return a == b ? a : fmt::format("A: {} B: {}", a, b);
+}
+
 /// "1.4× faster: 2.25 µs instead of 3.15 µs"; one figure where both read the same.
 std::string time_text(Nanoseconds now, Nanoseconds before) {
   const std::string after = format_time(now), first = format_time(before);
@@ -334,7 +350,7 @@ std::string run_difference_text(const Simulation& first, const Simulation& secon
              change_text(bytes_over(second, Link::l2_to_sm, Link::sm_to_l2), bytes_over(first, Link::l2_to_sm, Link::sm_to_l2)));
 }
 
-CompareSheet compare_sheet(const RunComparison& comparison) {
+CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& known) {
   const Simulation &first = *comparison.first, &second = *comparison.second;
   CompareSheet sheet;
   sheet.finding = run_difference_text(first, second);
@@ -343,6 +359,8 @@ CompareSheet compare_sheet(const RunComparison& comparison) {
   sheet.detail +=
       ' ' + (clock == clock_of_second ? say(tr("Both at {}."), format_clock(clock))
                                       : say(tr("A at {}, B at {}."), format_clock(clock), format_clock(clock_of_second)));
+
+  sheet.detail += ' ' + errors_of_both(known, first, second);
 
   const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model/measurements/measurements.h"
 #include "app/model/state/window_state.h"
 #include "sim/analysis/run_comparison.h"
 
@@ -34,7 +35,8 @@ struct CompareSheet {
 
 /// Returns what the second run is against the first: "1.4× faster: 2.25 µs instead of 3.15 µs. HBM bytes with …".
 std::string run_difference_text(const Simulation& first, const Simulation& second);
-CompareSheet compare_sheet(const RunComparison& comparison);
+/// `known`: the recordings that say how far predicted times were off.
+CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& known = {});
 
 /// "FlashAttention-2, B1 H16 N4096 d64 fp16, 128×64 on h200".
 std::string run_title(const Simulation& simulation);

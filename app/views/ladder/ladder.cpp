@@ -24,14 +24,15 @@
 namespace tilescope {
 namespace {
 
-/// What a row shows of a rung. Rungs compare by FLOP per cycle: each was measured at a clock of its own.
+/// What a row shows of a rung. Rungs compare by FLOP per cycle: each has a clock of its own.
 struct Row {
   const LadderRung* rung = nullptr;
+  double clock_hz = 0;                     // of the simulation
   double simulated = 0, measured = 0;      // FLOP per cycle; 0: unknown
   double before = 0, measured_before = 0;  // cycles of the rung that it builds on; 0: unknown
   const MeasuredCase* found = nullptr;
 
-  double simulated_rate() const { return simulated * rung->clock_hz; }  // FLOP/s
+  double simulated_rate() const { return simulated * clock_hz; }  // FLOP/s
   double measured_rate() const { return found != nullptr ? measured * found->sm_clock_hz : 0; }
 };
 
@@ -44,16 +45,26 @@ std::string summary_of(const ProgramInfo& info, const AttentionProblem& problem)
   return say(tr("Chooses a rung by head dimension, mask and length. Here: {}."), algorithm_title(info.choice(problem)));
 }
 
-std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
+/// The FLOP that all rungs are rated by: those of simulate's TFLOP/s or, where they were not counted, those of the visited tiles.
+double rated_flops(const LadderStudy& study) {
   std::vector<double> computed;
-  for (const LadderRung& rung : study.rungs)
-    if (rung.outcome && rung.outcome->done()) computed.push_back(rung.outcome->flops);
-  const double flops = needed_flops(study.of.problem, computed);
+  for (const LadderRung& rung : study.rungs) {
+    if (!rung.outcome || !rung.outcome->done()) continue;
+    if (rung.outcome->useful_flops > 0) return rung.outcome->useful_flops;
+    computed.push_back(rung.outcome->flops);
+  }
+  return needed_flops(study.of.problem, computed);
+}
+
+std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
+  const double flops = rated_flops(study);
   std::vector<Row> rows;
   for (const LadderRung& rung : study.rungs) {
     Row row;
     row.rung = &rung;
+    row.clock_hz = study.of.gpu.sm_clock_hz;
     if (rung.outcome && rung.outcome->done()) {
+      if (rung.outcome->under_load.clock_hz > 0) row.clock_hz = rung.outcome->under_load.clock_hz;
       row.simulated = per_cycle(flops, rung.outcome->cycles);
       if (view.measured.known != nullptr)
         row.found = measured_rung(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
@@ -107,6 +118,18 @@ std::string too_small(const LadderStudy& study, const std::vector<Row>& rows) {
   return idle ? tr("The problem is too small: its blocks are too few for the SMs") : std::string();
 }
 
+/// Whether rungs that were simulated have different clocks, as they read.
+bool clocks_differ(const std::vector<Row>& rows) {
+  std::string first;
+  for (const Row& row : rows) {
+    if (row.simulated <= 0) continue;
+    const std::string clock = format_clock(row.clock_hz);
+    if (first.empty()) first = clock;
+    if (clock != first) return true;
+  }
+  return false;
+}
+
 std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
   if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
   const Row& first = rows.front();
@@ -122,16 +145,20 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
                                  rate_of(measured->measured_rate()), format_clock(measured->found->sm_clock_hz));
     if (best->rung == measured->rung) return say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()));
     return say(tr("{}. Fewest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm),
-               rate_of(best->simulated_rate()), format_clock(best->rung->clock_hz));
+               rate_of(best->simulated_rate()), format_clock(best->clock_hz));
   }
   if (best == rows.begin()) {
     const std::string none = say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
     const std::string why = too_small(study, rows);
     return why.empty() ? none : none + ". " + why;
   }
-  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm),
-             rate_figure(best->simulated_rate(), unit) + " " + unit.name, format_times(best->simulated / first.simulated),
-             algorithm_title(first.rung->algorithm));
+  const std::string rate = rate_figure(best->simulated_rate(), unit) + " " + unit.name;
+  if (clocks_differ(rows))
+    return say(tr("Fewest cycles: {}, {} at {}. {} has {}× as many"), algorithm_title(best->rung->algorithm), rate,
+               format_clock(best->clock_hz), algorithm_title(first.rung->algorithm),
+               format_times(best->simulated / first.simulated));
+  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
+             format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
 }
 
 /// "B 1 H 16 N 8192 d 128 fp16, causal": what the figures are of.
@@ -241,15 +268,20 @@ const char* gain_heading(bool measured) {
   return measured ? tr("Cycles vs base (measured)") : tr("Cycles vs base");
 }
 
-/// `summary`: what the explanations need; `bounds`: what the bottlenecks need. `is_brief`: beside the code of a rung. `measured`:
-/// else there is no column for it.
-Columns columns_of(const Theme& theme, float left, float width, bool is_brief, bool measured, float summary, float bounds) {
+/// Which columns there are.
+struct Shown {
+  bool brief, measured, clocks;  // brief: beside the code of a rung; clocks: each rung has its own
+};
+
+/// `summary`: what the explanations need; `bounds`: what the bottlenecks need.
+Columns columns_of(const Theme& theme, float left, float width, const Shown& shown, float summary, float bounds) {
+  const bool measured = shown.measured;
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
   const float figure = text_width(theme.mono_small, "-13.4 %") + 12 * unit;
   const float both = text_width(theme.mono_small, "-13.4 % (+0.016 %)") + 12 * unit;
   Columns c{};
-  if (is_brief) {
+  if (shown.brief) {
     c.is_brief = true;
     c.title = c.bar = left;
     c.right = left + width;
@@ -264,7 +296,7 @@ Columns columns_of(const Theme& theme, float left, float width, bool is_brief, b
   c.right = left + width;
   c.bound = c.right - (narrow ? 0 : std::max(150 * unit, bounds + 14 * unit));
   c.gain = c.bound - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
-  c.clock = c.gain - (measured ? text_width(theme.mono_small, "1.98 GHz") + 14 * unit : 0);
+  c.clock = c.gain - (shown.clocks ? text_width(theme.mono_small, "1.98 GHz") + 14 * unit : 0);
   c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
   c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
   // The words come before the length of the bars: an explanation on two lines is still whole.
@@ -279,14 +311,14 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, d
     draw_text(list, theme.ui_small, {{left, top}, {right, top + theme.ui_small->FontSize}}, theme.text_faint, text, align);
   };
   if (!c.is_brief) heading(c.title, c.bar, tr("Rung"), Align::left);
-  const bool measured = c.measured < c.clock;
+  const bool measured = c.measured < c.clock, own_clocks = measured || c.clock < c.gain;
   const std::string at = say(tr("{} at {}"), unit.name, format_clock(clock_hz)), peak = tr("up to the wgmma peak");
   const float room = c.rate - c.bar;
   const std::string over_bars =
-      measured ? first_that_fits(theme.ui_small, room,
-                                 {say(tr("Bars: FLOP per cycle, {}. Figures: {}, each at its clock"), peak, unit.name),
-                                  say(tr("Bars: FLOP per cycle. Figures: {}"), unit.name), unit.name})
-               : first_that_fits(theme.ui_small, room, {fmt::format("{}, {}", at, peak), at, unit.name});
+      own_clocks ? first_that_fits(theme.ui_small, room,
+                                   {say(tr("Bars: FLOP per cycle, {}. Figures: {}, each at its clock"), peak, unit.name),
+                                    say(tr("Bars: FLOP per cycle. Figures: {}"), unit.name), unit.name})
+                 : first_that_fits(theme.ui_small, room, {fmt::format("{}, {}", at, peak), at, unit.name});
   heading(c.bar, c.rate, over_bars.c_str(), Align::left);
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
@@ -371,7 +403,7 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
   };
   figure(c.rate, c.measured, theme.text, rate_figure(row.simulated_rate(), unit));
   if (row.found != nullptr) figure(c.measured, c.clock, theme.text, rate_figure(row.measured_rate(), unit));
-  if (c.clock < c.gain) figure(c.clock, c.gain, theme.text_dim, format_clock(row.rung->clock_hz));
+  if (c.clock < c.gain) figure(c.clock, c.gain, theme.text_dim, format_clock(row.clock_hz));
   if (row.before > 0) {
     const double change = row.rung->outcome->cycles / row.before - 1;
     std::string text = format_signed_percent(change);
@@ -408,7 +440,7 @@ std::string row_tip(const Row& row) {
   std::string tip;
   if (row.before > 0) add_line(tip, say(tr("Cycles compared with {}."), algorithm_title(row.rung->over)));
   add_line(tip, say(tr("Simulated: {}, {} cycles at {}"), format_time(Nanoseconds(outcome.time_ns)), format_short(outcome.cycles),
-                    format_clock(row.rung->clock_hz)));
+                    format_clock(row.clock_hz)));
   if (row.found != nullptr)
     add_line(tip, say(tr("Measured: {}, {} cycles at {}. The model is off by {}."),
                       format_time(Nanoseconds(row.found->time_cold_ns.median)), format_short(row.found->cycles.median),
@@ -473,16 +505,20 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   }
   const RateUnit unit = unit_of(fastest > 0 ? fastest : most * study.of.gpu.sm_clock_hz);
   const bool measured = std::ranges::any_of(rows, [](const Row& row) { return row.found != nullptr; });
+  const bool own_clocks = measured || clocks_differ(rows);
   std::string detail = say(
       tr("{}. Each rung adds one idea to its base, an earlier rung; its cycles are compared with those of the base. Click a rung "
          "to read its code."),
       problem_text(study.of.problem));
-  if (measured) {
+  if (own_clocks)
     detail.append(" ").append(tr("Rungs rank by cycles, since each has its own clock: the longest bar has the fewest."));
+  if (measured) {
     detail.append(" ").append(
         say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
     if (std::ranges::any_of(rows, [](const Row& row) { return row.found == nullptr; }))
-      detail.append(" ").append(tr("Rungs without one: at the median of these clocks."));
+      detail.append(" ").append(tr("Rungs without one: at the clock of the recorded runs most like them."));
+  } else if (own_clocks) {
+    detail.append(" ").append(tr("Each clock is that of the recorded runs most like the rung."));
   }
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);
@@ -507,8 +543,8 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
     longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
-  const Columns columns = columns_of(theme, at.x, bars_width, beside, measured, summary, bounds);
-  draw_headings(theme, columns, unit, study.rungs.front().clock_hz, at.y);  // where none is measured, that of all
+  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured, own_clocks}, summary, bounds);
+  draw_headings(theme, columns, unit, rows.front().clock_hz, at.y);  // where all have one clock, that of all
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);
     y += height;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "app/model/run_data/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
@@ -119,6 +120,8 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   if (const UnderLoad& load = point.under_load; load.clock_hz > 0)
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
+  if (const auto compiled = request ? compiled_kernel(*request) : std::nullopt)
+    for (const Sentence& warning : compiled->warnings()) add_line(body, say(warning));
   show_tooltip(*view.theme,
                fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
                            axis_symbol(result.request.axis.key), value),

@@ -263,9 +263,9 @@ std::string axis_symbol(std::string_view key) {
     std::string_view key;
     const char* letter;
   };
-  constexpr std::array symbols = {Symbol{"seq", "N"},       Symbol{"seq_kv", "Nk"},     Symbol{"head_dim", "d"},
-                                  Symbol{"batch", "B"},     Symbol{"heads", "H"},       Symbol{"block_q", "Br"},
-                                  Symbol{"block_kv", "Bc"}, Symbol{"shared_bytes", "M"}};
+  constexpr std::array symbols = {Symbol{"seq", "N"},      Symbol{"seq_kv", "Nk"},   Symbol{"head_dim", "d"},
+                                  Symbol{"batch", "B"},    Symbol{"heads", "H"},     Symbol{"kv_heads", "Hkv"},
+                                  Symbol{"block_q", "Br"}, Symbol{"block_kv", "Bc"}, Symbol{"shared_bytes", "M"}};
   for (const Symbol& symbol : symbols)
     if (symbol.key == key) return symbol.letter;
   return std::string(key);

@@ -10,6 +10,7 @@
 #include "app/views/timeline/sm_picture.h"
 #include "app/views/timeline/timeline_measured.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/launch_balance.h"
 #include "sim/core/probe_result.h"
 
 namespace tilescope {
@@ -23,6 +24,13 @@ using Kind = TimelineRow::Kind;
 std::string launch_name(const Simulation& simulation, std::size_t launch) {
   const std::string name = launch < simulation.launches.size() ? simulation.launches[launch].name : std::string();
   return simulation.launches.size() > 1 ? fmt::format("{} {}", launch + 1, name) : name;
+}
+
+/// "2.5 waves", and of a persistent launch "7.8 tiles per block".
+std::string waves_text(const LaunchWaves& waves) {
+  if (waves.tiles_per_block > 0) return say(tr("{} tiles per block"), format_times(waves.tiles_per_block));
+  if (waves.waves == 1) return tr("1 wave");
+  return waves.waves > 0 ? say(tr("{} waves"), format_times(waves.waves)) : std::string();
 }
 
 const SmLanes* lanes_of(const SmPanelState& state, const View& view, const TimelineRow& row) {
@@ -91,10 +99,7 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     const std::string name = launch_name(simulation, i), first = launch_cost(simulation, i, probe != nullptr);
     const std::string time =
         (state.measured != nullptr ? cycles : std::string()) + time_of(launch.end - launch.start, clock_of(view, row));
-    const double count = i < simulation.launches.size() ? simulation.launches[i].waves : 0;
-    const std::string waves = count == 1  ? std::string(tr("1 wave"))
-                              : count > 0 ? say(tr("{} waves"), format_times(count))
-                                          : std::string();
+    const std::string waves = i < simulation.launches.size() ? waves_text(waves_of(simulation, i)) : std::string();
     std::vector<std::string> texts = {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name,
                                       fmt::format("{}", i + 1)};
     if (!first.empty()) {
@@ -368,8 +373,8 @@ HoverText sm_hover(const SmPanelState& state, const View& view, const TimelineLa
     if (i >= simulation.launches.size()) return {};
     const LaunchResult& launch = simulation.launches[i];
     HoverText text{launch_name(simulation, i),
-                   say(tr("Blocks: {}, of {} threads, {} per SM. Waves: {}"), format_count(launch.blocks), launch.threads,
-                       launch.blocks_per_sm, format_times(launch.waves))};
+                   say(tr("Blocks: {}, of {} threads, {} per SM: {}"), format_count(waves_of(simulation, i).blocks), launch.threads,
+                       launch.blocks_per_sm, waves_text(waves_of(simulation, i)))};
     const double cycles = bars.times[i].end - bars.times[i].start;
     add_line(text.body, say(tr("{} cycles, {}"), format_cycles(Cycles(cycles)), time_of(cycles, clock_of(view, row))));
     if (const std::string first = launch_cost(simulation, i, row.kind == Kind::measured_launches); !first.empty())

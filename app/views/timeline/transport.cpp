@@ -12,6 +12,7 @@
 #include "app/model/state/playhead.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/error_words.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation.h"
@@ -132,6 +133,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
     add_line(text, say(tr("Simulated {} at the measured clock, {}: {}"), format_time(Nanoseconds(time->simulated)),
                        format_clock(view.measured.found->measured().sm_clock_hz), format_signed_percent(time->error())));
+    add_line(text, time_errors_text(time_errors_of(*view.measured.known, known.bundle.gpu, view.lane().simulation->request),
+                                    view.lane().simulation->request));
     add_line(text, say(tr("Stage and timeline run at {}, the clock of the GPU's spec. Other views have times under load."),
                        format_clock(view.lane().simulation->request.gpu.sm_clock_hz)));
     return text;
@@ -145,15 +148,21 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                ? say(tr("Under load: simulated at {}, as set."), format_clock(loaded->clock.hz))
                : say(tr("Under load: simulated at {}, as calibrated under products of mma.sync and exponentials."),
                      format_clock(loaded->clock.hz));
+  if (const RunUnderLoad* const loaded = view.studies->under_load.get(); loaded != nullptr && loaded->clock.of_unchanged)
+    add_line(load, tr("It is the clock of the same run on the unchanged GPU: a changed value does not show as another clock."));
   const auto with_load = [&](std::string text) {
     if (!load.empty()) add_line(text, load);
     return text;
   };
-  const std::string& id = view.lane().simulation->request.gpu.id;
+  const SimulationRequest& request = view.lane().simulation->request;
+  const std::string& id = request.gpu.id;
   for (const auto& known : view.measured.known->bundles)
-    if (known->bundle.gpu == id)
-      return with_load(say(tr("This problem was not measured. {} others were, on {}; the Validate view has their errors."),
-                           known->bundle.cases.size(), known->bundle.device));
+    if (known->bundle.gpu == id) {
+      const RunUnderLoad* const loaded = view.studies->under_load.get();
+      const PredictionErrors errors =
+          loaded != nullptr ? loaded->errors : PredictionErrors{time_errors_of(*view.measured.known, id, request), {}};
+      return with_load(tr("This problem was not measured.") + std::string(" ") + prediction_errors_text(errors, request));
+    }
   return with_load(tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU."));
 }
 
@@ -168,7 +177,9 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
     time = compare(*loaded->simulation, view.measured.found->measured()).figure(Figure::time);
   std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
   if (loaded != nullptr) {
-    const std::string under_load = format_time(loaded->simulation->time), its_clock = format_clock(loaded->clock.hz);
+    const std::string mark = error_mark(loaded->errors),
+                      under_load = format_time(loaded->simulation->time) + (mark.empty() ? mark : " " + mark),
+                      its_clock = format_clock(loaded->clock.hz);
     texts = {say(tr("Whole run: {} at {}. Under load, at {}: {}"), simulated, clock, its_clock, under_load),
              say(tr("Whole run: {}. Under load: {}"), simulated, under_load), say(tr("Under load: {}"), under_load)};
   }

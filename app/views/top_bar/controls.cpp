@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
+#include "app/model/run_data/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
@@ -291,6 +295,27 @@ void draw_problem_controls(const View& view, Commands& commands) {
   draw_page_controls(view, commands);
 }
 
+namespace {
+
+struct KernelWarnings {
+  std::weak_ptr<const Simulation> of;
+  std::string language;  // its own name for itself
+  std::vector<std::string> sentences;
+};
+
+}  // namespace
+
+const std::vector<std::string>& kernel_warnings(const View& view) {
+  auto& known = panel_state<KernelWarnings>("kernel warnings");
+  const auto run = view.lanes.empty() ? nullptr : view.lane().simulation;
+  if (known.of.lock() == run && known.language == tr("EN")) return known.sentences;
+  known = {run, tr("EN"), {}};
+  if (run == nullptr) return known.sentences;
+  if (const auto compiled = compiled_kernel(run->request))
+    for (const Sentence& warning : compiled->warnings()) known.sentences.push_back(say(warning));
+  return known.sentences;
+}
+
 void draw_tile_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
@@ -313,6 +338,7 @@ void draw_tile_controls(const View& view, Commands& commands) {
   control_message(view, "stages");
   if (run != nullptr && drops_to_one_buffer(*run->program))
     text_item(theme.ui_small, theme.text_faint, tr("One buffer: two do not fit the shared memory."));
+  for (const std::string& warning : kernel_warnings(view)) wrapped_text(theme.ui_small, theme.bad, warning);
   if (pill(theme, tr("Kernel default"), !view.requested->request.tile, tr("The tile of the CUDA kernel")))
     commands.push(SetTile{{}, "block_q"});
   divider(theme);

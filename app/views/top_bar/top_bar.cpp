@@ -71,7 +71,15 @@ std::string tile_label(const View& view) {
   if (automatic) label += tr(" auto");
   if (view.requested->request.block_order != BlockOrder::launch)
     label += fmt::format(" · {}", to_string(view.requested->request.block_order));
+  if (!kernel_warnings(view).empty()) label += " !";
   return label;
+}
+
+/// What the tile is, and how it differs from the compiled kernel.
+std::string tile_tip(const View& view) {
+  std::string tip = tr("Tile rows of Q and of K, V; blocks per SM");
+  for (const std::string& warning : kernel_warnings(view)) add_line(tip, warning);
+  return tip;
 }
 
 }  // namespace
@@ -283,7 +291,7 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
     draw_input_controls(view, commands);
     ImGui::EndPopup();
   };
-  if (detail.blocks) tile(bar.popover(tile_label(view), "tile", tr("Tile rows of Q and of K, V; blocks per SM"), tile_controls));
+  if (detail.blocks) tile(bar.popover(tile_label(view), "tile", tile_tip(view).c_str(), tile_controls));
   if (detail.causal) {
     AttentionProblem problem = view.requested->request.problem;
     if (bar.button(problem.causal ? tr("Causal on") : tr("Causal off"), problem.causal,

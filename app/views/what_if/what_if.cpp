@@ -330,7 +330,15 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   if (limit != nullptr)
     lines.push_back({limit_title(*limit), tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome,
                      nullptr, false, false});
-  Outcome now;
+  Outcome balanced, now;
+  if (base != nullptr && base->balanced_ns > 0 && base->balanced_ns < (1 - least_difference) * base->time_ns) {
+    balanced = *base;
+    balanced.time_ns = base->balanced_ns;
+    lines.push_back(
+        {tr("Perfect balance (a bound)"),
+         tr("Not simulated: at best the time if every SM had all its blocks until the end. HBM and the L2 may not allow it."),
+         &balanced, nullptr, false, false});
+  }
   const bool is_variant =
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (changed && !is_variant) {

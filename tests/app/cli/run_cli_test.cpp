@@ -283,8 +283,66 @@ TEST_CASE("cli: a persistent launch says how many blocks it launches and how man
   const Json& launch = json["launches"][0];
   CHECK(launch["launched_blocks"] == 132);
   CHECK(launch["blocks"] == 2 * 8 * 4096 / 128);
+  CHECK(launch["waves"] == 1);
+  CHECK(launch["tiles_per_block"].get<double>() == doctest::Approx(2 * 8 * 4096 / 128 / 132.0));
+  std::vector<std::string> all = {"simulate"};
+  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
+  CHECK(run_program(all).out.find("tiles/block") != std::string::npos);
   const Json flash2 = simulated_json({"--gpu", "toy"});
+  CHECK_FALSE(flash2["launches"][0].contains("tiles_per_block"));
   CHECK(flash2["launches"][0]["launched_blocks"] == flash2["launches"][0]["blocks"]);
+}
+
+TEST_CASE("cli: a predicted time says how far such times were off, or that nothing is recorded") {
+  const Json recorded = simulated_json(flash3_arguments("325"))["time"]["errors"];
+  CHECK(recorded["kernel"] == "flash3");
+  CHECK(recorded["runs"] == 30);
+  CHECK(recorded["held_out"] == true);
+  CHECK(recorded["worst"] > recorded["mean"]);
+  CHECK_FALSE(recorded.contains("borrowed_clock"));
+  CHECK(simulated_json(flash3_arguments("4096"))["time"]["errors"]["borrowed_clock"]["mean"] > 0);
+  CHECK(simulated_json({"--gpu", "toy"})["time"]["errors"].is_null());
+  const auto table = [](const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {"simulate"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return run_program(all).out;
+  };
+  const std::string flash3 = table(flash3_arguments("4096"));
+  CHECK(flash3.find("mean of 30 recorded runs of flash3, not seen by the model before; ") != std::string::npos);
+  CHECK(flash3.find("error of the clock") != std::string::npos);
+  CHECK(table({"--gpu", "toy"}).find("no run of flash2 is recorded on toy") != std::string::npos);
+}
+
+TEST_CASE("cli: the table of simulate says the clock of its launches and of its traffic, and launches add up to the run") {
+  std::vector<std::string> all = {"simulate"};
+  for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
+  const std::string table = run_program(all).out;
+  const Json json = simulated_json(flash3_arguments("4096"));
+  const Json& load = json["time"]["under_load"];
+  const std::string clock = fmt::format("{:.2f} GHz", load["clock_hz"].get<double>() / 1e9);
+  CHECK(table.find("cycles at " + clock) != std::string::npos);
+  CHECK(table.find("simulated at 1.98 GHz") != std::string::npos);
+  CHECK(json["launches"][0]["cycles_under_load"] < load["cycles"]);
+  CHECK(json["launches"][0]["cycles"] < json["time"]["cycles"]);
+}
+
+TEST_CASE("cli: imbalance has a price, in the table and in JSON") {
+  const std::vector<std::string> arguments = {"--gpu", "h100",       "--algorithm", "flash2",  "--heads", "16",      "--seq",
+                                              "2048",  "--head-dim", "64",          "--dtype", "fp16",    "--causal"};
+  const Json json = simulated_json(arguments);
+  const double ns = json["time"]["under_load"]["ns"], least = json["time"]["under_load"]["balanced_ns"];
+  CHECK(least < 0.95 * ns);
+  std::vector<std::string> all = {"simulate"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const std::string table = run_program(all).out;
+  CHECK(table.find("perfect balance") != std::string::npos);
+  CHECK(table.find(fmt::format("at most {} less", format_percent(1 - least / ns))) != std::string::npos);
+}
+
+TEST_CASE("cli: a slow clock under load is printed in MHz") {
+  const std::string out = run_program({"simulate", "--gpu", "h100", "--seq", "128", "--set", "sm.clock_under_load_hz=1e6"}).out;
+  CHECK(out.find("at 1 MHz under load, as set") != std::string::npos);
+  CHECK(out.find("0.00 GHz") == std::string::npos);
 }
 
 TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kernel can have too") {
@@ -479,7 +537,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps", "useful_flops"});
   CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
-  CHECK(keys(json["time"]) == Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "busy", "l2_busy", "next_limit"});
+  CHECK(keys(json["time"]) ==
+        Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "errors", "busy", "l2_busy", "balanced_ns", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});
   CHECK(keys(json["time"]["l2_busy"]) == Names{"lookups", "unshared", "ports"});
   CHECK(json["time"]["busy"]["l2"] ==

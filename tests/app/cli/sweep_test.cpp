@@ -94,7 +94,39 @@ TEST_CASE("sweep: tiles have one clock, that of the program's own tile, though o
   REQUIRE(points.size() == 2);
   CHECK(points[1]["recorded_ns"] > 0);
   CHECK(points[0]["clock_under_load_hz"] == points[1]["clock_under_load_hz"]);
-  CHECK(points[0]["ns_under_load"] > points[0]["ns"]);
+  CHECK(points[0]["ns_under_load"] == points[0]["ns"]);  // all figures of a point have one clock
+}
+
+TEST_CASE("sweep: a tile that would spill is marked, with the registers that it needs") {
+  const auto table = [](const char* range) {
+    return run_program({"sweep", "--quiet", "--over", range, "--gpu", "h100", "--algorithm", "flash2", "--heads", "4", "--seq",
+                        "512", "--head-dim", "128", "--dtype", "fp16"})
+        .out;
+  };
+  const std::string wide = table("block_kv=64,96");
+  CHECK(wide.find("! 128x96") != std::string::npos);
+  CHECK(wide.find("! flash2 at block_kv 96: a thread needs ") != std::string::npos);
+  CHECK(wide.find("! 128x64") == std::string::npos);
+  CHECK(table("block_kv=32,64").find('!') == std::string::npos);
+}
+
+TEST_CASE("sweep, search: a mask that shows nothing is told") {
+  const std::vector<std::string> problem = {"--quiet", "--gpu", "h100", "--heads", "2", "--head-dim", "64", "--dtype", "fp16"};
+  const auto warns = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), problem.begin(), problem.end());
+    return run_program(arguments).out.find("no query sees a key, and every row of O is 0.") != std::string::npos;
+  };
+  CHECK(warns({"sweep", "--over", "seq=128,256", "--algorithm", "flex", "--mask", "q < 0"}));
+  CHECK_FALSE(warns({"sweep", "--over", "seq=128,256", "--algorithm", "flex", "--mask", "q < 1"}));
+  CHECK(warns({"search", "--seq", "128", "--mask", "q < 0", "--finer", "0"}));
+}
+
+TEST_CASE("sweep: key heads can be swept, and a number that does not divide the heads is refused at its point") {
+  const auto points = swept({"--over", "kv_heads=1,2,3,4", "--algorithm", "flash2", "--heads", "4", "--seq", "64"});
+  REQUIRE(points.size() == 4);
+  CHECK(points[2]["refusal"].get<std::string>().find("3") != std::string::npos);
+  for (const std::size_t i : {0, 1, 3}) CHECK(points[i]["refusal"] == "");
+  CHECK(points[0]["hbm_read_bytes"] < points[3]["hbm_read_bytes"]);
 }
 
 TEST_CASE("sweep: a file of another side of the tile is another sweep") {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/model/measurements/measurements.h"
 #include "app/model/requests/assets.h"
 #include "app/platform/files.h"
 #include "kernels/measure/bundle.h"
@@ -276,4 +277,14 @@ TEST_CASE("validate: what cannot be read is exit code 2 and one line") {
   folder.file("good-known-misses.toml", "schema = \"tilescope.known_misses/1\"\nrecorded = \"2000\"\n");
   refused({"--bundle", good, "--list", "jugde"}, "did you mean judge");
   refused({"--bundle", good, "--markdown", folder.path("no/such/folder.md")}, "there is no folder");
+}
+
+TEST_CASE("validate: a GPU that is named is held against its own recording, and one without any is refused") {
+  const auto h100 = load_bundle_of("h100");
+  REQUIRE(h100);
+  CHECK(h100->bundle.gpu == "h100");
+  CHECK(std::filesystem::path(h100->path).filename() == "h100.json");
+  const RunOutcome none = validate({"--gpu", "toy"});
+  CHECK(none.code == 3);
+  CHECK(none.err == "tilescope: nothing is recorded of toy: name the bundle to compare with as --bundle FILE\n");
 }

@@ -4,8 +4,11 @@
 #include <regex>
 #include <set>
 
+#include "app/model/measurements/clock_under_load.h"
 #include "app/ui/say.h"
 #include "app/ui/text_record.h"
+#include "app/views/chrome.h"
+#include "app/views/error_words.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -168,6 +171,66 @@ TEST_CASE("what if: the best row that the headline names is the shortest of all 
   const TextRecording recording;
   screen.frame(view, draw_what_if_panel);
   CHECK(recording.text().find("Best: No bottleneck: tensor cores infinitely fast (100× faster)") != std::string::npos);
+}
+
+TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {
+  const auto text_of = [](bool causal) {
+    AttentionProblem problem = {
+        .heads = 32, .kv_heads = 32, .seq_q = 2048, .seq_kv = 2048, .head_dim = 64, .dtype = DataType::fp16};
+    problem.causal = causal;
+    Opened opened(h200_start(problem));
+    View view;
+    static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::what_if});
+    PanelScreen screen({3000, 900});
+    const TextRecording recording;
+    screen.frame(view, draw_what_if_panel);
+    const Outcome& base = *view.studies->what_if->base;
+    return std::pair(recording.text(), format_time(Nanoseconds(base.balanced_ns)));
+  };
+  const auto [text, least] = text_of(true);
+  CHECK(text.find("Perfect balance (a bound)") != std::string::npos);
+  CHECK(text.find(least) != std::string::npos);
+}
+
+TEST_CASE("window: a time under load has the mean error of recorded runs beside it, and its tooltip the rest") {
+  Session::Start start =
+      h200_start({.heads = 4, .kv_heads = 4, .seq_q = 384, .seq_kv = 384, .head_dim = 64, .dtype = DataType::fp16});
+  start.measurements = load_measurements_of("h200");
+  Opened opened(std::move(start));
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  REQUIRE(view.studies->under_load != nullptr);
+  const PredictionErrors& errors = view.studies->under_load->errors;
+  REQUIRE(errors.time);
+  CHECK(error_mark(errors) == "±" + format_percent(errors.time->mean));
+  const std::string text = prediction_errors_text(errors, view.lane().simulation->request);
+  CHECK(text.find(fmt::format("{} recorded runs, not seen by the model before.", errors.time->runs)) != std::string::npos);
+  CHECK(text.find("The borrowed clock adds ") != std::string::npos);
+  PanelScreen screen({2400, 60});
+  const auto draw = [](const View& shown, Commands& commands) { draw_transport({{0, 0}, {2400, 60}}, shown, commands); };
+  screen.frame(view, draw);
+  const TextRecording recording;
+  screen.frame(view, draw);
+  CHECK(recording.text().find(format_time(view.studies->under_load->simulation->time) + " " + error_mark(errors)) !=
+        std::string::npos);
+  // Of a program that nobody recorded it says that.
+  SimulationRequest other = view.lane().simulation->request;
+  other.gpu.id = "toy";
+  CHECK(time_errors_text({}, other) == "No run of FlashAttention-2 is recorded on toy: the error of its times is unknown.");
+}
+
+TEST_CASE("window: a head dimension that no kernel has is told beside the tile") {
+  const auto warnings = [](std::int64_t head_dim) {
+    Opened opened(
+        h200_start({.heads = 4, .kv_heads = 4, .seq_q = 256, .seq_kv = 256, .head_dim = head_dim, .dtype = DataType::fp16}));
+    View view;
+    static_cast<SessionView&>(view) = opened.view();
+    PanelScreen screen({400, 60});  // what is known of a panel belongs to a screen
+    return kernel_warnings(view);
+  };
+  CHECK(warnings(64).empty());
+  REQUIRE(warnings(96).size() >= 1);
+  CHECK(warnings(96).front().find("no kernel of flash2 takes head dimension 96") == 0);
 }
 
 TEST_CASE("measured label: it says the clock of the case, and the day of its bundle") {

@@ -129,3 +129,26 @@ TEST_CASE("run comparison: of another GPU its name is named, not its hundred num
   CHECK(setting(compared, "gpu")->second == "h200");
   CHECK(setting(compared, "sm.count") == nullptr);
 }
+
+TEST_CASE("run comparison: only a persistent launch has tiles per block, and it is one wave") {
+  SimulationRequest request;
+  request.gpu = h200_gpu();
+  request.problem = {.heads = 32, .kv_heads = 32, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64, .dtype = DataType::fp16};
+  request.algorithm = "flash2";
+  const auto plain = run_of(request);
+  request.algorithm = "hopper_persistent";
+  const auto persistent = run_of(request);
+  const RunComparison compared = compare_runs(plain, persistent);
+  const ComparedFigure* const tiles = compared.find(RunFigure::tiles_per_block);
+  REQUIRE(tiles != nullptr);
+  CHECK_FALSE(tiles->first);
+  CHECK(tiles->second == static_cast<double>(persistent->launches[0].blocks) / 132);
+  CHECK(compared.find(RunFigure::waves)->second == 1);
+  CHECK(compared.find(RunFigure::waves)->first == plain->launches[0].waves);
+  CHECK(compared.find(RunFigure::launch_blocks)->second == 132);
+  // Both have the bound of perfect balance, and no time is below it.
+  const ComparedFigure* const least = compared.find(RunFigure::balanced_time);
+  REQUIRE(least != nullptr);
+  CHECK(*least->first <= plain->time.value);
+  CHECK(*least->second <= persistent->time.value);
+}

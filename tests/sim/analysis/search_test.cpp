@@ -2,9 +2,11 @@
 #include "sim/analysis/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -147,6 +149,37 @@ TEST_CASE("search: what was not simulated comes last, and what fits no SM is ref
   CHECK(refused.error().sentence.text().find("shared memory") != std::string::npos);
   const std::vector<std::string> unknown = {"flash9"};
   CHECK_FALSE(tile_candidates(request, unknown));
+}
+
+TEST_CASE("search: finer tiles lie around the best, in steps of 16 rows, fit, and are new") {
+  const std::vector<std::string> ids = {"flash2"};
+  auto ranked = *tile_candidates(causal_request(), ids);
+  for (SearchCandidate& c : ranked) c.outcome.emplace().time_ns = c.own ? 1 : 2;  // the kernel's tile is the best
+  rank(ranked);
+  const ProgramTile best = *ranked.front().request.tile;
+  const auto finer = finer_candidates(ranked, 1);
+  REQUIRE(finer.size() > 4);
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
+  double before = 0;
+  for (const SearchCandidate& c : finer) {
+    const ProgramTile& tile = *c.request.tile;
+    CAPTURE(tile.block_q);
+    CAPTURE(tile.block_kv);
+    CHECK(tile.block_q % 16 == 0);
+    CHECK(tile.block_kv % 16 == 0);
+    CHECK(tile.stages == best.stages);
+    CHECK_FALSE(c.own);
+    CHECK(seen.insert({tile.block_q, tile.block_kv}).second);
+    CHECK(std::ranges::none_of(ranked, [&](const SearchCandidate& other) { return *other.request.tile == tile; }));
+    const auto octaves = [](std::int64_t a, std::int64_t b) {
+      return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+    };
+    const double distance = octaves(tile.block_q, best.block_q) + octaves(tile.block_kv, best.block_kv);
+    CHECK(distance >= before - 1e-9);
+    before = distance;
+  }
+  CHECK(seen.contains({best.block_q, best.block_kv * 3 / 4}));
+  for (const SearchCandidate& c : simulated({finer[0], finer[1], finer.back()})) CHECK_MESSAGE(c.done(), c.outcome->refusal.text());
 }
 
 }  // namespace tilescope

@@ -102,7 +102,63 @@ TEST_CASE("clock under load: a run that was recorded has the clock of its record
   CHECK(loaded->clock.hz == loaded->recorded->measured().sm_clock_hz);
   CHECK(loaded->simulation->request.gpu.sm_clock_hz == loaded->clock.hz);
   CHECK(loaded->simulation->time.value > run->time.value);
-  CHECK(under_load_of(*loaded).recorded_ns == loaded->recorded->measured().time_cold_ns.median);
+  REQUIRE(loaded->errors.time);
+  CHECK(loaded->errors.time->runs == 30);
+  CHECK_FALSE(loaded->errors.clock);  // the clock is its own
+  // A study has the same figures, from one simulation: the clock is known before.
+  int finished = 0;
+  double last = 0;
+  const auto outcome = simulate_outcome_under_load(run->request, recordings, [&](double done) {
+    if (done < last) ++finished;
+    last = done;
+    return true;
+  });
+  REQUIRE(outcome);
+  CHECK(finished == 0);
+  CHECK(outcome->under_load.clock_hz == loaded->clock.hz);
+  CHECK(outcome->under_load.recorded_ns == loaded->recorded->measured().time_cold_ns.median);
+  CHECK(outcome->time_ns == loaded->simulation->time.value);
+  CHECK(outcome->cycles == loaded->simulation->cycles.value);
+}
+
+TEST_CASE("clock under load: a changed value of the GPU keeps the clock of the unchanged run") {
+  SimulationRequest request = simulated("flash3", "h100", recorded_flash3)->request;
+  request.blocks_per_sm.reset();
+  const Recordings recordings = load_recordings(request.gpu);
+  const auto own = clock_under_load(recordings, **simulate(request));
+  REQUIRE(own);
+  CHECK_FALSE(own->of_unchanged);
+  // Half the bandwidth makes a longer run, and twice the shared memory lets two blocks on an SM.
+  for (const char* change : {"hbm.bytes_per_second=2e11", "sm.shared_bytes=466944"}) {
+    CAPTURE(change);
+    SimulationRequest changed = request;
+    REQUIRE(set_spec_value(changed.gpu, change));
+    const auto clock = clock_under_load(recordings, **simulate(changed));
+    REQUIRE(clock);
+    CHECK(clock->hz == own->hz);
+    CHECK(clock->from == ClockUnderLoad::From::this_case);
+    CHECK(clock->of_unchanged);
+  }
+  SimulationRequest chosen = request;
+  REQUIRE(set_spec_value(chosen.gpu, "hbm.bytes_per_second=2e11"));
+  REQUIRE(set_spec_value(chosen.gpu, "sm.clock_under_load_hz=1.1e9"));
+  CHECK(clock_under_load(recordings, **simulate(chosen))->hz == 1.1e9);
+}
+
+TEST_CASE("clock under load: a recorded case is found before anything is simulated") {
+  const auto run = simulated("flash3", "h100", recorded_flash3);
+  const Recordings recordings = load_recordings(run->request.gpu);
+  SimulationRequest asked = run->request;
+  asked.tile.reset();
+  asked.blocks_per_sm.reset();
+  const auto before = find_case(recordings.known, asked), after = find_case(recordings.known, *run);
+  REQUIRE(before);
+  REQUIRE(after);
+  CHECK(&before->measured() == &after->measured());
+  asked.problem.heads = asked.problem.kv_heads = 3;
+  CHECK_FALSE(find_case(recordings.known, asked));
+  asked.problem.head_dim = 0;
+  CHECK_FALSE(find_case(recordings.known, asked));
 }
 
 TEST_CASE("clock under load: a file with the id of a GPU and other numbers has no recordings, and a value that is set keeps them") {

@@ -208,6 +208,30 @@ TEST_CASE("studies: the longest sequence of the usual sweep grows with the tile 
   CHECK(longest("h200", 64) == 8192);
 }
 
+TEST_CASE("sweep: points that differ in a value of the GPU have one clock for each program, that of What if") {
+  SweepRequest request;
+  request.base.gpu = *load_gpu("h100");
+  request.base.problem = {.heads = 8, .kv_heads = 8, .seq_q = 1024, .seq_kv = 1024, .head_dim = 128, .dtype = DataType::fp16};
+  request.algorithms = {"flash2", "flash3"};
+  request.axis = *parse_sweep_axis("hbm.bytes_per_second=4e11,3.35e12");
+  const Recordings recordings = load_recordings(request.base.gpu);
+  Growing<SweepResult> sweep{SweepResult(request)};
+  REQUIRE(run_sweep(sweep, 1, {}, {}, &recordings));
+  const auto result = sweep.read();
+  for (std::size_t a = 0; a < request.algorithms.size(); ++a) {
+    CAPTURE(request.algorithms[a]);
+    SimulationRequest own = request.base;
+    own.algorithm = request.algorithms[a];
+    const double clock = *clock_of_comparison(own, recordings);
+    CHECK(clock > 0);
+    for (std::size_t v = 0; v < 2; ++v) {
+      REQUIRE(result->at(a, v));
+      CHECK(result->at(a, v)->under_load.clock_hz == clock);
+      CHECK(result->at(a, v)->time_ns == result->at(a, v)->under_load.time_ns);
+    }
+  }
+}
+
 TEST_CASE("sweep file: CSV and JSON round-trip to the bit") {
   Growing<SweepResult> sweep(small_sweep());
   REQUIRE(run_sweep(sweep, 2, {}, {}));
@@ -299,17 +323,26 @@ Session::Start recorded_start(CenterView center) {
 
 }  // namespace
 
-TEST_CASE("studies: where no rung was measured, the ladder has the clock under load of the run on screen") {
+TEST_CASE("studies: a rung of the ladder has the time that simulate gives, at its own clock under load") {
   Session::Start start = recorded_start(CenterView::ladder);
   start.request.problem.seq_q = start.request.problem.seq_kv = 333;
   Session session(std::move(start));
   session.finish();
   REQUIRE(session.view().studies->ladder != nullptr);
   REQUIRE(session.view().studies->under_load != nullptr);
-  for (const LadderRung& rung : session.view().studies->ladder->rungs) {
-    CHECK(rung.clock_hz == session.view().studies->under_load->clock.hz);
-    CHECK(rung.outcome.has_value());
+  const LadderStudy& ladder = *session.view().studies->ladder;
+  const Recordings recordings = load_recordings(ladder.of.gpu);
+  for (const LadderRung& rung : ladder.rungs) {
+    CAPTURE(rung.algorithm);
+    REQUIRE(rung.outcome);
+    SimulationRequest alone = ladder.of;
+    alone.algorithm = rung.algorithm;
+    const auto loaded = run_under_load(recordings, **simulate(alone));
+    REQUIRE(loaded);
+    CHECK(rung.outcome->under_load.clock_hz == loaded->clock.hz);
+    CHECK(rung.outcome->time_ns == loaded->simulation->time.value);
   }
+  CHECK(ladder.rungs.back().outcome->time_ns == session.view().studies->under_load->simulation->time.value);
 }
 
 TEST_CASE("studies: the time of a run is the one at its clock under load in every view that compares runs") {

@@ -21,11 +21,11 @@ struct CompiledKernel {
   std::int64_t odd_rows = 0;  // rows of a warp group that wgmma cannot take; 0: it can
 
   bool takes_problem = true;  // false: it has no such type or head dimension
-  std::string untaken;        // which one: "head dimension 96", "fp32"
+  Sentence untaken;           // which one: "head dimension 96", "fp32"
   int wanted = 0, limit = 0;  // registers of a thread that would spill with another tile; 0: none
 
   /// Returns what is wrong with it, a sentence each.
-  std::vector<std::string> warnings() const;
+  std::vector<Sentence> warnings() const;
 };
 
 /// Returns nullopt where no kernel takes the mask, the pass or the size of the problem, or where the GPU is too small for the

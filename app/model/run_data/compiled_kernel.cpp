@@ -1,9 +1,8 @@
 // Finds the kernel, its tile and its spills.
-#include "app/cli/compiled_kernel.h"
-
-#include <fmt/format.h>
+#include "app/model/run_data/compiled_kernel.h"
 
 #include "sim/analysis/format.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 
@@ -26,27 +25,26 @@ std::int64_t spilled_bytes(const KernelInfo& kernel, const AttentionProblem& pro
 
 }  // namespace
 
-std::vector<std::string> CompiledKernel::warnings() const {
-  std::vector<std::string> sentences;
+std::vector<Sentence> CompiledKernel::warnings() const {
+  std::vector<Sentence> sentences;
   if (!takes_problem)
     sentences.push_back(
-        fmt::format("no kernel of {} takes {}: a formula gives the registers of this tile, and the overheads are "
-                    "those of the nearest kernel",
-                    program, untaken));
+        phrase("no kernel of {} takes {}: a formula gives the registers of this tile, and the overheads are those of the nearest "
+               "kernel",
+               program, untaken));
   else if (!has_tile)
     sentences.push_back(
-        fmt::format("compiled for {}x{} alone: a formula gives the registers of this tile", tile.block_q, tile.block_kv));
+        phrase("compiled for {}x{} alone: a formula gives the registers of this tile", tile.block_q, tile.block_kv));
   if (wanted > limit)
     sentences.push_back(
-        fmt::format("a thread needs {} registers with this tile, and the limit is {}: it would spill, which the model "
-                    "leaves out",
-                    wanted, limit));
+        phrase("a thread needs {} registers with this tile, and the limit is {}: it would spill, which the model leaves out",
+               wanted, limit));
   if (odd_rows > 0)
-    sentences.push_back(
-        fmt::format("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time", odd_rows, wgmma_rows));
+    sentences.push_back(phrase("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time", odd_rows,
+                               std::int64_t{wgmma_rows}));
   if (spilled > 0)
     sentences.push_back(
-        fmt::format("a thread spills {} to local memory, which the model leaves out", format_exact_bytes(Bytes(spilled))));
+        phrase("a thread spills {} to local memory, which the model leaves out", format_exact_bytes(Bytes(spilled))));
   return sentences;
 }
 
@@ -65,8 +63,8 @@ std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request) 
   compiled.takes_problem = taken == request.problem;
   if (!compiled.takes_problem) {
     compiled.has_tile = false;
-    compiled.untaken = taken.dtype != request.problem.dtype ? std::string(to_string(request.problem.dtype))
-                                                            : fmt::format("head dimension {}", request.problem.head_dim);
+    compiled.untaken = taken.dtype != request.problem.dtype ? Sentence(std::string(to_string(request.problem.dtype)))
+                                                            : phrase("head dimension {}", request.problem.head_dim);
   }
   if (compiled.has_tile) {
     compiled.spilled = spilled_bytes(**kernel, request.problem);

@@ -1,0 +1,37 @@
+// TimeErrors: how far predicted times were off, on the recorded runs of a program.
+//
+//   tests/validation/*.csv ── embedded ──► KnownBundle::time_errors, by case ── time_errors_of() ──► mean and worst
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/model/measurements/measurements.h"
+
+namespace tilescope {
+
+/// A table of validation: tests/validation/<name>.csv, which belongs to the bundle of that name.
+struct ValidationTable {
+  std::string_view name, csv;
+};
+/// Returns the tables that cmake/embed_tables.cmake embeds.
+std::span<const ValidationTable> validation_tables();
+
+/// Returns the relative error of the simulated time of each case, by the table of that name; NaN where the table has none.
+std::vector<double> time_errors_in_table(std::string_view name, std::span<const MeasuredCase> cases);
+
+/// The errors of predicted times over recorded runs, each at the clock of its recording.
+struct TimeErrors {
+  std::string kernel;  // whose runs they are
+  int runs = 0;
+  bool held_out = false;       // the model had not seen these runs; otherwise it was made with them
+  double mean = 0, worst = 0;  // of the absolute relative error
+};
+/// Returns the errors of a program on a GPU: of the runs that the model had not seen, else of all. FlashAttention-3 has the runs of
+/// the rung that it launches where none is recorded under its own name. nullopt where nothing is recorded of the program.
+std::optional<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
+
+}  // namespace tilescope

@@ -1,0 +1,33 @@
+// Counts the blocks of a grid and the time in which slots have one.
+#include "sim/analysis/launch_balance.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/engine/recorder.h"
+
+namespace tilescope {
+
+LaunchWaves waves_of(const Simulation& simulation, std::size_t launch) {
+  const LaunchResult& result = simulation.launches[launch];
+  const std::int64_t slots = std::int64_t{result.blocks_per_sm} * static_cast<std::int64_t>(simulation.request.gpu.sm_count);
+  const bool persistent = simulation.program->launches()[launch].persistent && slots < result.blocks;
+  if (!persistent) return {result.blocks, result.waves, 0};
+  return {slots, 1, static_cast<double>(result.blocks) / static_cast<double>(slots)};
+}
+
+double balanced_ns(const Simulation& simulation) {
+  std::vector<double> in_slots(simulation.launches.size(), 0);  // cycles, summed over slots
+  const auto runs = simulation.trace->runs();
+  if (runs.size() >= Recorder::most_runs) return 0;
+  for (const BlockRun& run : runs) in_slots[static_cast<std::size_t>(run.launch)] += run.end - run.start;
+  double saved = 0;
+  for (std::size_t i = 0; i < in_slots.size(); ++i) {
+    const LaunchResult& launch = simulation.launches[i];
+    const double used = launch.blocks_per_sm == 1 ? launch.sm_cycles : in_slots[i];
+    saved += std::max(0.0, launch.cycles.value - used / (launch.blocks_per_sm * simulation.request.gpu.sm_count));
+  }
+  return to_nanoseconds(Cycles(simulation.cycles.value - saved), simulation.request.gpu.clock()).value;
+}
+
+}  // namespace tilescope

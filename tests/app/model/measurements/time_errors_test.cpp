@@ -1,0 +1,95 @@
+// How far predicted times were off: the embedded tables, and what is summed of them.
+#include "app/model/measurements/time_errors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "app/model/measurements/clock_under_load.h"
+#include "app/model/requests/assets.h"
+#include "app/platform/files.h"
+#include "sim/analysis/validation_csv.h"
+
+namespace tilescope {
+namespace {
+
+SimulationRequest request_for(const char* algorithm, const AttentionProblem& problem) {
+  SimulationRequest request;
+  request.algorithm = algorithm;
+  request.problem = problem;
+  return request;
+}
+
+const AttentionProblem long_causal = {.seq_q = 4096, .seq_kv = 4096, .head_dim = 128, .dtype = DataType::fp16, .causal = true};
+
+}  // namespace
+
+TEST_CASE("time errors: mean and worst are those of the table's judge cases") {
+  const auto text = read_text_file(TILESCOPE_SOURCE_DIR "/tests/validation/h100-flash3.csv");
+  REQUIRE(text);
+  const auto table = validation_from_csv(*text);
+  REQUIRE(table);
+  double sum = 0, worst = 0;
+  int rows = 0;
+  for (const ValidationRow& row : *table) {
+    const double error = std::abs(*row.errors[static_cast<std::size_t>(Figure::time)]);
+    sum += error;
+    worst = std::max(worst, error);
+    ++rows;
+  }
+  const auto errors = time_errors_of(load_measurements_of("h100"), "h100", request_for("flash3", long_causal));
+  REQUIRE(errors);
+  CHECK(errors->kernel == "flash3");
+  CHECK(errors->held_out);
+  CHECK(errors->runs == rows);
+  CHECK(errors->mean == doctest::Approx(sum / rows));
+  CHECK(errors->worst == doctest::Approx(worst));
+}
+
+TEST_CASE("time errors: a program that was never recorded has those of the rung that it launches, or none") {
+  const Measurements h200 = load_measurements_of("h200");
+  const auto rung = time_errors_of(h200, "h200", request_for("flash3", long_causal));
+  REQUIRE(rung);
+  CHECK(rung->kernel == "hopper_causal");
+  CHECK_FALSE(time_errors_of(h200, "h200", request_for("hopper_flex", long_causal)));
+  CHECK_FALSE(time_errors_of(load_measurements(), "toy", request_for("flash2", long_causal)));
+  // Where all runs were seen while the model was made, the errors say so.
+  const auto seen = time_errors_of(h200, "h200", request_for("flash2_backward", [] {
+                                     AttentionProblem problem = long_causal;
+                                     problem.pass = Pass::backward;
+                                     return problem;
+                                   }()));
+  REQUIRE(seen);
+  CHECK_FALSE(seen->held_out);
+}
+
+TEST_CASE("time errors: every recorded case of our own kernels has a row in the table of its bundle") {
+  for (const auto& known : load_measurements().bundles) {
+    CAPTURE(known->path);
+    REQUIRE(known->time_errors.size() == known->bundle.cases.size());
+    for (std::size_t i = 0; i < known->time_errors.size(); ++i) {
+      const MeasuredCase& measured = known->bundle.cases[i];
+      if (counterpart_of(measured.kernel).library) continue;
+      CAPTURE(short_text(measured));
+      CHECK(std::isfinite(known->time_errors[i]));
+    }
+  }
+}
+
+TEST_CASE("time errors: a borrowed clock is judged by runs of other problems") {
+  const GpuSpec gpu = *load_gpu("h100");
+  const Recordings recordings = load_recordings(gpu);
+  const auto errors = borrowed_clock_errors(recordings.runs, "flash3");
+  REQUIRE(errors);
+  CHECK(errors->runs == 30);
+  CHECK(errors->mean > 0);
+  CHECK(errors->mean < 0.1);
+  CHECK(errors->worst >= errors->mean);
+  // A kernel whose only runs like it are of the same problem has nothing to borrow.
+  std::vector<RecordedRun> alone;
+  for (int i = 0; i < 6; ++i) alone.push_back({{ProductInstruction::wgmma, 1e9, 1e6}, 1.5e9, "flash3", long_causal});
+  CHECK_FALSE(borrowed_clock_errors(alone, "flash3"));
+}
+
+}  // namespace tilescope
