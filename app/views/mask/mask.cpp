@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/lessons/lesson.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
@@ -501,7 +502,13 @@ void draw_stale(const Theme& theme, const Rect& canvas) {
 /// Where the counts are drawn: where the map leaves room, else below the editor.
 enum class CountsAt : std::uint8_t { beside_map, below_map, below_editor };
 
-/// Presented: the map in all of the height, beside it what it is and what it saves. Nobody types a mask before a class.
+/// Nobody types a mask before a class, unless a task of the page asks for one.
+bool only_looks(const View& view) {
+  if (!view.workspace->present) return false;
+  return view.lesson.lesson == nullptr || !view.lesson.lesson->pages[view.lesson.page].task;
+}
+
+/// Presented: the map in all of the height, beside it what it is and what it saves.
 void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
   const Theme large = without_small_text(*view.theme);
   const View shown{view, &large};
@@ -519,7 +526,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   const float left = right + 2 * large.gap;
   ImGui::SetCursorScreenPos({left, top.y});
   ImGui::BeginChild("beside the map", {top.x + room.x - left, room.y});
-  draw_choices(shown, state);
+  if (view.lesson.lesson == nullptr) draw_choices(shown, state);
   if (!state.shows_cuda) {
     for (const MaskLegendEntry& entry : state.legend) {
       draw_legend(large, {&entry, 1}, ImGui::GetCursorScreenPos());
@@ -530,6 +537,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   for (const auto* texts : {&choice.presets, &choice.masks})
     for (const std::string& text : *texts) wrapped_text(large.mono, large.text, text);
   if (!choice.score.empty()) wrapped_text(large.mono, large.text, choice.score);
+  if (view.lesson.locked) return ImGui::EndChild();  // the figures answer the question of a lesson
   divider(large);
   draw_counts(shown, state);
   ImGui::EndChild();
@@ -554,7 +562,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
-  if (view.workspace->present && view.lesson.lesson == nullptr) return draw_presented(view, commands, state, top, room);
+  if (only_looks(view)) return draw_presented(view, commands, state, top, room);
   const float gap = 2 * theme.gap;
   const bool beside = room.x >= 480 * theme.scale;
   const float least_editor = std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale);

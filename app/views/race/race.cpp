@@ -249,6 +249,8 @@ struct Verdict {
   std::string number;
   std::vector<std::string> words;  // longest first
   bool same = false, better = false;
+  std::string later = {};                     // the figure with what is written after the runs, where that is another
+  std::vector<std::string> later_words = {};  // longest first
 };
 
 /// Writes how two byte counts compare: "1/5.6", "3.1×" or "=".
@@ -266,9 +268,9 @@ Verdict traffic_verdict(const Ratio& ratio) {
   const char* Words::*const which = verdict.same ? &Words::same : verdict.better ? &Words::part : &Words::times;
   const std::string all = traffic_number(ratio.first + ratio.first_later, ratio.second + ratio.second_later);
   if (all != verdict.number) {
-    verdict.words.push_back(say(tr("{} at the end; {} with later write-backs"), ratio.words.*which, all));
-    verdict.words.push_back(say(tr("{}; {} with write-backs"), ratio.shorter.*which, all));
-    verdict.words.push_back(say(tr("{}; later {}"), ratio.shorter.*which, all));
+    verdict.later = all;
+    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs"), tr("with write-backs")};
+    verdict.words = {say(tr("{} during the runs"), ratio.words.*which), say(tr("{} during the runs"), ratio.shorter.*which)};
   }
   verdict.words.emplace_back(ratio.words.*which);
   verdict.words.emplace_back(ratio.shorter.*which);
@@ -345,18 +347,25 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
     const CellSpan x = columns[static_cast<std::size_t>(i)];
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     // The counters below show the current step, the verdict the whole run.
-    const float free = (x.begin + x.end - text_width(theme.display, verdict.number)) * 0.5F - x.begin - 4 * scale;
+    const float figure_width = (x.end - x.begin) / (verdict.later.empty() ? 1.0F : 2.0F);
+    const float free = 0.5F * (figure_width - text_width(theme.display, verdict.number)) - 4 * scale;
     if (i == 0 && text_width(theme.ui_small, tr("Whole run")) <= free)
       draw_text(list, theme.ui_small,
                 {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
                 theme.text_faint, tr("Whole run"));
-    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
-              verdict.same     ? theme.text
-              : verdict.better ? theme.good
-                               : theme.bad,
-              verdict.number, Align::center);
-    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              words_that_fit(theme.ui_small, x.end - x.begin - 4 * scale, verdict.words), Align::center);
+    const auto figure = [&](CellSpan at, const std::string& number, const std::vector<std::string>& words, ImU32 color) {
+      draw_text(list, theme.display, {{at.begin, rect.min.y + 2 * scale}, {at.end, middle}}, color, number, Align::center);
+      draw_text(list, theme.ui_small, {{at.begin, middle}, {at.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
+                words_that_fit(theme.ui_small, at.end - at.begin - 8 * scale, words), Align::center);
+    };
+    const ImU32 color = verdict.same ? theme.text : verdict.better ? theme.good : theme.bad;
+    if (verdict.later.empty()) {
+      figure(x, verdict.number, verdict.words, color);
+    } else {  // two figures of one thing: both as large, each with what it counts
+      const float half = std::round(0.5F * (x.begin + x.end));
+      figure({x.begin, half}, verdict.number, verdict.words, color);
+      figure({half, x.end}, verdict.later, verdict.later_words, theme.text);
+    }
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});
