@@ -355,6 +355,7 @@ class PresenterWindow {
     const auto now = std::chrono::steady_clock::now();
     if (now - pictured_at_ < apart) return std::nullopt;
     pictured_at_ = now;
+    glfwMakeContextCurrent(main_);  // open() leaves that of the presenter
     const Result<Picture> picture = shown.draw_picture();
     return picture ? std::optional(*picture) : std::nullopt;
   }

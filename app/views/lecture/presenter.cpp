@@ -89,7 +89,7 @@ void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, cons
   const ClassPicture& picture = class_picture();
   const auto draw = [&] { next ? draw_next(theme, *next) : wrapped_text(theme.heading, theme.text_dim, last); };
   if (picture.empty()) return draw();
-  constexpr float share = 0.42F;
+  constexpr float share = 0.38F;
   const float width = std::round(share * ImGui::GetContentRegionAvail().x);
   ImGui::BeginGroup();
   text_item(theme.ui_small, theme.text_dim, tr("The class sees"));
@@ -101,15 +101,15 @@ void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, cons
   ImGui::EndGroup();
 }
 
-/// For reading at a distance: the largest text in which the notes and the question of a page fit the window.
+/// For reading at a distance: the largest text in which the page's title, its notes, its question and the answer fit the window.
 Theme large_text(const Theme& theme, const LessonPage& page, const ExpressionValues* values, float width) {
   Theme large = theme;
   large.ui = theme.display;
-  float needed = 0;
+  constexpr float line = 1.4F;  // of a font's size
+  float needed = line * (theme.display->FontSize + theme.ui->FontSize) + 3 * theme.gap;
   for (const Prose& note : page.notes) needed += prose_height(large, note, values, width) + theme.gap;
-  if (page.ask) needed += prose_height(large, page.ask->question, values, width);
-  constexpr float most = 0.8F;  // of what is left of the window: the answer comes below
-  if (needed > most * ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
+  if (page.ask) needed += prose_height(large, page.ask->question, values, width) + line * theme.display->FontSize + 3 * theme.gap;
+  if (needed > ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
   return large;
 }
 

@@ -164,7 +164,6 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
     const bool typed = chosen_by_digit(i);
     if (clicked || typed || keys.entered()) draft.option = i;
     if (typed || keys.entered()) keys.go(count);  // "Answer" comes after the options
-    if (i + 1 == count || i % across == across - 1) gap(theme, 1);
   }
 }
 
@@ -192,7 +191,6 @@ void draw_chosen(const View& view) {
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
     if (own) item_tooltip(theme, tr("Your answer"));
-    gap(theme, 1);
   }
 }
 
@@ -341,7 +339,6 @@ void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
       if (keys.pressed(ImGuiKey_DownArrow)) from = at_row, to = at_row + 1;
       if (keys.pressed(ImGuiKey_UpArrow)) from = at_row, to = at_row - 1;
     }
-    gap(theme, 1);
   }
   if (from < 0 || to < 0 || to >= count) return;
   std::swap(draft.order[static_cast<std::size_t>(from)], draft.order[static_cast<std::size_t>(to)]);
@@ -374,7 +371,6 @@ void draw_ordered(const View& view) {
     const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
-    gap(theme, 1);
   }
 }
 
@@ -454,7 +450,7 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
 float question_height(const View& view, float width) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
-  const float between = std::round(5 * theme.scale), small_gap = std::round(theme.scale) + between;  // below each item; gap(1)
+  const float between = std::round(5 * theme.scale);  // below each item
   float height = prose_height(theme, ask.question, values_of(view), width) + between;
   const auto hint = [&](const char* text) { height += wrapped_height(theme.ui_small, text, width) + between; };
   if (ask.kind == QuestionKind::order) hint(tr("Drag the rows, or press Enter on one and move it with ↑ and ↓."));
@@ -467,8 +463,8 @@ float question_height(const View& view, float width) {
   const float each = option_width(theme, options_across(ask), width) - 2 * sizes.pad - before;
   if (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)
     for (std::size_t i = 0; i < ask.options.size(); i += across)
-      height += prose_height(theme, ask.options[i], values_of(view), each) + sizes.pad + between + small_gap;
-  return height + small_gap + std::round(26 * theme.scale) + between;
+      height += prose_height(theme, ask.options[i], values_of(view), each) + sizes.pad + between;
+  return height + std::round(theme.scale) + between + std::round(26 * theme.scale) + between;
 }
 
 float draw_answered(const View& view) {

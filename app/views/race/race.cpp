@@ -269,11 +269,12 @@ Verdict traffic_verdict(const Ratio& ratio) {
   const std::string all = traffic_number(ratio.first + ratio.first_later, ratio.second + ratio.second_later);
   if (all != verdict.number) {
     verdict.later = all;
-    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs"), tr("with write-backs")};
-    verdict.words = {say(tr("{} during the runs"), ratio.words.*which), say(tr("{} during the runs"), ratio.shorter.*which)};
+    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs"), tr("later too")};
+    verdict.words = {say(tr("{} during the runs"), ratio.words.*which), say(tr("{} during the runs"), ratio.shorter.*which),
+                     tr("HBM during the runs"), tr("HBM at the end")};
+    return verdict;
   }
-  verdict.words.emplace_back(ratio.words.*which);
-  verdict.words.emplace_back(ratio.shorter.*which);
+  verdict.words = {ratio.words.*which, ratio.shorter.*which};
   return verdict;
 }
 
@@ -300,9 +301,10 @@ const std::string& words_that_fit(const ImFont* font, float width, const std::ve
   return found == words.end() ? words.back() : *found;
 }
 
-/// Divides the verdict's line. HBM has the longest words, time the shortest.
-std::array<CellSpan, 3> verdict_columns(float begin, float end) {
-  const float first = begin + 0.44F * (end - begin), second = begin + 0.74F * (end - begin);
+/// Divides the verdict's line. HBM has the longest words, and maybe two figures; time has the shortest.
+std::array<CellSpan, 3> verdict_columns(float begin, float end, bool two_of_hbm) {
+  const float first = begin + (two_of_hbm ? 0.52F : 0.44F) * (end - begin),
+              second = begin + (two_of_hbm ? 0.77F : 0.74F) * (end - begin);
   return {{{begin, first}, {first, second}, {second, end}}};
 }
 
@@ -341,7 +343,8 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
   if (with_reason) draw_reason(view, layout.reason);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
-  const std::array<CellSpan, 3> columns = verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding);
+  const std::array<CellSpan, 3> columns =
+      verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding, !verdicts[0].later.empty());
   for (int i = 0; i < 3; ++i) {
     const Verdict& verdict = verdicts[i];
     const CellSpan x = columns[static_cast<std::size_t>(i)];
