@@ -39,7 +39,7 @@ float around_page(const View& view, float width) {
 }  // namespace
 
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
-  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.42F};
+  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F};
   const Theme reading = reading_theme(theme);
   PresentedText last;
   for (const bool large : {true, false}) {

@@ -263,7 +263,8 @@ bool draws_curve_in_middle(const View& view) {
 }
 
 float curve_height(const View& view, float width) {
-  return draws_curve_in_middle(view) ? 0 : std::round(std::min(260 * view.theme->scale, 0.74F * width));
+  const float part = view.workspace->present ? 0.5F : 0.74F;  // of the width; a class also reads the text above it at once
+  return draws_curve_in_middle(view) ? 0 : std::round(std::min(260 * view.theme->scale, part * width));
 }
 
 void draw_curve_panel(const View& shown, Commands& /*commands*/) {

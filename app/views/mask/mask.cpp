@@ -145,7 +145,8 @@ std::vector<double> loads_of(const Simulation& simulation) {
   return busy;
 }
 
-void draw_loads(const View& view, MaskPanelState& state) {
+/// `below`: the height that what follows needs.
+void draw_loads(const View& view, MaskPanelState& state, float below) {
   const Theme& theme = *view.theme;
   const auto& simulation = view.lane().simulation;
   if (state.loads_of != simulation) {
@@ -161,7 +162,7 @@ void draw_loads(const View& view, MaskPanelState& state) {
                 format_percent(sum / static_cast<double>(state.loads.size()))));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float width = room.x, height = std::round(std::clamp(room.y, 44 * theme.scale, 160 * theme.scale));
+  const float width = room.x, height = std::round(std::clamp(room.y - below, 44 * theme.scale, 160 * theme.scale));
   const Rect area = {at, {at.x + width, at.y + height}};
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(area.min, area.max, theme.inset, 3 * theme.scale);
@@ -177,6 +178,8 @@ void draw_loads(const View& view, MaskPanelState& state) {
   const auto sm = static_cast<std::size_t>(
       std::clamp((ImGui::GetMousePos().x - area.min.x) / each, 0.0F, static_cast<float>(state.loads.size() - 1)));
   item_tooltip(theme, say(tr("SM {}"), sm), say(tr("Busy {} of the run"), format_percent(state.loads[sm])));
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, height});
 }
 
 void draw_figures(const View& view) {
@@ -211,7 +214,13 @@ void draw_figures(const View& view) {
   if (run == nullptr || !reads || view.lesson.locked) return;
   const Nanoseconds now = run->masked->time, dense = run->dense->time;
   row(tr("Time"), say(tr("{}, dense {}"), format_time(now), format_time(dense)));
-  wrapped_text(theme.ui_small, theme.text_dim, mask_reason(*run->masked, *run->dense));
+}
+
+/// Says what bounds the run and the dense one; empty where the two are not compared.
+std::string time_reason(const View& view) {
+  const DenseRun* const run = view.studies->dense.get();
+  if (run == nullptr || view.mask.totals == nullptr || !hbm_reads(view) || view.lesson.locked) return {};
+  return mask_reason(*run->masked, *run->dense);
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------
@@ -480,8 +489,12 @@ Rect canvas_in(const AttentionProblem& p, ImVec2 corner, ImVec2 room) {
 
 /// What the mask leaves of the work, and how that spreads over the SMs.
 void draw_counts(const View& view, MaskPanelState& state) {
+  const Theme& theme = *view.theme;
   draw_figures(view);
-  draw_loads(view, state);
+  const std::string reason = time_reason(view);
+  draw_loads(view, state,
+             reason.empty() ? 0 : wrapped_height(theme.ui_small, reason, ImGui::GetContentRegionAvail().x) + theme.gap);
+  if (!reason.empty()) wrapped_text(theme.ui_small, theme.text_dim, reason);
 }
 
 /// Whether the picture is of another mask than what is typed: that cannot be read.
