@@ -36,6 +36,7 @@
 #include "app/ui/language.h"
 #include "app/ui/settings.h"
 #include "app/views/app_frame.h"
+#include "app/views/lecture/class_picture.h"
 
 namespace tilescope {
 
@@ -297,8 +298,9 @@ class PresenterWindow {
 
   GLFWwindow* window() const { return window_.get(); }  // null while it is closed
 
-  /// Opens, draws or closes it, as the session wants; the main window's context is current again afterwards.
-  void follow() {
+  /// Opens, draws or closes it, as the session wants; the main window's context is current again afterwards. `shown` is the frame
+  /// of the main window, as it was drawn last.
+  void follow(AppFrame& shown) {
     const bool wanted = session_.view().lecture->presenter;
     if (wanted && shell_.window == nullptr && !open()) session_.apply(ShowPresenter{false});
     if (!wanted) close();
@@ -307,8 +309,10 @@ class PresenterWindow {
       session_.apply(ShowPresenter{false});
       return close();
     }
+    const std::optional<Picture> picture = picture_of(shown);
     glfwMakeContextCurrent(shell_.window);
     frame_->io();
+    if (picture) class_picture().take(*picture);
     ImGui_ImplGlfw_NewFrame();
     show_frame(shell_, 0.02);
     glfwMakeContextCurrent(main_);
@@ -345,6 +349,17 @@ class PresenterWindow {
     return true;
   }
 
+  /// What the class sees now, a few times a second.
+  std::optional<Picture> picture_of(AppFrame& shown) {
+    constexpr auto apart = std::chrono::milliseconds(250);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - pictured_at_ < apart) return std::nullopt;
+    pictured_at_ = now;
+    glfwMakeContextCurrent(main_);  // open() leaves that of the presenter
+    const Result<Picture> picture = shown.draw_picture();
+    return picture ? std::optional(*picture) : std::nullopt;
+  }
+
   /// On a display that the audience does not see: the first one, the lecturer's own, or another than what is presented on.
   void place(GLFWwindow* window) const {
     GLFWmonitor* const shown = display_of(main_);
@@ -373,6 +388,7 @@ class PresenterWindow {
   WindowHandle window_;
   std::unique_ptr<AppFrame> frame_;
   Shell shell_;
+  std::chrono::steady_clock::time_point pictured_at_;
 };
 
 /// Saves what is shown now and then, where it may have changed.
@@ -463,7 +479,7 @@ void run_loop(Shell& shell, StateSaver& saver, std::optional<QuietLibraries>& qu
     follow_cursor(shell);
     follow_present(shell, presenter.window());
     follow_text_scale(shell);
-    presenter.follow();
+    presenter.follow(*shell.frame);
     shell.frame->select();
     saver.follow();
     while (glfwGetWindowAttrib(shell.window, GLFW_ICONIFIED) == GLFW_TRUE && asked_to_end == 0)

@@ -178,12 +178,13 @@ void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows) 
 }
 
 Layout present_lesson_layout(float width, float height, float scale, const PresentedLook& look) {
-  constexpr float transport_height = 40, wide_lesson = 0.28F, timeline_height = 150;
+  constexpr float transport_height = 40, timeline_height = 150;
   constexpr float least_middle = 544, least_beside = 255, most_beside = 0.42F, least_row = 180, row_share = 0.48F;
   const float down = std::min(1.0F, height / (420 * scale)), gap = std::max(2.0F, std::round(8 * scale * down));
   const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
   const float low = height - gap;
-  const float lesson = std::round(std::min(std::max(wide_lesson * width, least_lesson * scale), most_lesson_share * width));
+  const float lesson = std::round(
+      std::min(std::max(look.lesson_share * width, least_lesson * scale), std::max(most_lesson_share, look.lesson_share) * width));
   Layout out;
   out.top_bar = {{0, 0}, {width, caption}};
   out.lesson = {{gap, caption}, {gap + lesson, low}};

@@ -65,11 +65,14 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
 /// all SMs keep what the stages do not need.
 void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows = false);
 
+/// Of the window's width: the text of a presented lesson.
+inline constexpr float usual_lesson_share = 0.28F;
 /// What a lesson's page looks at while it is presented; nothing else is shown.
 struct PresentedLook {
   bool middle = true;  // the stage or another view of the middle
   int beside = 0;      // of the listing, the row and the traffic, at most two
   bool timeline = false;
+  float lesson_share = usual_lesson_share;
 };
 /// Computes the rectangles of a presented lesson: `softmax` and `traffic` are those of the first and second panel beside the stage.
 /// They stand below it where the window has no room for another column.

@@ -5,6 +5,8 @@
 #include <array>
 #include <cctype>
 
+#include "app/ui/say.h"
+
 namespace tilescope {
 
 namespace {
@@ -77,6 +79,10 @@ std::string formula_text(std::string_view text) {
     text[i] == 'l' && alone ? out.append("ℓ") : out.append(1, text[i]);
   }
   return out;
+}
+
+std::string listing_text(std::string_view line) {
+  return formula_text(translated(line));
 }
 
 }  // namespace tilescope

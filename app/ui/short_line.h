@@ -12,4 +12,7 @@ std::string_view short_line(std::string_view line);
 /// Returns a formula with the letter l as ℓ: in the sans face a lone l reads as a capital I.
 std::string formula_text(std::string_view text);
 
+/// Returns a line of a listing as the window shows it: its words are translated, its tensors and operations stay.
+std::string listing_text(std::string_view line);
+
 }  // namespace tilescope

@@ -21,6 +21,8 @@
 #include "app/views/chrome.h"
 #include "app/views/compare/run_bars.h"
 #include "app/views/keys.h"
+#include "app/views/lesson/lesson_clicker.h"
+#include "app/views/lesson/presented_text.h"
 #include "app/views/lesson/question.h"
 #include "app/views/panel_table.h"
 #include "app/views/terms.h"
@@ -401,8 +403,10 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   const float height = picture_height(view, options_.left_over != nullptr);
   if (presents_lesson(view)) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
+    const PresentedText text = presented_text(view, theme_, size.x, size.y);  // as without a question to the class below
+    lesson_place().large = text.large;
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
-                                    {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline")});
+                                    {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline"), text.share});
   } else {
     layout_ = compute_layout(size.x, height, theme_.scale, shown_shares(options_.shares, view, height), view.workspace->present,
                              in_column(view), view.workspace->by_sm);

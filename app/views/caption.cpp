@@ -7,6 +7,7 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/chrome.h"
 #include "sim/analysis/format.h"
 
@@ -62,7 +63,7 @@ std::string caption_line(const View& view) {
   const auto listing = lane.simulation->info->listing;
   const int line = lane.operation != nullptr ? lane.operation->line : 0;
   if (line < 1 || line > static_cast<int>(listing.size())) return tr("Nothing has run yet");
-  return say(tr("line {}: {}"), line, listing[static_cast<std::size_t>(line) - 1].text);
+  return say(tr("line {}: {}"), line, listing_text(listing[static_cast<std::size_t>(line) - 1].text));
 }
 
 float caption_height(const Theme& theme, float width) {

@@ -41,10 +41,17 @@ void draw_presenting_bar(const Rect& rect, const View& view);
 void draw_notice(const View& view, ImVec2 at);
 /// Draws the list of scenes over the right side.
 void draw_scenes(const View& view, Commands& commands);
-/// Returns what the class is asked: the question of the lesson's page, else that of the scene, else a show of hands.
+/// Returns what the class is asked: the question of the lesson's page, else that of the scene, else what was written, else a show
+/// of hands.
 ClassQuestion class_question(const View& view);
 /// Whether its right choice is marked.
 bool shows_class_answer(const View& view);
+/// Whether it is that of a lesson's page: then its answer is the page's.
+bool page_asks(const View& view);
+/// Whether neither the page nor the scene has a question: then one can be written.
+bool can_write_question(const View& view);
+/// True while one is being written: letters are for its fields.
+bool writes_question();
 /// Returns the height at the bottom of the window that draw_question() takes; 0 while nothing is asked.
 float question_room(const View& view);
 /// Draws the scene's question to the class at the bottom of the window, with what was counted.

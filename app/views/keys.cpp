@@ -19,6 +19,7 @@
 #include "app/ui/tab_stops.h"
 #include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
+#include "app/views/chrome.h"
 #include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/terms.h"
@@ -227,7 +228,13 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (pressed(ImGuiKey_F5)) begin_presenting(view, commands);
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
   if (ImGui::GetIO().WantTextInput) {
-    if (view.lecture->asking) handle_counting(view, commands);
+    if (view.lecture->asking && !writes_question()) handle_counting(view, commands);
+    return 1;
+  }
+  // The question has a focus of its own, below the picture. Between two of its fields a letter is no key of the window either.
+  if (view.lecture->asking) leave_tab_stops();
+  if (view.lecture->asking && writes_question()) {
+    if (pressed(ImGuiKey_Escape)) commands.push(AskClass{false});
     return 1;
   }
   // Esc closes a popover before this frame: the key is not for the window then.
@@ -240,7 +247,8 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
     handle_sharing(view, commands);
   }
-  const bool bars = view.lesson.lesson == nullptr || tab_stop_has_focus();  // else Tab goes through the lesson
+  const bool bars =
+      (view.lesson.lesson == nullptr || tab_stop_has_focus()) && !view.lecture->asking;  // else Tab goes through those
   if (!popup && bars && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
   // Inside a popover the arrows and Space go through its items, once they are in use.
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);

@@ -263,6 +263,10 @@ struct Draw {
   DeleteScene operator()(Kind<DeleteScene>) const { return {random.pick({0, 1, 9, -1})}; }
   AskClass operator()(Kind<AskClass>) const { return {coin(), coin()}; }
   CountAnswer operator()(Kind<CountAnswer>) const { return {random.pick({0, 1, 8, 9, -1}), random.pick({0, 3, -5, 1 << 30})}; }
+  WriteQuestion operator()(Kind<WriteQuestion>) const {
+    return {coin() ? std::make_shared<const ClassQuestion>(ClassQuestion{"How many?", {"one", "two"}, random.pick({0, 1})})
+                   : nullptr};
+  }
   UnpinRun operator()(Kind<UnpinRun>) const { return {random.pick({0, 1, 2, 9, -1})}; }
   CompareRuns operator()(Kind<CompareRuns>) const { return {{random.pick({0, 1, 2, 9, -1}), random.pick({0, 1, 3})}}; }
   ImportCounters operator()(Kind<ImportCounters>) const { return {"/nonexistent.csv"}; }

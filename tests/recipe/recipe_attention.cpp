@@ -50,7 +50,7 @@ constexpr ListingLine listing[] = {
     {1, "recipe: l = α l + rowsum P", tensors::l, "l = α·l + Σ P", "recipe: the sum"},
     {1, "recipe: m = m′", tensors::m, "m = m′", "recipe: for the next tile"},
     {0, "recipe: L = m + log l", tensors::lse, "L = m + log l", "recipe: over all keys"},
-    {0, "for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now", ListingLine::heading},
+    {0, "recipe: for each key tile j, again", Tensor(), "j = 0 … ⌈Nk/Bc⌉ − 1", "recipe: L is known now", ListingLine::heading},
     {1, "recipe: load Kⱼ again", tensors::k, "Kⱼ: Bc × d", "recipe: into the same buffer"},
     {1, "recipe: S = τ Qᵢ Kⱼᵀ, again", tensors::s, "S = τ Q Kᵀ", "recipe: S was kept nowhere"},
     {1, "recipe: mask S, again", tensors::s, "S[r,c] = −∞ if hidden", "recipe: partial tiles only"},

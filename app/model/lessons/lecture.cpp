@@ -103,13 +103,21 @@ void Lecture::go(int index) {
 void Lecture::stop_asking() {
   asking = answered = false;
   counts = {};
+  written_.reset();
 }
 
-ClassQuestion question_of(const Scene* scene) {
-  ClassQuestion question;
-  if (scene != nullptr && scene->question) question = *scene->question;
-  if (question.choices.empty()) question.choices = {"A", "B", "C", "D"};
-  return question;
+void Lecture::write(std::optional<ClassQuestion> question) {
+  const auto choices_of = [](const std::optional<ClassQuestion>& asked) {
+    return asked ? asked->choices : std::vector<std::string>();
+  };
+  if (choices_of(question) != choices_of(written_)) counts = {};
+  written_ = std::move(question);
+  asking = true;
+  answered = false;
+}
+
+ClassQuestion plain_question() {
+  return {{}, {"A", "B", "C", "D"}, 0};
 }
 
 }  // namespace tilescope

@@ -50,17 +50,22 @@ class Lecture {
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
   WindowState state_of(int index, bool from_behind) const;
   void go(int index);
-  /// Closes the question, and forgets what was counted.
+  /// Closes the question, and forgets what was written and counted.
   void stop_asking();
+  /// Asks a question of the moment. What was counted stays where the choices stay.
+  void write(std::optional<ClassQuestion> question);
+  /// The question of the moment; null where none was written.
+  const ClassQuestion* written() const { return written_ ? &*written_ : nullptr; }
 
  private:
   void change_to(Deck deck);
 
   DeckEdition now_{std::make_shared<const Deck>(), {}, -1};
   std::shared_ptr<const Deck> saved_ = now_.deck;
+  std::optional<ClassQuestion> written_;
 };
 
-/// The question of a scene; of one without, a show of hands with four letters.
-ClassQuestion question_of(const Scene* scene);
+/// A show of hands with four letters.
+ClassQuestion plain_question();
 
 }  // namespace tilescope

@@ -200,16 +200,24 @@ bool LessonPlayer::covers() const {
 
 namespace {
 
+bool reads_time(const std::string& expression) {
+  const auto names = names_in(expression);
+  return names && std::ranges::any_of(*names, [](std::string_view name) {
+           const std::string_view figure = name.substr(name.find('.') + 1);
+           return figure == "us" || figure == "cycles";
+         });
+}
+
 /// Whether the answer is a time, or is found from one.
 bool asks_time(const LessonQuestion& ask) {
   std::vector<LessonExpression> read = ask.values;
   read.insert(read.end(), {ask.answer, ask.curve});
-  return std::ranges::any_of(read, [](const LessonExpression& expression) {
-    const auto names = names_in(expression.text);
-    return names && std::ranges::any_of(*names, [](std::string_view name) {
-             const std::string_view figure = name.substr(name.find('.') + 1);
-             return figure == "us" || figure == "cycles";
-           });
+  return std::ranges::any_of(read, [](const LessonExpression& expression) { return reads_time(expression.text); });
+}
+
+bool says_time(const Prose& prose) {
+  return std::ranges::any_of(prose, [](const ProseBlock& block) {
+    return std::ranges::any_of(block.runs, [](const ProseRun& run) { return run.figure && reads_time(run.figure->expression); });
   });
 }
 
@@ -217,6 +225,7 @@ bool asks_time(const LessonQuestion& ask) {
 
 bool LessonPlayer::covers_time() const {
   if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_time(*lesson_->pages[page_].ask)) return false;
+  if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return false;  // its own answer says it
   const WindowState& shown = lesson_->scene_of(page_).state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i) {
     const auto& ask = lesson_->pages[i].ask;

@@ -34,8 +34,8 @@ bool changes_state(const Command& command) {
   return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
                  AskVisit, RunValidation, SetValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
                  ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck, EditScene, MoveScene, DeleteScene,
-                 AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson, CloseLesson, DeclineLessons, PinRun,
-                 UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport>(command);
+                 AskClass, CountAnswer, WriteQuestion, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson, CloseLesson,
+                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport>(command);
 }
 
 /// With a window to draw, one core is left to the frame and the shown simulation.

@@ -121,4 +121,8 @@ void Session::State::operator()(const CountAnswer& command) {
   lecture.counts[static_cast<std::size_t>(command.choice)] = std::clamp(command.count, 0, 100000);
 }
 
+void Session::State::operator()(const WriteQuestion& command) {
+  lecture.write(command.question != nullptr ? std::optional(*command.question) : std::nullopt);
+}
+
 }  // namespace tilescope

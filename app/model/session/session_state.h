@@ -138,6 +138,7 @@ struct Session::State {
   void operator()(const DeleteScene& command);
   void operator()(const AskClass& command);
   void operator()(const CountAnswer& command);
+  void operator()(const WriteQuestion& command);
 
   // session_lessons.cpp
   void show_scene(std::shared_ptr<const WindowState> scene);

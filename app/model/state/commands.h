@@ -20,12 +20,13 @@
 
 namespace tilescope {
 
-enum class Notice;    // app/model/state/workspace.h
-struct WindowState;   // app/model/state/window_state.h
-struct Scene;         // app/model/state/deck.h
-struct KnownBundle;   // app/model/measurements/measurements.h
-struct ExportChoice;  // app/model/session/export_job.h
-struct LessonAnswer;  // app/model/lessons/lesson_runs.h
+enum class Notice;     // app/model/state/workspace.h
+struct WindowState;    // app/model/state/window_state.h
+struct Scene;          // app/model/state/deck.h
+struct ClassQuestion;  // app/model/state/deck.h
+struct KnownBundle;    // app/model/measurements/measurements.h
+struct ExportChoice;   // app/model/session/export_job.h
+struct LessonAnswer;   // app/model/lessons/lesson_runs.h
 
 struct SetAlgorithm {
   std::string id;
@@ -244,6 +245,10 @@ struct AskClass {
 struct CountAnswer {
   int choice = 0, count = 0;
 };
+/// Asks a question that no scene or page has; null: letters to choose from.
+struct WriteQuestion {
+  std::shared_ptr<const ClassQuestion> question;
+};
 /// Keeps the run on screen, to be compared.
 struct PinRun {};
 /// Forgets a pinned run by its place, from 1; every one for 0.
@@ -296,9 +301,9 @@ using Command =
                  SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
                  CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
                  OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck,
-                 EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson,
-                 CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport, RunValidation,
-                 SetValidation, Calibrate, Measure, ShowProbe>;
+                 EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, WriteQuestion, OpenLesson, TurnLessonPage, AnswerLesson,
+                 RetryLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport,
+                 RunValidation, SetValidation, Calibrate, Measure, ShowProbe>;
 
 /// Everything in it is compiled in commands.cpp: what a variant of so many needs is much for the forty files that push.
 class Commands {

@@ -228,9 +228,12 @@ void draw_patterns(const Shown& shown, Commands& commands, const Rect& area, flo
                  {theme.text, theme.text_dim, used < 1 ? theme.bad : theme.good}, from);
     } else {
       const BankUse use = bank_use(access);
-      draw_cells(list, theme.mono_small, row, cell,
-                 {fmt::format("{}", use.total), fmt::format("{}", use.least), fmt::format("{}", use.conflicts())},
-                 {theme.text, theme.text_dim, use.conflicts() > 0 ? theme.bad : theme.good}, from);
+      std::array<std::string, 3> counts = {fmt::format("{}", use.total), fmt::format("{}", use.least),
+                                           fmt::format("{}", use.conflicts())};
+      // The text of a page says the wavefronts; what is beyond the minimum is what it asks about.
+      if (shown.held()) counts[1] = counts[2] = "?";
+      const ImU32 conflicts = shown.held() ? theme.text_dim : use.conflicts() > 0 ? theme.bad : theme.good;
+      draw_cells(list, theme.mono_small, row, cell, counts, {theme.text, theme.text_dim, conflicts}, from);
     }
   }
   bottom = y;

@@ -172,7 +172,7 @@ Bar memory_bar(const PageRun& run) {
   Bar bar;
   bar.value = static_cast<double>(run.simulation->extra_hbm.value);
   bar.parts = {{bar.value, {}}};
-  bar.text = format_capacity(run.simulation->extra_hbm);
+  bar.text = format_bytes(run.simulation->extra_hbm);
   return bar;
 }
 
@@ -190,7 +190,8 @@ Bar time_bar(const PageRun& run) {
   return bar;
 }
 
-/// Traffic and time always; work and extra memory where they differ much.
+/// Traffic and time always; work and extra memory where they differ much, and no run stands beside its recording, which has
+/// neither.
 std::vector<Column> columns_of(std::span<const PageRun> runs) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
@@ -205,8 +206,10 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
       tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1);
   add(
       tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1);
-  add(tr("Work"), work_bar, same_work);
-  add(tr("Extra memory"), memory_bar, similar_memory);
+  if (std::ranges::none_of(runs, [](const PageRun& run) { return run.recorded.has_value(); })) {
+    add(tr("Work"), work_bar, same_work);
+    add(tr("Extra memory"), memory_bar, similar_memory);
+  }
   add(tr("Time"), time_bar, 1);
   out.front().about =
       tr("HBM bytes, and their ratios, are those that cross during the run. What the L2 writes after the run is dashed.");
@@ -336,6 +339,17 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   }
 }
 
+/// Says what the looks of the bars mean.
+void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs) {
+  const bool recorded = std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
+  const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
+  const std::string same = std::string(" ") + tr("All bars of a column have one scale.");
+  const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
+  const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
+  draw_text(ImGui::GetWindowDrawList(), theme.ui, rect, theme.text_dim,
+            first_that_fits(theme.ui, rect.width(), {full + same, full, brief, tr("Plain: read. Hatched: written.") + line}));
+}
+
 /// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
 void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
                      bool held) {
@@ -363,12 +377,14 @@ bool compares_page_runs(const View& view) {
 
 std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
   std::vector<std::string> names(runs.size());
-  for (const SettingText& setting : named_settings(runs)) {
+  const std::vector<SettingText> settings = named_settings(runs);
+  for (const SettingText& setting : settings) {
+    const bool is_program = &setting == settings.data();  // named each time: the run above may have another
     std::vector<std::string> texts;
     for (const PageRun& run : runs) texts.push_back(setting(*run.simulation));
     if (std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts.front(); })) continue;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (i == 0 || texts[i] != texts.front()) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
+      if (i == 0 || is_program || texts[i] != texts.front()) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (names[i].empty()) names[i] = translated(runs[i].simulation->info->title);
@@ -381,14 +397,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   const Rect room = {area.min, {area.max.x, area.max.y - key}};
-  if (!held)
-    draw_text(
-        list, theme.ui, {{area.min.x, room.max.y}, area.max}, theme.text_dim,
-        first_that_fits(
-            theme.ui, area.width(),
-            {tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run. All bars of a "
-                "column have one scale."),
-             tr("Plain: read. Hatched: written. Dashed: written to HBM after the run."), tr("Plain: read. Hatched: written.")}));
+  if (!held) draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs);
   const std::vector<Column> columns = columns_of(runs);
   if (runs.size() == 1) return draw_single_run(view, columns, runs, room, held);
   const Sizes sizes = sizes_of(view, room.height(), runs.size());

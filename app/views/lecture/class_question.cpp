@@ -61,16 +61,40 @@ void ask_curve(const LessonQuestion& ask, const PageFigures& figures, ClassQuest
 
 }  // namespace
 
+namespace {
+
+/// The question that somebody wrote for what is shown: that of the scene, or one of the moment.
+const ClassQuestion* written_question(const View& view) {
+  const Scene* const scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
+  return scene != nullptr && scene->question ? &*scene->question : view.lecture->written();
+}
+
+}  // namespace
+
+bool page_asks(const View& view) {
+  return view.lesson.lesson != nullptr && view.lesson.lesson->pages[view.lesson.page].ask.has_value();
+}
+
+bool can_write_question(const View& view) {
+  return !page_asks(view) && written_question(view) == view.lecture->written();
+}
+
 bool shows_class_answer(const View& view) {
-  return view.lesson.lesson != nullptr ? view.lesson.answer != nullptr : view.lecture->answered;
+  return page_asks(view) ? view.lesson.answer != nullptr : view.lecture->answered;
 }
 
 ClassQuestion class_question(const View& view) {
   const LessonView& lesson = view.lesson;
-  if (lesson.lesson == nullptr) return question_of(view.lecture->shown());
+  ClassQuestion question = plain_question();
+  if (!page_asks(view)) {
+    if (const ClassQuestion* const written = written_question(view)) {
+      question.text = written->text;
+      question.answer = written->answer;
+      if (!written->choices.empty()) question.choices = written->choices;
+    }
+    return question;
+  }
   const auto& ask = lesson.lesson->pages[lesson.page].ask;
-  ClassQuestion question = question_of(nullptr);
-  if (!ask) return question;
   const PageFigures* figures = lesson.figures;
   const auto words = [&](const Prose& prose) { return prose_words(prose, figures != nullptr ? &figures->shown : nullptr); };
   question.text = words(ask->question);

@@ -1,9 +1,12 @@
 // What a lecturer puts in front of the picture: a question to the class, a pointer, a black screen.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
+#include <misc/cpp/imgui_stdlib.h>
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson_runs.h"
@@ -11,6 +14,7 @@
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
+#include "app/views/lecture/question_fields.h"
 
 namespace tilescope {
 
@@ -101,7 +105,24 @@ void draw_choice(const View& view, Commands& commands, const ClassQuestion& ques
   ImGui::PopID();
 }
 
-/// Draws the choices side by side, in as few rows as their texts allow: the picture above needs the height.
+/// Returns how many choices stand side by side: as many as leave bars that a class can compare and fill their rows, where that
+/// takes few rows, because the picture above needs the height. Otherwise as many as their texts allow.
+std::size_t choice_columns(const View& view, const ChoiceWidths& widths, std::size_t count, float between) {
+  const Theme& theme = *view.theme;
+  const std::size_t few_rows = view.playback.race ? 1 : 4;  // two runs above each other need all the height
+  constexpr float readable_bar = 160;
+  const auto most_columns = [&](float bar) {
+    const float each = widths.without_bar() + bar + between + 2 * ImGui::GetStyle().CellPadding.x;
+    return static_cast<std::size_t>(std::max(1.0F, (ImGui::GetContentRegionAvail().x + between) / each));
+  };
+  std::size_t full = std::min(count, most_columns(std::round(readable_bar * theme.scale)));
+  while (count % full != 0) --full;
+  if (count / full <= few_rows) return full;
+  const std::size_t rows = (count + most_columns(widths.least_bar) - 1) / most_columns(widths.least_bar);
+  return (count + rows - 1) / rows;
+}
+
+/// Draws the choices in rows.
 void draw_choices(const View& view, Commands& commands, const ClassQuestion& question, bool appearing) {
   const Theme& theme = *view.theme;
   const std::size_t count = std::min(question.choices.size(), most_choices);
@@ -109,10 +130,8 @@ void draw_choices(const View& view, Commands& commands, const ClassQuestion& que
   for (std::size_t i = 0; i < count; ++i) all += view.lecture->counts[i];
   ImFont* const font = choice_font(view, question);
   const ChoiceWidths widths = choice_widths(theme, font, question, count);
-  const float between = 2 * theme.gap,
-              each = widths.without_bar() + widths.least_bar + between + 2 * ImGui::GetStyle().CellPadding.x;
-  const auto most = static_cast<std::size_t>(std::max(1.0F, (ImGui::GetContentRegionAvail().x + between) / each));
-  const std::size_t rows = (count + most - 1) / most, columns = (count + rows - 1) / rows;
+  const float between = 2 * theme.gap;
+  const std::size_t columns = choice_columns(view, widths, count, between);
   if (!ImGui::BeginTable("choices", static_cast<int>(columns), ImGuiTableFlags_SizingStretchSame)) return;
   for (std::size_t i = 0; i < count; ++i) {
     ImGui::TableNextColumn();
@@ -121,38 +140,111 @@ void draw_choices(const View& view, Commands& commands, const ClassQuestion& que
   ImGui::EndTable();
 }
 
+/// A question while it is written.
+struct Writing {
+  bool on = false, to_text = false, to_choices = false;  // to_…: that field takes the keyboard
+  int frame = 0;                                         // the last one that drew it
+  QuestionFields fields;
+};
+
+Writing& writing() {
+  return panel_state<Writing>("class question");
+}
+
+void begin_writing(const View& view) {
+  Writing& draft = writing();
+  draft.on = draft.to_text = true;
+  if (const ClassQuestion* const written = view.lecture->written()) draft.fields.fill(*written);
+}
+
+/// Draws the fields of a question of the moment, and asks it.
+void draw_writing(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  Writing& draft = writing();
+  const float left = ImGui::GetContentRegionAvail().x;
+  const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
+  const float buttons = width_of(tr("Ask")) + width_of(tr("Close")) + 2 * theme.gap;
+  ImGui::PushFont(theme.heading);
+  if (std::exchange(draft.to_text, false)) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(left - buttons);
+  if (ImGui::InputTextWithHint("##text", tr("Question to the class"), &draft.fields.text, ImGuiInputTextFlags_EnterReturnsTrue))
+    draft.to_choices = true;
+  ImGui::SameLine();
+  bool asked = pill(theme, tr("Ask"), true, tr("Ask the class (Ctrl+Enter)"));
+  ImGui::SameLine();
+  if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
+  if (std::exchange(draft.to_choices, false)) ImGui::SetKeyboardFocusHere();
+  constexpr float lines = 4;
+  choices_field(theme, draft.fields, left, std::round(lines * theme.heading->FontSize + 2 * ImGui::GetStyle().FramePadding.y));
+  ImGui::PopFont();
+  if (draft.fields.count() > 0) right_choice_buttons(theme, draft.fields);
+  asked = asked || (ImGui::GetIO().KeyCtrl && ImGui::IsKeyPressed(ImGuiKey_Enter, false));
+  draft.frame = ImGui::GetFrameCount();
+  if (!asked) return;
+  draft.on = false;
+  const auto question = draft.fields.question();
+  commands.push(WriteQuestion{question ? std::make_shared<const ClassQuestion>(*question) : nullptr});
+}
+
 /// The buttons at the right of the question. In a lesson the answer is that of its page, and stays.
 struct QuestionButtons {
-  const char* show = nullptr;  // null: nothing to show, or the page shows it
-  float width = 0;             // of all
+  const char* show = nullptr;   // null: nothing to show, or the page shows it
+  const char* write = nullptr;  // null: there is a question already
+  float width = 0;              // of all
 };
 
 QuestionButtons question_buttons(const View& view, const ClassQuestion& question) {
   const Theme& theme = *view.theme;
   QuestionButtons buttons;
-  const bool in_lesson = view.lesson.lesson != nullptr;
-  if (in_lesson ? view.lesson.locked : question.answer > 0)
-    buttons.show = view.lecture->answered && !in_lesson ? tr("Hide the answer") : tr("Show the answer");
+  const bool of_page = page_asks(view);
+  if (of_page ? view.lesson.locked : question.answer > 0)
+    buttons.show = view.lecture->answered && !of_page ? tr("Hide the answer") : tr("Show the answer");
+  if (can_write_question(view)) buttons.write = view.lecture->written() != nullptr ? tr("Edit") : tr("Write a question");
   const auto width_of = [&](const char* text) { return text_width(theme.ui_bold, text) + 28 * theme.scale; };
-  buttons.width = width_of(tr("Close")) + (buttons.show != nullptr ? width_of(buttons.show) + theme.gap : 0);
+  buttons.width = width_of(tr("Close"));
+  for (const char* each : {buttons.show, buttons.write})
+    if (each != nullptr) buttons.width += width_of(each) + theme.gap;
   return buttons;
 }
 
 void draw_question_buttons(const View& view, Commands& commands, const QuestionButtons& buttons) {
   const Theme& theme = *view.theme;
-  const bool in_lesson = view.lesson.lesson != nullptr, answered = view.lecture->answered && !in_lesson;
+  const bool of_page = page_asks(view), answered = view.lecture->answered && !of_page;
   if (buttons.show != nullptr) {
     if (pill(theme, buttons.show, answered, answered ? tr("Takes the mark off the right choice") : tr("Marks the right choice"))) {
       LessonAnswer none;
       none.given = false;
-      if (in_lesson)
+      if (of_page)
         commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
       else
         commands.push(AskClass{true, !answered});
     }
     ImGui::SameLine();
   }
+  if (buttons.write != nullptr) {
+    if (pill(theme, buttons.write, false, tr("Type the question and its choices"))) begin_writing(view);
+    ImGui::SameLine();
+  }
   if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
+}
+
+/// Draws the question, its buttons and its choices.
+void draw_asked(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
+  const ClassQuestion question = class_question(view);
+  const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
+  const QuestionButtons buttons = question_buttons(view, question);
+  const float left = ImGui::GetContentRegionAvail().x - buttons.width;
+  // A class reads two lines of it; elsewhere a question that needs two takes the smaller font.
+  const float lines = view.workspace->present ? 2 : 1;
+  const bool large = text_width(theme.display, text) + theme.gap <= lines * left && has_height_for_display(theme);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
+  text_item(large ? theme.display : theme.heading, theme.text, text);
+  ImGui::PopTextWrapPos();
+  ImGui::SameLine(left);
+  draw_question_buttons(view, commands, buttons);
+  const bool appearing = ImGui::IsWindowAppearing();
+  draw_choices(view, commands, question, appearing);
 }
 
 /// The height that the question took in the last frame in which it was drawn.
@@ -166,9 +258,12 @@ float question_room(const View& view) {
   return view.lecture->asking ? panel_state<QuestionRoom>("question").height : 0;
 }
 
+bool writes_question() {
+  return writing().on && ImGui::GetFrameCount() - writing().frame <= 1;
+}
+
 void draw_question(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  const ClassQuestion question = class_question(view);
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
   const float width = screen.x - 2 * theme.gap;
   constexpr float most_of_screen = 0.45F;
@@ -179,19 +274,8 @@ void draw_question(const View& view, Commands& commands) {
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##question", nullptr, flags)) {
-    const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
-    const QuestionButtons buttons = question_buttons(view, question);
-    const float left = ImGui::GetContentRegionAvail().x - buttons.width;
-    // A class reads two lines of it; elsewhere a question that needs two takes the smaller font.
-    const float lines = view.workspace->present ? 2 : 1;
-    const bool large = text_width(theme.display, text) + theme.gap <= lines * left && has_height_for_display(theme);
-    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
-    text_item(large ? theme.display : theme.heading, theme.text, text);
-    ImGui::PopTextWrapPos();
-    ImGui::SameLine(left);
-    draw_question_buttons(view, commands, buttons);
-    const bool appearing = ImGui::IsWindowAppearing();
-    draw_choices(view, commands, question, appearing);
+    if (writing().on && !can_write_question(view)) writing().on = false;
+    writing().on ? draw_writing(view, commands) : draw_asked(view, commands);
   }
   panel_state<QuestionRoom>("question").height = ImGui::GetWindowHeight() + theme.gap;
   ImGui::End();

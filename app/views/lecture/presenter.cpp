@@ -1,16 +1,24 @@
-// Presenter: what the audience does not see. Notes, the next scene, the time of day and the time since the first page.
+// Presenter: what the audience does not see. Notes, the next scene, the time of day and the time since the first page; and, small,
+// what the audience sees.
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/state/center_views.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
+#include "app/views/lecture/class_picture.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/prose_text.h"
+#include "app/views/panel_table.h"
 #include "app/views/panels.h"
 
 namespace tilescope {
@@ -39,19 +47,73 @@ void draw_counts(const View& view, const ClassQuestion& question) {
   }
 }
 
-/// For reading at a distance: the largest text in which the notes and the question of a page fit the window.
+/// The title of what comes next, what it shows, and its first words.
+struct Next {
+  std::string title, shows;
+  const Prose* question = nullptr;  // null: none, or one whose figures are not known yet
+  std::string words = {};
+};
+
+std::string panel_title(std::string_view id) {
+  const auto found = std::ranges::find(panel_table(), id, &PanelInfo::id);
+  return found != panel_table().end() ? translated(found->title) : std::string(id);
+}
+
+Next next_page(const LessonView& lesson) {
+  const std::size_t index = lesson.page + 1;
+  const LessonPage& page = lesson.lesson->pages[index];
+  Next next{page.title, {}};
+  for (const std::string& panel : lesson.lesson->scene_of(index).look)
+    next.shows += fmt::format("{}{}", next.shows.empty() ? "" : ", ", panel_title(panel));
+  if (page.ask && is_known(page.ask->question, nullptr)) next.question = &page.ask->question;
+  return next;
+}
+
+Next next_scene(const Scene& scene) {
+  Next next{scene_name(scene), scene.state.race ? std::string(tr("Race")) : std::string()};
+  for (const CenterViewInfo& view : center_views())
+    if (view.view == scene.state.center && next.shows.empty()) next.shows = tr(view.title);
+  next.words = scene.question ? scene.question->text : scene.notes.substr(0, scene.notes.find('\n'));
+  return next;
+}
+
+void draw_next(const Theme& theme, const Next& next) {
+  wrapped_text(theme.heading, theme.text, say(tr("Next: {}"), next.title));
+  if (!next.shows.empty()) wrapped_text(theme.ui, theme.text_dim, say(tr("Shows: {}"), next.shows));
+  if (next.question != nullptr) draw_prose(theme, *next.question, nullptr, ImGui::GetContentRegionAvail().x, theme.text_dim);
+  if (!next.words.empty()) wrapped_text(theme.ui, theme.text_dim, next.words);
+}
+
+/// What the class sees, and beside it what comes next; `last` says that nothing does.
+void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, const char* last) {
+  const ClassPicture& picture = class_picture();
+  const auto draw = [&] { next ? draw_next(theme, *next) : wrapped_text(theme.heading, theme.text_dim, last); };
+  if (picture.empty()) return draw();
+  constexpr float share = 0.38F;
+  const float width = std::round(share * ImGui::GetContentRegionAvail().x);
+  ImGui::BeginGroup();
+  text_item(theme.ui_small, theme.text_dim, tr("The class sees"));
+  picture.draw(width);
+  ImGui::EndGroup();
+  ImGui::SameLine(0, 2 * theme.gap);
+  ImGui::BeginGroup();
+  draw();
+  ImGui::EndGroup();
+}
+
+/// For reading at a distance: the largest text in which the page's title, its notes, its question and the answer fit the window.
 Theme large_text(const Theme& theme, const LessonPage& page, const ExpressionValues* values, float width) {
   Theme large = theme;
   large.ui = theme.display;
-  float needed = 0;
+  constexpr float line = 1.4F;  // of a font's size
+  float needed = line * (theme.display->FontSize + theme.ui->FontSize) + 3 * theme.gap;
   for (const Prose& note : page.notes) needed += prose_height(large, note, values, width) + theme.gap;
-  if (page.ask) needed += prose_height(large, page.ask->question, values, width);
-  constexpr float most = 0.72F;  // of what is left of the window: the answer and the next title come below
-  if (needed > most * ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
+  if (page.ask) needed += prose_height(large, page.ask->question, values, width) + line * theme.display->FontSize + 3 * theme.gap;
+  if (needed > ImGui::GetContentRegionAvail().y) large.ui = theme.heading;
   return large;
 }
 
-/// Notes of the lesson's page, its question with the answer, and the title of the next page.
+/// Notes of the lesson's page, and its question with the answer.
 void draw_lesson_notes(const View& view) {
   const Theme& theme = *view.theme;
   const LessonView& lesson = view.lesson;
@@ -82,11 +144,6 @@ void draw_lesson_notes(const View& view) {
     divider(theme);
     draw_counts(view, class_question(view));
   }
-  divider(theme);
-  if (!last)
-    wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), lesson.lesson->pages[lesson.page + 1].title));
-  else
-    text_item(theme.heading, theme.text_dim, tr("This is the last page."));
 }
 
 /// The timer, which a click starts from zero, and the time of day, each below what it is.
@@ -112,13 +169,6 @@ void draw_clocks(const View& view, Commands& commands) {
   ImGui::Dummy({width, label + line});
 }
 
-/// The title of the next scene, and the first line of its notes.
-void draw_next(const Theme& theme, const Scene& next) {
-  wrapped_text(theme.heading, theme.text_dim, say(tr("Next: {}"), scene_name(next)));
-  const std::string first = next.notes.substr(0, next.notes.find('\n'));
-  if (!first.empty()) wrapped_text(theme.ui, theme.text_dim, first);
-}
-
 }  // namespace
 
 void draw_presenter_panel(const View& view, Commands& commands) {
@@ -133,7 +183,18 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   const float width = ImGui::GetContentRegionAvail().x;
   draw_clocks(view, commands);
   divider(theme);
-  if (in_lesson) return draw_lesson_notes(view);
+  if (in_lesson) {
+    const bool last = view.lesson.page + 1 == view.lesson.lesson->pages.size();
+    draw_now_and_next(theme, last ? std::nullopt : std::optional(next_page(view.lesson)), tr("This is the last page."));
+    divider(theme);
+    return draw_lesson_notes(view);
+  }
+  const Scene* const next = lecture.next();
+  if (scene != nullptr || next != nullptr || !class_picture().empty()) {
+    draw_now_and_next(theme, next != nullptr ? std::optional(next_scene(*next)) : std::nullopt,
+                      scene != nullptr ? tr("This is the last scene.") : "");
+    divider(theme);
+  }
   if (scene == nullptr) {
     wrapped_text(theme.heading, theme.text_dim,
                  lecture.count() == 0 ? tr("No deck is open. Ctrl+D keeps what the window shows as a scene.")
@@ -143,20 +204,15 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   wrapped_text(theme.heading, theme.text_dim, scene_name(*scene));
   if (const std::string steps = steps_text(view, *scene); !steps.empty()) text_item(theme.ui, theme.text_dim, steps);
   ImGui::Dummy({0, theme.gap});
-  constexpr float most = 0.6F;  // of the room that is left: the question and the next scene follow
+  constexpr float most = 0.7F;  // of the room that is left: the question follows
   const ImFont& large = *theme.display;
   const bool fits =
       large.CalcTextSizeA(large.FontSize, FLT_MAX, width, scene->notes.c_str()).y < most * ImGui::GetContentRegionAvail().y;
   wrapped_text(fits ? theme.display : theme.heading, theme.text, scene->notes);
   if (lecture.asking || scene->question) {
     divider(theme);
-    draw_counts(view, question_of(scene));
+    draw_counts(view, class_question(view));
   }
-  divider(theme);
-  if (const Scene* next = lecture.next())
-    draw_next(theme, *next);
-  else
-    text_item(theme.heading, theme.text_dim, tr("This is the last scene."));
 }
 
 }  // namespace tilescope

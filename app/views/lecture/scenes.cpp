@@ -1,9 +1,7 @@
 // The list of scenes: opening and saving the deck, turning to a scene, putting them in order, and what one of them says.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
-#include <span>
 #include <string>
 #include <variant>
 
@@ -15,6 +13,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
+#include "app/views/lecture/question_fields.h"
 #include "app/views/work_words.h"
 
 namespace tilescope {
@@ -25,8 +24,8 @@ namespace {
 struct SceneFields {
   int index = -1;
   Scene of;
-  std::string title, notes, steps, question, choices;
-  int answer = 0;
+  std::string title, notes, steps;
+  QuestionFields question;
   bool fresh = true;
   std::string path, deck_title, known_title;  // of the deck: as typed, and as it was when the field was filled
   bool warned = false;                        // that opening a deck drops scenes that no file has
@@ -37,11 +36,7 @@ struct SceneFields {
     title = from.title;
     notes = from.notes;
     steps = from.steps ? to_string(*from.steps) : std::string();
-    question = from.question ? from.question->text : std::string();
-    choices.clear();
-    if (from.question)
-      for (const std::string& choice : from.question->choices) choices += fmt::format("{}{}", choices.empty() ? "" : "\n", choice);
-    answer = from.question ? from.question->answer : 0;
+    question.fill(from.question.value_or(ClassQuestion{}));
     fresh = false;
   }
   /// The scene with what is typed; steps that are no range leave those of before.
@@ -51,38 +46,10 @@ struct SceneFields {
     out->notes = notes;
     out->state = of.state;
     if (!steps.empty()) out->steps = step_range_from(steps) ? step_range_from(steps) : of.steps;
-    if (question.find_first_not_of(" \t\r\n") == std::string::npos) return out;
-    ClassQuestion& asked = out->question.emplace();
-    asked.text = question;
-    std::string_view rest = choices;
-    while (!rest.empty() && asked.choices.size() < most_choices) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      if (line.find_first_not_of(" \t\r") != std::string_view::npos) asked.choices.emplace_back(line);
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    }
-    asked.answer = std::clamp(answer, 0, static_cast<int>(asked.choices.size()));
+    out->question = question.question();
     return out;
   }
 };
-
-/// Lines of `text` that say something.
-int count_lines(std::string_view text) {
-  int lines = 0;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    lines += line.empty() ? 0 : 1;
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-  }
-  return lines;
-}
-
-/// True in the frame in which a field that was typed into is left. Esc leaves it too: what was `typed` stays, and undo takes it
-/// back.
-bool leaves_field(std::string& text, const std::string& typed) {
-  if (!ImGui::IsItemDeactivatedAfterEdit()) return false;
-  if (ImGui::IsKeyPressed(ImGuiKey_Escape, false)) text = typed;
-  return true;
-}
 
 void draw_file(const View& view, Commands& commands, SceneFields& fields) {
   const Theme& theme = *view.theme;
@@ -158,19 +125,10 @@ void draw_fields(const View& view, Commands& commands, SceneFields& fields) {
   line("##steps", tr("Steps that Page Down walks through, such as 3:12"), fields.steps);
   if (!fields.steps.empty() && !step_range_from(fields.steps))
     wrapped_text(theme.ui_small, theme.bad, say(tr("'{}' is no range of steps: write first and last, such as 3:12"), fields.steps));
-  line("##question", tr("Question to the class"), fields.question);
-  if (!fields.question.empty()) {
-    lines("##choices", tr("Choices, one per line"), fields.choices, 72);
-    const int choices = std::min<int>(static_cast<int>(most_choices), count_lines(fields.choices));
-    text_item(theme.ui_small, theme.text_dim, tr("Right choice"));
-    std::array<const char*, most_choices + 1> labels{tr("none")};
-    std::array<std::string, most_choices + 1> numbers;
-    for (std::size_t i = 1; i < labels.size(); ++i) labels[i] = (numbers[i] = fmt::format("{}", i)).c_str();
-    const auto shown = std::span(labels).first(static_cast<std::size_t>(choices) + 1);
-    if (const auto chosen = segmented(theme, "right choice", shown, std::min(fields.answer, choices), true)) {
-      fields.answer = *chosen;
-      done = true;
-    }
+  line("##question", tr("Question to the class"), fields.question.text);
+  if (!fields.question.text.empty()) {
+    done = choices_field(theme, fields.question, width, std::round(72 * theme.scale)) || done;
+    done = right_choice_buttons(theme, fields.question) || done;
   }
   if (done) {
     commands.push(EditScene{fields.index, fields.scene()});
@@ -185,8 +143,8 @@ std::string scene_name(const Scene& scene) {
   const WindowState& state = scene.state;
   const Result<const ProgramInfo*> info = find_program(state.algorithm, state.problem.pass);
   std::string name = state.race ? std::string(tr("Race")) + " · " : std::string();
-  name += fmt::format("{} · {}{} · N {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu,
-                      state.spec_values.empty() ? "" : "*", state.problem.seq_q);
+  name += fmt::format("{} · {}{} · N {} · d {}", info ? short_algorithm_title(**info) : state.algorithm, state.gpu,
+                      state.spec_values.empty() ? "" : "*", state.problem.seq_q, state.problem.head_dim);
   if (!state.masks.empty() || !state.presets.empty())
     name += std::string(" · ") + tr("masked");
   else if (state.problem.causal)

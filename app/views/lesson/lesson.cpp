@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
@@ -410,7 +411,7 @@ void draw_told(const View& view, float height) {
 
 void draw_lesson_panel(const View& shown, Commands& commands) {
   View view = shown;
-  const Theme theme = shown.workspace->present ? reading_theme(*shown.theme) : *shown.theme;
+  const Theme theme = shown.workspace->present && lesson_place().large ? reading_theme(*shown.theme) : *shown.theme;
   view.theme = &theme;
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));
@@ -444,7 +445,7 @@ void draw_lesson_panel(const View& shown, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, std::round(5 * theme.scale)});
   draw_head(view, commands, ended);
   const bool popup = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
-  LessonKeys keys(state.focus, theme, !popup && !view.workspace->help, lesson.locked);
+  LessonKeys keys(state.focus, theme, !popup && !view.workspace->help && !view.lecture->asking, lesson.locked);
   const float told = view.workspace->present ? std::round(theme.ui_small->FontSize * 1.3F) : 0;
   const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + told;
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav;

@@ -17,6 +17,7 @@ struct LessonPlace {
   int frame = -1;               // that drew it last
   std::optional<float> wanted;  // scroll of the next frame
   bool from_behind = false;     // the page was turned to from the one after it, and stands at its end
+  bool large = true;            // presented, the text is larger than that of the panels
   float followed = -1;          // the scroll that last brought the answer into view; below 0: none is to be
 };
 LessonPlace& lesson_place();

@@ -67,7 +67,7 @@ LessonKeys::~LessonKeys() {
 bool LessonKeys::item(const Rect& rect) {
   here_ = next_++ == current_;
   if (!here_) return false;
-  if (focus_.shown && !tab_stop_has_focus())
+  if (focus_.shown && active_)
     ImGui::GetWindowDrawList()->AddRect({rect.min.x - 2, rect.min.y - 2}, {rect.max.x + 2, rect.max.y + 2}, theme_.accent,
                                         7 * theme_.scale, 0, std::max(1.5F, 2 * theme_.scale));
   if (moved_ && !stays_) {

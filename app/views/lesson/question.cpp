@@ -36,6 +36,16 @@ Tensor tensor_named(const View& view, std::string_view name) {
   return {};
 }
 
+/// Measures of an option: around its text, before it, and of a tensor's colour.
+struct OptionSizes {
+  float pad = 0, lead = 0, swatch = 0, line = 0;
+};
+
+OptionSizes option_sizes(const Theme& theme) {
+  return {std::round(8 * theme.scale), std::round(20 * theme.scale), std::round(9 * theme.scale),
+          std::round(theme.ui->FontSize * 1.34F)};
+}
+
 /// A row of the options: what stands before its text, and after it.
 struct OptionRow {
   const Prose* text = nullptr;
@@ -57,17 +67,14 @@ float longest_word(const ImFont* font, std::string_view text) {
   return width;
 }
 
-/// Draws the row at the cursor and returns where it is; adds no item.
-Rect draw_option(const View& view, const OptionRow& row) {
+/// Draws the row at the cursor, `width` wide, and returns where it is; adds no item.
+Rect draw_option(const View& view, const OptionRow& row, float width) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, pad = std::round(8 * theme.scale),
-              line = std::round(theme.ui->FontSize * 1.34F);
+  const auto [pad, lead, swatch, line] = option_sizes(theme);
   float left = at.x + pad, right = at.x + width - pad;
-  const float lead = std::round(20 * theme.scale);
   if (row.ring || row.indented || !row.before.empty() || row.mark != 0) left += lead;
-  const float swatch = std::round(9 * theme.scale);
   if (row.swatch) left += swatch + pad;
   const float inner = right;
   // What stands after the text, and the note, have a line below it where a word would reach into them.
@@ -117,6 +124,15 @@ bool chosen_by_digit(int option) {
   return ImGui::IsKeyPressed(static_cast<ImGuiKey>(ImGuiKey_1 + option), false);
 }
 
+/// Returns how many options stand side by side before the answer: names of tensors are short.
+int options_across(const LessonQuestion& ask) {
+  return ask.kind == QuestionKind::point ? 2 : 1;
+}
+
+float option_width(const Theme& theme, int across, float width) {
+  return std::floor((width - static_cast<float>(across - 1) * theme.gap) / static_cast<float>(across));
+}
+
 void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
@@ -125,7 +141,10 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
   // A tensor under the mouse, on the stage or anywhere else, is pointed at by a click.
   if (point && view.workspace->hovered_tensor && ImGui::IsMouseClicked(ImGuiMouseButton_Left) && !ImGui::IsWindowHovered())
     if (const int pointed = option_pointed_at(view.lesson, *view.workspace->hovered_tensor); pointed >= 0) draft.option = pointed;
+  const int across = options_across(ask);
+  const float width = option_width(theme, across, ImGui::GetContentRegionAvail().x);
   for (int i = 0; i < count; ++i) {
+    if (i % across != 0) ImGui::SameLine(0, theme.gap);
     const Prose& option = ask.options[static_cast<std::size_t>(i)];
     OptionRow row;
     row.text = &option;
@@ -136,7 +155,7 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
     row.border = row.dot ? theme.accent : 0;
     ImGui::PushID(i);
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = draw_option(view, row);
+    const Rect rect = draw_option(view, row, width);
     ImGui::SetCursorScreenPos(at);
     const bool clicked = ImGui::InvisibleButton("option", {rect.width(), rect.height()});
     if (ImGui::IsItemHovered()) ImGui::GetWindowDrawList()->AddRect(rect.min, rect.max, theme.accent, 6 * theme.scale);
@@ -145,7 +164,6 @@ void draw_choices(const View& view, QuestionDraft& draft, LessonKeys& keys) {
     const bool typed = chosen_by_digit(i);
     if (clicked || typed || keys.entered()) draft.option = i;
     if (typed || keys.entered()) keys.go(count);  // "Answer" comes after the options
-    gap(theme, 1);
   }
 }
 
@@ -169,11 +187,10 @@ void draw_chosen(const View& view) {
     row.border = own ? theme.accent : 0;
     row.color = i == right || own ? theme.text : theme.text_dim;
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = draw_option(view, row);
+    const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
     if (own) item_tooltip(theme, tr("Your answer"));
-    gap(theme, 1);
   }
 }
 
@@ -305,7 +322,7 @@ void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
     row.border = held ? theme.accent : 0;
     ImGui::PushID(draft.order[static_cast<std::size_t>(at_row)]);
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = draw_option(view, row);
+    const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::InvisibleButton("row", {rect.width(), rect.height()});
     const float y = ImGui::GetIO().MousePos.y;
@@ -322,7 +339,6 @@ void draw_order(const View& view, QuestionDraft& draft, LessonKeys& keys) {
       if (keys.pressed(ImGuiKey_DownArrow)) from = at_row, to = at_row + 1;
       if (keys.pressed(ImGuiKey_UpArrow)) from = at_row, to = at_row - 1;
     }
-    gap(theme, 1);
   }
   if (from < 0 || to < 0 || to >= count) return;
   std::swap(draft.order[static_cast<std::size_t>(from)], draft.order[static_cast<std::size_t>(to)]);
@@ -352,10 +368,9 @@ void draw_ordered(const View& view) {
       if (row.mark > 0) row.fill = with_alpha(theme.good, 0.16F);
     }
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const Rect rect = draw_option(view, row);
+    const Rect rect = draw_option(view, row, ImGui::GetContentRegionAvail().x);
     ImGui::SetCursorScreenPos(at);
     ImGui::Dummy({rect.width(), rect.height()});
-    gap(theme, 1);
   }
 }
 
@@ -430,6 +445,26 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
     none.given = false;
     commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
   }
+}
+
+float question_height(const View& view, float width) {
+  const Theme& theme = *view.theme;
+  const LessonQuestion& ask = question_of(view);
+  const float between = std::round(5 * theme.scale);  // below each item
+  float height = prose_height(theme, ask.question, values_of(view), width) + between;
+  const auto hint = [&](const char* text) { height += wrapped_height(theme.ui_small, text, width) + between; };
+  if (ask.kind == QuestionKind::order) hint(tr("Drag the rows, or press Enter on one and move it with ↑ and ↓."));
+  if (ask.kind == QuestionKind::draw) hint(tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
+  if (ask.kind == QuestionKind::draw) height += curve_height(view, width) + between;
+  if (ask.kind == QuestionKind::number) height += theme.ui->FontSize + 2 * ImGui::GetStyle().FramePadding.y + between;
+  const OptionSizes sizes = option_sizes(theme);
+  const float before = sizes.lead + (ask.kind == QuestionKind::point ? sizes.swatch + sizes.pad : 0);
+  const auto across = static_cast<std::size_t>(options_across(ask));
+  const float each = option_width(theme, options_across(ask), width) - 2 * sizes.pad - before;
+  if (ask.kind != QuestionKind::number && ask.kind != QuestionKind::draw)
+    for (std::size_t i = 0; i < ask.options.size(); i += across)
+      height += prose_height(theme, ask.options[i], values_of(view), each) + sizes.pad + between;
+  return height + std::round(theme.scale) + between + std::round(26 * theme.scale) + between;
 }
 
 float draw_answered(const View& view) {

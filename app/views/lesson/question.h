@@ -29,6 +29,8 @@ void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool r
 const LessonQuestion& question_of(const View& view);
 /// Adds the question, its options and "Answer"; pushes AnswerLesson.
 void draw_question(const View& view, Commands& commands, QuestionDraft& draft, LessonKeys& keys);
+/// Returns the height that it adds in a column of this width.
+float question_height(const View& view, float width);
 /// Adds the question with the own answer and the simulated one; returns where the answers begin on the screen.
 float draw_answered(const View& view);
 
@@ -40,5 +42,7 @@ bool draws_curve_in_middle(const View& view);
 /// Adds the curve that is drawn, or what moves it where it stands in the middle; after the answer the simulated one beside it.
 void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& keys);
 void draw_curve_answer(const View& view);
+/// Returns the height of the curve in a column of this width; 0 where it stands in the middle.
+float curve_height(const View& view, float width);
 
 }  // namespace tilescope

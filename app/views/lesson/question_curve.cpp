@@ -35,14 +35,15 @@ double round_up(double value) {
   return 10 * power;
 }
 
-/// The axis leaves room above the curve, so that its end is not given away.
+/// The axis leaves room above the curve, so that its end is not given away. Shares of a whole end at the whole.
 double top_of(const LessonView& lesson) {
   double most = 0;
   if (lesson.figures != nullptr)
     for (const double value : lesson.figures->curve) most = std::max(most, value);
   if (lesson.answer != nullptr)
     for (const double value : lesson.answer->drawn) most = std::max(most, value);
-  return round_up(1.3 * most);
+  const bool share = lesson.lesson->pages[lesson.page].ask->unit == FigureUnit::percent && most <= 1;
+  return share ? std::min(1.0, round_up(1.3 * most)) : round_up(1.3 * most);
 }
 
 /// The ticks of the axis have no unit of their own to be told: each unit has its function.
@@ -161,10 +162,6 @@ std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& 
              figure_words(real[farthest], ask.unit));
 }
 
-float height_in_column(const Theme& theme) {
-  return std::round(std::min(260 * theme.scale, 0.74F * ImGui::GetContentRegionAvail().x));
-}
-
 /// The points as they are drawn, which follow the mouse.
 void draw_draft(const View& view, QuestionDraft& draft, float height) {
   const Theme& theme = *view.theme;
@@ -265,6 +262,11 @@ bool draws_curve_in_middle(const View& view) {
          view.workspace->alone != "lesson";
 }
 
+float curve_height(const View& view, float width) {
+  const float part = view.workspace->present ? 0.5F : 0.74F;  // of the width; a class also reads the text above it at once
+  return draws_curve_in_middle(view) ? 0 : std::round(std::min(260 * view.theme->scale, part * width));
+}
+
 void draw_curve_panel(const View& shown, Commands& /*commands*/) {
   const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
   const View view{shown, &theme};
@@ -288,7 +290,7 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
-  if (!draws_curve_in_middle(view)) draw_draft(view, draft, height_in_column(theme));
+  if (!draws_curve_in_middle(view)) draw_draft(view, draft, curve_height(view, width));
   keys.item({at, {at.x + width, ImGui::GetCursorScreenPos().y}});
   move_by_keys(question_of(view), top_of(view.lesson), draft, keys);
 }
@@ -297,7 +299,7 @@ void draw_curve_answer(const View& view) {
   const Theme& theme = *view.theme;
   const LessonQuestion& ask = question_of(view);
   const LessonAnswer& answer = *view.lesson.answer;
-  if (!draws_curve_in_middle(view)) draw_both(view, height_in_column(theme));
+  if (!draws_curve_in_middle(view)) draw_both(view, curve_height(view, ImGui::GetContentRegionAvail().x));
   if (!answer.given || view.lesson.figures == nullptr) return;
   const bool right = is_right(ask, answer, *view.lesson.figures);
   wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, curve_verdict(ask, answer.drawn, view.lesson.figures->curve));

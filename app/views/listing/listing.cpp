@@ -119,7 +119,7 @@ void draw_light(ImDrawList* list, const Theme& theme, const ListingState& state,
 void draw_launch_heading(ImDrawList* list, const Theme& theme, const Simulation& simulation, const ListingRow& row,
                          const Rect& rect, bool current) {
   const LaunchSpec& launch = simulation.program->launches()[static_cast<std::size_t>(row.launch)];
-  const std::string text = say(tr("launch {}: {}"), row.launch + 1, launch.name);
+  const std::string text = say(tr("launch {}: {}"), row.launch + 1, translated(launch.name));
   draw_text(list, theme.ui_small, {{rect.min.x + 8 * theme.scale, rect.min.y}, {rect.max.x, rect.max.y}},
             current ? theme.accent : theme.text_faint, text);
   const float right = std::min(rect.max.x - 4 * theme.scale, rect.min.x + 16 * theme.scale + text_width(theme.ui_small, text));
@@ -150,7 +150,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
     std::string body = translated(line.why);
     if (!view.lesson.locked) add_line(body, line_traffic(simulation, row.line));  // it answers many a question of a lesson
     add_line(body, runs ? tr("Click: go to the next step on this line.") : tr("This SM has no step on this line."));
-    item_tooltip(theme, line.text, body);
+    item_tooltip(theme, listing_text(line.text), body);
   }
   const bool current = lane.operation && lane.operation->line == row.line;
   const bool lit = view.workspace->hovered_tensor && line.tensor == view.workspace->hovered_tensor;
@@ -171,7 +171,7 @@ bool draw_line(const View& view, Commands& commands, const ListingRow& row, cons
             dim       ? mix(theme.text_faint, theme.panel, 0.25F)
             : current ? theme.text
                       : theme.text_dim,
-            first_that_fits(font, text.width(), {formula_text(line.text), formula_text(short_line(line.text))}));
+            first_that_fits(font, text.width(), {listing_text(line.text), listing_text(short_line(line.text))}));
   return hovered;
 }
 

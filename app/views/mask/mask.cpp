@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/model/lessons/lesson.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
@@ -144,7 +145,8 @@ std::vector<double> loads_of(const Simulation& simulation) {
   return busy;
 }
 
-void draw_loads(const View& view, MaskPanelState& state) {
+/// `below`: the height that what follows needs.
+void draw_loads(const View& view, MaskPanelState& state, float below) {
   const Theme& theme = *view.theme;
   const auto& simulation = view.lane().simulation;
   if (state.loads_of != simulation) {
@@ -160,7 +162,7 @@ void draw_loads(const View& view, MaskPanelState& state) {
                 format_percent(sum / static_cast<double>(state.loads.size()))));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float width = room.x, height = std::round(std::clamp(room.y, 44 * theme.scale, 160 * theme.scale));
+  const float width = room.x, height = std::round(std::clamp(room.y - below, 44 * theme.scale, 160 * theme.scale));
   const Rect area = {at, {at.x + width, at.y + height}};
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(area.min, area.max, theme.inset, 3 * theme.scale);
@@ -176,6 +178,8 @@ void draw_loads(const View& view, MaskPanelState& state) {
   const auto sm = static_cast<std::size_t>(
       std::clamp((ImGui::GetMousePos().x - area.min.x) / each, 0.0F, static_cast<float>(state.loads.size() - 1)));
   item_tooltip(theme, say(tr("SM {}"), sm), say(tr("Busy {} of the run"), format_percent(state.loads[sm])));
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, height});
 }
 
 void draw_figures(const View& view) {
@@ -210,7 +214,13 @@ void draw_figures(const View& view) {
   if (run == nullptr || !reads || view.lesson.locked) return;
   const Nanoseconds now = run->masked->time, dense = run->dense->time;
   row(tr("Time"), say(tr("{}, dense {}"), format_time(now), format_time(dense)));
-  wrapped_text(theme.ui_small, theme.text_dim, mask_reason(*run->masked, *run->dense));
+}
+
+/// Says what bounds the run and the dense one; empty where the two are not compared.
+std::string time_reason(const View& view) {
+  const DenseRun* const run = view.studies->dense.get();
+  if (run == nullptr || view.mask.totals == nullptr || !hbm_reads(view) || view.lesson.locked) return {};
+  return mask_reason(*run->masked, *run->dense);
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------
@@ -479,8 +489,12 @@ Rect canvas_in(const AttentionProblem& p, ImVec2 corner, ImVec2 room) {
 
 /// What the mask leaves of the work, and how that spreads over the SMs.
 void draw_counts(const View& view, MaskPanelState& state) {
+  const Theme& theme = *view.theme;
   draw_figures(view);
-  draw_loads(view, state);
+  const std::string reason = time_reason(view);
+  draw_loads(view, state,
+             reason.empty() ? 0 : wrapped_height(theme.ui_small, reason, ImGui::GetContentRegionAvail().x) + theme.gap);
+  if (!reason.empty()) wrapped_text(theme.ui_small, theme.text_dim, reason);
 }
 
 /// Whether the picture is of another mask than what is typed: that cannot be read.
@@ -501,7 +515,13 @@ void draw_stale(const Theme& theme, const Rect& canvas) {
 /// Where the counts are drawn: where the map leaves room, else below the editor.
 enum class CountsAt : std::uint8_t { beside_map, below_map, below_editor };
 
-/// Presented: the map in all of the height, beside it what it is and what it saves. Nobody types a mask before a class.
+/// Nobody types a mask before a class, unless a task of the page asks for one.
+bool only_looks(const View& view) {
+  if (!view.workspace->present) return false;
+  return view.lesson.lesson == nullptr || !view.lesson.lesson->pages[view.lesson.page].task;
+}
+
+/// Presented: the map in all of the height, beside it what it is and what it saves.
 void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
   const Theme large = without_small_text(*view.theme);
   const View shown{view, &large};
@@ -519,7 +539,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   const float left = right + 2 * large.gap;
   ImGui::SetCursorScreenPos({left, top.y});
   ImGui::BeginChild("beside the map", {top.x + room.x - left, room.y});
-  draw_choices(shown, state);
+  if (view.lesson.lesson == nullptr) draw_choices(shown, state);
   if (!state.shows_cuda) {
     for (const MaskLegendEntry& entry : state.legend) {
       draw_legend(large, {&entry, 1}, ImGui::GetCursorScreenPos());
@@ -530,6 +550,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   for (const auto* texts : {&choice.presets, &choice.masks})
     for (const std::string& text : *texts) wrapped_text(large.mono, large.text, text);
   if (!choice.score.empty()) wrapped_text(large.mono, large.text, choice.score);
+  if (view.lesson.locked) return ImGui::EndChild();  // the figures answer the question of a lesson
   divider(large);
   draw_counts(shown, state);
   ImGui::EndChild();
@@ -554,7 +575,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
   draw_beside_line(view);
   const ImVec2 top = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   state.plane = std::clamp<std::int64_t>(state.plane, 0, mask.picture->problem.query_planes() - 1);
-  if (view.workspace->present && view.lesson.lesson == nullptr) return draw_presented(view, commands, state, top, room);
+  if (only_looks(view)) return draw_presented(view, commands, state, top, room);
   const float gap = 2 * theme.gap;
   const bool beside = room.x >= 480 * theme.scale;
   const float least_editor = std::clamp(room.x * 0.42F, 230 * theme.scale, 420 * theme.scale);

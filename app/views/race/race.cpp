@@ -249,6 +249,8 @@ struct Verdict {
   std::string number;
   std::vector<std::string> words;  // longest first
   bool same = false, better = false;
+  std::string later = {};                     // the figure with what is written after the runs, where that is another
+  std::vector<std::string> later_words = {};  // longest first
 };
 
 /// Writes how two byte counts compare: "1/5.6", "3.1×" or "=".
@@ -266,12 +268,13 @@ Verdict traffic_verdict(const Ratio& ratio) {
   const char* Words::*const which = verdict.same ? &Words::same : verdict.better ? &Words::part : &Words::times;
   const std::string all = traffic_number(ratio.first + ratio.first_later, ratio.second + ratio.second_later);
   if (all != verdict.number) {
-    verdict.words.push_back(say(tr("{} at the end; {} with later write-backs"), ratio.words.*which, all));
-    verdict.words.push_back(say(tr("{}; {} with write-backs"), ratio.shorter.*which, all));
-    verdict.words.push_back(say(tr("{}; later {}"), ratio.shorter.*which, all));
+    verdict.later = all;
+    verdict.later_words = {tr("with what is written after the runs"), tr("with later write-backs"), tr("later too")};
+    verdict.words = {say(tr("{} during the runs"), ratio.words.*which), say(tr("{} during the runs"), ratio.shorter.*which),
+                     tr("HBM during the runs"), tr("HBM at the end")};
+    return verdict;
   }
-  verdict.words.emplace_back(ratio.words.*which);
-  verdict.words.emplace_back(ratio.shorter.*which);
+  verdict.words = {ratio.words.*which, ratio.shorter.*which};
   return verdict;
 }
 
@@ -298,9 +301,10 @@ const std::string& words_that_fit(const ImFont* font, float width, const std::ve
   return found == words.end() ? words.back() : *found;
 }
 
-/// Divides the verdict's line. HBM has the longest words, time the shortest.
-std::array<CellSpan, 3> verdict_columns(float begin, float end) {
-  const float first = begin + 0.44F * (end - begin), second = begin + 0.74F * (end - begin);
+/// Divides the verdict's line. HBM has the longest words, and maybe two figures; time has the shortest.
+std::array<CellSpan, 3> verdict_columns(float begin, float end, bool two_of_hbm) {
+  const float first = begin + (two_of_hbm ? 0.52F : 0.44F) * (end - begin),
+              second = begin + (two_of_hbm ? 0.77F : 0.74F) * (end - begin);
   return {{{begin, first}, {first, second}, {second, end}}};
 }
 
@@ -339,24 +343,32 @@ void draw_verdict(const View& view, const RaceLayout& layout, const StageMetrics
   const float bottom = with_reason ? layout.reason.min.y + 3 * scale : rect.max.y;
   if (with_reason) draw_reason(view, layout.reason);
   constexpr std::array<std::pair<Link, Link>, 2> links = {{{Link::hbm_read, Link::hbm_write}, {Link::l2_to_sm, Link::sm_to_l2}}};
-  const std::array<CellSpan, 3> columns = verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding);
+  const std::array<CellSpan, 3> columns =
+      verdict_columns(rect.min.x + metrics.padding, rect.max.x - metrics.padding, !verdicts[0].later.empty());
   for (int i = 0; i < 3; ++i) {
     const Verdict& verdict = verdicts[i];
     const CellSpan x = columns[static_cast<std::size_t>(i)];
     const float middle = std::round(bottom - metrics.small_line - 4 * scale);
     // The counters below show the current step, the verdict the whole run.
-    const float free = (x.begin + x.end - text_width(theme.display, verdict.number)) * 0.5F - x.begin - 4 * scale;
+    const float figure_width = (x.end - x.begin) / (verdict.later.empty() ? 1.0F : 2.0F);
+    const float free = 0.5F * (figure_width - text_width(theme.display, verdict.number)) - 4 * scale;
     if (i == 0 && text_width(theme.ui_small, tr("Whole run")) <= free)
       draw_text(list, theme.ui_small,
                 {{x.begin, rect.min.y + 3 * scale}, {x.begin + free, rect.min.y + 3 * scale + metrics.small_line}},
                 theme.text_faint, tr("Whole run"));
-    draw_text(list, theme.display, {{x.begin, rect.min.y + 2 * scale}, {x.end, middle}},
-              verdict.same     ? theme.text
-              : verdict.better ? theme.good
-                               : theme.bad,
-              verdict.number, Align::center);
-    draw_text(list, theme.ui_small, {{x.begin, middle}, {x.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
-              words_that_fit(theme.ui_small, x.end - x.begin - 4 * scale, verdict.words), Align::center);
+    const auto figure = [&](CellSpan at, const std::string& number, const std::vector<std::string>& words, ImU32 color) {
+      draw_text(list, theme.display, {{at.begin, rect.min.y + 2 * scale}, {at.end, middle}}, color, number, Align::center);
+      draw_text(list, theme.ui_small, {{at.begin, middle}, {at.end, bottom - 3 * scale}}, one ? theme.text : theme.text_dim,
+                words_that_fit(theme.ui_small, at.end - at.begin - 8 * scale, words), Align::center);
+    };
+    const ImU32 color = verdict.same ? theme.text : verdict.better ? theme.good : theme.bad;
+    if (verdict.later.empty()) {
+      figure(x, verdict.number, verdict.words, color);
+    } else {  // two figures of one thing: both as large, each with what it counts
+      const float half = std::round(0.5F * (x.begin + x.end));
+      figure({x.begin, half}, verdict.number, verdict.words, color);
+      figure({half, x.end}, verdict.later, verdict.later_words, theme.text);
+    }
     if (i >= 2) continue;
     const auto& [up, down] = links[static_cast<std::size_t>(i)];
     hit_area(i == 0 ? "verdict hbm" : "verdict l2", {{x.begin, rect.min.y}, {x.end, rect.max.y}});

@@ -4,7 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
@@ -116,8 +118,9 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
     taken = say(tr(". Tensor cores busy {} of the SM time with a block, also with other instructions"), format_percent(tensor));
   else if (said)
     taken = say(tr(". Tensor cores busy {} of the time, also with other instructions"), format_percent(tensor));
-  const std::string name = launches_of(kernel).size() > 1 ? fmt::format("{} {}", algorithm_title(kernel.algorithm), launch)
-                                                          : algorithm_title(kernel.algorithm);
+  const std::string name = launches_of(kernel).size() > 1
+                               ? fmt::format("{} {}", algorithm_title(kernel.algorithm), translated(launch))
+                               : algorithm_title(kernel.algorithm);
   const auto result = std::ranges::find(kernel.results, launch, &LaunchResult::name);
   const auto busier = result != kernel.results.end() ? busier_without_line(*result, nearest) : std::nullopt;
   const std::string without_line =
@@ -148,7 +151,7 @@ std::string sum_of_launches(const RooflineKernel& kernel) {
   double rest = whole->bytes;
   for (const RooflinePoint& point : kernel.launches) {
     if (point.level != Ceiling::hbm) continue;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", point.launch, whole_bytes(point.bytes));
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", translated(point.launch), whole_bytes(point.bytes));
     rest -= point.bytes;
   }
   if (rest > shown_share * whole->bytes)
@@ -309,7 +312,13 @@ bool under_these_roofs(const View& view, const BesideRun& beside) {
   return same_numbers(other.gpu, shown.gpu) && other.problem.dtype == shown.problem.dtype;
 }
 
-std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& study) {
+struct RooflinePanelState {
+  bool all = false;  // marks of the programs beside the shown one: each level of each launch
+};
+
+/// Returns the marks, with `all` those of each level and launch of every program. Else a program beside the shown one has one mark,
+/// that of all its launches at HBM.
+std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& study, bool all) {
   std::vector<DrawnPoint> places;
   if (const BesideRun* const beside = beside_run(view);
       beside != nullptr && beside->kernel != nullptr && under_these_roofs(view, *beside))
@@ -317,6 +326,11 @@ std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& stud
       places.push_back({beside->kernel.get(), &point, plot_point(point), true, beside_label(*beside)});
 
   for (const RooflineKernel& kernel : study.kernels) {
+    if (!all && !kernel.chosen) {
+      if (const RooflinePoint* const main = whole_at(kernel, Ceiling::hbm))
+        places.push_back({&kernel, main, plot_point(*main), launches_of(kernel).size() > 1});
+      continue;
+    }
     for (const RooflinePoint& point : kernel.launches) places.push_back({&kernel, &point, plot_point(point), false});
     if (launches_of(kernel).size() < 2) continue;
     for (const RooflinePoint& point : kernel.whole) places.push_back({&kernel, &point, plot_point(point), true});
@@ -348,7 +362,7 @@ void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> place
     const std::string name = !place.name.empty() ? place.name
                              : place.whole       ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
                              : launches_of(*place.kernel).size() > 1
-                                 ? fmt::format("{} {}", algorithm_title(place.kernel->algorithm), place.point->launch)
+                                 ? fmt::format("{} {}", algorithm_title(place.kernel->algorithm), translated(place.point->launch))
                                  : algorithm_title(place.kernel->algorithm);
     plot.label(place.at, name, theme.text, Plot::Side::right, place.kernel->chosen);
   }
@@ -371,8 +385,8 @@ void draw_measured(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
-/// Draws the legend in the lower right, which no launch can reach.
-void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
+/// Draws the legend in the lower right, which no launch can reach, and above it the switch of the other program's marks.
+void draw_key(Plot& plot, const View& view, const RooflineStudy& study, RooflinePanelState& state) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float height = theme.ui_small->FontSize + 5 * theme.scale;
@@ -387,6 +401,17 @@ void draw_key(Plot& plot, const View& view, const RooflineStudy& study) {
     plot.keep_clear(row);
     y -= height;
   }
+  const auto other = std::ranges::find(study.kernels, false, &RooflineKernel::chosen);
+  if (other == study.kernels.end()) return;
+  const std::string title = algorithm_title(other->algorithm);
+  const std::string text = state.all ? say(tr("Only the main mark of {}"), title) : say(tr("All marks of {}"), title);
+  const float right = plot.inside().max.x - 8 * theme.scale;
+  const Rect row = {{right - text_width(theme.ui_small, text), y - height}, {right, y}};
+  const bool clicked = hit_area("marks", row), hovered = ImGui::IsItemHovered();
+  if (tab_stop(theme, row, 4 * theme.scale) || clicked) state.all = !state.all;
+  item_tooltip(theme, text, tr("Each level of each launch, or HBM of the whole run alone"));
+  draw_text(list, theme.ui_small, row, hovered ? theme.text : theme.accent, text, Align::right);
+  plot.keep_clear(row);
 }
 
 void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::span<const DrawnPoint> places) {
@@ -423,7 +448,8 @@ void hover(const Plot& plot, const View& view, const RooflineStudy& study, std::
   add_line(body, say(tr("Reached: {}"), format_short(nearest->at.y, "op/s")));
   show_tooltip(*view.theme,
                fmt::format("{}{} {}", nearest->name.empty() ? std::string() : nearest->name + ", ",
-                           algorithm_title(nearest->kernel->algorithm), nearest->whole ? tr("all launches") : p.launch.c_str()),
+                           algorithm_title(nearest->kernel->algorithm),
+                           nearest->whole ? std::string(tr("all launches")) : translated(p.launch)),
                body);
 }
 
@@ -478,11 +504,13 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
     text += theme.ui_small->CalcTextSizeA(theme.ui_small->FontSize, FLT_MAX, room.x, sentence.c_str()).y + 3 * theme.scale;
   const float height = std::max(room.y - text, room.y * 0.55F);
 
-  const std::vector<DrawnPoint> places = drawn_points(view, study);
-  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, places, true),
-            axis_for(study, places, false));
+  auto& state = panel_state<RooflinePanelState>("roofline");
+  // The axes do not move with the switch.
+  const std::vector<DrawnPoint> places = drawn_points(view, study, state.all), all = drawn_points(view, study, true);
+  Plot plot(theme, ImGui::GetWindowDrawList(), {at, {at.x + room.x, at.y + height}}, axis_for(study, all, true),
+            axis_for(study, all, false));
   draw_roof(plot, view, study);
-  draw_key(plot, view, study);
+  draw_key(plot, view, study, state);
   draw_points(plot, view, places);
   draw_measured(plot, view, study);
   label_roof(plot, view, study);

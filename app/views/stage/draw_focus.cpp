@@ -36,7 +36,8 @@ std::string focus_title(const StageContext& context) {
   const Simulation& simulation = context.simulation();
   const std::string name = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
   std::string title = name;
-  if (simulation.launches.size() > 1) title += " · " + simulation.launches[static_cast<std::size_t>(context.cache.launch)].name;
+  if (simulation.launches.size() > 1)
+    title += " · " + translated(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name);
   if (context.alone) return first_that_fits(context.theme.ui_bold, context.layout().focus_title.width(), {title, name});
   if (!lane.operations || !lane.operation) return title + " · " + tr("Nothing has run yet");
   title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));

@@ -224,7 +224,7 @@ std::string block_name(const StageContext& context, int launch, std::int64_t blo
 std::string operation_text(const Simulation& simulation, const Operation& operation) {
   const auto& listing = simulation.info->listing;
   if (operation.line < 1 || operation.line > listing.size()) return std::string(to_string(operation.kind));
-  std::string text = formula_text(listing[operation.line - 1U].text);
+  std::string text = listing_text(listing[operation.line - 1U].text);
   // A line can stand for far more than it says, and then takes most of a launch.
   if (!moves_tile(operation.kind) && beside_is_telling(operation.instructions))
     text.append(operation.shared_round_trips > 0 ? tr(" + shuffles") : tr(" + set-up"));

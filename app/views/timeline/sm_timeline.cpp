@@ -22,7 +22,7 @@ constexpr double seconds_at_rest = 0.25;
 using Kind = TimelineRow::Kind;
 
 std::string launch_name(const Simulation& simulation, std::size_t launch) {
-  const std::string name = launch < simulation.launches.size() ? simulation.launches[launch].name : std::string();
+  const std::string name = launch < simulation.launches.size() ? translated(simulation.launches[launch].name) : std::string();
   return simulation.launches.size() > 1 ? fmt::format("{} {}", launch + 1, name) : name;
 }
 

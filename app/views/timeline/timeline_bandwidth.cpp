@@ -51,7 +51,7 @@ Rect legend_rect(const View& view, const TimeWindow& window, const TimelineLayou
     for (std::size_t i = std::min(launches.size(), simulation.launches.size()); i-- > 0;) {
       const auto start = static_cast<float>(window.x_of(launches[i].start, layout.plot.min.x, layout.plot.width()));
       const float begin = std::max(start, layout.plot.min.x) + 12 * theme.scale +
-                          text_width(theme.ui_small, fmt::format("{} {}", i + 1, simulation.launches[i].name));
+                          text_width(theme.ui_small, fmt::format("{} {}", i + 1, translated(simulation.launches[i].name)));
       if (end - begin >= width) return {{begin, layout.plot.min.y}, {end, layout.plot.min.y + layout.launch_strip}};
       end = std::min(end, start);
     }

@@ -136,7 +136,7 @@ void draw_beside_row(ImDrawList* list, const View& view, const TimeWindow& windo
     list->AddRectFilled(bar.min, bar.max, with_alpha(theme.highlight, 0.28F), 2 * theme.scale);
     list->AddRect(bar.min, bar.max, theme.highlight, 2 * theme.scale, 0, std::max(1.0F, theme.scale));
     const Rect inside = {{bar.min.x + 5 * theme.scale, bar.min.y}, {bar.max.x - 8 * theme.scale, bar.max.y}};
-    const std::string name = launches.size() > 1 ? std::string(specs[i].name) : std::string();
+    const std::string name = launches.size() > 1 ? translated(specs[i].name) : std::string();
     const std::string with_total = name.empty() ? total : fmt::format("{} · {}", name, total);
     const bool says_total = !is_said && text_width(theme.ui_small, with_total) <= inside.width();
     const std::string& text = says_total ? with_total : name;

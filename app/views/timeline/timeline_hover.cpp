@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/ui/say.h"
+#include "app/ui/short_line.h"
 #include "app/views/stage/link_use.h"
 #include "sim/analysis/format.h"
 #include "sim/engine/launch_order.h"
@@ -38,7 +39,7 @@ HoverText bar_text(const Simulation& simulation, const TimelineData& data, std::
   text.title = step_name(simulation, label);
   const auto listing = simulation.info->listing;
   if (label.line >= 1 && label.line <= listing.size())
-    text.title += fmt::format("   {} {}", label.line, listing[static_cast<std::size_t>(label.line) - 1].text);
+    text.title += fmt::format("   {} {}", label.line, listing_text(listing[static_cast<std::size_t>(label.line) - 1].text));
   text.body = range_text(interval.start, interval.end);
   if (interval.bytes > 0) add_line(text.body, format_exact_bytes(Bytes(interval.bytes)));
   if (interval.bytes > 0 && interval.kind == OpKind::load)

@@ -166,7 +166,7 @@ void draw_launches(ImDrawList* list, const View& view, const TimelineState& stat
       const Rect name = {{x + 5 * theme.scale, layout.plot.min.y},
                          {x_end - 4 * theme.scale, layout.plot.min.y + layout.launch_strip}};
       if (name.width() > 24 * theme.scale && i < simulation.launches.size())
-        draw_text(list, theme.ui_small, name, theme.text_dim, fmt::format("{} {}", i + 1, simulation.launches[i].name));
+        draw_text(list, theme.ui_small, name, theme.text_dim, fmt::format("{} {}", i + 1, translated(simulation.launches[i].name)));
     }
   }
 }

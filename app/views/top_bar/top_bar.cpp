@@ -493,7 +493,7 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   const float inset = theme.gap + theme.padding;
   const Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
   draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, text);
-  // The title of the scene, where the class looks first for what it is about.
+  // The name of the scene, where the class looks first for what it is about.
   const Scene* scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
   const float taken = text_width(theme.ui_bold, text) + 2 * theme.gap;
   const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
@@ -501,7 +501,7 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   if (scene == nullptr || taken + counted >= line.width()) return;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, count, Align::right);
   const Rect title = {{line.min.x + taken, line.min.y}, {line.max.x - counted, line.max.y}};
-  draw_text(ImGui::GetWindowDrawList(), theme.heading, title, theme.text, elide(theme.heading, scene->title, title.width()),
+  draw_text(ImGui::GetWindowDrawList(), theme.heading, title, theme.text, elide(theme.heading, scene_name(*scene), title.width()),
             Align::right);
 }
 

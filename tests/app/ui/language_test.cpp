@@ -160,7 +160,10 @@ std::set<std::string> texts_in_tables() {
     add(info.summary);
     add(info.button);
     add(info.tooltip);
-    for (const ListingLine& line : info.listing) add(line.why);
+    for (const ListingLine& line : info.listing) {
+      add(line.why);
+      if (line.when == ListingLine::heading) add(line.text);  // words; the other lines are code
+    }
   }
   for (const ProgramFamily& family : program_families()) add(family.title), add(family.row_title);
   for (const BlockOrderInfo& row : block_orders()) add(row.title);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include "app/model/lessons/lesson.h"
@@ -199,4 +200,35 @@ TEST_CASE("lessons: a lecture of all of them is given with Page Down alone, and 
   CHECK(lesson().lesson->id == (lesson().list->lessons.end() - 2)->id);
   CHECK(lesson().page + 1 == lesson().lesson->pages.size());
   CHECK(page_text(*script)->Scroll.y + 1 >= page_text(*script)->ScrollMax.y);
+}
+
+TEST_CASE("lessons: presented, a question stands with all of its answers and its button on screen, at 1280x720 and 1600x900") {
+  const auto script = WindowScript::open(start_with_lessons(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  for (const char* language : {"ko", "en"}) {  // the last one stays for the tests after it
+    script->command(SetLanguage{language});
+    for (const LessonInfo& info : script->view().lesson.list->lessons) {
+      script->command(OpenLesson{info.id});
+      for (std::size_t page = 0; page < script->view().lesson.lesson->pages.size(); ++page) {
+        if (page > 0) {
+          LessonAnswer none;
+          none.given = false;
+          if (script->view().lesson.locked) script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+          script->command(TurnLessonPage{1});
+        }
+        REQUIRE(script->view().lesson.page == page);
+        if (!script->view().lesson.locked) continue;
+        for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}}) {
+          const std::string where = fmt::format("{} {} {}, {}", language, info.id, page + 1, width);
+          CAPTURE(where);
+          script->resize(width, height);
+          const ImGuiWindow* const text = page_text(*script);
+          REQUIRE(text != nullptr);
+          CHECK(text->ScrollMax.y <= 1);
+        }
+        script->resize(1280, 720);
+      }
+    }
+  }
 }

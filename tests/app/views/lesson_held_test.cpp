@@ -247,3 +247,63 @@ TEST_CASE("lesson: the presenter's window has the page's notes, the answer and t
   CHECK(last.find("lecturer,") != std::string::npos);
   CHECK(last.find("This is the last page.") != std::string::npos);
 }
+
+namespace {
+
+Session::Start start_with_all_lessons() {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  return start;
+}
+
+}  // namespace
+
+TEST_CASE("lesson 21: before the answer the access on screen has neither its minimum nor its conflicts") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"21-why-swizzle", 0});
+  const auto row = [&] { return text_of(screen, opened.session, &draw_banks_panel); };
+  CAPTURE(row());
+  CHECK(row().find("32\t4\t28") == std::string::npos);
+  show_answer(opened);
+  CAPTURE(row());
+  CHECK(row().find("32\t4\t28") != std::string::npos);
+}
+
+TEST_CASE("lesson 9: presented, the Mask view has its map and no control of masks") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"09-causal-balance", 0});
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Block of the lists") != std::string::npos);
+  opened.after(SetPresent{true});
+  const std::string held = text_of(screen, opened.session, &draw_mask_panel);
+  CAPTURE(held);
+  for (const char* control : {"Block of the lists", "Decided by", "Empty blocks"}) CHECK(held.find(control) == std::string::npos);
+  CHECK(held.find("partial block") != std::string::npos);
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty blocks") != std::string::npos);
+}
+
+TEST_CASE("lesson 5: the axis of a share ends at the whole") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1000, 700});
+  opened.after(OpenLesson{"05-six-trips", 5});
+  const std::string axis = text_of(screen, opened.session, &draw_curve_panel);
+  CAPTURE(axis);
+  CHECK(axis.find("100 %") != std::string::npos);
+  for (const char* beyond : {"120 %", "150 %"}) CHECK(axis.find(beyond) == std::string::npos);
+}
+
+TEST_CASE("lesson 7: the times that the answer says are in the picture, and a bar has the name of its program") {
+  Opened opened(start_with_all_lessons());
+  PanelScreen screen({1200, 800});
+  opened.after(OpenLesson{"07-theory-and-chip", 4});
+  show_answer(opened);
+  CHECK(text_of(screen, opened.session, &draw_compare_panel).find("µs") != std::string::npos);
+  opened.after(OpenLesson{"07-theory-and-chip", 2});
+  const std::string bars = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(bars);
+  const std::size_t first = bars.find("FlashAttention-1");
+  REQUIRE(first != std::string::npos);
+  CHECK(bars.find("FlashAttention-1", first + 1) != std::string::npos);
+}

@@ -79,6 +79,19 @@ double sum_in(const std::string& sum) {
   return all;
 }
 
+TEST_CASE("roofline: the program beside the shown one has one mark, until its marks are asked for") {
+  Opened opened;
+  View view{opened.view(), nullptr};
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1400, 900});
+  const auto marks_text = [&] { return screen.text(view, draw_roofline_panel); };
+  const std::string rest = marks_text();
+  CAPTURE(rest);
+  CHECK(rest.find("Standard attention, all launches") != std::string::npos);
+  CHECK(rest.find("Standard attention softmax\n") == std::string::npos);
+  CHECK(rest.find("All marks of Standard attention") != std::string::npos);
+}
+
 TEST_CASE("roofline: the parts of a launch's bytes make their total, and the launches make that of the run") {
   Session::Start start = opening_start();
   start.request.algorithm = "standard";

@@ -1,0 +1,59 @@
+// Heights of a page, added up as draw_lesson_panel() adds its items.
+#include "app/views/lesson/presented_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
+#include "app/views/lesson/prose_text.h"
+#include "app/views/lesson/question.h"
+
+namespace tilescope {
+
+namespace {
+
+float page_height(const View& view, float width) {
+  const Theme& theme = *view.theme;
+  const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
+  const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->shown : nullptr;
+  const float between = std::round(5 * theme.scale), gap = std::round(4 * theme.scale) + between,
+              pad = std::round(10 * theme.scale);
+  float height = 2 * std::round(4 * theme.scale);
+  if (!page.prose.empty()) height += prose_height(theme, page.prose, values, width) + between + gap;
+  if (page.ask) height += pad + question_height(view, width - 2 * pad) + pad + 1 + between + gap;
+  return height;
+}
+
+/// What stands above and below the page.
+float around_page(const View& view, float width) {
+  const Theme& theme = *view.theme;
+  const float between = std::round(5 * theme.scale);
+  const float head = std::round(22 * theme.scale) + std::max(3.0F, std::round(4 * theme.scale)) + std::round(2 * theme.scale) +
+                     wrapped_height(theme.heading, view.lesson.lesson->pages[view.lesson.page].title, width) + 4 * between;
+  const float way = std::round(26 * theme.scale) + std::round(10 * theme.scale) + std::round(theme.ui_small->FontSize * 1.3F);
+  return head + way;
+}
+
+}  // namespace
+
+PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
+  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F};
+  const Theme reading = reading_theme(theme);
+  PresentedText last;
+  for (const bool large : {true, false}) {
+    const Theme& used = large ? reading : theme;
+    const View shown{view, &used};
+    for (const float share : wider) {
+      last = {share, large};
+      const Rect column = present_lesson_layout(width, height, theme.scale, {.lesson_share = share}).lesson;
+      const float inside = column.width() - 2 * theme.padding;
+      const float room = column.height() - 2 * theme.padding - around_page(shown, inside);
+      if (page_height(shown, inside - 2 * std::round(2 * used.scale)) <= room) return last;
+    }
+  }
+  return last;
+}
+
+}  // namespace tilescope

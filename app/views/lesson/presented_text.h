@@ -1,0 +1,19 @@
+// presented_text(): how a page of a presented lesson is set, so that the class sees its question with all answers at once.
+#pragma once
+
+#include "app/ui/layout.h"
+#include "app/views/view.h"
+
+namespace tilescope {
+
+/// The column's part of the window's width, and whether its text is larger than that of the panels.
+struct PresentedText {
+  float share = usual_lesson_share;
+  bool large = true;
+};
+
+/// Returns the largest text in the narrowest column that shows the page whole until it is answered. A page that no column shows
+/// whole gets the one that hides least. `theme` is that of the panels, `width` and `height` are those of the window.
+PresentedText presented_text(const View& view, const Theme& theme, float width, float height);
+
+}  // namespace tilescope

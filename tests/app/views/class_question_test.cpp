@@ -1,0 +1,173 @@
+// A question to the class: written from any scene, with bars that can be compared and one focus.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <imgui_internal.h>
+
+#include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_list.h"
+#include "app/ui/tab_stops.h"
+#include "app/ui/text_record.h"
+#include "app/views/chrome.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
+#include "tests/app/temporary_folder.h"
+#include "tests/app/views/window_script.h"
+
+using namespace tilescope;
+
+namespace {
+
+ImGuiWindow* question_window(WindowScript& script) {
+  script.frame().select();
+  return ImGui::FindWindowByName("##question");
+}
+
+/// Clicks the button of the question with this label.
+bool click_in_question(WindowScript& script, const char* label) {
+  ImGuiWindow* const window = question_window(script);
+  if (window == nullptr) return false;
+  const ImGuiID id = window->GetID(label);
+  for (float y = window->Pos.y + 8; y < window->Pos.y + window->Size.y; y += 8)
+    for (float x = window->Pos.x + window->Size.x - 8; x > window->Pos.x; x -= 12) {
+      script.hover(x, y);
+      if (ImGui::GetCurrentContext()->HoveredId != id) continue;
+      script.click(x, y);
+      return true;
+    }
+  return false;
+}
+
+std::string text_on_screen(WindowScript& script) {
+  const TextRecording recording;
+  script.hover(5, 5);
+  return recording.text();
+}
+
+/// Vertices of the lesson's column: a ring around an item adds some.
+int vertices_of_lesson(WindowScript& script) {
+  script.hover(5, 5);
+  int vertices = 0;
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+    if (window->Active && std::string_view(window->Name).find("/lesson_") != std::string_view::npos)
+      vertices += window->DrawList->VtxBuffer.Size;
+  return vertices;
+}
+
+Session::Start small_lesson_start(const std::string& path) {
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(path);
+  return start;
+}
+
+}  // namespace
+
+TEST_CASE("lecture: without a deck a question is typed with its choices, and hands are counted") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->press(ImGuiKey_F11);
+  script->press(ImGuiKey_Q);
+  REQUIRE(script->view().lecture->asking);
+  REQUIRE(click_in_question(*script, "Write a question"));
+  CHECK(writes_question());
+  script->type("Which tensor of QKV is quietest?");
+  script->press(ImGuiKey_Q);  // a letter of the text, and no key of the window
+  CHECK(script->view().lecture->asking);
+  script->press(ImGuiKey_Enter);
+  script->type("Q, of course");
+  script->press(ImGuiKey_Enter);
+  script->type("K");
+  script->press(ImGuiKey_Enter, ImGuiMod_Ctrl);
+  CHECK_FALSE(writes_question());
+  const ClassQuestion asked = class_question(script->view());
+  CHECK(asked.text == "Which tensor of QKV is quietest?");
+  CHECK(asked.choices == std::vector<std::string>{"Q, of course", "K"});
+  script->type("7");
+  CHECK(script->view().lecture->counts[0] == 7);
+  CHECK(text_on_screen(*script).find("100 %") != std::string::npos);
+  script->press(ImGuiKey_Escape);
+  script->press(ImGuiKey_Escape);
+  CHECK_FALSE(script->view().lecture->asking);
+  script->command(AskClass{true});
+  CHECK(class_question(script->view()).text == asked.text);
+}
+
+TEST_CASE("lecture: a question of the moment belongs to what is shown, and one of a scene is not written over") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(BookmarkState{});
+  script->command(BookmarkState{});
+  CHECK(can_write_question(script->view()));
+  script->command(WriteQuestion{std::make_shared<const ClassQuestion>(ClassQuestion{"How many?", {"one", "two"}, 2})});
+  script->command(CountAnswer{1, 4});
+  CHECK(class_question(script->view()).text == "How many?");
+  script->command(WriteQuestion{std::make_shared<const ClassQuestion>(ClassQuestion{"How many tiles?", {"one", "two"}, 2})});
+  CHECK(script->view().lecture->counts[1] == 4);  // the same choices
+  script->command(WriteQuestion{std::make_shared<const ClassQuestion>(ClassQuestion{"How many?", {"one", "three"}, 2})});
+  CHECK(script->view().lecture->counts[1] == 0);
+  script->command(AskClass{true, true});
+  CHECK(shows_class_answer(script->view()));
+  script->command(GoToScene{0});
+  CHECK(class_question(script->view()).text.empty());
+  Scene asks = *script->view().lecture->shown();
+  asks.question = ClassQuestion{"Of the scene?", {"yes"}, 1};
+  script->command(EditScene{0, std::make_shared<const Scene>(asks)});
+  CHECK_FALSE(can_write_question(script->view()));
+  CHECK(class_question(script->view()).text == "Of the scene?");
+}
+
+TEST_CASE("lecture: the bars of three long choices have the width of the window") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  const auto columns = [&] {
+    script->hover(5, 5);
+    ImGuiWindow* const window = question_window(*script);
+    REQUIRE(window != nullptr);
+    const ImGuiTable* const table = ImGui::TableFindByID(window->GetID("choices"));
+    REQUIRE(table != nullptr);
+    return table->ColumnsCount;
+  };
+  script->command(WriteQuestion{std::make_shared<const ClassQuestion>(
+      ClassQuestion{"What is e to the power of the largest score?", {"A large number", "Infinity", "Zero"}, 2})});
+  CHECK(columns() == 1);
+  script->command(WriteQuestion{std::make_shared<const ClassQuestion>(ClassQuestion{"How many?", {"1", "2", "3", "4"}, 2})});
+  CHECK(columns() == 2);
+}
+
+TEST_CASE("lecture: while the class is asked, Tab moves one focus, that of the question") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small"});
+  script->command(SetPresent{true});
+  script->command(AskClass{true});
+  const int without_ring = vertices_of_lesson(*script);
+  script->command(AskClass{false});
+  script->press(ImGuiKey_Tab);
+  const int with_ring = vertices_of_lesson(*script);
+  script->press(ImGuiKey_Q);
+  REQUIRE(script->view().lecture->asking);
+  CHECK(vertices_of_lesson(*script) == without_ring);
+  script->press(ImGuiKey_Tab);
+  script->press(ImGuiKey_Tab);
+  CHECK(vertices_of_lesson(*script) == without_ring);
+  CHECK_FALSE(tab_stop_has_focus());
+  script->press(ImGuiKey_Escape);
+  script->press(ImGuiKey_Escape);
+  CHECK(script->view().lecture->asking == false);
+  CHECK(with_ring != without_ring);
+}
+
+TEST_CASE("lecture: presented, a scene without a title is named by what it shows") {
+  const auto script = WindowScript::open(1600, 900);
+  if (script == nullptr) return;
+  script->command(BookmarkState{});
+  script->command(SetPresent{true});
+  const std::string name = scene_name(*script->view().lecture->shown());
+  CHECK(name.find("d 16") != std::string::npos);
+  CHECK(text_on_screen(*script).find(name) != std::string::npos);
+}

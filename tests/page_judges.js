@@ -1,0 +1,48 @@
+// Reads an exported lesson and asks its script about drawings: the curve itself, and a straight line through its ends.
+// Usage: node page_judges.js lesson.html
+'use strict';
+const fs = require('fs'), vm = require('vm');
+const html = fs.readFileSync(process.argv[2], 'utf8');
+const script = html.slice(html.lastIndexOf('<script>') + 8, html.lastIndexOf('</script>'));
+const plain = text => text.replace(/&quot;/g, '"').replace(/&lt;/g, '<').replace(/&amp;/g, '&');
+
+// The functions alone: what follows them needs a page.
+const page = {fields: []};
+const sandbox = {document: {querySelectorAll: () => page.fields}, found: {}};
+const functions = script.slice(script.indexOf('function quantity'), script.indexOf('function answer('));
+vm.runInNewContext(functions + ';found.judge=judge;', sandbox);
+
+let failed = 0;
+function check(what, holds) {
+  if (holds) return;
+  console.error('page_judges: ' + what);
+  failed = 1;
+}
+/// Returns how the page judges these points, and which way it says that they are off.
+function judged(judge, points) {
+  page.fields = points.map(value => ({type: 'text', value: String(value)}));
+  const reasons = judge.wrong.map(reason => ({hidden: true, reason}));
+  const own = {
+    dataset: {own: 'answer', judge: JSON.stringify(judge), words: '', good: 'good', bad: 'bad'},
+    parentElement: {querySelectorAll: () => reasons},
+  };
+  sandbox.found.judge(own);
+  const shown = reasons.find(reason => !reason.hidden);
+  return {right: own.className === 'right', way: shown ? shown.reason.drawn ?? 'else' : 'none'};
+}
+
+const judges = [...html.matchAll(/data-judge="([^"]*)"/g)].map(found => JSON.parse(plain(found[1]))).filter(judge => judge.across);
+check('the lesson has no question about a curve', judges.length > 0);
+for (const judge of judges) {
+  const curve = judge.right, last = curve.length - 1;
+  const line = judge.across.map(x => curve[0] + x * (curve[last] - curve[0]));
+  check('the curve itself is not right', judged(judge, curve).right);
+  check('a straight line through the ends of a bent curve is right', !judged(judge, line).right);
+  check('twice the curve is right', !judged(judge, curve.map(y => 2 * y)).right);
+  check('twice the curve is not told that it is too high', ['above', 'else'].includes(judged(judge, curve.map(y => 2 * y)).way));
+  // Between the two: a little more than the least bend is right, a little less is not.
+  const mixed = part => curve.map((y, i) => part * y + (1 - part) * line[i]);
+  check('a drawing with most of the bend is not right', judged(judge, mixed(0.9)).right);
+  check('a drawing with a tenth of the bend is right', !judged(judge, mixed(0.1)).right);
+}
+process.exit(failed);
