@@ -109,8 +109,15 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
       return add(counts, 3 * groups);
     case OpKind::log_sum_exp:
       return add(counts, 6 * groups, 0, groups);
-    default:
-      return;  // copies between registers are renamings of the compiler
+    case OpKind::copy:  // between registers: a renaming of the compiler
+    case OpKind::load:
+    case OpKind::store:
+    case OpKind::reduce_add:
+    case OpKind::fetch_add:
+    case OpKind::matmul:
+    case OpKind::barrier:
+    case OpKind::wait:
+      return;  // no arithmetic; what moves and multiplies is counted elsewhere
   }
 }
 

@@ -88,9 +88,12 @@ Server server_of(const OpClass& c) {
       return Server::exp;
     case Unit::fp32:
       return Server::fp32;
-    default:
-      return Server::none;
+    case Unit::copy:
+    case Unit::store:
+    case Unit::sync:
+      break;
   }
+  return Server::none;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
 #include "sim/engine/run_program.h"
+#include "sim/programs/occupancy.h"
 #include "sim/programs/tensor_layout.h"
 
 namespace tilescope {

@@ -45,7 +45,7 @@ enum class OpKind : std::uint8_t {
   barrier,        // __syncthreads() of the block
   wait,           // waits for its token, then signals the other: an mbarrier, a named barrier, the end of a product
 };
-inline constexpr int op_kind_count = 26;
+inline constexpr int op_kind_count = static_cast<int>(OpKind::wait) + 1;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
@@ -199,7 +199,30 @@ struct Operation {
   std::int32_t q_tile = -1, kv_tile = -1;  // tile coordinates; -1: none
 };
 
-Unit unit_of(const Operation& operation);
+/// What becomes of an operation's destination.
+enum class Destination : std::uint8_t {
+  none,        // the operation writes no on-chip tile
+  replaced,    // its old value is lost
+  updated,     // its old value is an operand
+  accumulated  // updated if Operation::accumulate, otherwise replaced
+};
+
+/// One row of the table of operations: everything about an operation that does not depend on its tiles. The arithmetic of each
+/// is TileArithmetic::apply() (sim/numerics).
+struct OpTraits {
+  OpKind kind;
+  std::string_view name;
+  Unit unit;
+  std::uint8_t operands;  // bit per element of Operation::src that must name a tile with a value
+  Destination destination;
+};
+const OpTraits& traits_of(OpKind kind);
+
+inline Unit unit_of(const Operation& operation) {
+  return traits_of(operation.kind).unit;
+}
+/// Returns whether an operation updates dst in place instead of replacing it.
+bool updates_destination(const Operation& operation);
 
 /// Returns whether an operation is one of a warp group whose rows all lie past the last query. Such a group computes like the
 /// others, on what lies in shared memory. It loads and stores nothing, and its operations have no values.
