@@ -201,7 +201,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
     count_store(counts, op, block, needs, type);
   else
     count_arithmetic(counts, op, needs), counts.fp32 = counts.issued - counts.alu - counts.exp;
-  const double share = op.share / 8.0;
+  const double share = op.executed_eighths / 8.0;
   counts.issued *= share;
   counts.alu *= share;
   counts.exp *= share;

@@ -30,7 +30,7 @@ SmRunner::SmRunner(const TileProgram& program, const SimulationRequest& request,
       sms_(static_cast<std::size_t>(request.gpu.sm_count)),
       schedules_(program, builder) {
   for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
-    const bool yields = pipe == pipe_of(Server::tensor) || pipe == pipe_of(Server::exp);
+    const bool yields = pipe == pipe_of(Pipe::tensor) || pipe == pipe_of(Pipe::exp);
     pipe_of_oldest_[pipe] = yields && builder.models_instruction_latency() ? no_pipe : pipe;
   }
 }
@@ -40,7 +40,7 @@ inline double SmRunner::add_until(RunningSm& sm, const ResidentGroup& group, std
   if (!c.timing.adds) return time;
   const double warps = std::max(1.0, warps_a_scheduler_[group.number]);
   const OpTiming* const before = at > 0 ? builder_.timings() + group.ops[at - 1].number() : nullptr;
-  const double multiplied = before != nullptr && before->product ? before->work[static_cast<std::size_t>(Server::tensor)] : 0;
+  const double multiplied = before != nullptr && before->product ? before->work[static_cast<std::size_t>(Pipe::tensor)] : 0;
   const double begin = std::max(sm.added, time - multiplied * (1 - 1 / warps));
   sm.added = begin + c.busy_cycles;
   const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
@@ -53,9 +53,9 @@ inline double SmRunner::share_with_products(RunningSm& sm, const BesideProducts&
   if (sm.products.busy_until() > start)
     sm.products.delay(takes);
   else
-    sm.free[pipe_of(Server::tensor)] += takes;
+    sm.free[pipe_of(Pipe::tensor)] += takes;
   // While an instruction waits for the register file, no exponential issues on that scheduler either.
-  double& exp = sm.free[pipe_of(Server::exp)];
+  double& exp = sm.free[pipe_of(Pipe::exp)];
   exp = std::max(exp, start) + waits;
   return waits;
 }
@@ -64,7 +64,7 @@ inline double SmRunner::wait_beside_products(RunningSm& sm, ResidentGroup& group
                                              double duration) const {
   const double owed = std::max(0.0, group.compute_end + std::exchange(group.owed, 0.0) - start);
   const BesideProducts& beside = builder_.op_class(op_class).beside;
-  const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Server::tensor)]);
+  const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Pipe::tensor)]);
   const float rate = whole > 0 ? static_cast<float>(1 / whole) : 0;
   group.beside = {beside.waits * rate, beside.takes * rate};
   group.beside_until = std::max(start, until);
@@ -203,16 +203,16 @@ void SmRunner::record_compute(RunningSm& sm, const ResidentGroup& group, double 
   if (c.timing.store) interval.bytes = c.bytes;
   interval.streams = static_cast<float>(streams);
   // A wait can have several causes in sequence; report the longest one.
-  constexpr WaitCause by_server[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
-  const auto server = static_cast<std::size_t>(c.timing.server);
+  constexpr WaitCause by_pipe[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
+  const auto pipe = static_cast<std::size_t>(c.timing.awaited);
   const double data = group.ready_time(op);
-  const double for_start = group.compute_end - interval.ready, for_data = data - group.compute_end, for_server = start - data;
+  const double for_start = group.compute_end - interval.ready, for_data = data - group.compute_end, for_pipe = start - data;
   if (start <= interval.ready)
     interval.cause = WaitCause::none;
-  else if (for_server > std::max(for_start, for_data))
-    interval.cause = c.timing.store                                                                ? WaitCause::fp32
-                     : server < std::size(by_server) && sm.free[pipe_of(c.timing.server)] == start ? by_server[server]
-                                                                                                   : WaitCause::smem;
+  else if (for_pipe > std::max(for_start, for_data))
+    interval.cause = c.timing.store                                                             ? WaitCause::fp32
+                     : pipe < std::size(by_pipe) && sm.free[pipe_of(c.timing.awaited)] == start ? by_pipe[pipe]
+                                                                                                : WaitCause::smem;
   else if (for_data > for_start)
     interval.cause = op.wait == OperationStream::at_once ? WaitCause::barrier  // a token of another group
                      : op.wait > static_cast<std::int32_t>(group.load_count)

@@ -176,9 +176,9 @@ struct Operation {
   std::int16_t barriers = 0;                   // barriers of all warps of the block
   std::int16_t l2_round_trips = 0;             // dependent round trips to the L2, besides the loads
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
-  std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
-  std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
-  std::int16_t exps_each = 0;        // exponentials of an element of dst
+  std::uint8_t sectors_at_once = 0;   // load: sectors that a warp requests together with other loads; 0: its share of this load
+  std::int16_t executed_eighths = 8;  // of its instructions, how many the kernel executes on average
+  std::int16_t exps_each = 0;         // exponentials of an element of dst
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
