@@ -15,6 +15,7 @@ namespace tilescope {
 namespace {
 
 constexpr std::int64_t element = 2, statistic = 4;
+constexpr std::int64_t hopper_query_box = 64;  // rows; a box of K or V is a key tile
 
 /// What the query tiles of one head visit, summed over the tiles.
 struct Visits {
@@ -50,67 +51,6 @@ std::int64_t output_bytes(const AttentionProblem& p) {
 }
 std::int64_t matrix_bytes(const AttentionProblem& p, const TileShape& tile) {
   return visits_of(p, tile).matrix * element;
-}
-
-}  // namespace
-
-KernelTraffic naive_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.rows_keys) * bytes_of_row(p), v.matrix * element};
-}
-
-KernelTraffic tiled_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const Visits v = visits_of(p, tile);
-  return {(v.rows_tiles + v.keys) * bytes_of_row(p), v.matrix * element};
-}
-
-KernelTraffic safe_traffic(const AttentionProblem& p, const TileShape& tile) {
-  return {3 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
-}
-
-KernelTraffic online_traffic(const AttentionProblem& p, const TileShape& tile) {
-  return {2 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
-}
-
-KernelTraffic fused_traffic(const AttentionProblem& p, const TileShape& tile) {
-  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * bytes_of_row(p), output_bytes(p)};
-}
-
-KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const Visits v = visits_of(p, tile);
-  const std::int64_t reads_of_s = rows_of_block(p).kept_bytes > 0 ? 1 : 2;
-  return {(v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (reads_of_s + 1) * v.matrix * element,
-          2 * v.matrix * element + output_bytes(p)};
-}
-
-KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const Visits v = visits_of(p, tile);
-  const std::int64_t step = bytes_of_row(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
-  return {2 * p.seq_kv * bytes_of_row(p) + v.rows_tiles * (bytes_of_row(p) + step), (p.seq_q + v.rows_tiles) * step};
-}
-
-KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const Visits v = visits_of(p, tile);
-  return {(v.rows + 2 * v.keys) * bytes_of_row(p), output_bytes(p) + p.seq_q * statistic};
-}
-
-constexpr std::int64_t hopper_query_box = 64;  // rows; a box of K or V is a key tile
-
-KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
-  constexpr std::int64_t box_rows = hopper_query_box;
-  std::int64_t box_bytes = 0;
-  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
-    const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
-    const std::int64_t tiles = ceil_div(p.visible_keys(first + rows - 1), tile.block_kv);
-    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * bytes_of_row(p);
-  }
-  return {box_bytes, output_bytes(p) + p.seq_q * statistic};
-}
-
-KernelTraffic hopper_causal_traffic(const AttentionProblem& p, const TileShape& tile) {
-  const KernelTraffic tiles = hopper_traffic(p, tile);
-  const std::int64_t drawn = ceil_div(p.seq_q, tile.block_q) * sector_size;
-  return {tiles.l2_to_sm_bytes + drawn, tiles.sm_to_l2_bytes + drawn};
 }
 
 /// Returns whether an expression of the problem reads a table, whose traffic depends on what it reads.
@@ -202,6 +142,65 @@ KernelTraffic flex_backward_traffic(const KernelInfo& kernel, const AttentionPro
       if (keys > 0) sum.l2_to_sm_bytes += rows_of(row) * row_bytes + query_tiles * 2 * keys * bytes_of_row(p);
     }
   return sum;
+}
+
+}  // namespace
+
+KernelTraffic naive_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.rows_keys) * bytes_of_row(p), v.matrix * element};
+}
+
+KernelTraffic tiled_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows_tiles + v.keys) * bytes_of_row(p), v.matrix * element};
+}
+
+KernelTraffic safe_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {3 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
+}
+
+KernelTraffic online_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {2 * matrix_bytes(p, tile), matrix_bytes(p, tile)};
+}
+
+KernelTraffic fused_traffic(const AttentionProblem& p, const TileShape& tile) {
+  return {matrix_bytes(p, tile) + visits_of(p, tile).rows_keys * bytes_of_row(p), output_bytes(p)};
+}
+
+KernelTraffic standard_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t reads_of_s = rows_of_block(p).kept_bytes > 0 ? 1 : 2;
+  return {(v.rows_tiles + 2 * v.keys) * bytes_of_row(p) + (reads_of_s + 1) * v.matrix * element,
+          2 * v.matrix * element + output_bytes(p)};
+}
+
+KernelTraffic flash1_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  const std::int64_t step = bytes_of_row(p) + 2 * statistic;  // one row's O, l and m, which cross in every step
+  return {2 * p.seq_kv * bytes_of_row(p) + v.rows_tiles * (bytes_of_row(p) + step), (p.seq_q + v.rows_tiles) * step};
+}
+
+KernelTraffic flash2_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const Visits v = visits_of(p, tile);
+  return {(v.rows + 2 * v.keys) * bytes_of_row(p), output_bytes(p) + p.seq_q * statistic};
+}
+
+KernelTraffic hopper_traffic(const AttentionProblem& p, const TileShape& tile) {
+  constexpr std::int64_t box_rows = hopper_query_box;
+  std::int64_t box_bytes = 0;
+  for (std::int64_t first = 0; first < p.seq_q; first += tile.block_q) {
+    const std::int64_t rows = std::min(tile.block_q, p.seq_q - first);
+    const std::int64_t tiles = ceil_div(p.visible_keys(first + rows - 1), tile.block_kv);
+    if (tiles > 0) box_bytes += (ceil_div(rows, box_rows) * box_rows + 2 * tiles * tile.block_kv) * bytes_of_row(p);
+  }
+  return {box_bytes, output_bytes(p) + p.seq_q * statistic};
+}
+
+KernelTraffic hopper_causal_traffic(const AttentionProblem& p, const TileShape& tile) {
+  const KernelTraffic tiles = hopper_traffic(p, tile);
+  const std::int64_t drawn = ceil_div(p.seq_q, tile.block_q) * sector_size;
+  return {tiles.l2_to_sm_bytes + drawn, tiles.sm_to_l2_bytes + drawn};
 }
 
 KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {

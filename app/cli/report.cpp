@@ -27,6 +27,7 @@
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 

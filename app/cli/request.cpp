@@ -107,11 +107,10 @@ std::string without_column(const Error& error, const std::string& preset) {
 
 /// The numbers of a link, where no file is given in their place.
 void take_inputs(const WindowState& base, const CommandLine& line, InputSource& inputs) {
-  const auto kept = [](const std::optional<Matrix>& matrix) { return matrix ? std::make_shared<const Matrix>(*matrix) : nullptr; };
   inputs.spread = base.spread;
-  if (line.q_file.empty()) inputs.q = kept(base.q);
-  if (line.k_file.empty()) inputs.k = kept(base.k);
-  if (line.v_file.empty()) inputs.v = kept(base.v);
+  if (line.q_file.empty()) inputs.q = base.q.pointer();
+  if (line.k_file.empty()) inputs.k = base.k.pointer();
+  if (line.v_file.empty()) inputs.v = base.v.pointer();
 }
 
 }  // namespace
@@ -273,10 +272,9 @@ std::shared_ptr<const WindowState> state_of(const CommandLine& line, const Reque
   state.block_order = asked.block_order;
   state.key_order = asked.key_order;
   state.seed = request.inputs.seed;
-  const auto kept = [](const Rows& rows) { return rows ? std::optional<Matrix>(*rows) : std::nullopt; };
-  state.q = kept(request.inputs.q);
-  state.k = kept(request.inputs.k);
-  state.v = kept(request.inputs.v);
+  state.q = request.inputs.q;
+  state.k = request.inputs.k;
+  state.v = request.inputs.v;
   state.race = line.race;
   state.center = line.view;
   if (line.step) state.position = WindowState::Step{*line.step};

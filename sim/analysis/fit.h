@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/analysis/outcome.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 

@@ -14,7 +14,7 @@ namespace {
 
 class FormulaWriter {
  public:
-  FormulaWriter(const BlockHistory& history, int op, int row, int col)
+  FormulaWriter(const BlockValues& history, int op, int row, int col)
       : history_(history),
         operation_(history.operations().operations[static_cast<std::size_t>(op)]),
         op_(op),
@@ -179,14 +179,14 @@ class FormulaWriter {
     return fmt::format("{} = {} = {}", to_string(o.dst), sum(old, static_cast<float>(added)), format_value(result()));
   }
 
-  const BlockHistory& history_;
+  const BlockValues& history_;
   const Operation& operation_;
   int op_, row_, col_;
 };
 
 }  // namespace
 
-std::string formula_with_numbers(const BlockHistory& history, int op, int row, int col) {
+std::string formula_with_numbers(const BlockValues& history, int op, int row, int col) {
   const auto count = static_cast<int>(history.operations().operations.size());
   if (op < 0 || op >= count) return {};
   return FormulaWriter(history, op, row, col).write();

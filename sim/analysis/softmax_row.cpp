@@ -21,7 +21,7 @@ bool touches_scores(const Operation& o) {
 
 class SoftmaxRowReader {
  public:
-  SoftmaxRowReader(const TileProgram& program, const BlockHistory& history, int op, int row)
+  SoftmaxRowReader(const TileProgram& program, const BlockValues& history, int op, int row)
       : program_(program),
         history_(history),
         operations_(history.operations().operations),
@@ -345,7 +345,7 @@ class SoftmaxRowReader {
   ChipTile tile(Meaning meaning) const { return program_.schema().tile(meaning); }
 
   const TileProgram& program_;
-  const BlockHistory& history_;
+  const BlockValues& history_;
   const std::vector<Operation>& operations_;
   int op_, row_;
   IterationRange range_;
@@ -359,7 +359,7 @@ class SoftmaxRowReader {
 
 }  // namespace
 
-SoftmaxRow softmax_row(const TileProgram& program, const BlockHistory& history, int op, int row, const ReferencePlane* exact) {
+SoftmaxRow softmax_row(const TileProgram& program, const BlockValues& history, int op, int row, const ReferencePlane* exact) {
   const int last = static_cast<int>(history.operations().operations.size()) - 1;
   return SoftmaxRowReader(program, history, std::clamp(op, -1, last), row).read(exact);
 }

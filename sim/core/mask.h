@@ -32,7 +32,7 @@ enum class TileVisibility : std::uint8_t {
   full      // every query sees every key: no mask is applied
 };
 
-/// Whether planes see different keys by their batch element, by their head, or by both. By neither: one list serves all planes.
+/// What the keys that a plane sees depend on: its batch element, its head, both or neither. If neither, one list serves all planes.
 struct MaskPlanes {
   bool by_batch = false, by_head = false;
 };
@@ -54,24 +54,25 @@ struct MaskScope {
 class Mask {
  public:
   virtual ~Mask() = default;
-  /// Whether `query` of a query plane sees `key`.
+  /// Returns whether `query` of a query plane sees `key`.
   virtual bool visible(std::int64_t plane, std::int64_t query, std::int64_t key) const = 0;
-  /// Exact: never partial where the tile is empty or full. Both ranges hold at least one element.
+  /// Returns what the queries see of the keys, exactly: never partial where the tile is empty or full. Neither range is empty.
   virtual TileVisibility tile(std::int64_t plane, TileRange queries, TileRange keys) const = 0;
-  /// Two query tiles of as many rows and of one number see the same tiles in the same way.
+  /// Returns the class of a query tile. Tiles of one class with equally many rows see the same key tiles in the same way.
   virtual std::int64_t row_class(std::int64_t plane, std::int64_t query_tile) const = 0;
 
   virtual MaskPlanes planes() const { return {}; }
+  /// Checks that the mask can be used with a problem.
   /// Errors  a mask that was made for other sizes: both sizes
   virtual Status fits(const AttentionProblem& problem) const;
-  /// Tells `found` about every tile of a plane, once. Of one query tile, the key tiles come in ascending order.
+  /// Calls `found` for every tile of a plane, once. The key tiles of a query tile come in ascending order.
   virtual void walk(const AttentionProblem& problem, std::int64_t plane, const TileShape& tile,
                     const std::function<void(const TileBox&)>& found) const;
-  /// Elements of a rectangle that are visible.
+  /// Counts the visible elements of a rectangle.
   virtual std::int64_t count_visible(std::int64_t plane, TileRange queries, TileRange keys) const;
 };
 
-/// A mask that says for each query and key whether it is visible; the same for every plane.
+/// A matrix of booleans, one for each query and key; the same for every plane.
 class MatrixMask final : public Mask {
  public:
   /// `visible` has one entry an element, row by row. Limits: rows x cols entries.
@@ -88,9 +89,9 @@ class MatrixMask final : public Mask {
   std::vector<std::int64_t> counts_;  // visible elements above and left of each element: a summed-area table
 };
 
-/// The mask of a problem: its own, else the causal one, else none.
+/// Returns the mask of a problem: its own, otherwise the causal one if `causal` is set, otherwise one that hides nothing.
 std::shared_ptr<const Mask> mask_of(const AttentionProblem& problem);
-/// The plane of the mask's lists that a query plane reads: [B or 1, H or 1].
+/// Returns the plane of the mask's lists that a query plane reads: [B or 1, H or 1].
 std::int64_t mask_plane_of(const AttentionProblem& problem, std::int64_t plane);
 /// Returns the plane of tensors with these planes that query plane `plane` reads or writes.
 std::int64_t plane_of(const AttentionProblem& problem, Planes planes, std::int64_t plane);

@@ -1,4 +1,4 @@
-// Matrix: a small row-major float matrix, the value of a slot.
+// Matrix: a small row-major float matrix, the value of an on-chip tile.
 #pragma once
 
 #include <vector>

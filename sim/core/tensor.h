@@ -46,8 +46,8 @@ struct TensorSpec {
   Axis rows = Axis::query, cols = Axis::head;
   std::optional<DataType> type;  // if absent, the problem's type
   bool gradient = false;
-  std::int8_t table = -1;  // of table_row and table_col: the place among the tables with a gradient
-  std::int8_t read = -1;   // of the parts of such a gradient, which are kept apart: the place among the reads of tables
+  std::int8_t table = -1;  // of the gradient of a captured table: its index in ScoreChange::table_gradients()
+  std::int8_t read = -1;   // of the parts of such a gradient from one read: its index in ScoreChange::table_reads()
 };
 
 /// The most tensors that a program can declare.

@@ -92,7 +92,7 @@ Result<DevicesSimulation> simulate_on_devices(SimulationRequest request, const P
     for (;;) {
       Device& next = **std::min_element(devices.begin(), devices.end(), earlier);
       if (next.machine.next_event() == IssueOrder::never) break;
-      next.machine.go_on_with_events();
+      next.machine.process_events();
     }
     LaunchTime time{start, start};
     for (const auto& device : devices) {

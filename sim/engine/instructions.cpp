@@ -109,8 +109,15 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
       return add(counts, 3 * groups);
     case OpKind::log_sum_exp:
       return add(counts, 6 * groups, 0, groups);
-    default:
-      return;  // copies between registers are renamings of the compiler
+    case OpKind::copy:  // between registers: a renaming of the compiler
+    case OpKind::load:
+    case OpKind::store:
+    case OpKind::reduce_add:
+    case OpKind::fetch_add:
+    case OpKind::matmul:
+    case OpKind::barrier:
+    case OpKind::wait:
+      return;  // no arithmetic; what moves and multiplies is counted elsewhere
   }
 }
 
@@ -194,7 +201,7 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
     count_store(counts, op, block, needs, type);
   else
     count_arithmetic(counts, op, needs), counts.fp32 = counts.issued - counts.alu - counts.exp;
-  const double share = op.share / 8.0;
+  const double share = op.executed_eighths / 8.0;
   counts.issued *= share;
   counts.alu *= share;
   counts.exp *= share;

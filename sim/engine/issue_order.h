@@ -56,7 +56,7 @@ class IssueOrder {
 
   /// Starts with `count` empty slots, at most 2^16.
   void reset(std::size_t count) {
-    slots_.assign(count, ChipTile{});
+    slots_.assign(count, Entry{});
     for (std::size_t slot = 0; slot < count; ++slot) slots_[slot].order_key = no_age << slot_bits | slot;
   }
   /// Puts a block into slot `slot`; a higher age is younger.
@@ -85,19 +85,19 @@ class IssueOrder {
  private:
   static constexpr int slot_bits = 16;
   static constexpr std::uint64_t no_age = ~std::uint64_t{0} >> slot_bits;
-  struct ChipTile {
+  struct Entry {
     Candidate candidate;
     std::uint64_t order_key = 0;  // age, then slot
     std::uint8_t oldest = 0;      // 1 for the oldest block
   };
   void find_oldest() {
     std::uint64_t oldest = no_age;
-    for (const ChipTile& slot : slots_) oldest = std::min(oldest, slot.order_key >> slot_bits);
+    for (const Entry& slot : slots_) oldest = std::min(oldest, slot.order_key >> slot_bits);
     // The groups of one block have the same age. If all slots are empty, the first one counts as the oldest.
-    for (ChipTile& slot : slots_) slot.oldest = slot.order_key >> slot_bits == oldest && oldest != no_age ? 1 : 0;
+    for (Entry& slot : slots_) slot.oldest = slot.order_key >> slot_bits == oldest && oldest != no_age ? 1 : 0;
     if (oldest == no_age) slots_.front().oldest = 1;
   }
-  std::vector<ChipTile> slots_;
+  std::vector<Entry> slots_;
 };
 
 /// Finds the SM with the next event, ties to the lower SM. A tournament tree: a change replays only the path of one SM to the root.
@@ -139,7 +139,7 @@ class SmOrder {
 
 inline IssueOrder::Choice IssueOrder::next(std::span<const double> pipes) const {
   if (slots_.size() == 2) {  // the common case; faster than the loop
-    const ChipTile &a = slots_[0], &b = slots_[1];
+    const Entry &a = slots_[0], &b = slots_[1];
     const double start_a = start_of(0, a.candidate, pipes), start_b = start_of(1, b.candidate, pipes);
     const IssueKey key_a = issue_key(std::min(a.candidate.load, start_a), a.order_key),
                    key_b = issue_key(std::min(b.candidate.load, start_b), b.order_key);

@@ -75,7 +75,7 @@ class RecordedTrace final : public Trace {
   TraceState machine_at(const SmIndex* index, double cycle) const;
   void add_sms(TraceState& state) const;
   void add_flights(TraceState& state, const SmIndex& index) const;
-  void add_slots(TraceState& state, const SmIndex& index) const;
+  void add_chip_tiles(TraceState& state, const SmIndex& index) const;
   void add_traffic(TraceState& state) const;
   void add_traffic_from_events(TraceState& state) const;
   void add_traffic_from_bins(TraceState& state) const;

@@ -59,7 +59,7 @@ OpKey key_of(const Operation& op, const BlockOperations& block) {
   key.shared_round_trips = op.shared_round_trips;
   key.l2_round_trips = op.l2_round_trips;
   key.wavefronts = op.wavefronts;
-  key.share = op.share;
+  key.executed_eighths = op.executed_eighths;
   key.rows = op.rows;
   key.cols = op.cols;
   key.inner = op.inner;
@@ -80,17 +80,20 @@ std::int32_t landing(std::int32_t ordinal) {
 }
 
 /// Returns the pipe that an operation waits for: that of its unit, except that fp32 products do not use the tensor core.
-Server server_of(const OpClass& c) {
+Pipe awaited_pipe_of(const OpClass& c) {
   switch (c.unit) {
     case Unit::tensor:
-      return c.on_tensor_cores ? Server::tensor : Server::fp32;
+      return c.on_tensor_cores ? Pipe::tensor : Pipe::fp32;
     case Unit::exp:
-      return Server::exp;
+      return Pipe::exp;
     case Unit::fp32:
-      return Server::fp32;
-    default:
-      return Server::none;
+      return Pipe::fp32;
+    case Unit::copy:
+    case Unit::store:
+    case Unit::sync:
+      break;
   }
+  return Pipe::none;
 }
 
 }  // namespace
@@ -116,13 +119,13 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   constexpr double lanes = warp_lanes;
   const double mma_rate = gpu_.product_flops_per_cycle(), wgmma_rate = gpu_.product_flops_per_cycle(ProductInstruction::wgmma);
   const double others = counts.issued - counts.mma;
-  std::array<double, server_count>& work = c.timing.work;
-  const auto of = [&](Server server) -> double& { return work[static_cast<std::size_t>(server)]; };
+  std::array<double, pipe_count>& work = c.timing.work;
+  const auto of = [&](Pipe pipe) -> double& { return work[static_cast<std::size_t>(pipe)]; };
   const bool on_tensor_cores = counts.mma > 0 || counts.wgmma_flops > 0;
   c.on_tensor_cores = on_tensor_cores;
-  of(Server::tensor) = counts.mma * mma_flops * per(mma_rate) + counts.wgmma_flops * per(wgmma_rate);
-  of(Server::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
-  of(Server::fp32) = std::max(
+  of(Pipe::tensor) = counts.mma * mma_flops * per(mma_rate) + counts.wgmma_flops * per(wgmma_rate);
+  of(Pipe::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
+  of(Pipe::fp32) = std::max(
       {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
        counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
   // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
@@ -133,7 +136,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
   const bool in_the_way =
       needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
   const double taken = in_the_way ? others * issue_cycles / gpu_.sm_sub_partitions : 0;
-  if (counts.mma > 0) of(Server::tensor) += taken;
+  if (counts.mma > 0) of(Pipe::tensor) += taken;
   // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
   // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
   const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
@@ -141,7 +144,7 @@ void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOpera
                in_calls = models_instruction_latency() ? counts.in_calls / warps : 0,
                own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
   c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
-  if (!on_tensor_cores) of(Server::tensor) = taken;
+  if (!on_tensor_cores) of(Pipe::tensor) = taken;
   if (is_disturbed() && !on_tensor_cores) {
     // An fp32 instruction takes a place in the register file from the products. Between exponentials it mostly finds a free one: a
     // compiler also puts the additions of the row sum there.
@@ -173,9 +176,9 @@ void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
   setup_ = {};
   const double warps = static_cast<double>(needs.threads) / warp_lanes;
   if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return;
-  setup_.work[static_cast<std::size_t>(Server::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
+  setup_.work[static_cast<std::size_t>(Pipe::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
   if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
-    setup_.work[static_cast<std::size_t>(Server::tensor)] =
+    setup_.work[static_cast<std::size_t>(Pipe::tensor)] =
         needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
   setup_.issued = static_cast<float>(needs.setup_instructions);
   setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
@@ -221,10 +224,10 @@ void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const B
 void ScheduleBuilder::set_pipes(OpTiming& timing) const {
   if (timing.smem_cycles > 0) timing.port = smem_port;
   if (timing.store) {  // its instructions need issue slots, which belong to fp32
-    timing.pipe.fill(timing.work[static_cast<std::size_t>(Server::fp32)] > 0 ? pipe_of(Server::fp32) : no_pipe);
+    timing.pipe.fill(timing.work[static_cast<std::size_t>(Pipe::fp32)] > 0 ? pipe_of(Pipe::fp32) : no_pipe);
     return;
   }
-  timing.pipe.fill(pipe_of(timing.server));
+  timing.pipe.fill(pipe_of(timing.awaited));
   // Work between an interleaved operation and its product runs while the interleaved operation still holds the pipe.
   if (!timing.product && models_instruction_latency()) timing.pipe[1] = no_pipe;
 }
@@ -281,8 +284,8 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.paced = op.paced;
   c.timing.slices = op.slices;
   set_work(c, executed, block);
-  c.timing.server = server_of(c);
-  c.timing.product = c.timing.server == Server::tensor;
+  c.timing.awaited = awaited_pipe_of(c);
+  c.timing.product = c.timing.awaited == Pipe::tensor;
   if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
   set_shared_memory(c, op, block);
   c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
@@ -290,7 +293,7 @@ OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& 
   c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
   c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
   c.timing.duration += latency_of(c, executed, block);
-  c.timing.shown = c.timing.server == Server::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.server)];
+  c.timing.shown = c.timing.awaited == Pipe::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.awaited)];
   c.busy_cycles = c.timing.shown;
   c.moves = moves_tile(op.kind) || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
   if (op.kind == OpKind::load)
@@ -368,7 +371,7 @@ std::uint32_t ScheduleBuilder::find_class(const OpKey& key, const Operation& op,
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
   // The queue of products, not the issue, occupies the tensor cores.
-  if (timings_.back().asynchronous) timings_.back().work[static_cast<std::size_t>(Server::tensor)] = 0;
+  if (timings_.back().asynchronous) timings_.back().work[static_cast<std::size_t>(Pipe::tensor)] = 0;
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;
 }

@@ -23,23 +23,23 @@
 namespace tilescope {
 
 /// The pipes of an SM that its blocks share. fp32 stands for all other arithmetic and for the issue slots.
-enum class Server : std::uint8_t { tensor, exp, fp32, none };
-inline constexpr int server_count = 3;
+enum class Pipe : std::uint8_t { tensor, exp, fp32, none };
+inline constexpr int pipe_count = 3;
 
 /// Numbers of the shared-memory port and the pipes. The port is first; no_pipe, the last, is always free.
-inline constexpr std::uint8_t smem_port = 0, no_pipe = server_count + 1;
-constexpr std::uint8_t pipe_of(Server server) {
-  return static_cast<std::uint8_t>(1 + static_cast<int>(server));
+inline constexpr std::uint8_t smem_port = 0, no_pipe = pipe_count + 1;
+constexpr std::uint8_t pipe_of(Pipe pipe) {
+  return static_cast<std::uint8_t>(1 + static_cast<int>(pipe));
 }
-static_assert(pipe_of(Server::none) == no_pipe);
+static_assert(pipe_of(Pipe::none) == no_pipe);
 
 /// The timing of an operation class: one host cache line, so that the event loop's working set stays in the L1 cache.
 struct alignas(64) OpTiming {
-  double smem_cycles = 0;                   // of the memory pipe, including the bytes of a load or a store; of a product, its reads
-  std::array<double, server_count> work{};  // cycles of each pipe, with all sub-partitions counted as one
-  double duration = 0;                      // from its start to the earliest start of the block's next operation
-  double shown = 0;                         // cycles that its pipe is occupied, which its unit's lane shows
-  Server server = Server::none;             // the pipe that it waits for
+  double smem_cycles = 0;                 // of the memory pipe, including the bytes of a load or a store; of a product, its reads
+  std::array<double, pipe_count> work{};  // cycles of each pipe, with all sub-partitions counted as one
+  double duration = 0;                    // from its start to the earliest start of the block's next operation
+  double shown = 0;                       // cycles that its pipe is occupied, which its unit's lane shows
+  Pipe awaited = Pipe::none;              // the pipe that it waits for
   bool store : 1 = false;
   bool product : 1 = false;
   bool copy : 1 = false;    // a load into shared memory
@@ -74,7 +74,7 @@ struct OpKey {
   bool asynchronous = false, paced = false;
   std::array<std::uint8_t, 3> unused{};
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
-  std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, share = 0;
+  std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
   std::int32_t rows = 0, cols = 0, inner = 0, tile_rows = 0, tile_cols = 0;
   std::uint32_t shared_tiles = 0;
   std::int64_t smem_read_bytes = 0, smem_write_bytes = 0, bytes = 0, flops = 0, exps = 0;
@@ -280,6 +280,12 @@ class ScheduleBuilder {
   void make_asynchronous(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
+  void add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out);
+  /// Returns how long after the signal of another group an operation begins.
+  float delay_of(const Operation& op, const BlockOperations& block) const;
+  /// Fills `waited_` and `meetings_`, and names the tokens between groups.
+  void find_tokens(const BlockOperations& block, BlockSchedule& out);
+
   const GpuSpec& gpu_;
   double cycles_per_smem_byte_, cycles_per_port_byte_, cycles_per_store_byte_, cycles_per_added_byte_, cycles_per_copied_byte_;
   KernelNeeds needs_;
@@ -291,12 +297,6 @@ class ScheduleBuilder {
   std::vector<OpTiming> timings_;     // of each class
   std::vector<std::uint32_t> table_;  // open addressing over classes_, a power of two; 0: free, otherwise index + 1
   std::uint32_t previous_ = 0;
-  void add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out);
-  /// Returns how long after the signal of another group an operation begins.
-  float delay_of(const Operation& op, const BlockOperations& block) const;
-  /// Fills `waited_` and `meetings_`, and names the tokens between groups.
-  void find_tokens(const BlockOperations& block, BlockSchedule& out);
-
   std::vector<std::int32_t> ordinal_;  // by operation: its index in its stream; -1 - n for load n
   std::vector<std::int32_t> waited_;   // by operation: the operation of its own group that it waits for; -1: none
   std::vector<std::vector<std::int32_t>> signals_;

@@ -10,6 +10,7 @@
 #include "sim/engine/machine.h"
 #include "sim/engine/recorded_trace.h"
 #include "sim/engine/run_program.h"
+#include "sim/programs/occupancy.h"
 #include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
@@ -199,11 +200,11 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
     if (launch.sm_cycles <= 0) continue;
     const double share = static_cast<double>(c.count) / launch.sm_cycles;  // the SMs with a block are averaged
     const auto add = [&](Bound bound, double work) { launch.utilisation[static_cast<std::size_t>(bound)] += work * share; };
-    const auto work = [&](Server server) { return c.timing.work[static_cast<std::size_t>(server)]; };
+    const auto work = [&](Pipe pipe) { return c.timing.work[static_cast<std::size_t>(pipe)]; };
     add(Bound::smem, c.bank_cycles);
-    add(Bound::tensor, work(Server::tensor));
-    add(Bound::exp, work(Server::exp));
-    add(Bound::fp32, work(Server::fp32));
+    add(Bound::tensor, work(Pipe::tensor));
+    add(Bound::exp, work(Pipe::exp));
+    add(Bound::fp32, work(Pipe::fp32));
   }
   double ports = 0;
   for (std::size_t i = 0; i < simulation.launches.size(); ++i) {

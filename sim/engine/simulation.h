@@ -70,7 +70,7 @@ struct SmUse {
   double idle = 0;               // share of the launches' SM time without a block
   static constexpr double many = 0.1;
   bool many_idle() const { return idle >= many; }
-  /// Whether SMs idle because they never get a block, rather than because theirs end early.
+  /// Returns whether SMs idle because they never get a block, rather than because theirs end early.
   bool never_used() const { return with_blocks <= (1 - many) * all; }
   bool operator==(const SmUse&) const = default;
 };

@@ -59,7 +59,10 @@ struct StretchSlot {
   double compute_end = 0, sliced_end = 0, load_time = 0, issue_rate = 0;
   // When the signals were given that the loads after the next one wait for; 0 for a signal to come.
   std::array<double, StretchPositions::loads_ahead - 1> signals{};
-  std::uint64_t flags = 0;  // sliced, oldest, a bit for each signal that was given; upper half: slices
+  /// Bits of `flags`; from first_signal on, a bit for each signal that was given. The upper half is the number of slices.
+  static constexpr std::uint64_t is_sliced = 1, is_oldest = 2, first_signal = 4;
+  static constexpr int slices_shift = 32;
+  std::uint64_t flags = 0;
 };
 
 /// The state of an SM at the start of a stretch.
@@ -118,7 +121,7 @@ struct Period {
     double slack = 0;                             // cycles within which the bytes must land
     double period = 0;                            // until the same load of the next period
     double first = 0, last = 0, copies_free = 0;  // of the stretch
-    bool copies = false, follows = false;         // see Machine::note_landing()
+    bool copies = false, follows = false;         // see SmRunner::note_landing()
     Recorder::Group* group = nullptr;             // the load and the operations of the stretch
   };
   /// What a block passes through in a period.

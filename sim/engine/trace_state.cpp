@@ -59,7 +59,7 @@ TraceState RecordedTrace::machine_at(const SmIndex* index, double cycle) const {
   for (std::size_t i = 1; i < data_.launches.size() && data_.launches[i].start <= cycle; ++i) state.launch = static_cast<int>(i);
   add_sms(state);
   for (const SmIndex& focused : index_) add_flights(state, focused);
-  if (index != nullptr) add_slots(state, *index);
+  if (index != nullptr) add_chip_tiles(state, *index);
   add_traffic(state);
   return state;
 }
@@ -127,7 +127,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
   std::reverse(state.flights.begin() + static_cast<std::ptrdiff_t>(before), state.flights.end());
 }
 
-void RecordedTrace::add_slots(TraceState& state, const SmIndex& index) const {
+void RecordedTrace::add_chip_tiles(TraceState& state, const SmIndex& index) const {
   const auto& intervals = index.data->intervals;
   const auto sm = static_cast<std::size_t>(index.data->sm);
   std::vector<std::int32_t> resident;

@@ -90,68 +90,22 @@ std::string same_shape_fault(const Operation& op, ChipTile chip_tile, const Matr
   return fmt::format("{} is {}, not {} x {}", to_string(chip_tile), shape(m), op.rows, op.cols);
 }
 
-/// Returns the bit mask of the operands that an operation requires.
-std::size_t needed_operands(OpKind kind) {
-  switch (kind) {
-    case OpKind::matmul:
-    case OpKind::exp:
-    case OpKind::exp_rows:
-    case OpKind::log_sum_exp:
-      return 0b0011;
-    case OpKind::row_max:
-    case OpKind::row_sum:
-      return 0b0010;
-    case OpKind::rescale:
-    case OpKind::divide:
-    case OpKind::add:
-    case OpKind::subtract_rows:
-    case OpKind::multiply:
-    case OpKind::slope:
-    case OpKind::factor:
-    case OpKind::gather:
-    case OpKind::add_parts:
-    case OpKind::copy:
-    case OpKind::store:
-    case OpKind::reduce_add:
-      return 0b0001;
-    case OpKind::merge:
-      return 0b1111;
-    case OpKind::load:
-    case OpKind::fetch_add:
-    case OpKind::fill:
-    case OpKind::mask:
-    case OpKind::modify:
-    case OpKind::barrier:
-    case OpKind::wait:
-      return 0;
-  }
-  return 0;
+/// Returns a sentence if parts that are added to every n-th element do not lie in the row of dst.
+std::string parts_fault(const Operation& op, const Matrix& parts) {
+  if (parts.rows != 1 || op.rows != 1)
+    return fmt::format("{} is {} and {} has {} rows: parts are added row by row", to_string(op.src[0]), shape(parts),
+                       to_string(op.dst), op.rows);
+  const std::int64_t first = op.inner, last = first + static_cast<std::int64_t>(op.value) * (parts.cols - 1);
+  if (std::min(first, last) >= 0 && std::max(first, last) < op.cols) return {};
+  return fmt::format("{} is added to elements {} to {} of {}, which has {}", to_string(op.src[0]), first, last, to_string(op.dst),
+                     op.cols);
 }
 
 }  // namespace
 
-bool updates_destination(const Operation& operation) {
-  switch (operation.kind) {
-    case OpKind::matmul:
-    case OpKind::gather:
-      return operation.accumulate;
-    case OpKind::mask:
-    case OpKind::modify:
-    case OpKind::rescale:
-    case OpKind::divide:
-    case OpKind::add:
-    case OpKind::subtract_rows:
-    case OpKind::multiply:
-    case OpKind::add_parts:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::string operand_fault(const Operation& op, const Operands& src, const Matrix* dst) {
   for (std::size_t i = 0; i < src.size(); ++i)
-    if (src[i] == nullptr && (op.src[i] != ChipTile::none || (needed_operands(op.kind) >> i & 1U) != 0))
+    if (src[i] == nullptr && (op.src[i] != ChipTile::none || (traits_of(op.kind).operands >> i & 1U) != 0))
       return fmt::format("operand {} ({}) holds nothing", i, to_string(op.src[i]));
   if (updates_destination(op)) {
     if (dst == nullptr) return fmt::format("{} is updated but holds nothing", to_string(op.dst));
@@ -182,6 +136,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
       return column_fault(op, src, {0, 1, 2, 3});
     case OpKind::store:
     case OpKind::reduce_add:
+    case OpKind::gather:
       if (src[0]->rows == op.tile.rows && src[0]->cols == op.tile.cols) return {};
       return fmt::format("{} is {}, the tile {}x{}", to_string(op.src[0]), shape(*src[0]), op.tile.rows, op.tile.cols);
     case OpKind::load:
@@ -189,38 +144,43 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
-    case OpKind::gather:
-    case OpKind::add_parts:
     case OpKind::barrier:
     case OpKind::wait:
       return {};
+    case OpKind::add_parts:
+      return parts_fault(op, *src[0]);
   }
   return {};
 }
 
 void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst) {
+  const auto first = [&](std::size_t i, int r) { return src[i]->values[static_cast<std::size_t>(r)]; };
+  const auto each_row = [&](const auto& compute) {
+    for (int r = 0; r < op.rows; ++r) compute(r, row_of(dst, r));
+  };
   switch (op.kind) {
+    case OpKind::load:
+    case OpKind::store:
+    case OpKind::reduce_add:
+    case OpKind::fetch_add:
+    case OpKind::barrier:
+    case OpKind::wait:
+      return;
     case OpKind::fill:
       std::fill(dst.values.begin(), dst.values.end(), op.value);
       return;
     case OpKind::matmul:
-      multiply(op, *src[0], *src[1], dst);
-      return;
+      return multiply(op, *src[0], *src[1], dst);
     case OpKind::mask:
-      mask(op, dst);
-      return;
+      return mask(op, dst);
     case OpKind::modify:
-      modify(op, dst);
-      return;
+      return modify(op, dst);
     case OpKind::slope:
-      slope(op, *src[0], dst);
-      return;
+      return slope(op, *src[0], dst);
     case OpKind::factor:
-      factor(op, *src[0], dst);
-      return;
+      return factor(op, *src[0], dst);
     case OpKind::gather:
-      gather(op, *src[0], dst);
-      return;
+      return gather(op, *src[0], dst);
     case OpKind::add_parts:
       for (int i = 0; i < src[0]->cols; ++i) dst.at(0, op.inner + static_cast<int>(op.value) * i) += src[0]->at(0, i);
       return;
@@ -233,59 +193,42 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::multiply:
       for (std::size_t i = 0; i < dst.values.size(); ++i) dst.values[i] *= src[0]->values[i];
       return;
-    case OpKind::load:
-    case OpKind::store:
-    case OpKind::reduce_add:
-    case OpKind::fetch_add:
-    case OpKind::barrier:
-    case OpKind::wait:
-      return;
-    default:
-      break;
-  }
-  const auto first = [&](std::size_t i, int r) { return src[i]->values[static_cast<std::size_t>(r)]; };
-  for (int r = 0; r < op.rows; ++r) {
-    float* row = row_of(dst, r);
-    switch (op.kind) {
-      case OpKind::row_max: {
+    case OpKind::row_max:
+      return each_row([&](int r, float* row) {
         const float largest = max_of_row(row_of(*src[1], r), src[1]->cols);
         row[0] = src[0] != nullptr && !(largest > first(0, r)) ? first(0, r) : largest;
-        break;
-      }
-      case OpKind::exp:
-        exp_of_row(row_of(*src[0], r), first(1, r), op.cols, row);
-        break;
-      case OpKind::exp_rows:
-        row[0] = first(0, r) == minus_infinity ? 0.0F : exact_exp(first(0, r) - first(1, r));
-        break;
-      case OpKind::row_sum: {
+      });
+    case OpKind::exp:
+      return each_row([&](int r, float* row) { exp_of_row(row_of(*src[0], r), first(1, r), op.cols, row); });
+    case OpKind::exp_rows:
+      return each_row(
+          [&](int r, float* row) { row[0] = first(0, r) == minus_infinity ? 0.0F : exact_exp(first(0, r) - first(1, r)); });
+    case OpKind::row_sum:
+      return each_row([&](int r, float* row) {
         const float sum = sum_of_row(row_of(*src[1], r), src[1]->cols);
         const float old = src[0] == nullptr ? 0.0F : src[2] == nullptr ? first(0, r) : first(0, r) * first(2, r);
         row[0] = old + sum;
-        break;
-      }
-      case OpKind::rescale: {
+      });
+    case OpKind::rescale:
+      return each_row([&](int r, float* row) {
         const float factor = src[1] == nullptr ? first(0, r) : first(0, r) * first(1, r);
         for (int c = 0; c < op.cols; ++c) row[c] *= factor;
-        break;
-      }
-      case OpKind::subtract_rows:
+      });
+    case OpKind::subtract_rows:
+      return each_row([&](int r, float* row) {
         for (int c = 0; c < op.cols; ++c) row[c] -= first(0, r);
-        break;
-      case OpKind::divide: {
+      });
+    case OpKind::divide:
+      return each_row([&](int r, float* row) {
         const float divisor = first(0, r);
         for (int c = 0; c < op.cols; ++c) row[c] = divisor == 0 ? 0.0F : row[c] / divisor;
-        break;
-      }
-      case OpKind::merge:
-        row[0] = first(0, r) * first(1, r) + first(2, r) * first(3, r);
-        break;
-      case OpKind::log_sum_exp:
+      });
+    case OpKind::merge:
+      return each_row([&](int r, float* row) { row[0] = first(0, r) * first(1, r) + first(2, r) * first(3, r); });
+    case OpKind::log_sum_exp:
+      return each_row([&](int r, float* row) {
         row[0] = first(1, r) == 0 ? minus_infinity : static_cast<float>(static_cast<double>(first(0, r)) + exact_log(first(1, r)));
-        break;
-      default:
-        break;
-    }
+      });
   }
 }
 

@@ -15,10 +15,8 @@ namespace tilescope {
 
 using Operands = std::array<const Matrix*, 4>;
 
-/// Returns whether the operation updates dst in place instead of replacing it.
-bool updates_destination(const Operation& operation);
-
-/// Returns a sentence if an operand is missing or its shape does not match, otherwise "". `dst` matters only if it is updated.
+/// Returns a sentence if an operand is missing, its shape does not match, or an element lies outside dst; otherwise "". `dst`
+/// matters only if it is updated.
 std::string operand_fault(const Operation& operation, const Operands& src, const Matrix* dst);
 
 class TileArithmetic {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sim/core/refuse.h"
-#include "sim/numerics/block_history.h"
+#include "sim/numerics/block_values.h"
 #include "sim/numerics/producers.h"
 #include "sim/programs/tensor_layout.h"
 
@@ -82,8 +82,8 @@ TileRef whole_plane(const TileProgram& program, std::int64_t plane, Tensor tenso
 
 }  // namespace
 
-Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
-                                                      std::int64_t block, const Progress& progress) {
+Result<std::shared_ptr<const BlockValues>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
+                                                     std::int64_t block, const Progress& progress) {
   if (Status status = check(inputs, program.problem()); !status) return status.error();
   const auto launches = static_cast<int>(program.launches().size());
   if (launch < 0 || launch >= launches) return refuse("there is no launch {}: the program has 0 to {}", launch, launches - 1);
@@ -100,7 +100,7 @@ Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program
   if (Status status = run_in_order(program, *machine, producers, image, part_of(progress, 0, before)); !status)
     return status.error();
   const Progress rest = alone ? progress : part_of(progress, before, 1 - before);
-  return record_block(std::move(machine), std::move(operations), image, history_budget_bytes, rest);
+  return record_block(std::move(machine), std::move(operations), image, values_budget_bytes, rest);
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // The tile machine executes a program's operations on real values, so that every S, P, m, l, alpha and O can be inspected.
 //
-//   InputSource (seeded, or a user's matrix) ─► run_block() ─► BlockHistory: any on-chip tile after any operation
+//   InputSource (seeded, or a user's matrix) ─► run_block() ─► BlockValues: any on-chip tile after any operation
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ struct InputSource {
 Result<Matrix> parse_csv_matrix(std::string_view text, const Sentence& origin);
 
 /// The values of one block's on-chip tiles after any of its operations.
-class BlockHistory {
+class BlockValues {
  public:
-  virtual ~BlockHistory() = default;
+  virtual ~BlockValues() = default;
   virtual int launch() const = 0;
   virtual std::int64_t block() const = 0;
   virtual const BlockOperations& operations() const = 0;
@@ -60,8 +60,8 @@ class BlockHistory {
 /// Runs one block, after the blocks of earlier launches that it depends on.
 /// Types   inputs, operands of products and what lies in HBM are rounded to the type of their tensor, as in the kernel; sums are
 /// fp32 Errors  a user's matrix of another shape, a launch or block that does not exist, cancelled
-Result<std::shared_ptr<const BlockHistory>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
-                                                      std::int64_t block, const Progress& progress = {});
+Result<std::shared_ptr<const BlockValues>> run_block(const TileProgram& program, const InputSource& inputs, int launch,
+                                                     std::int64_t block, const Progress& progress = {});
 
 /// What a program leaves in HBM once blocks of it ran. The program must outlive it.
 class FinishedRun {

@@ -95,7 +95,7 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
   const std::int64_t planes = problem.query_planes(), sum_row = problem.head_dim * 4;
   const std::int64_t row = problem.head_dim * element_bytes(problem.dtype);
   const Bytes all(planes * problem.seq_q * row), gradient(problem.kv_planes() * problem.seq_kv * row);
-  const Bytes every = loads.statistics.value_or(Bytes(statistic_bytes(problem, tile, Visits::every_pair)));
+  const Bytes every = loads.statistics.value_or(Bytes(statistic_bytes(problem, tile, Crossings::every_pair)));
   const std::string visits = formula_for(problem, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {
@@ -106,7 +106,7 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
       {tensors::d_o, Link::l2_to_sm, all + loads.queries, "B·Hq·d·e·(Nq + " + loads.query_rows + ")"},
       {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
       {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem, tile, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem, tile, Crossings::once)), "B·Hq·Nq·4"},
       {tensors::d_q_acc, Link::l2_to_sm, Bytes(planes * problem.seq_q * sum_row), "B·Hq·Nq·d·4"},
       {tensors::d_q_acc, Link::sm_to_l2, Bytes(planes * (problem.seq_q + sums.rows_pairs) * sum_row),
        "B·Hq·d·4·(Nq + " + visits + ")"},

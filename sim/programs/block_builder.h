@@ -119,9 +119,11 @@ class BlockBuilder {
     op.sectors_at_once = static_cast<std::uint8_t>(std::min<std::int64_t>(ceil_div(elements * plan_.element, sector_size), 255));
   }
   /// Sets the share of cases, in eighths, in which the kernel executes the latest operation.
-  void share(int eighths) { out_.operations.back().share = static_cast<std::int16_t>(eighths * blank_.share / 8); }
+  void executes(int eighths) {
+    out_.operations.back().executed_eighths = static_cast<std::int16_t>(eighths * blank_.executed_eighths / 8);
+  }
   /// Scales the instructions of all following operations by `eighths` / 8, because idle lanes execute too.
-  void idle_lanes(int eighths) { blank_.share = static_cast<std::int16_t>(eighths); }
+  void idle_lanes(int eighths) { blank_.executed_eighths = static_cast<std::int16_t>(eighths); }
   /// Makes the latest operation also wait for load `index`, as the kernel does whether it needs the data or not.
   void after_load(std::int32_t index) { await_signal_of(out_.operations.back(), std::max(waited_for_, index)); }
   /// Lets the next product consume the result of the latest operation in `slices` slices.

@@ -124,7 +124,7 @@ std::int64_t rows_pairs_of_keys(const AttentionProblem& p, const TileShape& tile
   return sum;
 }
 
-std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, Visits visits, std::int64_t at_once) {
+std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, Crossings crossings, std::int64_t at_once) {
   // A plane of Nq numbers starts at one of eight positions in a sector. All planes with the same position have the same sum.
   constexpr std::int64_t places = sector_size / 4;
   const std::int64_t planes = p.batch * p.heads;
@@ -138,8 +138,8 @@ std::int64_t statistic_bytes(const AttentionProblem& p, const TileShape& tile, V
       std::int64_t touched = 0;
       for (std::int64_t from = first, step = at_once > 0 ? at_once : end - first; from < end; from += step)
         touched += ceil_div(base + std::min(from + step, end), places) - (base + from) / places;
-      const std::int64_t visited = visits == Visits::once ? 1 : visited_tiles(p, tile, first, end);
-      sectors += touched * (visits == Visits::every_pair ? visited : std::min<std::int64_t>(visited, 1));
+      const std::int64_t visited = crossings == Crossings::once ? 1 : visited_tiles(p, tile, first, end);
+      sectors += touched * (crossings == Crossings::every_pair ? visited : std::min<std::int64_t>(visited, 1));
     }
     sum += count * sectors * sector_size;
   }

@@ -30,14 +30,14 @@ VisitSums visit_sums(const AttentionProblem& problem, const TileShape& tile);
 std::int64_t rows_pairs_of_keys(const AttentionProblem& problem, const TileShape& tile, std::int64_t first, std::int64_t end);
 
 /// How often a tile of a row statistic (m, l, L) crosses the link.
-enum class Visits : std::uint8_t {
+enum class Crossings : std::uint8_t {
   once,
   once_if_any,  // if its query tile visits any key tile
   every_pair
 };
 /// Returns the bytes, in whole sectors, of one fp32 number per row, moved tile by tile, over all planes.
 /// `at_once`: the numbers of a tile that an instruction asks for; 0: all.
-std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Visits visits, std::int64_t at_once = 0);
+std::int64_t statistic_bytes(const AttentionProblem& problem, const TileShape& tile, Crossings crossings, std::int64_t at_once = 0);
 
 /// Returns whether rows of Q, K, V and O are whole sectors; rows of S and P always are.
 bool head_rows_are_whole(const AttentionProblem& problem);

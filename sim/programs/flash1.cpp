@@ -199,8 +199,8 @@ std::optional<ClosedForm> Flash1::closed_form() const {
   const std::int64_t planes = problem_.query_planes();
   const std::int64_t row_bytes = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes kv(planes * sums.seen_keys * row_bytes), pairs(planes * sums.rows_pairs * row_bytes);
-  const Bytes read(statistic_bytes(problem_, tile_, Visits::every_pair));
-  const Bytes zeroed(statistic_bytes(problem_, tile_, Visits::once));
+  const Bytes read(statistic_bytes(problem_, tile_, Crossings::every_pair));
+  const Bytes zeroed(statistic_bytes(problem_, tile_, Crossings::once));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {

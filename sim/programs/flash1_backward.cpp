@@ -209,7 +209,7 @@ std::optional<ClosedForm> Flash1Backward::closed_form() const {
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
   const Bytes gradient(kv_planes * (problem_.seq_kv + sums.seen_keys) * row);
-  const Bytes every(statistic_bytes(problem_, tile_, Visits::every_pair));
+  const Bytes every(statistic_bytes(problem_, tile_, Crossings::every_pair));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {

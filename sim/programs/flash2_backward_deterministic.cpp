@@ -94,14 +94,17 @@ constexpr ListingLine listing[] = {
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 /// The accumulators of dQ, one copy per run of key tiles. The first is that of flash2_backward.
-constexpr TensorSpec second{.name = "dQ_acc₂", .meaning = Meaning::query, .index = 17, .type = DataType::fp32, .gradient = true};
-constexpr TensorSpec third{.name = "dQ_acc₃", .meaning = Meaning::query, .index = 18, .type = DataType::fp32, .gradient = true};
-constexpr TensorSpec fourth{.name = "dQ_acc₄", .meaning = Meaning::query, .index = 19, .type = DataType::fp32, .gradient = true};
+constexpr TensorSpec second{
+    .name = "dQ_acc₂", .meaning = Meaning::query, .index = tensor_index::d_q_acc_2, .type = DataType::fp32, .gradient = true};
+constexpr TensorSpec third{
+    .name = "dQ_acc₃", .meaning = Meaning::query, .index = tensor_index::d_q_acc_3, .type = DataType::fp32, .gradient = true};
+constexpr TensorSpec fourth{
+    .name = "dQ_acc₄", .meaning = Meaning::query, .index = tensor_index::d_q_acc_4, .type = DataType::fp32, .gradient = true};
 constexpr std::array<Tensor, most_gradient_sums> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
-/// The contribution of a tile pair to a copy; in the last launch, the copy itself. flash2 uses none of these indices.
-constexpr ChipTileSpec second_part{.name = "dSK", .tensor = second, .index = 8, .part = TilePart::of_tile};
-constexpr ChipTileSpec third_part{.name = "dSK", .tensor = third, .index = 10, .part = TilePart::of_tile};
-constexpr ChipTileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = 11, .part = TilePart::of_tile};
+/// The contribution of a tile pair to a copy; in the last launch, the copy itself.
+constexpr ChipTileSpec second_part{.name = "dSK", .tensor = second, .index = tile_index::d_q_part_2, .part = TilePart::of_tile};
+constexpr ChipTileSpec third_part{.name = "dSK", .tensor = third, .index = tile_index::d_q_part_3, .part = TilePart::of_tile};
+constexpr ChipTileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = tile_index::d_q_part_4, .part = TilePart::of_tile};
 constexpr std::array<ChipTile, most_gradient_sums> parts = {tiles::d_q_part, ChipTile(second_part), ChipTile(third_part),
                                                             ChipTile(fourth_part)};
 
@@ -237,7 +240,7 @@ std::optional<ClosedForm> Deterministic::closed_form() const {
   const std::int64_t planes = problem_.query_planes(), kv_planes = problem_.kv_planes();
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype), sum_row = problem_.head_dim * 4;
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), kv(kv_planes * sums.seen_keys * row);
-  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Visits::every_pair));
+  const Bytes gradient(kv_planes * problem_.seq_kv * row), every(statistic_bytes(problem_, tile_, Crossings::every_pair));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   ClosedForm form;
   form.terms = {
@@ -248,7 +251,7 @@ std::optional<ClosedForm> Deterministic::closed_form() const {
       {tensors::d_o, Link::l2_to_sm, all + pairs, "B·Hq·d·e·(Nq + " + visits + ")"},
       {tensors::lse, Link::l2_to_sm, every, "B·Hq·4·" + visits},
       {tensors::row_dot, Link::l2_to_sm, every, "B·Hq·4·" + visits},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)), "B·Hq·Nq·4"},
       {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
       {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
       {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},

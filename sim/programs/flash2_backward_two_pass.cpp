@@ -251,7 +251,8 @@ std::optional<ClosedForm> TwoPass::closed_form() const {
   const std::int64_t row = problem_.head_dim * element_bytes(problem_.dtype);
   const Bytes all(planes * problem_.seq_q * row), pairs(planes * sums.rows_pairs * row), seen(planes * sums.rows * row);
   const Bytes kv(kv_planes * sums.seen_keys * row + planes * sums.keys * row), gradient(kv_planes * problem_.seq_kv * row);
-  const Bytes stats(statistic_bytes(problem_, tile_, Visits::every_pair) + statistic_bytes(problem_, tile_, Visits::once_if_any));
+  const Bytes stats(statistic_bytes(problem_, tile_, Crossings::every_pair) +
+                    statistic_bytes(problem_, tile_, Crossings::once_if_any));
   const std::string visits = formula_for(problem_, "⌈Nk/Bc⌉·Nq", "Σᵢ rowsᵢ·⌈vis(i)/Bc⌉");
   const std::string rows = formula_for(problem_, "Nq", "(rows of tiles that see a key)");
   const std::string keys = "B·Hkv·Nk·d·e + B·Hq·d·e·" + formula_for(problem_, "⌈Nq/Br⌉·Nk", "Σᵢ min(Nk, Bc·⌈vis(i)/Bc⌉)");
@@ -264,7 +265,7 @@ std::optional<ClosedForm> TwoPass::closed_form() const {
       {tensors::d_o, Link::l2_to_sm, all + pairs + seen, "B·Hq·d·e·(Nq + " + rows + " + " + visits + ")"},
       {tensors::lse, Link::l2_to_sm, stats, "B·Hq·4·(" + rows + " + " + visits + ")"},
       {tensors::row_dot, Link::l2_to_sm, stats, "B·Hq·4·(" + rows + " + " + visits + ")"},
-      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "B·Hq·Nq·4"},
+      {tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)), "B·Hq·Nq·4"},
       {tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e"},
       {tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},
       {tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e"},

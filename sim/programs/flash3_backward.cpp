@@ -141,8 +141,8 @@ static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 /// L and D of a query tile, in a ring like Q.
 namespace rings {
 namespace declared {
-inline constexpr ChipTileSpec lse{.name = "L", .tensor = tensors::lse, .index = 32, .ring = true};
-inline constexpr ChipTileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = 33, .ring = true};
+inline constexpr ChipTileSpec lse{.name = "L", .tensor = tensors::lse, .index = tile_index::lse_ring, .ring = true};
+inline constexpr ChipTileSpec row_dot{.name = "D", .tensor = tensors::row_dot, .index = tile_index::row_dot_ring, .ring = true};
 }  // namespace declared
 inline constexpr ChipTile lse = declared::lse, row_dot = declared::row_dot;
 }  // namespace rings
@@ -158,11 +158,12 @@ constexpr ChipTileSpec of(ChipTileSpec spec) {
 inline constexpr ChipTileSpec k = of(tiles::declared::k_kept), v = of(tiles::declared::v_kept), d_p = of(tiles::declared::d_p),
                               d_s = of(tiles::declared::d_s), d_k = of(tiles::declared::d_k), d_v = of(tiles::declared::d_v);
 inline constexpr ChipTileSpec d_q_sent = of(tiles::declared::d_q_part);  // in shared memory
-inline constexpr ChipTileSpec d_q_part = of({.name = "dSK", .tensor = tensors::d_q_acc, .index = 34, .part = TilePart::of_tile});
-inline constexpr ChipTileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = 35});
-inline constexpr ChipTileSpec s = of({.name = "S", .tensor = tensors::s, .index = 37});
-inline constexpr ChipTileSpec p = of({.name = "P", .tensor = tensors::p, .index = 38});
-inline constexpr ChipTileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = 36});
+inline constexpr ChipTileSpec d_q_part =
+    of({.name = "dSK", .tensor = tensors::d_q_acc, .index = tile_index::half_d_q_part, .part = TilePart::of_tile});
+inline constexpr ChipTileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = tile_index::half_p_kept});
+inline constexpr ChipTileSpec s = of({.name = "S", .tensor = tensors::s, .index = tile_index::half_s});
+inline constexpr ChipTileSpec p = of({.name = "P", .tensor = tensors::p, .index = tile_index::half_p});
+inline constexpr ChipTileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = tile_index::half_d_s_kept});
 }  // namespace declared
 inline constexpr ChipTile k = declared::k, v = declared::v, s = declared::s, p = declared::p, d_p = declared::d_p,
                           d_s = declared::d_s, d_k = declared::d_k, d_v = declared::d_v, d_q_sent = declared::d_q_sent,
@@ -552,7 +553,7 @@ std::optional<ClosedForm> Flash3Backward::closed_form() const {
   return added_gradients_form(problem_, tile_,
                               {.queries = Bytes(problem_.query_planes() * query_rows * row),
                                .keys = Bytes(problem_.kv_planes() * key_rows * row),
-                               .statistics = Bytes(statistic_bytes(problem_, tile_, Visits::every_pair, warp_lanes)),
+                               .statistics = Bytes(statistic_bytes(problem_, tile_, Crossings::every_pair, warp_lanes)),
                                .query_rows = formula_for(problem_, "⌈Nk/Bc⌉·Br·⌈Nq/Br⌉", "Br·Σᵢ ⌈vis(i)/Bc⌉"),
                                .key_rows = "Bc·⌈Nk/Bc⌉"});
 }

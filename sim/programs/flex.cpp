@@ -220,7 +220,7 @@ std::optional<ClosedForm> Flex::closed_form() const {
   if (p.has_mask()) add_list_terms(form, sums);
   if (p.page_size > 0) add_page_term(form, p, sums);
   add(tensors::o, Link::sm_to_l2, p.query_planes() * p.seq_q * row_bytes, "B·Hq·Nq·d·e");
-  add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Visits::once), "B·Hq·Nq·4");
+  add(tensors::lse, Link::sm_to_l2, statistic_bytes(p, tile_, Crossings::once), "B·Hq·Nq·4");
   form.flops = 4 * p.head_dim * sums.rows_keys;
   form.exps = sums.rows_keys * (1 + cost_.exps) + sums.rows_tiles;
   form.order = "Θ(N²d²/M)";

@@ -681,7 +681,7 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
     add_list_terms(form, by_key);
     add_list_terms(form, by_row);
   }
-  add(tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(p, tile_, Visits::once)), "B·Hq·Nq·4");
+  add(tensors::row_dot, Link::sm_to_l2, Bytes(statistic_bytes(p, tile_, Crossings::once)), "B·Hq·Nq·4");
   add(tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e");
   add(tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
   add(tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");

@@ -13,6 +13,7 @@
 #include "sim/masks/block_mask.h"
 #include "sim/programs/block_plan.h"
 #include "sim/programs/closed_form.h"
+#include "sim/programs/tensor_indices.h"
 #include "sim/programs/tile_grid.h"
 #include "sim/programs/tile_program.h"
 
@@ -30,31 +31,41 @@ constexpr TensorSpec declare(std::string_view name, std::uint8_t index, Axis row
           .cols = cols,
           .type = DataType::fp32};
 }
-inline constexpr TensorSpec partial_count_spec = declare("kv_num_blocks", 17, Axis::query_block, Axis::one);
-inline constexpr TensorSpec partial_spec = declare("kv_indices", 18, Axis::query_block, Axis::key_block);
-inline constexpr TensorSpec full_count_spec = declare("full_kv_num_blocks", 19, Axis::query_block, Axis::one);
-inline constexpr TensorSpec full_spec = declare("full_kv_indices", 20, Axis::query_block, Axis::key_block);
+inline constexpr TensorSpec partial_count_spec =
+    declare("kv_num_blocks", tensor_index::kv_num_blocks, Axis::query_block, Axis::one);
+inline constexpr TensorSpec partial_spec = declare("kv_indices", tensor_index::kv_indices, Axis::query_block, Axis::key_block);
+inline constexpr TensorSpec full_count_spec =
+    declare("full_kv_num_blocks", tensor_index::full_kv_num_blocks, Axis::query_block, Axis::one);
+inline constexpr TensorSpec full_spec =
+    declare("full_kv_indices", tensor_index::full_kv_indices, Axis::query_block, Axis::key_block);
 inline constexpr Tensor partial_count = partial_count_spec, partial = partial_spec, full_count = full_count_spec, full = full_spec;
 
-inline constexpr ChipTileSpec partial_count_tile_spec{.name = "#p", .tensor = partial_count_spec, .index = 32};
-inline constexpr ChipTileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = 33};
-inline constexpr ChipTileSpec full_count_tile_spec{.name = "#f", .tensor = full_count_spec, .index = 34};
-inline constexpr ChipTileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = 35};
+inline constexpr ChipTileSpec partial_count_tile_spec{
+    .name = "#p", .tensor = partial_count_spec, .index = tile_index::kv_num_blocks};
+inline constexpr ChipTileSpec partial_tile_spec{.name = "Jp", .tensor = partial_spec, .index = tile_index::kv_indices};
+inline constexpr ChipTileSpec full_count_tile_spec{
+    .name = "#f", .tensor = full_count_spec, .index = tile_index::full_kv_num_blocks};
+inline constexpr ChipTileSpec full_tile_spec{.name = "Jf", .tensor = full_spec, .index = tile_index::full_kv_indices};
 inline constexpr ChipTile partial_count_tile = partial_count_tile_spec, partial_tile = partial_tile_spec;
 inline constexpr ChipTile full_count_tile = full_count_tile_spec, full_tile = full_tile_spec;
 
 /// The same lists by column, which a backward pass follows: the query blocks that see a key block.
-inline constexpr TensorSpec query_partial_count_spec = declare("q_num_blocks", 21, Axis::key_block, Axis::one);
-inline constexpr TensorSpec query_partial_spec = declare("q_indices", 22, Axis::key_block, Axis::query_block);
-inline constexpr TensorSpec query_full_count_spec = declare("full_q_num_blocks", 23, Axis::key_block, Axis::one);
-inline constexpr TensorSpec query_full_spec = declare("full_q_indices", 24, Axis::key_block, Axis::query_block);
+inline constexpr TensorSpec query_partial_count_spec =
+    declare("q_num_blocks", tensor_index::q_num_blocks, Axis::key_block, Axis::one);
+inline constexpr TensorSpec query_partial_spec = declare("q_indices", tensor_index::q_indices, Axis::key_block, Axis::query_block);
+inline constexpr TensorSpec query_full_count_spec =
+    declare("full_q_num_blocks", tensor_index::full_q_num_blocks, Axis::key_block, Axis::one);
+inline constexpr TensorSpec query_full_spec =
+    declare("full_q_indices", tensor_index::full_q_indices, Axis::key_block, Axis::query_block);
 inline constexpr Tensor query_partial_count = query_partial_count_spec, query_partial = query_partial_spec;
 inline constexpr Tensor query_full_count = query_full_count_spec, query_full = query_full_spec;
 
-inline constexpr ChipTileSpec query_partial_count_tile_spec{.name = "#Ip", .tensor = query_partial_count_spec, .index = 36};
-inline constexpr ChipTileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = 37};
-inline constexpr ChipTileSpec query_full_count_tile_spec{.name = "#If", .tensor = query_full_count_spec, .index = 38};
-inline constexpr ChipTileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = 39};
+inline constexpr ChipTileSpec query_partial_count_tile_spec{
+    .name = "#Ip", .tensor = query_partial_count_spec, .index = tile_index::q_num_blocks};
+inline constexpr ChipTileSpec query_partial_tile_spec{.name = "Ip", .tensor = query_partial_spec, .index = tile_index::q_indices};
+inline constexpr ChipTileSpec query_full_count_tile_spec{
+    .name = "#If", .tensor = query_full_count_spec, .index = tile_index::full_q_num_blocks};
+inline constexpr ChipTileSpec query_full_tile_spec{.name = "If", .tensor = query_full_spec, .index = tile_index::full_q_indices};
 inline constexpr ChipTile query_partial_count_tile = query_partial_count_tile_spec, query_partial_tile = query_partial_tile_spec;
 inline constexpr ChipTile query_full_count_tile = query_full_count_tile_spec, query_full_tile = query_full_tile_spec;
 
@@ -65,13 +76,13 @@ namespace paged {
 /// A row of page numbers for each sequence; int32, which has the size of fp32.
 inline constexpr TensorSpec table_spec{.name = "page_table",
                                        .meaning = Meaning::table,
-                                       .index = 25,
+                                       .index = tensor_index::page_table,
                                        .planes = Planes::sequence,
                                        .rows = Axis::one,
                                        .cols = Axis::key_page,
                                        .type = DataType::fp32};
 inline constexpr Tensor table = table_spec;
-inline constexpr ChipTileSpec entries_spec{.name = "pages", .tensor = table_spec, .index = 40};
+inline constexpr ChipTileSpec entries_spec{.name = "pages", .tensor = table_spec, .index = tile_index::pages};
 inline constexpr ChipTile entries = entries_spec;
 
 }  // namespace paged

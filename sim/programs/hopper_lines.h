@@ -14,7 +14,7 @@ namespace tilescope {
 /// The counter from which blocks draw their query tiles.
 inline constexpr TensorSpec tickets_spec{.name = "tickets",
                                          .meaning = Meaning::table,
-                                         .index = 26,
+                                         .index = tensor_index::tickets,
                                          .planes = Planes::all,
                                          .rows = Axis::one,
                                          .cols = Axis::one,

@@ -17,7 +17,6 @@ namespace tilescope {
 
 namespace {
 
-constexpr std::int64_t most_block_threads = 1024;
 /// The most shared memory for rows of S in the softmax launch: what a block may have on sm_80 (kernels/standard/rows_plan.h).
 constexpr std::int64_t most_softmax_row_bytes = 163 * 1024;
 
@@ -240,28 +239,6 @@ int own_ring(const TileProgram& program) {
 
 bool drops_to_one_buffer(const TileProgram& program) {
   return program.tile().stages == 0 && own_ring(program) == 1;
-}
-
-std::int64_t registers_of_block(const KernelNeeds& needs) {
-  const std::int64_t warps = ceil_div(needs.threads, warp_lanes);
-  return warps * ceil_div(needs.registers_per_thread * warp_lanes, 256) * 256;
-}
-
-std::int64_t reserved_shared_bytes(const GpuSpec& gpu) {
-  return static_cast<std::int64_t>(std::clamp(gpu.sm_shared_bytes - gpu.sm_shared_bytes_per_block, 0.0, 1024.0));
-}
-
-Sentence why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu) {
-  const auto kib = [](double bytes) { return fmt::format("{:.4g} KiB", bytes / 1024); };
-  const double shared = std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block);
-  if (static_cast<double>(needs.shared_bytes) > shared)
-    return phrase("needs {} of shared memory; {} has {}", kib(static_cast<double>(needs.shared_bytes)), gpu.id, kib(shared));
-  const double threads = std::min(gpu.sm_max_threads, static_cast<double>(most_block_threads));
-  if (needs.threads > threads) return phrase("needs {} threads a block; {} has {:.0f}", needs.threads, gpu.id, threads);
-  const std::int64_t registers = registers_of_block(needs);
-  if (static_cast<double>(registers) > gpu.sm_registers)
-    return phrase("needs {} registers; an SM of {} has {:.0f}", registers, gpu.id, gpu.sm_registers);
-  return {};
 }
 
 }  // namespace tilescope

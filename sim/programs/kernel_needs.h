@@ -70,11 +70,5 @@ std::int64_t odd_group_rows(const TileProgram& program);
 int own_ring(const TileProgram& program);
 /// Returns whether nobody chose a number of buffers, and two do not fit the shared memory.
 bool drops_to_one_buffer(const TileProgram& program);
-/// Returns the 32-bit registers that a block takes on an SM; they are allocated to warps in units of 256.
-std::int64_t registers_of_block(const KernelNeeds& needs);
-/// Returns the shared memory that the system reserves per block: the SM's excess over the largest block, at most 1 KiB.
-std::int64_t reserved_shared_bytes(const GpuSpec& gpu);
-/// Returns why a block with these needs does not fit an SM; "" if it fits.
-Sentence why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu);
 
 }  // namespace tilescope

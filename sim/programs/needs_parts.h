@@ -7,6 +7,7 @@
 #include "sim/core/units.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 

@@ -36,7 +36,7 @@ inline void emit_online_softmax(BlockBuilder& b, const OnlineSoftmaxLines& lines
   b.row_sum(lines.row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
   b.in_slices(slices_of_p);
   b.rescale(lines.rescale, tiles::o, tiles::alpha);
-  b.share(moved);
+  b.executes(moved);
   b.load(lines.load_v, tiles::v, after);
   b.matmul(lines.weigh, tiles::o, tiles::p, tiles::v, {.accumulate = true});
   b.copy(lines.keep_max, tiles::m, tiles::m_new);

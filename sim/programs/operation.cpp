@@ -1,4 +1,4 @@
-// Names, units and waits of operations, and checks of schemas.
+// The table of operations, their waits, and checks of schemas.
 #include "sim/programs/operation.h"
 
 #include <algorithm>
@@ -7,12 +7,68 @@
 
 namespace tilescope {
 
+namespace {
+
+using D = Destination;
+constexpr std::uint8_t no_operand = 0, operand_0 = 0b0001, operand_1 = 0b0010, operands_0_1 = 0b0011, all_operands = 0b1111;
+
+constexpr std::array<OpTraits, op_kind_count> op_table = {{
+    {OpKind::load, "load", Unit::copy, no_operand, D::replaced},
+    {OpKind::store, "store", Unit::store, operand_0, D::none},
+    {OpKind::fill, "fill", Unit::fp32, no_operand, D::replaced},
+    {OpKind::matmul, "matmul", Unit::tensor, operands_0_1, D::accumulated},
+    {OpKind::mask, "mask", Unit::fp32, no_operand, D::updated},
+    {OpKind::row_max, "row_max", Unit::fp32, operand_1, D::replaced},
+    {OpKind::exp, "exp", Unit::exp, operands_0_1, D::replaced},
+    {OpKind::exp_rows, "exp_rows", Unit::exp, operands_0_1, D::replaced},
+    {OpKind::row_sum, "row_sum", Unit::fp32, operand_1, D::replaced},
+    {OpKind::rescale, "rescale", Unit::fp32, operand_0, D::updated},
+    {OpKind::divide, "divide", Unit::fp32, operand_0, D::updated},
+    {OpKind::add, "add", Unit::fp32, operand_0, D::updated},
+    {OpKind::merge, "merge", Unit::fp32, all_operands, D::replaced},
+    {OpKind::log_sum_exp, "log_sum_exp", Unit::fp32, operands_0_1, D::replaced},
+    {OpKind::copy, "copy", Unit::fp32, operand_0, D::replaced},
+    {OpKind::subtract_rows, "subtract_rows", Unit::fp32, operand_0, D::updated},
+    {OpKind::multiply, "multiply", Unit::fp32, operand_0, D::updated},
+    {OpKind::reduce_add, "reduce_add", Unit::store, operand_0, D::none},
+    {OpKind::fetch_add, "fetch_add", Unit::store, no_operand, D::none},
+    {OpKind::modify, "modify", Unit::fp32, no_operand, D::updated},
+    {OpKind::slope, "slope", Unit::fp32, operand_0, D::replaced},
+    {OpKind::factor, "factor", Unit::fp32, operand_0, D::replaced},
+    {OpKind::gather, "gather", Unit::fp32, operand_0, D::accumulated},
+    {OpKind::add_parts, "add_parts", Unit::fp32, operand_0, D::updated},
+    {OpKind::barrier, "barrier", Unit::sync, no_operand, D::none},
+    {OpKind::wait, "wait", Unit::sync, no_operand, D::none},
+}};
+
+constexpr bool has_each_row_in_its_place() {
+  for (std::size_t i = 0; i < op_table.size(); ++i)
+    if (op_table[i].kind != static_cast<OpKind>(i) || op_table[i].name.empty()) return false;
+  return true;
+}
+static_assert(has_each_row_in_its_place(), "every operation has one row, in the order of OpKind");
+
+}  // namespace
+
+const OpTraits& traits_of(OpKind kind) {
+  return op_table[static_cast<std::size_t>(kind)];
+}
+
 std::string_view to_string(OpKind kind) {
-  constexpr std::array<std::string_view, op_kind_count> names = {
-      "load",      "store",  "fill",  "matmul", "mask",        "row_max",   "exp",           "exp_rows", "row_sum",
-      "rescale",   "divide", "add",   "merge",  "log_sum_exp", "copy",      "subtract_rows", "multiply", "reduce_add",
-      "fetch_add", "modify", "slope", "factor", "gather",      "add_parts", "barrier",       "wait"};
-  return names[static_cast<std::size_t>(kind)];
+  return traits_of(kind).name;
+}
+
+bool updates_destination(const Operation& operation) {
+  switch (traits_of(operation.kind).destination) {
+    case Destination::none:
+    case Destination::replaced:
+      return false;
+    case Destination::updated:
+      return true;
+    case Destination::accumulated:
+      return operation.accumulate;
+  }
+  return false;
 }
 
 std::string_view to_string(ChipTile chip_tile) {
@@ -70,63 +126,9 @@ std::string_view to_string(Unit unit) {
   return names[static_cast<std::size_t>(unit)];
 }
 
-Unit unit_of(const Operation& operation) {
-  switch (operation.kind) {
-    case OpKind::load:
-      return Unit::copy;
-    case OpKind::store:
-    case OpKind::reduce_add:
-    case OpKind::fetch_add:
-      return Unit::store;
-    case OpKind::matmul:
-      return Unit::tensor;
-    case OpKind::exp:
-    case OpKind::exp_rows:
-      return Unit::exp;
-    case OpKind::barrier:
-    case OpKind::wait:
-      return Unit::sync;
-    case OpKind::fill:
-    case OpKind::mask:
-    case OpKind::modify:
-    case OpKind::slope:
-    case OpKind::factor:
-    case OpKind::gather:
-    case OpKind::add_parts:
-    case OpKind::row_max:
-    case OpKind::row_sum:
-    case OpKind::rescale:
-    case OpKind::divide:
-    case OpKind::add:
-    case OpKind::subtract_rows:
-    case OpKind::multiply:
-    case OpKind::merge:
-    case OpKind::log_sum_exp:
-    case OpKind::copy:
-      return Unit::fp32;
-  }
-  return Unit::fp32;
-}
-
 bool reads(const Operation& op, ChipTile chip_tile) {
   if (std::find(op.src.begin(), op.src.end(), chip_tile) != op.src.end()) return true;
-  if (op.dst != chip_tile) return false;
-  switch (op.kind) {
-    case OpKind::matmul:
-    case OpKind::gather:
-      return op.accumulate;
-    case OpKind::mask:
-    case OpKind::rescale:
-    case OpKind::divide:
-    case OpKind::add:
-    case OpKind::subtract_rows:
-    case OpKind::multiply:
-    case OpKind::modify:
-    case OpKind::add_parts:
-      return true;
-    default:
-      return false;
-  }
+  return op.dst == chip_tile && updates_destination(op);
 }
 
 bool is_left_over(const BlockOperations& block, std::int32_t at, ChipTile chip_tile) {

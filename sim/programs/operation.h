@@ -45,7 +45,7 @@ enum class OpKind : std::uint8_t {
   barrier,        // __syncthreads() of the block
   wait,           // waits for its token, then signals the other: an mbarrier, a named barrier, the end of a product
 };
-inline constexpr int op_kind_count = 26;
+inline constexpr int op_kind_count = static_cast<int>(OpKind::wait) + 1;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
@@ -176,9 +176,9 @@ struct Operation {
   std::int16_t barriers = 0;                   // barriers of all warps of the block
   std::int16_t l2_round_trips = 0;             // dependent round trips to the L2, besides the loads
   std::int16_t wavefronts = 0;                 // per warp: shuffles and broadcast reads, in the memory pipe
-  std::uint8_t sectors_at_once = 0;  // load: sectors that a warp requests together with other loads; 0: its share of this load
-  std::int16_t share = 8;            // share of the instructions that the kernel executes on average, in eighths
-  std::int16_t exps_each = 0;        // exponentials of an element of dst
+  std::uint8_t sectors_at_once = 0;   // load: sectors that a warp requests together with other loads; 0: its share of this load
+  std::int16_t executed_eighths = 8;  // of its instructions, how many the kernel executes on average
+  std::int16_t exps_each = 0;         // exponentials of an element of dst
   // The next product consumes its result in this many slices: the product may start after the first slice, and its own last slice
   // comes after the last one. 1: the product waits for the whole result. At most most_slices.
   std::uint8_t slices = 1;
@@ -199,7 +199,30 @@ struct Operation {
   std::int32_t q_tile = -1, kv_tile = -1;  // tile coordinates; -1: none
 };
 
-Unit unit_of(const Operation& operation);
+/// What becomes of an operation's destination.
+enum class Destination : std::uint8_t {
+  none,        // the operation writes no on-chip tile
+  replaced,    // its old value is lost
+  updated,     // its old value is an operand
+  accumulated  // updated if Operation::accumulate, otherwise replaced
+};
+
+/// One row of the table of operations: everything about an operation that does not depend on its tiles. The arithmetic of each
+/// is TileArithmetic::apply() (sim/numerics).
+struct OpTraits {
+  OpKind kind;
+  std::string_view name;
+  Unit unit;
+  std::uint8_t operands;  // bit per element of Operation::src that must name a tile with a value
+  Destination destination;
+};
+const OpTraits& traits_of(OpKind kind);
+
+inline Unit unit_of(const Operation& operation) {
+  return traits_of(operation.kind).unit;
+}
+/// Returns whether an operation updates dst in place instead of replacing it.
+bool updates_destination(const Operation& operation);
 
 /// Returns whether an operation is one of a warp group whose rows all lie past the last query. Such a group computes like the
 /// others, on what lies in shared memory. It loads and stores nothing, and its operations have no values.

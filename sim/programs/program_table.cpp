@@ -1,8 +1,7 @@
-// The table of all programs, and how many of their blocks fit an SM.
+// The table of all programs, and the checks of their requests.
 #include "sim/programs/programs.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "sim/core/mask.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/score_change.h"
-#include "sim/programs/kernel_needs.h"
 #include "sim/programs/program_names.h"
 
 namespace tilescope {
@@ -201,40 +199,6 @@ Status check_request(std::string_view id, const AttentionProblem& problem, const
   if (problem.score_change)
     if (Status status = problem.score_change->fits(problem); !status) return status;
   return Done{};
-}
-
-Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu) {
-  const KernelNeeds& needs = launch.needs;
-  // A rate of 0 of mma.sync is a resource that takes no time; of wgmma it is one that is not there.
-  if (needs.has_products && needs.instruction == ProductInstruction::wgmma && gpu.product_flops_per_cycle(needs.instruction) <= 0)
-    return refuse(
-        "the products of {} use wgmma (sm_90), which {} does not have: use a GPU whose sm.wgmma_flops_per_cycle is above 0, as of "
-        "h100",
-        launch.name, gpu.id);
-  const ProgramTile& tile = program.tile();
-  if (const Sentence why = why_block_does_not_fit(needs, gpu); !why.empty()) {
-    if (tile.stages > 1)
-      return refuse("tile {}x{} with {} buffers at head_dim {} {}: use fewer {}, or a smaller {} or {}", tile.block_q,
-                    tile.block_kv, tile.stages, program.problem().head_dim, why, Setting::stages, Setting::block_q,
-                    Setting::block_kv);
-    return refuse("tile {}x{} at head_dim {} {}: use a smaller {} or {}", tile.block_q, tile.block_kv, program.problem().head_dim,
-                  why, Setting::block_q, Setting::block_kv);
-  }
-
-  const auto fits = [](double available, std::int64_t each) {
-    return each > 0 ? static_cast<std::int64_t>(available) / each : std::int64_t{1} << 30;
-  };
-  using Limit = Occupancy::Limit;
-  // A block that fits alone fits once, whatever is reserved beside it.
-  const std::int64_t shared = std::max<std::int64_t>(1, fits(gpu.sm_shared_bytes, needs.shared_bytes + reserved_shared_bytes(gpu)));
-  const std::array<std::pair<std::int64_t, Limit>, 4> limits = {
-      std::pair{static_cast<std::int64_t>(gpu.sm_max_blocks), Limit::blocks},
-      std::pair{fits(gpu.sm_max_threads, needs.threads), Limit::threads},
-      std::pair{fits(gpu.sm_registers, registers_of_block(needs)), Limit::registers}, std::pair{shared, Limit::shared}};
-  const auto least = std::min_element(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (least->first < 1)
-    return refuse("an SM of {} holds {:.0f} blocks: set sm.max_blocks to at least 1", gpu.id, gpu.sm_max_blocks);
-  return Occupancy{static_cast<int>(least->first), least->second};
 }
 
 }  // namespace tilescope

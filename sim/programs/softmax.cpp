@@ -300,9 +300,9 @@ class Softmax final : public TileProgram {
     if (pass == 0) {
       fetch(b, Line::load_for_sum, pass, before);
       b.row_max(Line::row_max, tiles::m_new, tiles::m, tiles::s);
-      b.share(8 * overhead_.row_max_times);
+      b.executes(8 * overhead_.row_max_times);
       b.exp(Line::exp_for_sum, tiles::p, tiles::s, tiles::m_new);
-      b.share(8 * overhead_.exp_times);
+      b.executes(8 * overhead_.exp_times);
       b.exp_rows(Line::alpha, tiles::alpha, tiles::m, tiles::m_new);
       b.row_sum(Line::row_sum, tiles::l, tiles::l, tiles::p, tiles::alpha);
       merge(b, last);

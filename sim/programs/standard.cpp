@@ -23,9 +23,10 @@ namespace {
 constexpr std::string_view id = "standard";
 
 /// The mask as frameworks hand it over: a number for each pair of query and key, in the problem's type.
-constexpr TensorSpec mask_spec{.name = "mask", .meaning = Meaning::bias, .index = 17, .planes = Planes::mask, .cols = Axis::key};
+constexpr TensorSpec mask_spec{
+    .name = "mask", .meaning = Meaning::bias, .index = tensor_index::mask, .planes = Planes::mask, .cols = Axis::key};
 constexpr Tensor mask_tensor = mask_spec;
-constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = 41};
+constexpr ChipTileSpec mask_tile_spec{.name = "mask", .tensor = mask_spec, .index = tile_index::mask};
 constexpr ChipTile mask_tile = mask_tile_spec;
 
 enum class Line {

@@ -107,7 +107,8 @@ constexpr ListingLine listing[] = {
 static_assert(std::size(listing) == static_cast<std::size_t>(Line::count));
 
 /// P∘dP of a tile, whose row sums are added to D.
-constexpr ChipTileSpec declared_p_d_p{.name = "P∘dP", .tensor = tensors::d_p, .index = 28, .part = TilePart::of_tile};
+constexpr ChipTileSpec declared_p_d_p{
+    .name = "P∘dP", .tensor = tensors::d_p, .index = tile_index::p_d_p, .part = TilePart::of_tile};
 constexpr ChipTile p_d_p = declared_p_d_p;
 
 /// D exists only on chip.

@@ -15,9 +15,6 @@ namespace tilescope::tables {
 
 namespace {
 
-constexpr std::uint8_t first_gradient = 26, first_parts = 30;  // indices of tensors, then of tiles
-constexpr std::uint8_t first_factor = 41, product_index = 49, first_gathered = 50, first_zeros = 58;
-
 /// Keeps one declaration for each key. A declaration never moves.
 template <class Spec, class Key>
 const Spec& kept(const Key& key, const std::string& name, Spec spec) {
@@ -47,7 +44,7 @@ ChipTile tile(std::size_t index, Tensor tensor, const std::string& name, TilePar
 Tensor gradient(std::size_t n, std::string_view table) {
   const TensorSpec spec{.name = {},
                         .meaning = Meaning::bias,
-                        .index = static_cast<std::uint8_t>(first_gradient + n),
+                        .index = static_cast<std::uint8_t>(tensor_index::table_gradients + n),
                         .planes = Planes::all,
                         .rows = Axis::table_row,
                         .cols = Axis::table_col,
@@ -60,7 +57,7 @@ Tensor gradient(std::size_t n, std::string_view table) {
 Tensor parts(std::size_t n, std::size_t read, std::string_view table) {
   const TensorSpec spec{.name = {},
                         .meaning = Meaning::bias,
-                        .index = static_cast<std::uint8_t>(first_parts + read),
+                        .index = static_cast<std::uint8_t>(tensor_index::table_parts + read),
                         .planes = Planes::all,
                         .rows = Axis::table_row,
                         .cols = Axis::table_col,
@@ -72,19 +69,19 @@ Tensor parts(std::size_t n, std::size_t read, std::string_view table) {
 }
 
 ChipTile gathered(std::size_t read, Tensor tensor, bool many) {
-  return tile(first_gathered + read, tensor, std::string(to_string(tensor)), TilePart::of_tile, many);
+  return tile(tile_index::table_sums + read, tensor, std::string(to_string(tensor)), TilePart::of_tile, many);
 }
 
 ChipTile factor(std::size_t read, std::string_view table) {
-  return tile(first_factor + read, tensors::d_s, fmt::format("∂{}", table), TilePart::factor);
+  return tile(tile_index::table_factors + read, tensors::d_s, fmt::format("∂{}", table), TilePart::factor);
 }
 
 ChipTile product() {
-  return tile(product_index, tensors::d_s, "dS∘∂", TilePart::of_tile);
+  return tile(tile_index::table_product, tensors::d_s, "dS∘∂", TilePart::of_tile);
 }
 
 ChipTile zeros(std::size_t n, Tensor gradient) {
-  return tile(first_zeros + n, gradient, std::string(to_string(gradient)), TilePart::whole);
+  return tile(tile_index::table_zeros + n, gradient, std::string(to_string(gradient)), TilePart::whole);
 }
 
 std::int64_t sectors_added(const TableRead& read, const TensorLayout& layout, const TileRef& tile) {

@@ -261,14 +261,4 @@ inline std::string_view chosen_by(const ProgramInfo& row, const AttentionProblem
   return row.choice != nullptr ? row.choice(problem) : row.id;
 }
 
-/// The blocks of one launch that an SM holds at once, and the resource that limits them.
-struct Occupancy {
-  int blocks_per_sm = 0;
-  enum class Limit { blocks, threads, registers, shared } limit = Limit::blocks;
-};
-/// Computes the occupancy of a launch.
-/// Errors  a block that does not fit an SM, with both numbers:
-///         "tile 256x128 at head_dim 128 needs 160 KiB of shared memory; toy has 64 KiB: use a smaller block_q or block_kv"
-Result<Occupancy> occupancy(const TileProgram& program, const LaunchSpec& launch, const GpuSpec& gpu);
-
 }  // namespace tilescope

@@ -145,7 +145,7 @@ class RecipeAttention final : public TileProgram {
         {tensors::k, Link::l2_to_sm, Bytes(planes * 2 * sums.keys * row_bytes), "recipe: keys"},
         {tensors::v, Link::l2_to_sm, Bytes(planes * sums.keys * row_bytes), "recipe: keys"},
         {tensors::o, Link::sm_to_l2, Bytes(planes * problem_.seq_q * row_bytes), "recipe: rows"},
-        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Visits::once)), "recipe: rows"},
+        {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes(problem_, tile_, Crossings::once)), "recipe: rows"},
     };
     form.flops = planes * 6 * problem_.head_dim * sums.rows_keys;
     form.exps = planes * (2 * sums.rows_keys + sums.rows_pairs);

@@ -17,6 +17,7 @@
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 

@@ -34,7 +34,7 @@ int first_row_of(const BlockOperations& block, const Operation& op) {
 
 /// The tile machine's figures after each step: after each key tile of the row's query tile, or after the last one where the kernel
 /// has no running statistics.
-std::vector<ProbedStep> machine_steps(const BlockHistory& history, std::int64_t query_tile, int row, bool running) {
+std::vector<ProbedStep> machine_steps(const BlockValues& history, std::int64_t query_tile, int row, bool running) {
   std::vector<ProbedStep> steps;
   std::vector<std::int32_t> visited;  // key tiles, in the order in which they come
   const auto& operations = history.operations().operations;
@@ -118,7 +118,7 @@ Result<std::shared_ptr<const ProbeComparison>> compare_probe(const TileProgram& 
   const auto block = block_of_row(program, made.launch, probe.plane, probe.query);
   if (!block) return refuse("no block of the model has query {} of head {}", probe.query, probe.plane);
   made.block = *block;
-  const Result<std::shared_ptr<const BlockHistory>> history = run_block(program, known->inputs, made.launch, made.block, progress);
+  const Result<std::shared_ptr<const BlockValues>> history = run_block(program, known->inputs, made.launch, made.block, progress);
   if (!history) return history.error();
   const std::int64_t query_tile = probe.query / probe.tile.block_q;
   made.first_row = std::max<std::int64_t>((*history)->operations().domain.first, query_tile * probe.tile.block_q);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/numerics/inputs.h"
+#include "sim/programs/occupancy.h"
 #include "sim/programs/program_names.h"
 
 namespace tilescope {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/model/run_data/program_shape.h"
-#include "app/model/run_data/tile_history.h"
+#include "app/model/run_data/tile_accesses.h"
 
 namespace tilescope {
 

@@ -72,7 +72,7 @@ struct TimelineData {
   std::shared_ptr<const StageFacts> stage_facts;  // what the stage wants to know, made off the frame on the same occasion
 };
 
-/// Sorts bars into sub-tracks and series; `bars` in order of start, `tensors` by interval.
+/// Makes a lane of bars that are in order of start. `labels` name the tensor of each interval.
 UnitLane make_lane(Unit unit, std::vector<LaneBar> bars, std::span<const StepLabel> labels);
 BandwidthCurve make_curve(const TimeBins& bins, std::span<const std::vector<double>> by_link, double ceiling);
 TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const StepIndex> steps);

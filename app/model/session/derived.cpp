@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/model/run_data/stage_facts.h"
-#include "app/model/run_data/tile_history.h"
+#include "app/model/run_data/tile_accesses.h"
 #include "app/model/session/sm_findings.h"
 #include "sim/numerics/inputs.h"
 
@@ -42,7 +42,7 @@ int values_at(const Trace& trace, int sm, const TraceState& step) {
 
 /// The operations after which the values of a step are looked at: its own and the one before, what its iteration began with, and
 /// the loads that filled the buffers there are.
-ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const BlockOperations& block, const TraceState& state, int op,
+ValuesKey values_of_step(std::shared_ptr<const BlockValues> history, const BlockOperations& block, const TraceState& state, int op,
                          int values_op) {
   ValuesKey values{std::move(history), {}};
   const auto add = [&](int at) {
@@ -63,7 +63,7 @@ ValuesKey values_of_step(std::shared_ptr<const BlockHistory> history, const Bloc
 }
 
 /// The row that shows most: the one whose sum and output this block scales nearest to a half. nullopt where nothing is scaled.
-std::optional<int> most_rescaled_row(const Schema& schema, const BlockHistory& history, int op) {
+std::optional<int> most_rescaled_row(const Schema& schema, const BlockValues& history, int op) {
   const ChipTile factor = schema.tile(Meaning::row_max, TilePart::factor);
   if (factor == ChipTile::none) return std::nullopt;
   const std::shared_ptr<const Matrix> alpha = history.value(factor, op);
@@ -342,7 +342,7 @@ void Derived::ask(Workspace& workspace) {
       Lane& lane = shown_[i].lane;
       lane.history = nullptr;
       lane.reference = nullptr;
-      lane.tile_history = nullptr;
+      lane.tile_accesses = nullptr;
     }
   }
   if (!workspace.shows_values()) return;
@@ -368,7 +368,7 @@ void Derived::ask_for_plane(std::size_t slot, const PlaneKey& key) {
   worker_.submit(Queue::shown, slots::first_plane + static_cast<int>(slot), WorkKind::values,
                  [this, slot, key, source](const Progress&) -> Worker::Deliver {
                    const PlaneFacts facts{make_reference(*key.simulation->program, source, key.plane),
-                                          std::make_shared<const TileHistory>(*key.simulation, key.plane)};
+                                          std::make_shared<const TileAccesses>(*key.simulation, key.plane)};
                    return [this, slot, key, facts] {
                      if (planes_under_way_[slot] != key) return;
                      planes_under_way_[slot].reset();
@@ -384,7 +384,7 @@ void Derived::show_plane(std::size_t i) {
   const PlaneFacts* facts = planes_.find(key);
   if (facts == nullptr) ask_for_plane(i, key);
   shown.lane.reference = facts != nullptr ? facts->reference : nullptr;
-  shown.lane.tile_history = facts != nullptr ? facts->tile_history : nullptr;
+  shown.lane.tile_accesses = facts != nullptr ? facts->tile_accesses : nullptr;
 }
 
 /// After another SM was chosen: a simulation comes with the timeline of its own. Laying out hundreds of thousands of intervals

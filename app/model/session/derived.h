@@ -23,7 +23,7 @@ class SmFindings;
 
 /// Values of a block: those after an operation, and what is looked at with them.
 struct ValuesKey {
-  std::shared_ptr<const BlockHistory> history;
+  std::shared_ptr<const BlockValues> history;
   std::vector<int> ops;
   bool operator==(const ValuesKey&) const = default;
 };
@@ -37,10 +37,10 @@ struct PlaneKey {
 
 struct PlaneFacts {
   std::shared_ptr<const ReferencePlane> reference;  // null where it is too large
-  std::shared_ptr<const TileHistory> tile_history;
+  std::shared_ptr<const TileAccesses> tile_accesses;
   void retire_into(Retired& retired) const {
     retired.add(reference);
-    retired.add(tile_history);
+    retired.add(tile_accesses);
   }
 };
 
@@ -105,7 +105,7 @@ class Derived {
   bool freeing_ = false;
   RecentCache<TimelineKey, std::shared_ptr<const TimelineData>> timelines_;
   RecentCache<PlaneKey, PlaneFacts> planes_;
-  RecentCache<BlockKey, std::shared_ptr<const BlockHistory>> histories_;
+  RecentCache<BlockKey, std::shared_ptr<const BlockValues>> histories_;
   RecentCache<BlockKey, std::shared_ptr<const BlockOperations>, 8> blocks_;  // one can be megabytes
   std::array<std::optional<TimelineKey>, slots::lanes> timelines_under_way_;
   std::array<std::optional<PlaneKey>, slots::lanes> planes_under_way_;

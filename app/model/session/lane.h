@@ -10,7 +10,7 @@
 
 namespace tilescope {
 
-class TileHistory;    // app/model/run_data/tile_history.h
+class TileAccesses;   // app/model/run_data/tile_accesses.h
 struct TimelineData;  // app/model/run_data/timeline_data.h
 struct SmLanes;       // app/model/run_data/sm_lanes.h
 struct SmWorks;
@@ -23,10 +23,10 @@ struct Lane {
   const BlockOperations* operations = nullptr;      // of the step's block; nullptr at step 0
   const Operation* operation = nullptr;             // the step's operation
   int values_op = -1;                               // the operation of the block up to which its values stand; -1: none is done yet
-  std::shared_ptr<const BlockHistory> history;      // values of that block; null while they are being worked out
+  std::shared_ptr<const BlockValues> history;       // values of that block; null while they are being worked out
   std::shared_ptr<const ReferencePlane> reference;  // float64 attention of the block's plane; null where that is too large
-  std::shared_ptr<const TileHistory> tile_history;  // when the plane's tiles were read and written; null while that is worked out
-  std::shared_ptr<const TimelineData> timeline;     // lanes and labels of the SM in focus; null while they are laid out
+  std::shared_ptr<const TileAccesses> tile_accesses;  // when the plane's tiles were read and written; null while that is worked out
+  std::shared_ptr<const TimelineData> timeline;       // lanes and labels of the SM in focus; null while they are laid out
   std::shared_ptr<const SmLanes> sm_lanes;  // where and when each block ran; null where lanes are units, and while it is sorted
   std::shared_ptr<const SmWorks> sm_works;  // what SMs did that were looked into; null where none was
   std::int64_t step = 0, step_count = 0;

@@ -13,13 +13,7 @@
 
 namespace tilescope {
 
-namespace {
-
-std::shared_ptr<const Matrix> kept(const std::optional<Matrix>& matrix) {
-  return matrix ? std::make_shared<const Matrix>(*matrix) : nullptr;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
   if (load_gpu == nullptr) return refuse("no GPU can be loaded here, and the state asks for {}", state.gpu);
@@ -56,9 +50,9 @@ Result<StateRequest> request_of(const WindowState& state, GpuLoader load_gpu) {
     return refuse("there is no SM {}: {} has SMs 0 to {}", state.focus_sm, request.gpu.id, sms - 1);
   out.inputs.seed = state.seed;
   out.inputs.spread = state.spread;
-  out.inputs.q = kept(state.q);
-  out.inputs.k = kept(state.k);
-  out.inputs.v = kept(state.v);
+  out.inputs.q = state.q.pointer();
+  out.inputs.k = state.k.pointer();
+  out.inputs.v = state.v.pointer();
   return out;
 }
 

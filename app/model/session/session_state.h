@@ -15,7 +15,7 @@
 #include "app/model/session/opening.h"
 #include "app/model/session/session.h"
 #include "app/model/session/sm_findings.h"
-#include "app/model/state/history.h"
+#include "app/model/state/undo_history.h"
 
 namespace tilescope {
 
@@ -56,7 +56,7 @@ struct Session::State {
   TextSaver save_text = nullptr;
   std::function<double()> clock;
   std::function<std::string()> time_of_day;
-  History history;
+  UndoHistory history;
   std::uint64_t revision = 1, noted = 0;  // what may have changed the state, and how much of it the history has seen
   bool unnoted_change = false;            // of anything but the position
   std::int64_t openings = 0;

@@ -33,9 +33,9 @@ WindowState window_state_of(const SessionView& view) {
   state.focus_sm = on_screen ? view.lane().focus_sm : request.focus_sm;
   state.seed = asked.inputs.seed;
   state.spread = asked.inputs.spread;
-  if (asked.inputs.q) state.q = *asked.inputs.q;
-  if (asked.inputs.k) state.k = *asked.inputs.k;
-  if (asked.inputs.v) state.v = *asked.inputs.v;
+  state.q = asked.inputs.q;
+  state.k = asked.inputs.k;
+  state.v = asked.inputs.v;
   if (!view.lanes.empty() && view.playback.at_step)
     state.position = WindowState::Step{view.playback.step};
   else if (!view.lanes.empty())

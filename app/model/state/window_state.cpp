@@ -161,7 +161,7 @@ std::string matrix_text(const Matrix& matrix) {
   return out;
 }
 
-Status read_matrix(std::string_view key, std::string_view text, std::optional<Matrix>& into) {
+Status read_matrix(std::string_view key, std::string_view text, SharedMatrix& into) {
   std::string rows(text);
   std::replace(rows.begin(), rows.end(), ';', '\n');
   Result<Matrix> matrix = parse_csv_matrix(rows, std::string(key));
@@ -198,6 +198,8 @@ struct Key {
   std::string_view name;
   Written (*write)(const WindowState&);
   Status (*read)(WindowState&, std::string_view key, std::string_view text);
+  /// Returns whether two states agree, where writing both to see it would be slow; null: the texts decide.
+  bool (*same)(const WindowState&, const WindowState&) = nullptr;
 };
 
 template <class T>
@@ -211,7 +213,7 @@ template <class T>
 Written given(const std::optional<T>& value) {
   return value ? Written(fmt::format("{}", *value)) : std::nullopt;
 }
-Written given(const std::optional<Matrix>& matrix) {
+Written given(const SharedMatrix& matrix) {
   return matrix ? Written(matrix_text(*matrix)) : std::nullopt;
 }
 
@@ -229,10 +231,11 @@ constexpr Key switch_key(std::string_view name) {
           [](WindowState& s, std::string_view key, std::string_view text) { return read_on(key, text, s.*member); }};
 }
 
-template <std::optional<Matrix> WindowState::*member>
+template <SharedMatrix WindowState::*member>
 constexpr Key matrix_key(std::string_view name) {
   return {name, [](const WindowState& s) { return given(s.*member); },
-          [](WindowState& s, std::string_view key, std::string_view text) { return read_matrix(key, text, s.*member); }};
+          [](WindowState& s, std::string_view key, std::string_view text) { return read_matrix(key, text, s.*member); },
+          [](const WindowState& a, const WindowState& b) { return a.*member == b.*member; }};
 }
 
 template <std::string WindowState::*member>
@@ -616,7 +619,7 @@ Result<WindowState> read_link(std::string_view text) {
 std::vector<std::string_view> changed_keys(const WindowState& a, const WindowState& b) {
   std::vector<std::string_view> changed;
   for (const Key& key : keys)
-    if (key.write(a) != key.write(b)) changed.push_back(key.name);
+    if (key.same != nullptr ? !key.same(a, b) : key.write(a) != key.write(b)) changed.push_back(key.name);
   for (const ListKey& row : list_keys)
     if (a.*row.member != b.*row.member) changed.push_back(row.name);
   if (a.pinned != b.pinned) changed.push_back(pinned_key);

@@ -16,10 +16,10 @@
 #include "app/model/state/center_views.h"
 #include "app/model/state/compared_runs.h"
 #include "app/model/state/link_choice.h"
+#include "app/model/state/shared_matrix.h"
 #include "app/model/state/sweep_quantity.h"
 #include "app/model/state/workspace.h"
 #include "app/platform/theme_kind.h"
-#include "sim/core/matrix.h"
 #include "sim/engine/block_order.h"
 #include "sim/engine/trace.h"
 #include "sim/programs/tile_program.h"
@@ -59,7 +59,7 @@ struct WindowState {
   // its values
   std::uint64_t seed = 1;
   double spread = 1;
-  std::optional<Matrix> q, k, v;  // a user's own
+  SharedMatrix q, k, v;  // a user's own
 
   // where one stands: a step, a clock between steps, or wherever the window opens
   struct Step {

@@ -15,6 +15,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/validation.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 

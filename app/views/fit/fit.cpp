@@ -17,6 +17,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
 #include "sim/programs/kernel_needs.h"
+#include "sim/programs/occupancy.h"
 
 namespace tilescope {
 namespace {

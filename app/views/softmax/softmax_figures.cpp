@@ -12,9 +12,9 @@ namespace tilescope {
 namespace {
 
 /// Restricts a history to the iteration of `op`. If values are recomputed on demand, older tiles would cost a run of the block.
-class ThisIteration final : public BlockHistory {
+class ThisIteration final : public BlockValues {
  public:
-  ThisIteration(const BlockHistory& whole, int op) : whole_(whole), from_(op) {
+  ThisIteration(const BlockValues& whole, int op) : whole_(whole), from_(op) {
     const auto& operations = whole.operations().operations;
     const std::int32_t iteration = operations[static_cast<std::size_t>(op)].iteration;
     while (from_ >= 0 && operations[static_cast<std::size_t>(from_)].iteration == iteration) --from_;
@@ -28,7 +28,7 @@ class ThisIteration final : public BlockHistory {
   bool keeps_everything() const override { return false; }
 
  private:
-  const BlockHistory& whole_;
+  const BlockValues& whole_;
   int from_;
 };
 

@@ -76,7 +76,7 @@ class SoftmaxReader {
   std::weak_ptr<const Simulation> parts_simulation_;
   int parts_launch_ = -1;
   SoftmaxParts parts_;
-  std::weak_ptr<const BlockHistory> history_;
+  std::weak_ptr<const BlockValues> history_;
   int op_ = -2, row_ = -1, q_tile_ = -2;
   std::map<std::int32_t, std::vector<int>> bars_written_;  // by query tile: the operations whose results the bars show
   SoftmaxFigures figures_;

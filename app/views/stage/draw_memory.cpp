@@ -186,7 +186,7 @@ double crossed_part(const StageContext& context, Tensor tensor) {
 }
 
 /// Inputs brighten when read; outputs fill as their bytes cross the link to HBM. `crossed` is crossed_part().
-CellLook look_of(const TensorShape& tensor, const CellHistory& cell, double cycle, double crossed) {
+CellLook look_of(const TensorShape& tensor, const CellAccesses& cell, double cycle, double crossed) {
   if (tensor.input && !tensor.output) return {0.30F + 0.5F * static_cast<float>(cell.read_part(cycle)), false, 1};
   return {0.8F, crossed < 1 && cell.writes(cycle) > 0, cell.written_part(cycle) * crossed};
 }
@@ -216,7 +216,7 @@ std::vector<const TileInFlight*> flights_by_cell(const StageContext& context, co
 /// Returns, per drawn row of K's or V's box, whether the mask hides all of it from those whose moves the box shows: all SMs, or the
 /// block on screen. They never load it.
 std::vector<bool> skipped_rows(const StageContext& context, const TensorBox& box, const TensorLayout& layout,
-                               const BoxHistory& cells) {
+                               const BoxAccesses& cells) {
   std::vector<bool> skipped(static_cast<std::size_t>(box.shown_rows), false);
   const BlockOperations* block = context.lane.operations;
   if (!context.problem().has_mask() || block == nullptr || block->domain.axis != Axis::query || box.tensor->rows != Axis::key ||
@@ -256,7 +256,7 @@ std::string cell_title(const TensorBox& box, int row, int col) {
   return title;
 }
 
-void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell, double crossed,
+void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellAccesses& cell, double crossed,
               int row, int col, bool skipped) {
   const double cycle = context.lane.state.cycle;
   std::string body =
@@ -294,7 +294,7 @@ void tip_cell(StageContext& context, const TensorBox& box, const TensorShape& te
   context.tip(cell_title(box, row, col), body, box.tensor);
 }
 
-void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellHistory& cell,
+void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& tensor, const CellAccesses& cell,
                const TileInFlight* flight, double crossed, int row, int col, bool skipped) {
   const Theme& theme = context.theme;
   const CellSpan x = cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col),
@@ -327,7 +327,7 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
 
 /// Draws "↑4 ↓1" on a cell: loads and stores so far by the SMs. Behind an L2 that is not what HBM sent, so it says "SM ↑4".
 /// A larger tile would save the repeated loads.
-void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& cells) {
+void draw_counts(StageContext& context, const TensorBox& box, const BoxAccesses& cells) {
   const float height = box.cells.height() / static_cast<float>(box.shown_rows),
               width = box.cells.width() / static_cast<float>(box.shown_cols);
   if (height < context.metrics.small_line || width < 5 * context.metrics.digit || box.shown_rows != box.grid_rows ||
@@ -336,7 +336,7 @@ void draw_counts(StageContext& context, const TensorBox& box, const BoxHistory& 
   const double cycle = context.lane.state.cycle;
   for (int row = 0; row < box.shown_rows; ++row) {
     for (int col = 0; col < box.shown_cols; ++col) {
-      const CellHistory cell = cells.cell(row, col);
+      const CellAccesses cell = cells.cell(row, col);
       const std::int64_t reads = cell.reads(cycle), writes = cell.writes(cycle);
       std::string text;
       if (reads > 0) text.append("\u2191").append(std::to_string(reads));
@@ -398,7 +398,7 @@ std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   return name;
 }
 
-void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxHistory& cells) {
+void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape& tensor, const BoxAccesses& cells) {
   const Theme& theme = context.theme;
   std::string label = formula_text(name_that_fits(context, box));
   const std::string size = fill_in(" {}×{}", {format_count(tensor.layout.rows), format_count(tensor.layout.cols)});

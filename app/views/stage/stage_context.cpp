@@ -32,9 +32,9 @@ bool is_load(const BlockOperations& block, std::int32_t op) {
 /// Keeps the previous plane until the next one's history arrives.
 void update_history(StageContext& context) {
   StageCache& cache = context.cache;
-  if (!cache.history) cache.history = std::make_shared<const TileHistory>();
-  if (!context.lane.tile_history || context.lane.tile_history == cache.history) return;
-  cache.history = context.lane.tile_history;
+  if (!cache.history) cache.history = std::make_shared<const TileAccesses>();
+  if (!context.lane.tile_accesses || context.lane.tile_accesses == cache.history) return;
+  cache.history = context.lane.tile_accesses;
   cache.cells.clear();
 }
 
@@ -100,7 +100,7 @@ void update_stage_cache(StageContext& context, const Rect& area) {
   }
   update_history(context);
   if (cache.cells.empty()) {
-    for (const TensorBox& box : cache.layout.tensors) cache.cells.push_back(box.here ? cache.history->cells(box) : BoxHistory());
+    for (const TensorBox& box : cache.layout.tensors) cache.cells.push_back(box.here ? cache.history->cells(box) : BoxAccesses());
   }
 }
 

@@ -42,9 +42,9 @@ struct StageCache {
   float scale = 0;
   std::shared_ptr<const StageFacts> facts;
   StageLayout layout;
-  std::shared_ptr<const TileHistory> history;  // of the plane shown
-  std::vector<BoxHistory> cells;               // of it, by tensor box
-  std::shared_ptr<const BlockHistory> values_of;
+  std::shared_ptr<const TileAccesses> history;  // of the plane shown
+  std::vector<BoxAccesses> cells;               // of it, by tensor box
+  std::shared_ptr<const BlockValues> values_of;
   int values_op = -2;
   std::array<std::shared_ptr<const Matrix>, most_chip_tiles> now, before;
   std::map<int, CachedPicture> pictures;               // by index of the on-chip tile box

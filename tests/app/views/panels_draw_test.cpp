@@ -8,7 +8,7 @@
 #include <random>
 
 #include "app/model/run_data/step_index.h"
-#include "app/model/run_data/tile_history.h"
+#include "app/model/run_data/tile_accesses.h"
 #include "app/ui/panel_state.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
@@ -49,7 +49,7 @@ struct Showing {
       lane.simulation->program->emit_block(block.launch, block.block, operations);
       lane.operations = &operations;
       lane.operation = &operations.operations[static_cast<std::size_t>(lane.rest.op)];
-      lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, operations.domain.plane);
+      lane.tile_accesses = std::make_shared<const TileAccesses>(*lane.simulation, operations.domain.plane);
       if (values) {
         lane.history = *run_block(*lane.simulation->program, inputs, block.launch, block.block);
         lane.reference = std::make_shared<const ReferencePlane>(*lane.simulation->program, inputs, operations.domain.plane);

@@ -34,7 +34,7 @@ struct LaneAt {
     lane.step = std::min(step, lane.step_count);
     lane.state = lane.rest = trace.state_at(lane.focus_sm, lane.step);
     lane.values_op = lane.rest.op;
-    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, 0);
+    lane.tile_accesses = std::make_shared<const TileAccesses>(*lane.simulation, 0);
     if (lane.rest.run < 0) return;
     const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];
     auto history = run_block(*lane.simulation->program, InputSource{}, block.launch, block.block);
@@ -42,10 +42,10 @@ struct LaneAt {
     kept = *history;
     lane.operations = &kept->operations();
     lane.operation = &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
-    lane.tile_history = std::make_shared<const TileHistory>(*lane.simulation, lane.operations->domain.plane);
+    lane.tile_accesses = std::make_shared<const TileAccesses>(*lane.simulation, lane.operations->domain.plane);
     if (values) lane.history = kept;
   }
-  std::shared_ptr<const BlockHistory> kept;
+  std::shared_ptr<const BlockValues> kept;
 };
 
 const Workspace plain_workspace;

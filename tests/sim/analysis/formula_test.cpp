@@ -23,7 +23,7 @@ MatrixPtr matrix(int rows, int cols, std::vector<float> values) {
 }
 
 /// A block of one operation: what the on-chip tiles hold before it, and what it makes.
-class OneOperation final : public BlockHistory {
+class OneOperation final : public BlockValues {
  public:
   OneOperation(Operation operation, const std::vector<std::pair<ChipTile, MatrixPtr>>& held, MatrixPtr made)
       : made_(std::move(made)) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/analysis/softmax_row.h"
-#include "sim/numerics/block_history.h"
+#include "sim/numerics/block_values.h"
 #include "tests/sim/program_of.h"
 #include "tests/sim/tested_programs.h"
 

@@ -26,7 +26,7 @@ Instructions of_iteration(std::int64_t head_dim) {
   Instructions sum;
   for (Operation op : block.operations) {
     if (op.iteration != 2) continue;
-    op.share = 8;  // the compiled loop holds all of it
+    op.executed_eighths = 8;  // the compiled loop holds all of it
     const Instructions one = instructions_of(op, block, needs, problem.dtype);
     sum.issued += one.issued;
     sum.mma += one.mma;
@@ -203,7 +203,7 @@ TEST_CASE("instructions: of each kind of operation, on 64 rows of 128 elements: 
       CHECK(all.in_calls == (row.kind == OpKind::modify ? 256 * 40 : 0));
     }
     // A kernel that executes three eighths of them, and eleven instructions more in each of three warps.
-    op.share = 3;
+    op.executed_eighths = 3;
     op.instructions = 11, op.other_alu = 5, op.other_exps = 2;
     const Instructions some = instructions_of(op, BlockOperations{}, needs, DataType::fp16);
     CHECK(some.issued == row.issued * 3 / 8 + 33);

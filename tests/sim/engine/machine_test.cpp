@@ -174,7 +174,7 @@ class SmRules {
     if (timing.port == smem_port) start = std::max(start, operations_free_);
     // The oldest block does not wait for a younger one to leave the tensor cores or the exponential pipe.
     const std::uint8_t pipe = timing.pipe[place.is_sliced ? 1 : 0];
-    const bool yields = waits() && is_oldest(place) && (pipe == pipe_of(Server::tensor) || pipe == pipe_of(Server::exp));
+    const bool yields = waits() && is_oldest(place) && (pipe == pipe_of(Pipe::tensor) || pipe == pipe_of(Pipe::exp));
     return yields ? start : std::max(start, pipe_free(place));
   }
   double time_of(const Place& place) const { return std::min(load_time(place), start_time(place)); }
@@ -245,9 +245,9 @@ class SmRules {
       return place.limits[static_cast<std::size_t>(place.compute[place.next].waits_for)];
     }
     if (timing.store) return WaitCause::fp32;
-    const bool own_pipe = timing.server != Server::none && free_[pipe_of(timing.server)] == now;
+    const bool own_pipe = timing.awaited != Pipe::none && free_[pipe_of(timing.awaited)] == now;
     if (!own_pipe) return WaitCause::smem;
-    return timing.server == Server::tensor ? WaitCause::tensor : timing.server == Server::exp ? WaitCause::exp : WaitCause::fp32;
+    return timing.awaited == Pipe::tensor ? WaitCause::tensor : timing.awaited == Pipe::exp ? WaitCause::exp : WaitCause::fp32;
   }
   Seen seen_compute(const Place& place, double now, double end) const {
     const double ready = place.next == 0 ? place.began : place.compute_end;

@@ -78,7 +78,7 @@ struct Cost {
     const double fma = 64 * counts().fp32 * per(gpu.sm_fp32_flops_per_cycle);
     return std::max(issues, std::max(alu, fma + 32 * counts().widened * per(gpu.sm_alu_lanes_per_cycle)));
   }
-  std::array<double, server_count> work() const { return {multiplies() ? products() : taken(), exps(), others()}; }
+  std::array<double, pipe_count> work() const { return {multiplies() ? products() : taken(), exps(), others()}; }
 
   /// Mean cycles from an instruction of a warp to its next one.
   double instruction() const {
@@ -158,10 +158,10 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   CHECK(t.adds == cost.queues());
   CHECK(t.paced == op.paced);
   CHECK(t.asynchronous == (loads_boxes || adds_tile || cost.is_async_product()));
-  CHECK(t.server == (cost.multiplies()      ? Server::tensor
-                     : c.unit == Unit::exp  ? Server::exp
-                     : c.unit == Unit::fp32 ? Server::fp32
-                                            : Server::none));
+  CHECK(t.awaited == (cost.multiplies()      ? Pipe::tensor
+                      : c.unit == Unit::exp  ? Pipe::exp
+                      : c.unit == Unit::fp32 ? Pipe::fp32
+                                             : Pipe::none));
   for (std::size_t i = 0; i < t.work.size(); ++i) CHECK(t.work[i] == near(cost.work()[i]));
   CHECK(c.bank_cycles == near(cost.banks()));
   CHECK(t.smem_cycles == near(cost.port_cycles()));
@@ -169,7 +169,7 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   CHECK(t.issued == near(issued));
 
   const double alone = cost.issue() + cost.latency();
-  const double pipe = t.server == Server::none ? alone : cost.work()[static_cast<std::size_t>(t.server)];
+  const double pipe = t.awaited == Pipe::none ? alone : cost.work()[static_cast<std::size_t>(t.awaited)];
   if (cost.is_async_product()) {
     // The warps go on once it is issued. The queue holds so many instructions' work.
     const double instructions = std::max(1.0, issued), work = std::max(pipe, cost.port_cycles());
@@ -190,11 +190,11 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
     CHECK(c.busy_cycles == near(static_cast<double>(op.bytes) * cost.byte()));
 
   // What must be free before it begins.
-  const std::uint8_t own = pipe_of(t.server);
+  const std::uint8_t own = pipe_of(t.awaited);
   if (cost.is_async_product())
     CHECK(t.pipe == std::array{no_pipe, no_pipe});
   else if (t.store)
-    CHECK(t.pipe[0] == (cost.others() > 0 ? pipe_of(Server::fp32) : no_pipe));
+    CHECK(t.pipe[0] == (cost.others() > 0 ? pipe_of(Pipe::fp32) : no_pipe));
   else
     CHECK(t.pipe == std::array{own, t.product || !cost.waits() ? own : no_pipe});
   const bool needs_no_port = cost.is_async_product() || (t.store && t.asynchronous);

@@ -71,8 +71,9 @@ bool same_operation(const Operation& x, const BlockOperations& of_x, const Opera
   };
   const auto time = [](const Operation& op) {
     return std::tuple(op.instructions, op.other_alu, op.other_exps, op.shared_round_trips, op.barriers, op.l2_round_trips,
-                      op.wavefronts, op.sectors_at_once, op.share, op.slices, op.group, op.strip, op.paced, op.asynchronous,
-                      op.source_strip, op.wait_on, op.wait_token, op.wait_count, op.signal_token, op.signal_count, op.iteration);
+                      op.wavefronts, op.sectors_at_once, op.executed_eighths, op.slices, op.group, op.strip, op.paced,
+                      op.asynchronous, op.source_strip, op.wait_on, op.wait_token, op.wait_count, op.signal_token, op.signal_count,
+                      op.iteration);
   };
   if (work(x) != work(y) || time(x) != time(y)) return false;
   return !moves_tile(x.kind) || (plane_from(x, of_x) == plane_from(y, of_y) && row_from(x, of_x) == row_from(y, of_y) &&

@@ -10,7 +10,7 @@
 #include "sim/core/element.h"
 #include "sim/core/mask.h"
 #include "sim/masks/score_change.h"
-#include "sim/numerics/block_history.h"
+#include "sim/numerics/block_values.h"
 #include "sim/numerics/inputs.h"
 #include "sim/numerics/program_reference.h"
 #include "sim/numerics/program_reference_gradients.h"

@@ -174,6 +174,9 @@ TEST_CASE("arithmetic: each operand of another size than the operation needs is 
       {OpKind::store, {tile}, 1, false},
       {OpKind::reduce_add, {tile}, 1, false},
       {OpKind::mask, {}, 0, true},
+      {OpKind::modify, {}, 0, true},
+      {OpKind::gather, {tile}, 1, false},
+      {OpKind::gather, {tile}, 1, true, false, false, true},
   };
   for (const Row& row : of_kind) {
     CAPTURE(to_string(row.kind));
@@ -215,6 +218,28 @@ TEST_CASE("arithmetic: each operand of another size than the operation needs is 
       op.src[i] = name;
     }
   }
+}
+
+TEST_CASE("arithmetic: parts that would be added outside their row are a fault, at either end and by either step") {
+  Operation op = operation(OpKind::add_parts, 1, 9);
+  op.dst = tiles::o;
+  op.src = {tiles::q};
+  const Matrix row(1, 9), three(1, 3), two_rows(2, 3);
+  const auto fault = [&](int first, float step, const Matrix& parts) {
+    op.inner = first;
+    op.value = step;
+    return operand_fault(op, {&parts}, &row);
+  };
+  CHECK(fault(0, 4, three).empty());
+  CHECK(fault(1, 4, three) == "Q is added to elements 1 to 9 of O, which has 9");
+  CHECK(fault(8, -4, three).empty());
+  CHECK(fault(7, -4, three) == "Q is added to elements 7 to -1 of O, which has 9");
+  CHECK_FALSE(fault(-1, 1, three).empty());
+  CHECK_FALSE(fault(9, -1, three).empty());
+  CHECK_FALSE(fault(0, 1, two_rows).empty());
+  op.rows = 2;
+  const Matrix rows(2, 9);
+  CHECK_FALSE(operand_fault(op, {&three}, &rows).empty());
 }
 
 TEST_CASE("arithmetic: what is no number passes the maximum by, and stays none in its own place") {

@@ -67,6 +67,7 @@ std::int64_t BlockChecker::count_sectors_of_pages(const TileRef& tile) const {
 BlockChecker::BlockChecker(const TileProgram& program, std::int64_t warp_tile)
     : program_(program),
       warp_tile_(warp_tile),
+      mask_(mask_of(program.problem())),
       memory_(memory_layouts(program.problem(), program.tile(), program.tensors())),
       pages_(page_table_of(program.problem())) {
   for (Tensor tensor : program.tensors()) {
@@ -367,15 +368,17 @@ std::string BlockChecker::check_counter(const Operation& op) {
   return {};
 }
 
+bool BlockChecker::sees_all(const TileRef& scores) const {
+  return mask_->tile(scores.plane, {scores.row, scores.rows}, {scores.col, scores.cols}) == TileVisibility::full;
+}
+
 std::string BlockChecker::check_store(const Operation& op) {
   const Buffer& source = buffer(op.src[0], op);
   if (source.rows != op.rows || source.cols != op.cols) return "it stores more or less than its chip_tile holds";
   if (source.tile.row != op.tile.row || source.tile.col != op.tile.col) return "its chip_tile holds another tile";
   if (tensor_of(op.src[0]) != op.tile.tensor) return "its tensor is not its chip_tile's";
-  if (op.tile.tensor == tensors::s && program_.problem().causal && !source.masked) {
-    const std::int64_t sees = program_.problem().visible_keys(op.tile.row);
-    if (sees < op.tile.col + op.tile.cols) return "it stores scores that are not masked";
-  }
+  if (op.tile.tensor == tensors::s && program_.problem().causal && !source.masked && !sees_all(op.tile))
+    return "it stores scores that are not masked";
   const std::int64_t sectors = count_sectors(layouts_[index(op.tile.tensor)], op.tile);
   // Single additions to a table are a sector a score where it is met in any order, and more where eight neighbours lie across
   // sectors.
@@ -560,15 +563,23 @@ std::string BlockChecker::check_scores(const Operation& op) {
   const bool looks =
       op.kind == OpKind::row_max ? op.src[1].is(Meaning::score) : op.kind == OpKind::exp && op.src[0].is(Meaning::score);
   const bool first_look = looks && !is_shared(*block_, op.src[op.kind == OpKind::row_max ? 1 : 0]);
-  if (first_look && p.causal) {
+  if (first_look && p.has_mask()) {
     const Buffer& s = buffer(op.src[op.kind == OpKind::row_max ? 1 : 0], op);
-    // Where lists say which tiles are partial, a group masks its part of such a tile even if it sees all of it.
+    // Where lists say which blocks are partial, a group masks its part of such a block even if it sees all of it.
     const bool has_lists = std::any_of(program_.tensors().begin(), program_.tensors().end(), [](Tensor tensor) {
       return tensor->planes == Planes::mask && tensor.means(Meaning::table);
     });
-    const std::int64_t first_row = has_lists ? s.tile.row / program_.tile().block_q * program_.tile().block_q : s.tile.row;
-    const bool sees_all = p.visible_keys(first_row) >= s.tile.col + s.tile.cols;
-    if (s.masked == sees_all) return sees_all ? "its scores are masked without need" : "its scores are not masked";
+    TileRef looked_at = s.tile;
+    if (has_lists) {
+      const TileShape edge = mask_block_of(p, program_.tile());
+      const auto widen = [](std::int32_t& first, std::int32_t& count, std::int64_t size, std::int64_t length) {
+        first = static_cast<std::int32_t>(first / size * size);
+        count = static_cast<std::int32_t>(std::min(size, length - first));
+      };
+      widen(looked_at.row, looked_at.rows, edge.block_q, p.seq_q);
+      widen(looked_at.col, looked_at.cols, edge.block_kv, p.seq_kv);
+    }
+    if (s.masked == sees_all(looked_at)) return s.masked ? "its scores are masked without need" : "its scores are not masked";
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/mask.h"
 #include "sim/core/page_table.h"
 #include "sim/programs/tile_program.h"
 
@@ -62,12 +63,15 @@ class BlockChecker {
   std::string check_shapes(const Operation& op);
   std::string check_reads(const Operation& op, std::int32_t self);
   std::string check_scores(const Operation& op);
+  /// Returns whether every query of a tile of S sees every key.
+  bool sees_all(const TileRef& scores) const;
   Buffer& buffer(ChipTile chip_tile, const Operation& op);
   std::vector<ChipTile> reads(const Operation& op) const;
   std::int64_t cell(const TileRef& tile, std::int64_t row, std::int64_t col) const;
 
   const TileProgram& program_;
   const std::int64_t warp_tile_;
+  std::shared_ptr<const Mask> mask_;
   std::array<TensorLayout, most_tensors> layouts_;
   TensorLayouts memory_;                    // as tensors lie in HBM
   std::shared_ptr<const PageTable> pages_;  // of K and V; null if they have none

@@ -110,7 +110,7 @@ TEST_CASE("closed form: statistics are counted in whole sectors wherever their p
   AttentionProblem p = formula_problem(5, 16);
   p.heads = p.kv_heads = 3;
   // Planes start at bytes 0, 20 and 40; tiles of 4 and 1 rows. Sectors: {0}, {0}; {0,1}, {1}; {1}, {1}.
-  CHECK(statistic_bytes(p, {4, 16}, Visits::once) == 7 * 32);
+  CHECK(statistic_bytes(p, {4, 16}, Crossings::once) == 7 * 32);
 }
 
 TEST_CASE("closed form: S and P are counted with what pads their rows, and the formula says so") {
@@ -227,9 +227,9 @@ TEST_CASE("closed form: sums over the visited tiles are those of the definition,
     CHECK(made.rows_keys == sums.rows_keys);
     CHECK(made.matrix_bytes == sums.matrix_bytes);
     if (first_key < p.seq_kv) CHECK(rows_pairs_of_keys(p, tile, first_key, end_key) == of_keys);
-    CHECK(statistic_bytes(p, tile, Visits::once, at_once) == once);
-    CHECK(statistic_bytes(p, tile, Visits::once_if_any, at_once) == once_if_any);
-    CHECK(statistic_bytes(p, tile, Visits::every_pair, at_once) == every_pair);
+    CHECK(statistic_bytes(p, tile, Crossings::once, at_once) == once);
+    CHECK(statistic_bytes(p, tile, Crossings::once_if_any, at_once) == once_if_any);
+    CHECK(statistic_bytes(p, tile, Crossings::every_pair, at_once) == every_pair);
   }
 }
 

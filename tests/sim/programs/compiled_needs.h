@@ -12,6 +12,7 @@
 
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/occupancy.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {

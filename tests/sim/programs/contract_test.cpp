@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/core/mask.h"
 #include "sim/engine/simulation.h"
 #include "sim/masks/mask_choice.h"
 #include "sim/programs/closed_form.h"
@@ -31,13 +32,80 @@ bool takes_causal(const ProgramInfo& info) {
   return family_of(info)->takes_mask;
 }
 
-/// How often an element of an output is stored.
-int expected_stores(const ProgramInfo& info, const AttentionProblem& p, const TileShape& tile, Tensor tensor, std::int64_t row,
+/// A mask that differs by head: the keys up to the diagonal and a few more for each head, with holes for the odd heads. The last
+/// query of every head sees every key.
+class MaskByHead final : public Mask {
+ public:
+  MaskByHead(const AttentionProblem& p) : heads_(p.heads), last_query_(p.seq_q - 1), keys_before_(p.seq_kv - p.seq_q + 1) {}
+
+  bool visible(std::int64_t plane, std::int64_t query, std::int64_t key) const override {
+    const std::int64_t head = plane % heads_;
+    if (query == last_query_) return true;
+    return key < query + keys_before_ + 5 * head && (head % 2 == 0 || key / 8 % 3 != 1);
+  }
+  TileVisibility tile(std::int64_t plane, TileRange queries, TileRange keys) const override {
+    const std::int64_t seen = count_visible(plane, queries, keys);
+    if (seen == 0) return TileVisibility::empty;
+    return seen == queries.count * keys.count ? TileVisibility::full : TileVisibility::partial;
+  }
+  std::int64_t row_class(std::int64_t plane, std::int64_t query_tile) const override {
+    return query_tile * heads_ + plane % heads_;
+  }
+  MaskPlanes planes() const override { return {.by_head = true}; }
+
+ private:
+  std::int64_t heads_, last_query_, keys_before_;
+};
+
+/// Returns whether a program adds a mask that is a matrix to its scores. It then visits every tile (standard_test.cpp).
+bool adds_mask(const TileProgram& program) {
+  const auto is_mask = [](Tensor tensor) { return tensor->planes == Planes::mask && tensor.means(Meaning::bias); };
+  return std::any_of(program.tensors().begin(), program.tensors().end(), is_mask);
+}
+
+/// The key tiles that each query tile visits, worked out from the mask alone.
+class Visited {
+ public:
+  Visited(const AttentionProblem& p, const TileShape& tile)
+      : tile_(tile), query_tiles_(ceil_div(p.seq_q, tile.block_q)), key_tiles_(ceil_div(p.seq_kv, tile.block_kv)) {
+    const auto mask = mask_of(p);
+    planes_ = planes_are_alike(p) ? 1 : p.query_planes();
+    const auto range = [](std::int64_t i, std::int64_t size, std::int64_t length) {
+      return TileRange{i * size, std::min(size, length - i * size)};
+    };
+    for (std::int64_t plane = 0; plane < planes_; ++plane)
+      for (std::int64_t i = 0; i < query_tiles_; ++i) {
+        std::int64_t count = 0;
+        for (std::int64_t j = 0; j < key_tiles_; ++j) {
+          const bool sees =
+              mask->tile(plane, range(i, tile.block_q, p.seq_q), range(j, tile.block_kv, p.seq_kv)) != TileVisibility::empty;
+          sees_.push_back(sees);
+          count += sees ? 1 : 0;
+        }
+        counts_.push_back(static_cast<int>(count));
+      }
+  }
+  /// Counts those of the query tile that has `row`.
+  int count(std::int64_t plane, std::int64_t row) const { return counts_[at(plane, row)]; }
+  bool sees(std::int64_t plane, std::int64_t row, std::int64_t key) const {
+    return sees_[at(plane, row) * static_cast<std::size_t>(key_tiles_) + static_cast<std::size_t>(key / tile_.block_kv)];
+  }
+
+ private:
+  std::size_t at(std::int64_t plane, std::int64_t row) const {
+    return static_cast<std::size_t>((planes_ > 1 ? plane : 0) * query_tiles_ + row / tile_.block_q);
+  }
+  TileShape tile_;
+  std::int64_t query_tiles_, key_tiles_, planes_ = 1;
+  std::vector<bool> sees_;
+  std::vector<int> counts_;
+};
+
+/// How often an element of an output is stored. The last query of every head sees every key.
+int expected_stores(const ProgramInfo& info, const Visited& visited, Tensor tensor, std::int64_t plane, std::int64_t row,
                     std::int64_t col) {
-  const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;  // of the row's query tile
-  const std::int64_t visited = ceil_div(p.visible_keys(last_row), tile.block_kv);
-  if (info.accumulates_in_hbm) return 1 + (tensor->rows == Axis::query ? static_cast<int>(visited) : 1);  // the last query sees all
-  if (tensor->cols == Axis::key) return col / tile.block_kv < visited ? 1 : 0;
+  if (info.accumulates_in_hbm) return 1 + (tensor->rows == Axis::query ? visited.count(plane, row) : 1);
+  if (tensor->cols == Axis::key) return visited.sees(plane, row, col) ? 1 : 0;
   return 1;
 }
 
@@ -47,10 +115,8 @@ bool is_sum(Tensor tensor) {
 }
 
 /// How often something is added to an element, in all copies: each key tile that the row's query tile visits adds to dQ.
-int expected_additions(const AttentionProblem& p, const TileShape& tile, Tensor tensor, std::int64_t row) {
-  if (!is_sum(tensor)) return 0;
-  const std::int64_t last_row = std::min((row / tile.block_q + 1) * tile.block_q, p.seq_q) - 1;
-  return static_cast<int>(ceil_div(p.visible_keys(last_row), tile.block_kv));
+int expected_additions(const Visited& visited, Tensor tensor, std::int64_t plane, std::int64_t row) {
+  return is_sum(tensor) ? visited.count(plane, row) : 0;
 }
 
 /// Puts K and V of a case in pages of one to three key tiles, or in pages of which a key tile fills several.
@@ -64,11 +130,19 @@ void put_in_pages(RandomCase& drawn, std::uint64_t seed) {
   drawn.text += fmt::format(", pages of {}, {}", p.page_size, to_string(p.page_order));
 }
 
+/// Replaces the causal mask of a case by one that differs by head.
+void give_each_head_a_mask(RandomCase& drawn) {
+  drawn.problem.causal = false;
+  drawn.problem.mask = std::make_shared<MaskByHead>(drawn.problem);
+  drawn.text += ", a mask by head";
+}
+
 /// Runs every block through the checker and holds the sums against the closed form and the definition.
 void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<int>& lines) {
   const auto made = info.make(drawn.problem, drawn.tile, drawn.gpu);
   REQUIRE(made);
   const TileProgram& program = **made;
+  if (adds_mask(program)) return;
   BlockChecker checker(program, info.warp_tile);
   BlockOperations block;
   for (std::size_t launch = 0; launch < program.launches().size(); ++launch)
@@ -83,6 +157,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   lines.insert(checker.lines.begin(), checker.lines.end());
 
   const AttentionProblem& p = drawn.problem;
+  const Visited visited(p, drawn.tile);
   const auto additions_to = [&](Tensor tensor, std::int64_t plane, std::int64_t row, std::int64_t col) {
     int sum = 0;
     for (Tensor other : program.outputs())
@@ -95,16 +170,17 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
     for (std::int64_t plane = 0; plane < layout.planes; ++plane)
       for (std::int64_t row = 0; row < layout.rows; ++row)
         for (std::int64_t col = 0; col < layout.cols; ++col)
-          wrong += checker.stored(tensor, plane, row, col) != expected_stores(info, p, drawn.tile, tensor, row, col) ||
-                   additions_to(tensor, plane, row, col) != expected_additions(p, drawn.tile, tensor, row);
+          wrong += checker.stored(tensor, plane, row, col) != expected_stores(info, visited, tensor, plane, row, col) ||
+                   additions_to(tensor, plane, row, col) != expected_additions(visited, tensor, plane, row);
     CHECK_MESSAGE(wrong == 0, "elements of ", to_string(tensor), " stored too often or not often enough: ", wrong);
   }
   std::int64_t wrong_scores = 0;
+  const auto mask = mask_of(p);
   for (std::int64_t plane = 0; plane < p.query_planes(); ++plane)
     for (std::int64_t row = 0; row < p.seq_q; ++row)
       for (std::int64_t key = 0; key < p.seq_kv; ++key) {
         const int times = checker.scored(plane, row, key);
-        wrong_scores += key < p.visible_keys(row) ? times != info.scores_computed : times > info.scores_computed;
+        wrong_scores += mask->visible(plane, row, key) ? times != info.scores_computed : times > info.scores_computed;
       }
   CHECK_MESSAGE(wrong_scores == 0, "visible scores computed more or less often than the row's scores_computed: ", wrong_scores);
 
@@ -115,7 +191,7 @@ void check_program(const ProgramInfo& info, const RandomCase& drawn, std::set<in
   const auto tiles_of = program.schema().tiles;
   const bool strips = std::any_of(tiles_of.begin(), tiles_of.end(), [](ChipTile chip_tile) { return chip_tile.has_strips(); });
   const bool whole = takes_causal(info) && !strips ? head_tiles_are_whole(p, drawn.tile) : !head || head_rows_are_whole(p);
-  REQUIRE(form.has_value() == whole);
+  REQUIRE(form.has_value() == (whole && (info.has_lists || planes_are_alike(p))));
   if (!form) return;
   CHECK(form->flops == checker.matmul_flops);
   CHECK(form->exps == checker.exps);
@@ -142,9 +218,13 @@ TEST_CASE("programs: operations keep the contract and their bytes equal the clos
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       RandomCase drawn = random_case(seed, takes_causal(info));
       if (info.takes_pages && seed % 2 == 0) put_in_pages(drawn, seed);
+      const bool by_head = drawn.problem.causal && seed % 4 == 1;
+      if (by_head) give_each_head_a_mask(drawn);
       CAPTURE(info.id);
       CAPTURE(drawn.text);
-      check_program(info, drawn, lines_of[&row_for(info, drawn.problem)]);
+      // With a mask that is a matrix, conditional lines run too.
+      std::set<int> with_mask;
+      check_program(info, drawn, by_head ? with_mask : lines_of[&row_for(info, drawn.problem)]);
     }
     for (const auto& [row, lines] : lines_of) {
       const std::string_view id = row->id;

@@ -11,6 +11,7 @@
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/occupancy.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
 

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/programs/kernel_profile.h"
+#include "sim/programs/occupancy.h"
 #include "tests/sim/programs/compiled_needs.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"

@@ -220,7 +220,7 @@ TEST_CASE("overhead: idle lanes of a row's last warp execute what the others do,
                                                                 : 1;
         const std::int64_t share = is_last ? std::min<std::int64_t>(8 * executed / in_last, 4096) : 8;
         CAPTURE(op.iteration);
-        CHECK(op.share == times * share);
+        CHECK(op.executed_eighths == times * share);
         last += is_last ? 1 : 0;
       }
       CHECK(last > 5);

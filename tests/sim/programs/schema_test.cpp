@@ -1,6 +1,8 @@
 // A program with tensors and tiles of its own: what no file outside it has to know.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,10 +10,13 @@
 
 #include "sim/core/mask.h"
 #include "sim/engine/run_program.h"
+#include "sim/masks/mask_choice.h"
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/block_builder.h"
+#include "sim/programs/tensor_indices.h"
 #include "tests/sim/attention_schema.h"
+#include "tests/sim/programs/gradient_tables.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
 
@@ -100,7 +105,7 @@ std::shared_ptr<const Simulation> simulated() {
   return *made;
 }
 
-/// Problems whose programs declare other tensors: with a mask of their own, with pages, with both.
+/// Problems whose programs declare other tensors: with a mask of their own, with pages, with both; with tables that have gradients.
 std::vector<AttentionProblem> declaring_problems() {
   std::vector<AttentionProblem> found(4);
   for (AttentionProblem& problem : found) problem.heads = 2;
@@ -114,6 +119,15 @@ std::vector<AttentionProblem> declaring_problems() {
   found[2].page_size = 16;
   found[3].page_size = 16;
   found[3].mask = found[1].mask;
+  const std::string score = "score * sigmoid(score * row[q]) + slope[h] * relative[q - kv + NK - 1] + small[(q - kv) % 9]";
+  MaskChoice tables{.score = score, .tables = gradient_tables(found[0], score)};
+  tables.table_gradients = {"row", "slope", "relative", "small"};
+  for (AttentionProblem problem : {found[0], found[1]}) {
+    problem.pass = Pass::backward;
+    const Status settled = settle_masks(tables, problem);
+    REQUIRE_MESSAGE(settled, (settled ? std::string() : settled.error().sentence.text()));
+    found.push_back(problem);
+  }
   return found;
 }
 
@@ -141,7 +155,7 @@ void check_declarations(const ProgramInfo& info, const TileProgram& program) {
 
 TEST_CASE("schema: every program declares its tensors and tiles without a fault, in each pass, with a mask and with pages" *
           doctest::test_suite("every program")) {
-  int with_mask = 0, with_pages = 0;
+  int with_mask = 0, with_pages = 0, with_gradients = 0;
   for (const ProgramInfo& info : tested_programs())
     for (const ProgramInfo* row : {&info, info.both}) {
       if (row == nullptr) continue;
@@ -152,17 +166,38 @@ TEST_CASE("schema: every program declares its tensors and tiles without a fault,
         CAPTURE(problem.mask != nullptr);
         CAPTURE(problem.page_size);
         if (!program) {  // it has no mask or no pages
-          CHECK((problem.mask || problem.page_size > 0));
+          CHECK((problem.mask || problem.page_size > 0 || problem.score_change));
           continue;
         }
         with_mask += problem.mask != nullptr;
         with_pages += problem.page_size > 0;
+        with_gradients += problem.score_change != nullptr;
         check_declarations(*row, **program);
       }
     }
   if (tested_programs().size() == 1) return;
   CHECK(with_mask > 10);
   CHECK(with_pages >= 2);
+  CHECK(with_gradients >= 2);
+}
+
+TEST_CASE("schema: an index of attention stands for one tensor in all programs, and a tile's in all but those that say so") {
+  std::map<std::size_t, std::set<Tensor>> tensors_of;
+  std::map<std::size_t, std::set<std::string_view>> tiles_of;
+  for (const ProgramInfo& info : program_table())
+    for (const AttentionProblem& problem : declaring_problems()) {
+      const auto program = info.make(problem, TileShape{16, 16}, toy_gpu());
+      if (!program) continue;
+      for (const Tensor tensor : (*program)->tensors()) tensors_of[tensor.index()].insert(tensor);
+      for (const ChipTile chip_tile : (*program)->schema().tiles) tiles_of[chip_tile.index()].insert(to_string(chip_tile));
+    }
+  for (const auto& [index, tensors] : tensors_of)
+    if (index < tensor_index::after_attention) CHECK_MESSAGE(tensors.size() == 1, "tensors of index ", index);
+  const std::set<std::size_t> shared_by_two = {tile_index::p_d_p,      tile_index::d_s_ring,   tile_index::d_p_ring,
+                                               tile_index::d_q_part_2, tile_index::d_q_part_3, tile_index::d_q_part_4};
+  for (const auto& [index, names] : tiles_of)
+    if (index < tile_index::after_shared && !shared_by_two.contains(index))
+      CHECK_MESSAGE(names.size() == 1, "tiles of index ", index);
 }
 
 TEST_CASE("schema: a program whose schema is at fault is refused with the fault") {

@@ -97,5 +97,5 @@ TEST_CASE("session: a view that shows no numbers of the step computes none, and 
   CHECK(opened.after(SetCenter{CenterView::stage}).lane().history != nullptr);
   CHECK(opened.view().lane().reference != nullptr);
   CHECK(opened.after(SetCenter{CenterView::roofline}).lane().history == nullptr);
-  CHECK(opened.view().lane().tile_history == nullptr);
+  CHECK(opened.view().lane().tile_accesses == nullptr);
 }

@@ -1,4 +1,4 @@
-// TileHistory: when each tile of one plane was read from or written to global memory, found once per simulation and plane for the
+// TileAccesses: when each tile of one plane was read from or written to global memory, found once per simulation and plane for the
 // HBM box.
 #pragma once
 
@@ -75,7 +75,7 @@ class TileTimes {
 };
 
 /// One drawn cell, which stands for one tile or for several.
-struct CellHistory {
+struct CellAccesses {
   const TileTimes* times = nullptr;
   TileSpan rows, cols;
 
@@ -96,16 +96,16 @@ struct CellHistory {
 
 /// The drawn cells of one tensor. Nothing is sorted into them: a frame counts the tiles of each by when they were first used.
 /// Limits   the TileTimes outlive it
-class BoxHistory {
+class BoxAccesses {
  public:
-  BoxHistory() = default;
-  BoxHistory(const TileTimes& times, const TileCells& box)
+  BoxAccesses() = default;
+  BoxAccesses(const TileTimes& times, const TileCells& box)
       : times_(&times),
         grid_rows_(box.grid_rows),
         grid_cols_(box.grid_cols),
         shown_rows_(box.shown_rows),
         shown_cols_(box.shown_cols) {}
-  CellHistory cell(int row, int col) const {
+  CellAccesses cell(int row, int col) const {
     return {times_, tiles_of(row, grid_rows_, shown_rows_), tiles_of(col, grid_cols_, shown_cols_)};
   }
 
@@ -114,19 +114,19 @@ class BoxHistory {
   int grid_rows_ = 0, grid_cols_ = 0, shown_rows_ = 0, shown_cols_ = 0;
 };
 
-class TileHistory {
+class TileAccesses {
  public:
   /// Nothing was read or written yet.
-  TileHistory() = default;
+  TileAccesses() = default;
   /// Loads and stores of the SMs in focus: of the others the trace does not know when a tile moved. Takes milliseconds for a large
   /// simulation: off the frame.
-  TileHistory(const Simulation& simulation, std::int64_t plane);
+  TileAccesses(const Simulation& simulation, std::int64_t plane);
 
   std::int64_t plane() const { return plane_; }
   /// True when it has what every SM moved.
   bool of_all_sms() const { return of_all_sms_; }
   /// Of the drawn cells of `box`. Limits: this history outlives it.
-  BoxHistory cells(const TileCells& box) const { return {times_[box.tensor.index()], box}; }
+  BoxAccesses cells(const TileCells& box) const { return {times_[box.tensor.index()], box}; }
 
  private:
   std::int64_t plane_ = 0;

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "sim/numerics/block_history.h"
+#include "sim/numerics/block_values.h"
 #include "sim/numerics/producers.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/sim/attention_schema.h"
@@ -19,7 +19,7 @@ using namespace tilescope;
 namespace {
 
 /// One block with a budget of its own, after every block of the earlier launches.
-std::shared_ptr<const BlockHistory> recorded(const TileProgram& program, int launch, std::int64_t block, std::size_t budget) {
+std::shared_ptr<const BlockValues> recorded(const TileProgram& program, int launch, std::int64_t block, std::size_t budget) {
   const InputSource inputs;
   BlockOperations operations;
   program.emit_block(launch, block, operations);
@@ -42,7 +42,7 @@ bool same_bits(const std::shared_ptr<const Matrix>& a, const std::shared_ptr<con
          std::memcmp(a->values.data(), b->values.data(), a->values.size() * sizeof(float)) == 0;
 }
 
-void all_values_agree(const TileProgram& program, const BlockHistory& a, const BlockHistory& b, bool backward) {
+void all_values_agree(const TileProgram& program, const BlockValues& a, const BlockValues& b, bool backward) {
   const int count = static_cast<int>(a.operations().operations.size());
   for (int i = -1; i <= count; ++i) {
     const int op = backward ? count - 1 - i : i;
@@ -89,7 +89,7 @@ TEST_CASE("history: checkpoints give the same bits as keeping everything, read f
       CAPTURE(info.id);
       CAPTURE(launch);
       const std::int64_t block = program->launches()[static_cast<std::size_t>(launch)].blocks() - 1;
-      const auto kept = recorded(*program, launch, block, history_budget_bytes);
+      const auto kept = recorded(*program, launch, block, values_budget_bytes);
       const auto checkpointed = recorded(*program, launch, block, 1000);
       const auto thinned = recorded(*program, launch, block, 1);  // no checkpoint fits: one segment is left
       CHECK(kept->keeps_everything());
@@ -114,7 +114,7 @@ TEST_CASE("history: checkpoints that are thinned out to keep within a budget sti
   for (std::size_t budget : {std::size_t{20000}, std::size_t{100000}, std::size_t{400000}}) {
     const auto history = recorded(*program, 0, 1, budget);
     CHECK_FALSE(history->keeps_everything());
-    const auto kept = recorded(*program, 0, 1, history_budget_bytes);
+    const auto kept = recorded(*program, 0, 1, values_budget_bytes);
     std::mt19937 random(8);
     for (int i = 0; i < 200; ++i) {
       const auto chip_tile = attention_tiles()[random() % attention_tiles().size()];
@@ -209,7 +209,7 @@ TEST_CASE("run_block: a block of a later launch sees what the whole program woul
         for (std::int64_t block = 0; block < blocks; block += 3) {
           const auto alone = run_block(*program, {}, launch, block);
           REQUIRE_MESSAGE(alone, (alone ? "" : alone.error().sentence));
-          all_values_agree(*program, **alone, *recorded(*program, launch, block, history_budget_bytes), false);
+          all_values_agree(*program, **alone, *recorded(*program, launch, block, values_budget_bytes), false);
         }
       }
     }

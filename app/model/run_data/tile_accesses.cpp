@@ -1,5 +1,5 @@
 // Collects the loads and stores of one plane's blocks, and groups them by tile and by drawn cell.
-#include "app/model/run_data/tile_history.h"
+#include "app/model/run_data/tile_accesses.h"
 
 #include <algorithm>
 #include <array>
@@ -208,7 +208,7 @@ std::int64_t count_until(std::span<const double> times, double cycle) {
 
 }  // namespace
 
-std::optional<double> CellHistory::next_use(double cycle) const {
+std::optional<double> CellAccesses::next_use(double cycle) const {
   std::optional<double> next, first;
   for (const bool store : {false, true})
     for (int row = rows.begin; row < rows.end; ++row)
@@ -222,14 +222,14 @@ std::optional<double> CellHistory::next_use(double cycle) const {
   return next ? next : first;
 }
 
-std::int64_t CellHistory::count(bool store, double cycle) const {
+std::int64_t CellAccesses::count(bool store, double cycle) const {
   std::int64_t sum = 0;
   for (int row = rows.begin; row < rows.end; ++row)
     for (int col = cols.begin; col < cols.end; ++col) sum += count_until(times->of(store, row, col), cycle);
   return sum;
 }
 
-double CellHistory::part(bool store, double cycle) const {
+double CellAccesses::part(bool store, double cycle) const {
   const int across = cols.end - cols.begin, tiles = (rows.end - rows.begin) * across;
   if (tiles <= 0) return 0;
   const int step = std::max(1, tiles / most_counted);
@@ -238,7 +238,7 @@ double CellHistory::part(bool store, double cycle) const {
   return static_cast<double>(used) / static_cast<double>(counted);
 }
 
-TileHistory::TileHistory(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
+TileAccesses::TileAccesses(const Simulation& simulation, std::int64_t plane) : plane_(plane) {
   const auto focused = simulation.trace->focused_sms();
   of_all_sms_ = std::ranges::all_of(simulation.trace->runs(),
                                     [&](const BlockRun& run) { return std::ranges::find(focused, run.sm) != focused.end(); });

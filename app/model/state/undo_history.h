@@ -1,4 +1,4 @@
-// History: the states, and the decks of scenes, that undo goes back to and redo forward again.
+// UndoHistory: the states, and the decks of scenes, that undo goes back to and redo forward again.
 //
 //   note(state) ─► entries: [..., before, NOW] ─► undo() gives `before`, redo() gives what came after it
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace tilescope {
 
-class History {
+class UndoHistory {
  public:
   static constexpr std::size_t most_entries = 200;
-  static constexpr std::size_t most_numbers = std::size_t{8} << 20;  // of matrices, in all entries
+  static constexpr std::size_t most_numbers = std::size_t{8}
+                                              << 20;  // of matrices, in all entries; those that neighbours share once
 
-  /// What caused a state: changes of one gesture (a drag of the mouse, the opening of a
-  /// state; 0: none) are one entry.
+  /// What caused a state: changes of one gesture (a drag of the mouse, the opening of a state; 0: none) are one entry.
   struct Cause {
     double seconds = 0;  // by any clock that goes on
     std::int64_t gesture = 0;

@@ -1,5 +1,5 @@
 // Decides what is one entry.
-#include "app/model/state/history.h"
+#include "app/model/state/undo_history.h"
 
 #include <algorithm>
 
@@ -13,12 +13,15 @@ bool is_motion(std::string_view key) {
   return key == "step" || key == "cycle";
 }
 
-/// Counts the numbers that a state keeps, and the links of pinned runs by their size: they may hold matrices too.
-std::size_t numbers_of(const WindowState& state) {
+/// Counts the numbers that a state keeps and does not share with `next`, and the links of pinned runs by their size: they may hold
+/// matrices too.
+std::size_t numbers_of(const WindowState& state, const WindowState* next = nullptr) {
   std::size_t count = 0;
   for (const std::string& link : state.pinned) count += link.size() / sizeof(float);
-  for (const auto* matrix : {&state.q, &state.k, &state.v})
-    if (*matrix) count += (*matrix)->values.size();
+  for (const auto member : {&WindowState::q, &WindowState::k, &WindowState::v}) {
+    const SharedMatrix& matrix = state.*member;
+    if (matrix && (next == nullptr || (next->*member).pointer() != matrix.pointer())) count += matrix->values.size();
+  }
   return count;
 }
 
@@ -31,7 +34,7 @@ std::size_t numbers_of(const DeckEdition& edition) {
 
 }  // namespace
 
-void History::note(const WindowState& state, const Cause& cause, const DeckEdition& deck) {
+void UndoHistory::note(const WindowState& state, const Cause& cause, const DeckEdition& deck) {
   if (entries_.empty()) {
     entries_.push_back({std::make_shared<const WindowState>(state), deck});
     return;
@@ -68,11 +71,13 @@ void History::note(const WindowState& state, const Cause& cause, const DeckEditi
   at_ = entries_.size() - 1;
 }
 
-void History::keep_bounded() {
-  // A deck is shared by neighbouring entries until it is changed.
+void UndoHistory::keep_bounded() {
+  // Neighbouring entries share a deck and matrices until they are changed.
   const auto numbers_at = [&](std::size_t i) {
-    const bool shared = i + 1 < entries_.size() && entries_[i].deck.deck == entries_[i + 1].deck.deck;
-    return numbers_of(*entries_[i].state) + (shared ? 0 : numbers_of(entries_[i].deck));
+    const Entry* const next = i + 1 < entries_.size() ? &entries_[i + 1] : nullptr;
+    const bool shared = next != nullptr && entries_[i].deck.deck == next->deck.deck;
+    return numbers_of(*entries_[i].state, next != nullptr ? next->state.get() : nullptr) +
+           (shared ? 0 : numbers_of(entries_[i].deck));
   };
   std::size_t numbers = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) numbers += numbers_at(i);
@@ -82,19 +87,19 @@ void History::keep_bounded() {
   }
 }
 
-std::shared_ptr<const WindowState> History::undo() {
+std::shared_ptr<const WindowState> UndoHistory::undo() {
   if (!can_undo()) return nullptr;
   last_keys_.clear();
   return entries_[--at_].state;
 }
 
-std::shared_ptr<const WindowState> History::redo() {
+std::shared_ptr<const WindowState> UndoHistory::redo() {
   if (!can_redo()) return nullptr;
   last_keys_.clear();
   return entries_[++at_].state;
 }
 
-std::shared_ptr<const WindowState> History::now() const {
+std::shared_ptr<const WindowState> UndoHistory::now() const {
   return entries_.empty() ? nullptr : entries_[at_].state;
 }
 

@@ -1,5 +1,5 @@
 // The two kinds of history, and the loop that runs a block's operations.
-#include "sim/numerics/block_history.h"
+#include "sim/numerics/block_values.h"
 
 #include <fmt/format.h>
 
@@ -125,9 +125,9 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
   return Done{};
 }
 
-class KeptHistory final : public BlockHistory {
+class KeptValues final : public BlockValues {
  public:
-  KeptHistory(BlockOperations block, ChipTileRecords records) : block_(std::move(block)), records_(std::move(records)) {}
+  KeptValues(BlockOperations block, ChipTileRecords records) : block_(std::move(block)), records_(std::move(records)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
@@ -166,10 +166,10 @@ struct Segment {
   }
 };
 
-class CheckpointedHistory final : public BlockHistory {
+class CheckpointedValues final : public BlockValues {
  public:
-  CheckpointedHistory(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
-                      std::array<std::vector<std::int32_t>, most_chip_tiles> events)
+  CheckpointedValues(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
+                     std::array<std::vector<std::int32_t>, most_chip_tiles> events)
       : machine_(std::move(machine)), block_(std::move(block)), segments_(std::move(segments)), events_(std::move(events)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
@@ -384,8 +384,8 @@ Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmIm
       machine, block, image, progress, [](std::int32_t) {}, [](std::int32_t, const Operation&, const Loaded&, const Effect&) {});
 }
 
-Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
-                                                         HbmImage& image, std::size_t budget_bytes, const Progress& progress) {
+Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
+                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress) {
   machine->chip_tiles() = {};
   image.settle();
   if (bytes_if_kept(block) <= budget_bytes) {
@@ -396,7 +396,7 @@ Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMa
           records.note(machine->chip_tiles(), effect, index);
         });
     if (!status) return status.error();
-    return std::shared_ptr<const BlockHistory>(std::make_shared<KeptHistory>(std::move(block), std::move(records)));
+    return std::shared_ptr<const BlockValues>(std::make_shared<KeptValues>(std::move(block), std::move(records)));
   }
   Checkpointer checkpointer(*machine, budget_bytes);
   const Status status = run_all(
@@ -407,8 +407,8 @@ Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMa
       });
   if (!status) return status.error();
   std::vector<Segment> segments = checkpointer.finish();
-  return std::shared_ptr<const BlockHistory>(
-      std::make_shared<CheckpointedHistory>(std::move(machine), std::move(block), std::move(segments), checkpointer.events()));
+  return std::shared_ptr<const BlockValues>(
+      std::make_shared<CheckpointedValues>(std::move(machine), std::move(block), std::move(segments), checkpointer.events()));
 }
 
 }  // namespace tilescope

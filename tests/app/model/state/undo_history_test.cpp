@@ -1,7 +1,7 @@
-// History: what a person did is undone in the pieces in which they did it.
+// UndoHistory: what a person did is undone in the pieces in which they did it.
 #include <doctest/doctest.h>
 
-#include "app/model/state/history.h"
+#include "app/model/state/undo_history.h"
 #include "tests/app/model/session/opened_session.h"
 
 using namespace tilescope;
@@ -22,7 +22,7 @@ std::int64_t step_of(const SessionView& view) {
 }  // namespace
 
 TEST_CASE("history: undo goes back through the states, redo forward, and a change ends what redo had") {
-  History history;
+  UndoHistory history;
   double now = 0;
   for (std::int64_t rows : {16, 32, 64}) history.note(with_seq(rows), {now += 10, 0});
   CHECK(history.undo()->problem.seq_q == 32);
@@ -37,7 +37,7 @@ TEST_CASE("history: undo goes back through the states, redo forward, and a chang
 }
 
 TEST_CASE("history: stepping is one entry until something else is changed") {
-  History history;
+  UndoHistory history;
   double now = 0;
   history.note(with_seq(16, 0), {now, 0});
   for (std::int64_t step = 1; step < 40; ++step) history.note(with_seq(16, step), {now += 5, 0});
@@ -49,7 +49,7 @@ TEST_CASE("history: stepping is one entry until something else is changed") {
 }
 
 TEST_CASE("history: what one drag changes is one entry, and two drags are two") {
-  History history;
+  UndoHistory history;
   history.note(with_seq(16), {0, 0});
   for (std::int64_t rows = 17; rows < 40; ++rows) history.note(with_seq(rows, rows), {static_cast<double>(rows), 1});
   for (std::int64_t rows = 40; rows < 60; ++rows) history.note(with_seq(rows), {static_cast<double>(rows), 2});
@@ -58,7 +58,7 @@ TEST_CASE("history: what one drag changes is one entry, and two drags are two") 
 }
 
 TEST_CASE("history: a setting that is typed is one entry, and two settings are two") {
-  History history;
+  UndoHistory history;
   history.note(with_seq(16), {0, 0});
   history.note(with_seq(1), {10, 0});
   history.note(with_seq(12), {10.3, 0});
@@ -71,12 +71,12 @@ TEST_CASE("history: a setting that is typed is one entry, and two settings are t
 }
 
 TEST_CASE("history: it is bounded, by its entries and by the numbers in them") {
-  History history;
+  UndoHistory history;
   for (std::int64_t rows = 1; rows < 1000; ++rows) history.note(with_seq(rows), {static_cast<double>(10 * rows), 0});
   std::size_t back = 0;
   while (history.undo() != nullptr) ++back;
-  CHECK(back == History::most_entries - 1);
-  History large;
+  CHECK(back == UndoHistory::most_entries - 1);
+  UndoHistory large;
   for (std::int64_t rows = 1; rows < 20; ++rows) {
     WindowState state = with_seq(rows);
     state.q = Matrix(1024, 1024);
@@ -87,8 +87,36 @@ TEST_CASE("history: it is bounded, by its entries and by the numbers in them") {
   CHECK(back >= 1);
 }
 
+TEST_CASE("history: entries share a matrix, so that any number of them costs its numbers once") {
+  UndoHistory history;
+  WindowState state;
+  state.q = Matrix(1024, 1024);
+  const std::shared_ptr<const Matrix> matrix = state.q.pointer();
+  for (std::int64_t rows = 16; rows < 16 + 100; ++rows) {
+    state.problem.seq_q = rows;
+    history.note(state, {static_cast<double>(10 * rows), 0});
+  }
+  int steps = 0;
+  for (auto back = history.undo(); back != nullptr; back = history.undo()) {
+    ++steps;
+    CHECK(back->q.pointer() == matrix);
+  }
+  CHECK(steps == 99);
+}
+
+TEST_CASE("history: a session's states share the matrix that was given") {
+  Opened opened;
+  opened.after(SetProblem{two_numbers_a_row(4), "seq"});
+  opened.after(SetMatrix{Meaning::query, "1,2\n3,4\n5,6\n7,8"});
+  const std::shared_ptr<const Matrix> given = opened.view().requested->inputs.q;
+  REQUIRE(given != nullptr);
+  CHECK(window_state_of(opened.view()).q.pointer() == given);
+  opened.after(SetThemeKind{ThemeKind::light});
+  CHECK(window_state_of(opened.view()).q.pointer() == given);
+}
+
 TEST_CASE("history: the links of pinned runs count too, since they may hold matrices") {
-  History history;
+  UndoHistory history;
   WindowState state;
   state.pinned = {std::string(std::size_t{12} << 20, 'x')};
   for (std::int64_t rows = 16; rows < 16 + 40; ++rows) {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "app/model/run_data/stage_facts.h"
-#include "app/model/run_data/tile_history.h"
+#include "app/model/run_data/tile_accesses.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
 #include "sim/programs/attention_tensors.h"
@@ -35,13 +35,13 @@ StageLayout layout_of(const Simulation& simulation, int focus_sm = 0) {
 }
 
 /// The complete history of a plane.
-std::unique_ptr<TileHistory> history_of(const std::shared_ptr<const Simulation>& simulation, std::int64_t plane = 0) {
-  return std::make_unique<TileHistory>(*simulation, plane);
+std::unique_ptr<TileAccesses> history_of(const std::shared_ptr<const Simulation>& simulation, std::int64_t plane = 0) {
+  return std::make_unique<TileAccesses>(*simulation, plane);
 }
 
 template <class Visit>
-void each_cell(const TileHistory& history, const TensorBox& box, const Visit& visit) {
-  const BoxHistory cells = history.cells(box);
+void each_cell(const TileAccesses& history, const TensorBox& box, const Visit& visit) {
+  const BoxAccesses cells = history.cells(box);
   for (int row = 0; row < box.shown_rows; ++row)
     for (int col = 0; col < box.shown_cols; ++col) visit(cells.cell(row, col));
 }
@@ -53,7 +53,7 @@ void check_counts(const std::shared_ptr<const Simulation>& simulation, Tensor te
   REQUIRE(box);
   const double end = simulation->trace->end_cycle();
   const auto history = history_of(simulation);
-  each_cell(*history, *box, [&](const CellHistory& cell) {
+  each_cell(*history, *box, [&](const CellAccesses& cell) {
     INFO(simulation->info->id, " ", to_string(tensor));
     CHECK(cell.reads(end) == reads);
     CHECK(cell.writes(end) == writes);
@@ -85,9 +85,9 @@ TEST_CASE("tile history: the next use of a tile is its next read or write, wrapp
   box.shown_cols = 2;  // of two tiles and of one
   const std::vector<TileEvent> events = {{10, 0, 0, false}, {20, 0, 1, true}, {30, 0, 1, false}, {40, 1, 0, false}};
   const TileTimes times(1, 3, events);
-  const BoxHistory cells(times, box);
+  const BoxAccesses cells(times, box);
   CHECK_FALSE(cells.cell(0, 1).next_use(0));
-  const CellHistory cell = cells.cell(0, 0);
+  const CellAccesses cell = cells.cell(0, 0);
   CHECK(cell.next_use(0) == 10);
   CHECK(cell.next_use(10) == 20);
   CHECK(cell.next_use(25) == 30);
@@ -109,7 +109,7 @@ TEST_CASE("tile history: standard attention writes every tile of S and P once, w
   const double end = simulation->trace->end_cycle();
   for (Tensor tensor : {tensors::s, tensors::p}) {
     REQUIRE(layout.find(tensor));
-    each_cell(*history, *layout.find(tensor), [&](const CellHistory& cell) {
+    each_cell(*history, *layout.find(tensor), [&](const CellAccesses& cell) {
       CHECK(cell.written_part(end) == 1);
       CHECK(cell.read_part(end) == 1);
     });
@@ -123,7 +123,7 @@ TEST_CASE("tile history: what was read and written only grows with time") {
   const double end = simulation->trace->end_cycle();
   for (const TensorBox& box : layout.tensors) {
     if (!box.here) continue;
-    each_cell(*history, box, [&](const CellHistory& cell) {
+    each_cell(*history, box, [&](const CellAccesses& cell) {
       double before = 0;
       for (int i = 0; i <= 50; ++i) {
         const double part = cell.read_part(end * i / 50) + cell.written_part(end * i / 50);
@@ -173,13 +173,13 @@ TEST_CASE("tile history: a cell of several tiles counts all their uses") {
   TensorBox box = *layout.find(tensors::o);
   const auto history = history_of(simulation);
   box.shown_rows = box.grid_rows;
-  const BoxHistory fine = history->cells(box);
+  const BoxAccesses fine = history->cells(box);
   box.shown_rows = 3;
-  const BoxHistory coarse = history->cells(box);
+  const BoxAccesses coarse = history->cells(box);
   REQUIRE(box.grid_rows == 13);  // five, five and three
   const double end = simulation->trace->end_cycle();
   for (int row = 0; row < 3; ++row) {
-    const CellHistory cell = coarse.cell(row, 0);
+    const CellAccesses cell = coarse.cell(row, 0);
     for (int i = -1; i <= 40; ++i) {
       const double cycle = end * i / 40;
       std::int64_t reads = 0, writes = 0;
@@ -187,7 +187,7 @@ TEST_CASE("tile history: a cell of several tiles counts all their uses") {
       std::optional<double> next;
       const int first = row * 5, last = std::min(first + 5, 13);
       for (int tile = first; tile < last; ++tile) {
-        const CellHistory of_tile = fine.cell(tile, 0);
+        const CellAccesses of_tile = fine.cell(tile, 0);
         reads += of_tile.reads(cycle);
         writes += of_tile.writes(cycle);
         written += of_tile.written_part(cycle);
@@ -257,7 +257,7 @@ TEST_CASE("link rates: those of all bins add up to the ledger, and none is above
 TEST_CASE("tile history: two halves are one read of a tile, as in a kernel whose groups load half a tile each") {
   const std::vector<TileEvent> events = {{10, 0, 0, false, 32, 64}, {20, 0, 0, false, 32, 64}, {30, 0, 0, false, 64, 64}};
   const TileTimes times(1, 1, events);
-  const CellHistory cell{&times, {0, 1}, {0, 1}};
+  const CellAccesses cell{&times, {0, 1}, {0, 1}};
   CHECK(cell.reads(10) == 0);
   CHECK(cell.reads(20) == 1);
   CHECK(cell.reads(30) == 2);
@@ -272,7 +272,7 @@ TEST_CASE("tile history: two halves are one read of a tile, as in a kernel whose
   REQUIRE(made);
   TensorBox box;
   box.tensor = tensors::q;
-  CHECK(TileHistory(**made, 0).cells(box).cell(0, 0).reads() == 1);
+  CHECK(TileAccesses(**made, 0).cells(box).cell(0, 0).reads() == 1);
 }
 
 TEST_CASE("tile history: a cell of thousands of tiles is filled to within a pixel") {
@@ -281,7 +281,7 @@ TEST_CASE("tile history: a cell of thousands of tiles is filled to within a pixe
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < cols; ++col) events.push_back({static_cast<double>(row), row, col, true});
   const TileTimes times(rows, cols, events);
-  const CellHistory cell{&times, {0, rows}, {0, cols}};
+  const CellAccesses cell{&times, {0, rows}, {0, cols}};
   for (const double cycle : {0.0, 700.0, 2499.0, 4990.0}) {
     CAPTURE(cycle);
     CHECK(cell.written_part(cycle) == doctest::Approx((cycle + 1) / rows).epsilon(0.012).scale(1));

@@ -13,7 +13,7 @@
 namespace tilescope {
 
 /// The largest history that keeps every value. A larger one keeps checkpoints and reruns an iteration when its values are read.
-inline constexpr std::size_t history_budget_bytes = std::size_t{256} << 20;
+inline constexpr std::size_t values_budget_bytes = std::size_t{256} << 20;
 
 /// Runs a block and keeps only its stores.
 /// Errors  a faulty program, such as one that reads elements that nothing wrote; cancelled
@@ -21,7 +21,7 @@ Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmIm
 
 /// Runs a block and keeps the values of its on-chip tiles. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration;
 /// if these exceed twice the budget, only of every 2nd, 4th, … iteration. Errors  those of run_operations()
-Result<std::shared_ptr<const BlockHistory>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
-                                                         HbmImage& image, std::size_t budget_bytes, const Progress& progress = {});
+Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
+                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress = {});
 
 }  // namespace tilescope

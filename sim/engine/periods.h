@@ -1,0 +1,80 @@
+// Periods: processes the loads of SMs that pass through a circle of stretches again and again. The times of these loads are known
+// in advance, so they need no search for the next event (see stretches.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/issue_order.h"
+#include "sim/engine/memory_system.h"
+#include "sim/engine/recorder.h"
+#include "sim/engine/replay.h"
+#include "sim/engine/sm_runner.h"
+#include "sim/engine/upcoming_loads.h"
+
+namespace tilescope {
+
+class Periods {
+ public:
+  /// `order`: of the events of all other SMs.
+  Periods(SmRunner& runner, Replay& replay, SmOrder& order, MemorySystem& memory, Recorder& recorder,
+          const ScheduleBuilder& builder)
+      : runner_(runner),
+        replay_(replay),
+        order_(order),
+        memory_(memory),
+        recorder_(recorder),
+        builder_(builder),
+        l2_latency_cycles_(runner.gpu().l2_latency_cycles) {}
+
+  void begin_launch();
+  /// Return whether a load of an SM in a period comes before all other events, and when the next one comes.
+  bool comes_next() const {
+    const UpcomingLoad& next = upcoming_.next();
+    return next.time < order_.time() || (next.time == order_.time() && next.sm < order_.sm());
+  }
+  double next_time() const { return upcoming_.next().time; }
+  /// Processes loads, at most `most`, while they come next. Returns how many.
+  int process(int most);
+  /// Lets SMs enter periods, if it is time for that before the next event, at `next_event`.
+  void plan(double next_event) {
+    if (next_event >= plan_at_) let_enter(next_event);
+  }
+  void leave_all(double time);
+
+  std::int64_t loads() const { return loads_; }
+
+ private:
+  static constexpr double never = ResidentGroup::never;
+  /// The period that an SM is in since load `first_step` of it; -1: none. Meanwhile only the next_load counters of its groups are
+  /// current, whose sum was `first_load` then.
+  struct Standing {
+    std::int32_t period = -1;
+    std::uint32_t first_step = 0;
+    std::int64_t first_load = 0;
+  };
+
+  void let_enter(double now);
+  /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
+  bool enter(std::size_t sm, double cycles);
+  /// Fills in what depends on the class of a step's load.
+  void complete_step(Period::Step& step, std::uint32_t op_class);
+  /// Brings an SM from its period to the end of the stretch that it is in.
+  void leave(std::size_t sm);
+
+  SmRunner& runner_;
+  Replay& replay_;
+  SmOrder& order_;
+  MemorySystem& memory_;
+  Recorder& recorder_;
+  const ScheduleBuilder& builder_;
+  const double l2_latency_cycles_;
+  std::vector<Standing> standings_;  // by SM
+  UpcomingLoads upcoming_;
+  std::vector<UpcomingLoad> entering_;
+  double plan_at_ = 0, plan_wait_ = 0;  // when to let SMs enter again, and how long to wait if few do
+  std::int64_t loads_ = 0;
+};
+
+}  // namespace tilescope

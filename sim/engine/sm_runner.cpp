@@ -1,0 +1,565 @@
+// Picks the next operation of an SM and works out how long it takes.
+#include "sim/engine/sm_runner.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/core/refuse.h"
+#include "sim/engine/launch_order.h"
+#include "sim/engine/sm_order.h"
+
+namespace tilescope {
+
+namespace {
+
+constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
+
+}  // namespace
+
+SmRunner::SmRunner(const TileProgram& program, const SimulationRequest& request, MemorySystem& memory, Recorder& recorder,
+                   ScheduleBuilder& builder)
+    : program_(program),
+      gpu_(request.gpu),
+      block_order_(request.block_order),
+      memory_(memory),
+      recorder_(recorder),
+      builder_(builder),
+      sms_(static_cast<std::size_t>(request.gpu.sm_count)),
+      schedules_(program, builder) {
+  for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
+    const bool yields = pipe == pipe_of(Pipe::tensor) || pipe == pipe_of(Pipe::exp);
+    pipe_of_oldest_[pipe] = yields && builder.models_instruction_latency() ? no_pipe : pipe;
+  }
+}
+
+inline double SmRunner::add_until(RunningSm& sm, const ResidentGroup& group, std::uint32_t at, double time) const {
+  const OpClass& c = builder_.op_class(group.ops[at].number());
+  if (!c.timing.adds) return time;
+  const double warps = std::max(1.0, warps_a_scheduler_[group.number]);
+  const OpTiming* const before = at > 0 ? builder_.timings() + group.ops[at - 1].number() : nullptr;
+  const double multiplied = before != nullptr && before->product ? before->work[static_cast<std::size_t>(Pipe::tensor)] : 0;
+  const double begin = std::max(sm.added, time - multiplied * (1 - 1 / warps));
+  sm.added = begin + c.busy_cycles;
+  const double queue = gpu_.sm_reduce_queue_bytes * c.busy_cycles / static_cast<double>(c.bytes);
+  return std::max(time, begin + c.busy_cycles / warps - queue);
+}
+
+inline double SmRunner::share_with_products(RunningSm& sm, const BesideProducts& beside, double start, double cycles) const {
+  if (cycles <= 0 || beside.waits + beside.takes <= 0) return 0;
+  const double waits = cycles * beside.waits, takes = cycles * beside.takes;
+  if (sm.products.busy_until() > start)
+    sm.products.delay(takes);
+  else
+    sm.free[pipe_of(Pipe::tensor)] += takes;
+  // While an instruction waits for the register file, no exponential issues on that scheduler either.
+  double& exp = sm.free[pipe_of(Pipe::exp)];
+  exp = std::max(exp, start) + waits;
+  return waits;
+}
+
+inline double SmRunner::wait_beside_products(RunningSm& sm, ResidentGroup& group, std::uint32_t op_class, double start,
+                                             double duration) const {
+  const double owed = std::max(0.0, group.compute_end + std::exchange(group.owed, 0.0) - start);
+  const BesideProducts& beside = builder_.op_class(op_class).beside;
+  const double whole = duration + beside.waits, until = std::max(sm.products.all_done(), sm.free[pipe_of(Pipe::tensor)]);
+  const float rate = whole > 0 ? static_cast<float>(1 / whole) : 0;
+  group.beside = {beside.waits * rate, beside.takes * rate};
+  group.beside_until = std::max(start, until);
+  return owed + share_with_products(sm, group.beside, start, std::min(until - start, whole));
+}
+
+inline void SmRunner::disturb(RunningSm& sm, const ResidentGroup& issuer, double start, double from) const {
+  const double until = sm.products.all_done();
+  for (ResidentGroup& other : sm.groups) {
+    if (&other == &issuer || other.stream == nullptr || other.compute_end == never || other.compute_end <= start) continue;
+    const double end = std::min(other.compute_end, until), begin = std::max(from, other.beside_until);
+    other.owed += share_with_products(sm, other.beside, start, end - begin);
+    other.beside_until = std::max(other.beside_until, until);
+  }
+}
+
+void SmRunner::refresh(RunningSm& sm, ResidentGroup& group) {
+  IssueOrder::Candidate candidate{.load = group.load_time(), .pipe = {no_pipe, no_pipe}, .port = no_pipe};
+  group.next = candidate.load < never ? Next::load : Next::nothing;
+  if (group.next_compute < group.op_count) {
+    const ScheduledOp op = group.ops[group.next_compute];
+    candidate.ready = group.ready_time(op);
+    if (candidate.ready < never) {
+      const OpTiming& timing = builder_.timings()[op.number()];
+      candidate.pipe = pipes_for(group, timing);
+      candidate.port = timing.port;
+      group.next = timing.store ? Next::store : Next::compute;
+    }
+  } else if (group.next_load == group.load_count) {
+    candidate.ready = std::max(group.compute_end, group.drained);
+    group.next = Next::finish;
+  }
+  sm.issue_order.set(group.slot, candidate);
+}
+
+void SmRunner::start_block(RunningSm& sm, ResidentBlock& block, double time, WaitCause cause) {
+  time = queue_.start_after(time, gpu_.launch_block_cycles);
+  take_block(sm, block, time, queue_.take());
+  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, block.groups[group], time, cause);
+}
+
+void SmRunner::take_block(RunningSm& sm, ResidentBlock& block, double time, std::int64_t position) {
+  const std::int64_t number = queue_.number(position);
+  if (sm.resident++ == 0) sm.occupied_since = time;
+  const auto place = static_cast<std::int32_t>(&block - sm.blocks.data());
+  block.run = recorder_.begin_run({launch_, sm.number, place, number, time, time, device_});
+  block.focused = block.run >= 0 && recorder_.wants_intervals(sm.number);
+  schedules_.schedule(block, number);
+  block.groups_left = builder_.group_count();
+  block.signalled.assign(block.schedule->tokens.size(), {});
+  block.ordinal = position + 1;
+  block.waiting = 0;
+}
+
+void SmRunner::go_on_with_next(RunningSm& sm, ResidentBlock& block, std::size_t group, double time) {
+  ResidentBlock& next = *block.neighbour;
+  if (next.groups_left > 0 && next.ordinal < block.ordinal) {  // the place still has the block before
+    block.waiting |= 1U << group;
+    return;
+  }
+  if (next.groups_left == 0) {
+    const std::int64_t position = queue_.take_after(block.ordinal - 1);
+    if (position < 0) return;
+    take_block(sm, next, time, position);
+  }
+  start_group(sm, next.groups[group], time, WaitCause::none);
+  refresh(sm, next.groups[group]);
+}
+
+void SmRunner::start_group(RunningSm& sm, ResidentGroup& group, double time, WaitCause cause) {
+  const ResidentBlock& block = *group.block;
+  group.run = block.run;
+  group.focused = block.focused;
+  group.origin = block.origin;
+  group.stream = &block.schedule->groups[group.number];
+  const OperationStream& schedule = *group.stream;
+  group.ops = schedule.compute.data();
+  group.loads = schedule.loads.data();
+  group.op_count = static_cast<std::uint32_t>(schedule.compute.size());
+  group.load_count = static_cast<std::uint32_t>(schedule.loads.size());
+  group.next_compute = group.next_load = group.next_store = 0;
+  group.moments.assign(schedule.moments(), never);
+  group.moments[OperationStream::at_once] = 0;
+  group.times = group.moments.data();
+  group.next_signal = group.times + schedule.signal(0);
+  const auto tokens = [](const std::vector<TokenUse>& uses) { return uses.empty() ? nullptr : uses.data(); };
+  group.positions = schedule.positions.data();
+  group.load_positions = schedule.load_positions.data();
+  group.tokens_of_compute = tokens(schedule.tokens_of_compute);
+  group.tokens_of_loads = tokens(schedule.tokens_of_loads);
+  if (group.focused) group.landed_by.resize(schedule.loads.size());
+  group.start = time;
+  group.start_cause = cause == WaitCause::none ? WaitCause::program_order : cause;
+  // The first blocks on an SM wait until the launch's code and parameters are fetched.
+  const double fetched = cause == WaitCause::launch ? gpu_.launch_fetch_cycles : 0;
+  const double begin = cause == WaitCause::none ? 0 : gpu_.sm_block_start_cycles + fetched;
+  group.compute_end = group.issued = group.drained = time + begin;
+  group.copied = 0;
+  group.issue_rate = 0;
+  if (group.op_count + group.load_count > 0 && cause != WaitCause::none) {
+    const OpTiming& setup = builder_.setup();
+    sm.take_pipes(setup, time);
+    const double longer = crowded(sm, group, setup, group.drained);
+    note_issue_rate(group, setup.issued, setup.duration + longer);
+    group.compute_end = group.issued = group.drained = group.drained + setup.duration + longer;
+  }
+  group.sliced_end = group.sliced = 0;
+  group.beside = {};
+  group.beside_until = group.owed = 0;
+  sm.issue_order.set_age(group.slot, static_cast<std::uint64_t>(block.ordinal));
+  refresh(sm, group);
+}
+
+void SmRunner::record(RunningSm& sm, const ResidentGroup& group, const Interval& interval, std::int32_t op) {
+  const BlockOperations& operations = group.block->operations;
+  const Operation& operation = operations.operations[static_cast<std::size_t>(op)];
+  const ChipTile chip_tile = writes_memory(operation.kind) ? operation.src[0] : operation.dst;
+  const bool has_ring = operation.kind == OpKind::load || is_shared(operations, operation.dst) || chip_tile.has_strips();
+  Interval noted = interval;
+  noted.run = group.run;
+  noted.op = op;
+  noted.kind = operation.kind;
+  noted.group = operation.group;
+  recorder_.interval(sm.number, noted, operation.tile, operation.iteration, has_ring ? buffer_of(operation, chip_tile) : 0,
+                     chip_tile);
+}
+
+void SmRunner::record_compute(RunningSm& sm, const ResidentGroup& group, double start, double end, double streams) {
+  const ScheduledOp op = group.stream->compute[group.next_compute];
+  const OpClass& c = builder_.op_class(op.number());
+  Interval interval;
+  interval.start = start;
+  interval.end = end;
+  interval.ready = group.next_compute == 0 ? group.start : group.compute_end;
+  interval.unit = c.unit;
+  if (c.timing.store) interval.bytes = c.bytes;
+  interval.streams = static_cast<float>(streams);
+  // A wait can have several causes in sequence; report the longest one.
+  constexpr WaitCause by_pipe[] = {WaitCause::tensor, WaitCause::exp, WaitCause::fp32};
+  const auto pipe = static_cast<std::size_t>(c.timing.awaited);
+  const double data = group.ready_time(op);
+  const double for_start = group.compute_end - interval.ready, for_data = data - group.compute_end, for_pipe = start - data;
+  if (start <= interval.ready)
+    interval.cause = WaitCause::none;
+  else if (for_pipe > std::max(for_start, for_data))
+    interval.cause = c.timing.store                                                             ? WaitCause::fp32
+                     : pipe < std::size(by_pipe) && sm.free[pipe_of(c.timing.awaited)] == start ? by_pipe[pipe]
+                                                                                                : WaitCause::smem;
+  else if (for_data > for_start)
+    interval.cause = op.wait == OperationStream::at_once ? WaitCause::barrier  // a token of another group
+                     : op.wait > static_cast<std::int32_t>(group.load_count)
+                         ? WaitCause::tensor  // its own product
+                         : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
+  else
+    interval.cause = group.start_cause;
+  record(sm, group, interval, group.stream->op_of_compute[group.next_compute]);
+}
+
+template <bool plain>
+inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start, IssueKey rival) {
+  const OpTiming* const timings = builder_.timings();
+  double until = sm.issue_order.candidate(group.slot).load;
+  // Continue while the next operation starts before the block's own next load and before the rival issues. Ties go to the older.
+  std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(group.slot) <= order_key_of(rival) ? 1 : 0);
+  if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
+  const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(group.slot) ? pipe_of_oldest_.data() : every_pipe.data();
+  const ResidentGroup* const other = plain ? &sm.groups.front() + (1 - group.slot) : nullptr;
+  const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
+  const ScheduledOp* next = group.ops + group.next_compute;
+  const ScheduledOp* const end_of_ops = group.ops + group.op_count;
+  const OpTiming* timing = timings + next->number();
+  float issued = 0;      // instructions of the latest operation that issues any
+  double issued_in = 1;  // its duration
+  for (;;) {
+    const ScheduledOp op = *next;
+    double longer = 0;
+    if (plain && timing->issued > 0)
+      longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
+    if (!plain) longer = crowded(sm, group, *timing, start);
+    const double pipe_free = sm.free[timing->pipe[group.sliced]];  // before the operation itself takes more of the pipe
+    if (are_disturbed_) longer += wait_beside_products(sm, group, op.number(), start, timing->duration + longer);
+    const double duration = timing->duration + longer;
+    if (timing->issued > 0) {
+      issued = timing->issued;
+      issued_in = duration;
+    }
+    // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
+    const double beside = std::min(std::max(0.0, pipe_free - start), duration);
+    double end = start + duration + beside;
+    if (timing->product && group.sliced != 0) {
+      end = std::max(end, group.sliced_end + timing->duration / group.slices);
+      group.sliced_end = group.sliced = 0;
+    }
+    // The trace shows the pipe as busy only once it is free of the younger block's operation.
+    const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
+    if (!plain && timing->asynchronous) {
+      const auto at = static_cast<std::uint32_t>(next - group.ops);
+      double* const moment = op.signals() ? group.next_signal++ : nullptr;
+      const double busy_before = std::max(start, sm.products.all_done());
+      sm.products.push({.slot = group.slot,
+                        .number = at,
+                        .issued = start,
+                        .ready = at == 0 ? group.start : group.compute_end,
+                        .least = duration,
+                        .work = timing->shown,
+                        .depth = timing->spare,
+                        .reads = timing->smem_cycles,
+                        .moment = moment});
+      disturb(sm, group, start, busy_before);
+      sm.take_pipes(*timing, start);
+      group.compute_end = never;
+      ++next;
+      break;
+    }
+    recorder_.operation(op.number(), busy_from, busy_to, busy_to);
+    if (recording_.is_on()) recording_.note_operation(group, op, busy_from, busy_to);
+    if (!plain && group.focused) {
+      group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+      record_compute(sm, group, start, start + timing->shown);
+    }
+    end = std::max(end, sm.take_all(*timing, start));
+    if (timing->slices > 1) {
+      group.sliced_end = std::max(group.sliced_end, end);
+      group.sliced = 1;
+      group.slices = timing->slices;
+      end = start + duration / timing->slices;
+    }
+    group.compute_end = end;
+    if (op.signals()) {
+      *group.next_signal++ = end;
+      until = group.load_time();
+    }
+    const TokenUse* const token =
+        plain || group.tokens_of_compute == nullptr ? nullptr : group.tokens_of_compute + (next - group.ops);
+    const bool met = token != nullptr && signal(sm, group, *token, end);
+    if (++next == end_of_ops || met) break;  // a signalled group may now go first
+    timing = timings + next->number();
+    if (timing->store) break;
+    double ready = std::max(end, group.times[next->wait]);
+    if (token != nullptr) ready = std::max(ready, group.token_time(token[1]));
+    start = std::max(std::max(sm.free[awaited_pipe[timing->pipe[group.sliced]]], sm.free[timing->port]), ready);
+    if (order_of(start) < std::min(order_of(until), before_rival)) continue;
+    if (ready == never) break;
+    group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+    sm.issue_order.set(group.slot, {ready, until, pipes_for(group, *timing), timing->port});
+    return note_issue_rate(group, issued, issued_in);
+  }
+  group.next_compute = static_cast<std::uint32_t>(next - group.ops);
+  note_issue_rate(group, issued, issued_in);
+  refresh(sm, group);
+}
+
+inline void SmRunner::load(RunningSm& sm, ResidentGroup& group, double time) {
+  const std::uint32_t at = group.next_load++;
+  land(sm, group, time, at, memory_.load(sm.number, time, group.loads[at], group.origin));
+}
+
+void SmRunner::land(RunningSm& sm, ResidentGroup& group, double time, std::uint32_t at, Transfer transfer) {
+  const ScheduledAccess& access = group.loads[at];
+  const OpTiming& timing = builder_.timings()[access.op_class];
+  sm.take_pipes(timing, time);
+  if (timing.asynchronous) transfer.end += gpu_.sm_box_latency_cycles;
+  // The copy occupies the memory pipe of its SM. When exactly its lines land is not modelled; from now on is right on average.
+  if (timing.smem_cycles > 0)
+    transfer.end = std::max(transfer.end, sm.serve(sm.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
+  if (group.focused) {
+    // Where an earlier copy lands later, it is what the group waits for.
+    const bool follows = timing.copy || !builder_.models_instruction_latency(), is_last = !follows || transfer.end >= group.copied;
+    group.landed_by[at] = is_last ? transfer.limit : group.copied_by;
+    if (timing.copy && is_last) group.copied_by = transfer.limit;
+    Interval interval;
+    interval.start = time;
+    interval.end = transfer.end;
+    interval.ready = at == 0 ? group.start : group.issued;
+    interval.unit = Unit::copy;
+    const bool has_token = group.tokens_of_loads != nullptr && group.tokens_of_loads[at].wait >= 0;
+    if (interval.start > interval.ready)
+      interval.cause = access.after == OperationStream::at_once && !has_token ? group.start_cause
+                       : timing.paced                                         ? WaitCause::program_order
+                                                                              : WaitCause::buffer;
+    interval.bytes = builder_.op_class(access.op_class).bytes;
+    interval.hbm_bytes = transfer.hbm_bytes;
+    interval.streams = static_cast<float>(transfer.streams);
+    record(sm, group, interval, group.stream->op_of_load[at]);
+  }
+  group.issued = time + (timing.asynchronous ? timing.duration : 0);
+  group.drained = std::max(group.drained, transfer.end);
+  note_landing(group, at, timing, transfer.end);
+  if (group.tokens_of_loads != nullptr) signal(sm, group, group.tokens_of_loads[at], transfer.end);
+}
+
+void SmRunner::end_issue(RunningSm& sm) {
+  const double issued = sm.products.next_issued();
+  const QueuedProduct product = sm.products.pop();
+  ResidentGroup& group = sm.groups[product.slot];
+  const double end = product.end + builder_.product_latency();
+  recorder_.operation(group.ops[product.number].number(), product.end - product.work, product.end, product.end);
+  if (group.focused) record_product(sm, group, product);
+  if (product.moment != nullptr) *product.moment = end;
+  group.compute_end = issued;
+  group.drained = std::max(group.drained, end);
+  signal(sm, group, group.tokens_of_compute[product.number], end);
+  refresh(sm, group);
+}
+
+void SmRunner::record_product(RunningSm& sm, const ResidentGroup& group, const QueuedProduct& product) {
+  const OpClass& c = builder_.op_class(group.ops[product.number].number());
+  Interval interval;
+  interval.start = product.start;
+  interval.end = product.end;
+  interval.ready = product.ready;
+  interval.unit = c.unit;
+  const double for_data = product.issued - product.ready, for_cores = product.start - product.issued;
+  if (interval.start > interval.ready) {
+    const ScheduledOp op = group.ops[product.number];
+    interval.cause = for_cores > for_data                  ? WaitCause::tensor
+                     : op.wait == OperationStream::at_once ? WaitCause::barrier
+                                                           : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
+  }
+  record(sm, group, interval, group.stream->op_of_compute[product.number]);
+}
+
+void SmRunner::store(RunningSm& sm, ResidentGroup& group, double time) {
+  const Transfer transfer = memory_.store(sm.number, time, group.stream->stores[group.next_store++], group.origin);
+  const ScheduledOp op = group.ops[group.next_compute];
+  const OpTiming& timing = builder_.timings()[op.number()];
+  // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
+  const double landed = transfer.end + (builder_.models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
+  group.drained = std::max(group.drained, landed);
+  if (group.focused) record_compute(sm, group, time, landed, transfer.streams);
+  const std::uint32_t at = group.next_compute++;
+  const double duration = timing.duration + crowded(sm, group, timing, time);
+  note_issue_rate(group, timing.issued, duration);
+  group.compute_end = time + duration;
+  double read = group.compute_end;  // when the stored buffer has been read
+  if (timing.asynchronous) {
+    if (timing.smem_cycles > 0) read = sm.serve(sm.memory_pipe.copies_free, time, timing.smem_cycles);
+    read = std::max({group.compute_end, read, transfer.sent});  // it reads no faster than the L2 takes
+  } else {
+    read = group.compute_end = std::max({group.compute_end, sm.take_all(timing, time), add_until(sm, group, at, time)});
+  }
+  if (op.signals()) *group.next_signal++ = read;
+  if (group.tokens_of_compute != nullptr) signal(sm, group, group.tokens_of_compute[at], read);
+}
+
+bool SmRunner::signal(RunningSm& sm, const ResidentGroup& group, const TokenUse& use, double time) {
+  if (use.signal < 0) return false;
+  ResidentBlock& block = *group.block;
+  std::vector<double>& times = block.signalled[static_cast<std::size_t>(use.signal)];
+  times.push_back(times.empty() ? time : std::max(times.back(), time));
+  for (std::size_t other = 0; other < builder_.group_count(); ++other) {
+    if (ResidentGroup& peer = block.groups[other]; &peer != &group && peer.stream != nullptr) refresh(sm, peer);
+    if (block.neighbour == nullptr) continue;
+    if (ResidentGroup& peer = block.neighbour->groups[other]; peer.stream != nullptr) refresh(sm, peer);
+  }
+  return true;
+}
+
+Error SmRunner::deadlock() const {
+  for (const RunningSm& sm : sms_)
+    for (const ResidentGroup& group : sm.groups) {
+      if (group.stream == nullptr || !group.has_work()) continue;
+      const KernelNeeds& needs = program_.launches()[static_cast<std::size_t>(launch_)].needs;
+      const auto stuck_on = [&](const std::vector<TokenUse>& uses, std::uint32_t at) {
+        return at < uses.size() && group.token_time(uses[at]) == never ? uses[at] : TokenUse{};
+      };
+      TokenUse use = stuck_on(group.stream->tokens_of_loads, group.next_load);
+      if (use.wait < 0) use = stuck_on(group.stream->tokens_of_compute, group.next_compute);
+      if (use.wait < 0) continue;
+      const auto token = static_cast<std::size_t>(use.wait);
+      return refuse("the program can never go on: {} waits for signal {} of token '{}', which was signalled {} times",
+                    group.number < needs.groups.size() ? needs.groups[group.number].name : "a block", use.count,
+                    group.block->schedule->tokens[token], group.block->signalled[token].size());
+    }
+  return refuse("the program can never go on: an operation waits for one that comes after it");
+}
+
+void SmRunner::finish(RunningSm& sm, ResidentGroup& group, double time) {
+  group.next = Next::nothing;
+  group.stream = nullptr;
+  sm.issue_order.clear(group.slot);
+  ResidentBlock& block = *group.block;
+  if (--block.groups_left > 0) {  // events come in time order, so the last group ends the block
+    if (block.neighbour != nullptr) go_on_with_next(sm, block, group.number, time);
+    return;
+  }
+  recorder_.end_run(group.run, time);
+  if (--sm.resident == 0) sm.occupied_cycles += time - sm.occupied_since;
+  latest_end_ = std::max(latest_end_, time);
+  ++finished_;
+  if (block.neighbour == nullptr) {
+    if (queue_.left() > 0) start_block(sm, block, time, WaitCause::block_slot);
+    return;
+  }
+  go_on_with_next(sm, block, group.number, time);
+  for (std::size_t waiting = 0; waiting < builder_.group_count(); ++waiting)
+    if ((block.neighbour->waiting >> waiting & 1U) != 0) go_on_with_next(sm, *block.neighbour, waiting, time);
+  block.neighbour->waiting = 0;
+}
+
+double SmRunner::run_ahead(RunningSm& sm) {
+  for (;;) {
+    const IssueOrder::Choice choice = sm.issue_order.next(sm.free);
+    if (!sm.products.empty() && sm.products.next_issued() <= choice.time) {
+      end_issue(sm);
+      continue;
+    }
+    ResidentGroup& group = sm.groups[choice.slot];
+    if (choice.load_first && group.next != Next::nothing) group.next = Next::load;
+    if (group.next != Next::compute) {
+      sm.next = &group;
+      return choice.time;
+    }
+    if (sm.groups.size() == 2 && !group.focused && group.tokens_of_compute == nullptr)  // the common case
+      compute<true>(sm, group, choice.time, choice.rival);
+    else
+      compute<false>(sm, group, choice.time, choice.rival);
+  }
+}
+
+double SmRunner::part_done() const {
+  auto blocks = static_cast<double>(finished_);
+  for (const RunningSm& sm : sms_)
+    for (const ResidentGroup& group : sm.groups)
+      if (group.next != Next::nothing)
+        blocks += group.next_compute / (1.0 + group.op_count) / static_cast<double>(builder_.group_count());
+  return blocks / static_cast<double>(queue_.count());
+}
+
+bool SmRunner::process_event(RunningSm& sm, double time) {
+  ResidentGroup& group = *sm.next;
+  const bool loads = group.next == Next::load;
+  if (loads)
+    load(sm, group, time);
+  else if (group.next == Next::finish)
+    finish(sm, group, time);
+  else
+    store(sm, group, time);
+  if (group.next != Next::nothing) refresh(sm, group);
+  return loads;
+}
+
+void SmRunner::begin_launch(int launch, int blocks_per_sm, double start, std::int64_t first, std::int64_t count) {
+  launch_ = launch;
+  const LaunchSpec& spec = program_.launches()[static_cast<std::size_t>(launch)];
+  builder_.begin_launch(spec.needs, spec.persistent);
+  schedules_.begin_launch(launch);
+  warps_a_scheduler_.clear();
+  for (std::size_t group = 0; group < builder_.group_count(); ++group)
+    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_sub_partitions);
+  const bool strides = spec.persistent && !spec.draws;
+  queue_.begin(launch_order(spec, program_.problem(), gpu_, block_order_, count), first, count,
+               strides ? std::min<std::int64_t>(count, std::int64_t{blocks_per_sm} * gpu_.sm_count) : 0, start);
+  finished_ = 0;
+  latest_end_ = start;
+  // In a persistent kernel the groups of a block do not end together, so its next block has a place of its own.
+  const std::size_t groups = builder_.group_count(), places = spec.persistent ? 2 : 1;
+  for (std::size_t number = 0; number < sms_.size(); ++number) {
+    RunningSm& sm = sms_[number];
+    sm.number = static_cast<int>(number);
+    sm.blocks.resize(static_cast<std::size_t>(blocks_per_sm) * places);
+    sm.groups.resize(sm.blocks.size() * groups);
+    sm.issue_order.reset(sm.groups.size());
+    sm.products.clear();
+    sm.next = nullptr;
+    sm.resident = 0;
+    sm.occupied_cycles = 0;
+    for (std::size_t place = 0; place < sm.blocks.size(); ++place) {
+      ResidentBlock& block = sm.blocks[place];
+      block.groups = &sm.groups[place * groups];
+      block.groups_left = 0;
+      block.neighbour = spec.persistent ? &sm.blocks[place ^ 1] : nullptr;
+    }
+    for (std::size_t slot = 0; slot < sm.groups.size(); ++slot) {
+      ResidentGroup& group = sm.groups[slot];
+      group.slot = static_cast<std::uint32_t>(slot);
+      group.number = static_cast<std::uint32_t>(slot % groups);
+      group.block = &sm.blocks[slot / groups];
+      group.next = Next::nothing;
+      group.stream = nullptr;
+    }
+  }
+  are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
+  are_disturbed_ = builder_.is_disturbed();
+  // The first wave goes round robin over the SMs. Later blocks go to the first free slot.
+  for (std::size_t place = 0; place < static_cast<std::size_t>(blocks_per_sm) * places && queue_.left() > 0; place += places) {
+    if (const std::int64_t left = queue_.left(); left < static_cast<std::int64_t>(sms_.size())) {
+      for (const int number : sms_of_part(gpu_, static_cast<int>(left))) {
+        RunningSm& sm = sms_[static_cast<std::size_t>(number)];
+        start_block(sm, sm.blocks[place], start, WaitCause::launch);
+      }
+      break;
+    }
+    for (RunningSm& sm : sms_) start_block(sm, sm.blocks[place], start, WaitCause::launch);
+  }
+}
+
+}  // namespace tilescope
