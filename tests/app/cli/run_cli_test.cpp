@@ -311,6 +311,12 @@ TEST_CASE("cli: a predicted time says how far such times were off, or that nothi
   CHECK(flash3.find("mean of 30 recorded runs of flash3, not seen by the model before; ") != std::string::npos);
   CHECK(flash3.find("error of the clock") != std::string::npos);
   CHECK(table({"--gpu", "toy"}).find("no run of flash2 is recorded on toy") != std::string::npos);
+  std::vector<std::string> in_fp32 = flash3_arguments("4096"), slower = in_fp32;
+  in_fp32.insert(in_fp32.end(), {"--dtype", "fp32"});
+  slower.insert(slower.end(), {"--set", "hbm.bytes_per_second=1e12"});
+  CHECK(table(in_fp32).find("no kernel is compiled for this, so no recorded run is like it") != std::string::npos);
+  CHECK(simulated_json(in_fp32)["time"]["errors"].is_null());
+  CHECK(table(slower).find("recorded runs of flash3 on the unchanged GPU, ") != std::string::npos);
 }
 
 TEST_CASE("cli: the table of simulate says the clock of its launches and of its traffic, and launches add up to the run") {
