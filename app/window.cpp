@@ -617,7 +617,7 @@ int run_window(const WindowOptions& options) {
   remember(shell);
   saver.close();
   glfwHideWindow(window->get());
-  constexpr auto longest_wait = std::chrono::seconds(2);
+  constexpr auto longest_wait = std::chrono::seconds(1);
   if (!session.end_within(longest_wait)) {  // a GPU may never answer, and its thread cannot be ended alone
     std::fflush(nullptr);
     std::_Exit(0);

@@ -5,7 +5,7 @@
 //                                   timeout    the launch timed out
 //                                   failure    a launch failed
 //                                   lost       the GPU is gone
-//                                   slow       the call takes 5 seconds, and succeeds
+//                                   slow       the call takes 10 seconds, and succeeds
 //   TILESCOPE_FAULT_FIRED=FILE      is created when the call fails
 //   TILESCOPE_FAULT_CALLS=FILE      holds the number of calls of each kind once the program has ended
 //
@@ -85,7 +85,7 @@ class Injector {
     if (lost_) return &fault_->code;
     if (static_cast<int>(kind) != kind_ || number != at_) return nullptr;
     if (const char* const path = std::getenv("TILESCOPE_FAULT_FIRED")) std::ofstream{path};
-    if (slow_) std::this_thread::sleep_for(std::chrono::seconds(5));
+    if (slow_) std::this_thread::sleep_for(std::chrono::seconds(10));
     if (slow_ || fault_ == nullptr) return nullptr;
     lost_ = fault_->what != "memory";
     return &fault_->code;

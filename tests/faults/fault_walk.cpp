@@ -206,6 +206,7 @@ class Walk {
       const auto says = [&](const char* words) { return ran.err.find(words) != std::string::npos; };
       if (!(memory ? says("GB of GPU memory") : says("(cudaError"))) complain_that("the line does not say what failed");
       if (!(memory ? says("end what else uses the GPU") : says("start TileScope again"))) complain_that("the line has no way out");
+      if (!memory && says("GB for its tensors")) complain_that("the line says that memory is lacking");
       return check_failed(command, fault, ran);
     }
     std::string said = ran.out;
@@ -219,7 +220,7 @@ class Walk {
   }
 
  public:
-  /// A GPU call that lasts 5 seconds: Ctrl-C, given up to twice, ends the command long before, and the old files stay.
+  /// A GPU call that lasts 10 seconds: Ctrl-C, given up to twice, ends the command long before, and the old files stay.
   void interrupt(const Command& command, int times) {
     ++faults;
     const std::string fault = "wait:1:slow";
@@ -243,7 +244,7 @@ class Walk {
     ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     ran.err = read(outside.path("err"));
     take_files(folder, ran);
-    if (std::chrono::steady_clock::now() - asked > std::chrono::seconds(3)) complain(command, fault, ran, "Ctrl-C does not end it");
+    if (std::chrono::steady_clock::now() - asked > std::chrono::seconds(5)) complain(command, fault, ran, "Ctrl-C does not end it");
     if (ran.code != 128 + SIGINT) complain(command, fault, ran, fmt::format("exit code {} after Ctrl-C", ran.code));
     if (ran.files.size() != command.outputs.size()) complain(command, fault, ran, "a file is left over");
     check_old_files(command, fault, ran);
@@ -313,7 +314,7 @@ std::vector<Command> gpu_commands(const TemporaryFolder& inputs) {
       {"measure --samples", "measure --seq 64 --samples @b.json", {"b.json"}},
       {"calibrate", "calibrate --gpu h100 --quiet --out @c.toml", {"c.toml"}},
       {"calibrate --brief", "calibrate --gpu h100 --quiet --brief", {}},
-      {"run", fmt::format("run {} --out @", tensors), {"o.npy", "lse.npy"}},
+      {"run", fmt::format("run {} --out @", tensors), {"O.npy", "L.npy"}},
       {"search",
        "search --gpu h100 --algorithm flash1 --heads 1 --seq 64 --head-dim 64 --top 100 --quiet --json @r.json",
        {"r.json"},

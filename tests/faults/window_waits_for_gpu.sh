@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures in the window on a GPU whose answer takes 5 seconds: the window goes on, and closes within 2 seconds. Skips (77) without
-# Xvfb or xdotool.
+# Measures in the window on a GPU whose answer takes 10 seconds: the window goes on, and closes within 2 seconds. A busy machine
+# gets 4. Skips (77) without Xvfb or xdotool.
 # Usage: window_waits_for_gpu.sh TILESCOPE_FAILING_DEVICE
 set -euo pipefail
 tilescope=$(realpath "$1")
@@ -22,7 +22,7 @@ for _ in $(seq 100); do xdotool search --name '^TileScope' >/dev/null 2>&1 && br
 for _ in $(seq 40); do
   [ -e "$work/fired" ] && break
   kill -0 $window 2>/dev/null || fail "the program ended by itself"
-  xdotool windowfocus "$(xdotool search --name '^TileScope' | head -n 1)" key m
+  xdotool windowfocus "$(xdotool search --name '^TileScope' | head -n 1)" key m 2>/dev/null || true
   sleep 0.3
 done
 [ -e "$work/fired" ] || fail "M measures nothing"
@@ -44,6 +44,6 @@ status=0
 wait $window || status=$?
 took=$((($(date +%s%N) - asked) / 1000000))
 [ "$status" = 0 ] || fail "exit code $status"
-[ "$took" -lt 3000 ] || fail "closing took $took ms"
+[ "$took" -lt 4000 ] || fail "closing took $took ms"
 grep -q "closed = true" "$work/state/tilescope/window.toml" || fail "the state is not marked as closed"
 echo "went on and closed in $took ms while the GPU did not answer"

@@ -68,7 +68,7 @@ Worker::Work until_cancelled(std::promise<void>& started, std::atomic<bool>& can
 }  // namespace
 
 TEST_CASE("worker: a newer job cancels the running one in its slot") {
-  Worker worker{Worker::Options()};
+  Worker worker({});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   bool second = false;
@@ -83,7 +83,7 @@ TEST_CASE("worker: a newer job cancels the running one in its slot") {
 }
 
 TEST_CASE("worker: within its grace period a running job finishes") {
-  Worker worker{Worker::Options()};
+  Worker worker({});
   std::promise<void> started;
   std::atomic<int> asked = 0;
   bool first = false, second = false;
@@ -106,7 +106,7 @@ TEST_CASE("worker: within its grace period a running job finishes") {
 }
 
 TEST_CASE("worker: more urgent work cancels less urgent work, not the other way round") {
-  Worker worker{Worker::Options()};
+  Worker worker({});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   worker.submit(Queue::shown, 3, WorkKind::simulation, until_cancelled(started, cancelled));
@@ -122,7 +122,7 @@ TEST_CASE("worker: destroying it during a job does not hang") {
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   {
-    Worker worker{Worker::Options()};
+    Worker worker({});
     worker.submit(Queue::shown, 0, WorkKind::simulation, until_cancelled(started, cancelled));
     started.get_future().wait();
   }
@@ -130,7 +130,7 @@ TEST_CASE("worker: destroying it during a job does not hang") {
 }
 
 TEST_CASE("worker: a queue does not wait for the work of another") {
-  Worker worker{Worker::Options()};
+  Worker worker({});
   std::promise<void> started;
   std::atomic<bool> cancelled = false;
   worker.submit(Queue::background, 0, WorkKind::sweep, until_cancelled(started, cancelled));
@@ -188,7 +188,7 @@ TEST_CASE("worker: without threads it tells how far a job is") {
 TEST_CASE("worker: work that does not end is waited for no longer than asked") {
   std::promise<void> answer;
   std::atomic<bool> began = false;
-  Worker worker{Worker::Options()};
+  Worker worker({});
   worker.submit(Queue::background, 0, WorkKind::measurement, [&](const Progress&) -> Worker::Deliver {
     began = true;
     answer.get_future().wait();
