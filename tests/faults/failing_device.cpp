@@ -190,7 +190,7 @@ Status launch(const PlannedLaunch& launch, StreamHandle) {
 }
 
 Status wait_for(StreamHandle) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a kernel takes time, and warming up lasts for some
+  std::this_thread::sleep_for(std::chrono::microseconds(200));  // a kernel takes time, and warming up lasts for some
   return called(Call::wait, "running a kernel");
 }
 

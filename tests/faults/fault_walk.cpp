@@ -75,11 +75,9 @@ FaultSet gpu_faults() {
           {"alloc", "copy", "launch", "wait"},
           {{"alloc", ":memory"},
            {"alloc", ":lost"},
-           {"copy", ":timeout"},
            {"copy", ":lost"},
            {"launch", ":failure"},
            {"wait", ":timeout"},
-           {"wait", ":failure"},
            {"wait", ":lost"}},
           700,
           true};
