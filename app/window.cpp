@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -631,6 +632,12 @@ int run_window(const WindowOptions& options) {
     std::fprintf(stderr, "tilescope: %s\n", notice.c_str());
   remember(shell);
   saver.close();
+  glfwHideWindow(window->get());
+  constexpr auto longest_wait = std::chrono::seconds(1);
+  if (!session.end_within(longest_wait)) {  // a GPU may never answer, and its thread cannot be ended alone
+    std::fflush(nullptr);
+    std::_Exit(0);
+  }
   ImGui_ImplGlfw_Shutdown();
   return 0;
 }

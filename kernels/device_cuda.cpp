@@ -5,6 +5,7 @@
 #include "sim/core/refuse.h"
 
 #include "kernels/device.h"
+#include "kernels/device_error.h"
 
 namespace tilescope {
 
@@ -18,9 +19,7 @@ std::string version_text(int version) {
 
 Error error_of(cudaError_t code, std::string_view doing) {
   cudaGetLastError();  // clears the error, so that the next call does not report it again
-  return Error{
-      phrase("{} failed on the GPU: {} ({})", doing, std::string(cudaGetErrorString(code)), std::string(cudaGetErrorName(code))),
-      Error::Kind::machine_lacks};
+  return device_error({cudaGetErrorName(code), cudaGetErrorString(code)}, doing);
 }
 
 Status checked(cudaError_t code, std::string_view doing) {
@@ -115,9 +114,7 @@ Result<DeviceMemory> DeviceMemory::allocate(std::int64_t bytes) {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    return Error{phrase("{:.3f} GB of GPU memory were asked for and {:.3f} GB are free", static_cast<double>(bytes) / 1e9,
-                        static_cast<double>(free) / 1e9),
-                 Error::Kind::machine_lacks};
+    return out_of_device_memory(bytes, static_cast<std::int64_t>(free));
   }
   if (code != cudaSuccess) return error_of(code, "allocating GPU memory");
   DeviceMemory memory;

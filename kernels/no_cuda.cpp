@@ -1,5 +1,4 @@
-// Stands in for the device and the kernels in a build without CUDA: every function returns no_cuda_error() or an empty list.
-#include "kernels/common/probe_layout.h"
+// Stands in for the device in a build without CUDA: every function returns no_cuda_error() or an empty list.
 #include "kernels/device.h"
 #include "kernels/flex/flex.h"
 #include "kernels/measure/bandwidth.h"
@@ -7,6 +6,7 @@
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
 #include "kernels/measure/library_products.h"
+#include "kernels/no_kernels.h"
 
 namespace tilescope {
 
@@ -47,9 +47,6 @@ Status prepare_flex(FlexBase, const AttentionProblem&) {
 Status launch_flex(FlexBase, const AttentionProblem&, const DeviceTensors&, StreamHandle) {
   return no_cuda_error();
 }
-LaunchPlan plan_flex(FlexBase, const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
 Result<std::string> compile_flex(const std::string&, int, int) {
   return no_cuda_error();
 }
@@ -89,6 +86,9 @@ Result<double> Stopwatch::elapsed() {
   return no_cuda_error();
 }
 
+LaunchPlan plan_without_kernel(std::string_view) {
+  return {};
+}
 PlannedLaunch plan_flush(const DeviceMemory&) {
   return {};
 }
@@ -99,111 +99,6 @@ PlannedLaunch plan_empty() {
   return {};
 }
 PlannedLaunch plan_random(const DeviceMemory&, const TensorLayout&, DataType, std::uint64_t) {
-  return {};
-}
-LaunchPlan plan_flash2(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_descending(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_longest(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_wgmma(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_producer(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_three_groups(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_overlap(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_ping_pong(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_persistent(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_causal(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_hopper_wgmma_longest(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_flash1_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_standard_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_wgmma_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_wgmma_longest_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_producer_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_three_groups_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_overlap_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_ping_pong_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_persistent_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_hopper_causal_probed(const AttentionProblem&, const DeviceTensors&, std::span<const ProbeBuffers>) {
-  return {};
-}
-LaunchPlan plan_flash1(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_standard(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_standard_backward(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash1_backward(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_softmax_safe(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_softmax_online(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_softmax_fused(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_matmul_naive(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_matmul_tiled(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_backward(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash3_backward(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_backward_deterministic(const AttentionProblem&, const DeviceTensors&) {
-  return {};
-}
-LaunchPlan plan_flash2_backward_two_pass(const AttentionProblem&, const DeviceTensors&) {
   return {};
 }
 PlannedLaunch plan_masked_softmax(const AttentionProblem&, const DeviceTensors&) {

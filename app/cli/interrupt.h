@@ -1,4 +1,5 @@
-// CatchInterrupt: Ctrl-C asks long work to stop and keep what it has, instead of ending the program.
+// CatchInterrupt: Ctrl-C asks long work to stop and keep what it has. A second one ends the program: work may wait for a GPU that
+// never answers.
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,10 @@ class CatchInterrupt {
  public:
   CatchInterrupt() {
     asked_ = false;
-    before_ = std::signal(SIGINT, [](int) { asked_ = true; });
+    before_ = std::signal(SIGINT, [](int) {
+      asked_ = true;
+      std::signal(SIGINT, SIG_DFL);
+    });
   }
   ~CatchInterrupt() { std::signal(SIGINT, before_); }
   CatchInterrupt(const CatchInterrupt&) = delete;

@@ -261,6 +261,13 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
     AttentionProblem problem = one.problem;
     const Status settled = settle_masks(choice, problem);
     Result<MeasuredCase> measured = settled ? session->measure(kernel, problem, suite_options, nullptr) : settled.error();
+    // A GPU that takes no more work would refuse every later case, and they would replace an older file.
+    if (const Status alive = wait_for(nullptr); !alive) {
+      progress.end();
+      return Error{fmt::format("case {} of {} ({}): {}", bundle.cases.size() + 1, suite->size(), one.kernel,
+                               (measured ? alive.error() : measured.error()).sentence.text()),
+                   Error::Kind::machine_lacks};
+    }
     bundle.cases.push_back(measured ? *measured : refused_case(one, kernel, measured.error()));
     MeasuredCase& kept = bundle.cases.back();
     kept.list = one.list;

@@ -174,19 +174,36 @@ const KernelInfo* kernel_of(const SearchCandidate& candidate) {
   return supports(**kernel, request.problem, *request.tile) ? *kernel : nullptr;
 }
 
-/// Times of those of the first `rows` that have a kernel, where this machine has the GPU that was searched for; by row.
-std::vector<std::optional<double>> measured_ns(const Candidates& ranked, std::size_t rows) {
-  std::vector<std::optional<double>> out(rows);
+/// Times on this machine's GPU, by row, and why a row with a kernel has none.
+struct MeasuredRows {
+  std::vector<std::optional<double>> ns;
+  Sentence refusal;  // of the last row that was refused; empty if none was
+};
+
+/// Times those of the first `rows` that have a kernel, where this machine has the GPU that was searched for.
+MeasuredRows measure_rows(const Candidates& ranked, std::size_t rows, const CatchInterrupt& interrupt) {
+  MeasuredRows out;
+  out.ns.resize(rows);
   const auto has_kernel = [](const SearchCandidate& c) { return kernel_of(c) != nullptr; };
   if (std::none_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(rows), has_kernel)) return out;
+  const auto device = find_device();
+  if (!device || spec_id_of(device->name) != ranked.front().request.gpu.id) return out;
   auto session = MeasuringSession::open();
-  if (!session || session->empty_bundle().gpu != ranked.front().request.gpu.id) return out;
+  if (!session) {
+    out.refusal = session.error().sentence;
+    return out;
+  }
   constexpr MeasureOptions options = {.time_repeats = 20, .counter_repeats = 0, .warm_repeats = 0};
   for (std::size_t i = 0; i < rows; ++i) {
     const KernelInfo* const kernel = kernel_of(ranked[i]);
     if (kernel == nullptr) continue;
-    if (const auto measured = session->measure(*kernel, ranked[i].request.problem, options, nullptr))
-      out[i] = measured->time_cold_ns.median;
+    const auto go_on = [&](double, std::string_view) { return !interrupt.asked(); };
+    const auto measured = session->measure(*kernel, ranked[i].request.problem, options, go_on);
+    if (interrupt.asked()) return out;
+    if (measured)
+      out.ns[i] = measured->time_cold_ns.median;
+    else
+      out.refusal = measured.error().sentence;
   }
   return out;
 }
@@ -207,7 +224,8 @@ std::string difference_text(double change, double noise) {
   return fmt::format("{:+.1f} %{}", 100 * change, std::abs(change) <= noise ? " ~" : "");
 }
 
-std::string table_of(const Searched& searched, std::size_t rows, const std::vector<std::optional<double>>& measured) {
+std::string table_of(const Searched& searched, std::size_t rows, const MeasuredRows& rows_measured) {
+  const std::vector<std::optional<double>>& measured = rows_measured.ns;
   const SearchCandidate* const own = own_of(searched.ranked);
   const double noise = noise_of(searched.ranked);
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
@@ -248,6 +266,8 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   if (searched.clock_hz > 0)
     text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
                         format_clock(searched.clock_hz));
+  if (!rows_measured.refusal.empty())
+    text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
   text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
@@ -261,7 +281,8 @@ std::string table_of(const Searched& searched, std::size_t rows, const std::vect
   return text;
 }
 
-std::string json_of(const Searched& searched, const std::vector<std::optional<double>>& measured) {
+std::string json_of(const Searched& searched, const MeasuredRows& rows_measured) {
+  const std::vector<std::optional<double>>& measured = rows_measured.ns;
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   const double noise = noise_of(searched.ranked);
@@ -288,7 +309,9 @@ std::string json_of(const Searched& searched, const std::vector<std::optional<do
     if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
     rows.push_back(std::move(row));
   }
-  return Json{{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}}.dump(1) + "\n";
+  Json json = {{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}};
+  if (!rows_measured.refusal.empty()) json["not_measured"] = command_words(rows_measured.refusal);
+  return json.dump(1) + "\n";
 }
 
 }  // namespace
@@ -327,7 +350,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};
   if (searched.ranked.empty()) return exit_interrupted;
   const std::size_t rows = std::min(searched.ranked.size(), wanted);
-  const auto measured = measured_ns(searched.ranked, rows);
+  const MeasuredRows measured = measure_rows(searched.ranked, rows, interrupt);
   Outputs outputs(out);
   if (line.json)
     if (const Status added = outputs.add(*line.json, json_of(searched, measured)); !added) return added.error();

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "kernels/device_error.h"
 
 namespace tilescope::microbench {
 
 inline Status checked(cudaError_t code, std::string_view doing) {
   if (code == cudaSuccess) return Done{};
   cudaGetLastError();
-  return Error{std::string(doing) + " failed on the GPU: " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")",
-               Error::Kind::machine_lacks};
+  return device_error({cudaGetErrorName(code), cudaGetErrorString(code)}, doing);
 }
 
 inline double median(std::vector<double> values) {
@@ -48,7 +48,7 @@ class DeviceArray {
  public:
   static Result<DeviceArray> make(std::int64_t count, unsigned char byte = 0) {
     Result<DeviceMemory> memory = DeviceMemory::allocate(count * static_cast<std::int64_t>(sizeof(T)));
-    if (!memory) return Error{memory.error().sentence.text() + ": end what else uses the GPU", memory.error().kind};
+    if (!memory) return memory.error();
     if (Status filled = memory->fill(byte); !filled) return filled.error();
     DeviceArray array;
     array.memory_ = std::move(*memory);

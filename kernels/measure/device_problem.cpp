@@ -77,14 +77,15 @@ Result<DeviceProblem> DeviceProblem::allocate(const KernelInfo& kernel, const At
   for (const std::span<const Tensor> list : {kernel.inputs, outputs, scratch})
     for (Tensor tensor : list) {
       Result<DeviceMemory> memory = DeviceMemory::allocate(bytes_of(tensor));
-      if (!memory)
-        return Error{refuse("kernel {} needs {:.3f} GB for its tensors here: {}; use a smaller {}, {} or {}, or end what "
-                            "else uses the GPU",
-                            kernel.id, static_cast<double>(total) / 1e9, memory.error().sentence, Setting::batch, Setting::heads,
-                            Setting::seq)
-                         .sentence,
-                     memory.error().kind};
-      on_device.memory_[place(tensor)] = std::move(*memory);
+      if (memory) {
+        on_device.memory_[place(tensor)] = std::move(*memory);
+        continue;
+      }
+      if (!wait_for(nullptr)) return memory.error();  // memory is not what the GPU lacks
+      return Error{refuse("kernel {} needs {:.3f} GB for its tensors here: {}, or use a smaller {}, {} or {}", kernel.id,
+                          static_cast<double>(total) / 1e9, memory.error().sentence, Setting::batch, Setting::heads, Setting::seq)
+                       .sentence,
+                   memory.error().kind};
     }
   return on_device;
 }

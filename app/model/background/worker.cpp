@@ -1,6 +1,7 @@
 // A thread and a list of jobs for each queue.
 #include "app/model/background/worker.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -38,7 +39,7 @@ class JobQueue {
     }
   }
 
-  void stop() {
+  void ask_to_stop() {
     {
       const std::lock_guard lock(mutex_);
       pending_.clear();
@@ -46,7 +47,16 @@ class JobQueue {
       cancelled_ = true;
     }
     changed_.notify_all();
+  }
+
+  void stop() {
+    ask_to_stop();
     if (thread_.joinable()) thread_.join();
+  }
+
+  bool ends_before(Clock::time_point latest) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, latest, [this] { return running_slot_ < 0; });
   }
 
   void submit(Job job, std::chrono::milliseconds grace) {
@@ -197,6 +207,12 @@ void Worker::cancel(Queue queue) {
 
 void Worker::stop() {
   for (JobQueue& queue : state_->queues) queue.stop();
+}
+
+bool Worker::stop_within(std::chrono::milliseconds most) {
+  const auto latest = Clock::now() + most;
+  for (JobQueue& queue : state_->queues) queue.ask_to_stop();
+  return std::ranges::all_of(state_->queues, [&](JobQueue& queue) { return queue.ends_before(latest); });
 }
 
 bool Worker::take_finished() {

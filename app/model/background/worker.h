@@ -62,6 +62,8 @@ class Worker {
   void cancel(Queue queue);
   /// Cancels everything and ends the threads; nothing runs afterwards.
   void stop();
+  /// Cancels everything and waits at most `most` for it to end. Returns whether it has: work may wait for a GPU that never answers.
+  bool stop_within(std::chrono::milliseconds most);
   /// Hands finished results over, queue by queue. True when there was one.
   bool take_finished();
   bool take_finished(Queue queue);

@@ -282,6 +282,10 @@ void Session::finish() {
   } while (!state_->worker.idle());
 }
 
+bool Session::end_within(std::chrono::milliseconds most) {
+  return state_->worker.stop_within(most);
+}
+
 void Session::set_gesture(std::int64_t gesture) {
   state_->gesture = gesture;
 }

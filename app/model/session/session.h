@@ -1,6 +1,7 @@
 // Session: the state of the window, apart from anything that draws.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -90,6 +91,8 @@ class Session {
   bool animating() const;
   /// Waits until no work is under way.
   void finish();
+  /// Cancels all work and waits at most `most` for it to end. Returns whether it has.
+  bool end_within(std::chrono::milliseconds most);
 
   /// What the panels read until the next tick() or apply().
   SessionView view() const;

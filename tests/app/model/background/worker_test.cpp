@@ -184,3 +184,18 @@ TEST_CASE("worker: without threads it tells how far a job is") {
   worker.finish();
   CHECK(told == std::vector<std::pair<WorkKind, double>>{{WorkKind::sweep, 0.25}, {WorkKind::sweep, 0.75}});
 }
+
+TEST_CASE("worker: work that does not end is waited for no longer than asked") {
+  std::promise<void> answer;
+  std::atomic<bool> began = false;
+  Worker worker({});
+  worker.submit(Queue::background, 0, WorkKind::measurement, [&](const Progress&) -> Worker::Deliver {
+    began = true;
+    answer.get_future().wait();
+    return {};
+  });
+  while (!began) std::this_thread::yield();
+  CHECK_FALSE(worker.stop_within(std::chrono::milliseconds(20)));
+  answer.set_value();
+  CHECK(worker.stop_within(std::chrono::minutes(1)));
+}
