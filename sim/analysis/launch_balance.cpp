@@ -18,14 +18,20 @@ LaunchWaves waves_of(const Simulation& simulation, std::size_t launch) {
 
 double balanced_ns(const Simulation& simulation) {
   std::vector<double> in_slots(simulation.launches.size(), 0);  // cycles, summed over slots
+  std::vector<double> longest(simulation.launches.size(), 0);   // of a block
   const auto runs = simulation.trace->runs();
   if (runs.size() >= Recorder::most_runs) return 0;
-  for (const BlockRun& run : runs) in_slots[static_cast<std::size_t>(run.launch)] += run.end - run.start;
+  for (const BlockRun& run : runs) {
+    const auto launch = static_cast<std::size_t>(run.launch);
+    in_slots[launch] += run.end - run.start;
+    longest[launch] = std::max(longest[launch], run.end - run.start);
+  }
   double saved = 0;
   for (std::size_t i = 0; i < in_slots.size(); ++i) {
     const LaunchResult& launch = simulation.launches[i];
     const double used = launch.blocks_per_sm == 1 ? launch.sm_cycles : in_slots[i];
-    saved += std::max(0.0, launch.cycles.value - used / (launch.blocks_per_sm * simulation.request.gpu.sm_count));
+    const double spread = used / (launch.blocks_per_sm * simulation.request.gpu.sm_count);
+    saved += std::max(0.0, launch.cycles.value - std::max(spread, longest[i]));
   }
   return to_nanoseconds(Cycles(simulation.cycles.value - saved), simulation.request.gpu.clock()).value;
 }

@@ -16,8 +16,8 @@ struct LaunchWaves {
 LaunchWaves waves_of(const Simulation& simulation, std::size_t launch);
 
 /// Returns a lower bound of the time with perfect balance: all block slots of the GPU have a block until their launch ends. It
-/// takes each block to last as long as it did. One that had an SM to itself would last longer beside others, so the bound holds. 0
-/// where the trace does not have every block.
+/// takes each block to last as long as it did, and no launch to be shorter than its longest block. A block that had an SM to itself
+/// would last longer beside others, so the bound holds. 0 where the trace does not have every block.
 double balanced_ns(const Simulation& simulation);
 
 }  // namespace tilescope

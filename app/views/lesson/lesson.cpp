@@ -172,6 +172,8 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   draw_prose(theme, task.say, lesson.task != nullptr ? &lesson.task->shown : nullptr, width, theme.text);
   text_item(theme.ui_small, theme.text_dim, tr("You may change:"));
   for (const std::string& key : task.free) draw_free_control(view, commands, keys, key);
+  if (view.workspace->present)
+    wrapped_text(theme.ui_small, theme.text_dim, tr("The controls are outside the presentation: F11, and F11 again to go on."));
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);

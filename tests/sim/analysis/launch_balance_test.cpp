@@ -58,4 +58,15 @@ TEST_CASE("launch balance: the bound of one block an SM is the time in which SMs
   CHECK(balanced_ns(*run) == doctest::Approx((1 - saved) * run->time.value));
 }
 
+TEST_CASE("launch balance: one block on each SM is balanced, though more would fit") {
+  SimulationRequest request;
+  request.gpu = toy_gpu();
+  request.problem = {.heads = 1, .kv_heads = 1, .seq_q = 64, .seq_kv = 64, .head_dim = 16, .dtype = DataType::fp32};
+  request.algorithm = "flash2";
+  const auto run = simulate(request);
+  REQUIRE(run);
+  REQUIRE((*run)->launches[0].waves < 1);
+  CHECK(balanced_ns(**run) > 0.95 * (*run)->time.value);
+}
+
 }  // namespace tilescope
