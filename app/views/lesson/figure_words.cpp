@@ -248,7 +248,30 @@ std::string without_groups(std::string_view typed) {
   return out;
 }
 
+/// "37.5 percentage points", or "19.8 %" of a real value that is no share.
+std::string difference_words(double difference, double real, FigureUnit unit) {
+  if (unit == FigureUnit::percent) return say(tr("{} percentage points"), fmt::format("{:.3g}", 100 * difference));
+  return format_percent(real != 0 ? difference / std::fabs(real) : difference);
+}
+
 }  // namespace
+
+std::string verdict_words(double own, double real, bool right, FigureUnit unit, double tolerance) {
+  const std::string of = figure_words(real, unit), off = difference_words(std::fabs(own - real), real, unit);
+  if (figure_words(own, unit) == of) return tr("Exactly right.");
+  const std::string accepted =
+      real != 0 ? " " + say(tr("Up to {} counts as right."), difference_words(tolerance * std::fabs(real), real, unit))
+                : std::string();
+  if (right)
+    return (own > real ? say(tr("Right: your answer is {} above {}."), off, of)
+                       : say(tr("Right: your answer is {} below {}."), off, of)) +
+           accepted;
+  const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
+  if (ratio)
+    return (own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own))) +
+           accepted;
+  return (own > real ? say(tr("{} too high."), off) : say(tr("{} too low."), off)) + accepted;
+}
 
 std::optional<double> typed_quantity(std::string_view typed, FigureUnit unit) {
   const std::string cleaned = without_groups(typed);

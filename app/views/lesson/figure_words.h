@@ -29,6 +29,10 @@ std::string measure_words(const TaskMeasure& measure);
 /// Returns why an answer is wrong, as the paragraph that stands below it.
 Prose reason_words(const LessonWrong& wrong);
 
+/// How far an answer is off: "Right: your answer is 19.8 % below 5.2×. Up to 30 % counts as right.", "2.9× too low. Up to 10 % …".
+/// Shares are off by percentage points.
+std::string verdict_words(double own, double real, bool right, FigureUnit unit, double tolerance);
+
 /// The name of a unit beside a field: "bytes", "%".
 const char* unit_label(FigureUnit unit);
 

@@ -258,30 +258,6 @@ void draw_bar_row(const Theme& theme, const char* label, const std::string& valu
   ImGui::Dummy({width, line + bar + std::round(3 * theme.scale)});
 }
 
-/// "37.5 percentage points", or "19.8 %" of a real value that is no share.
-std::string difference_words(double difference, double real, FigureUnit unit) {
-  if (unit == FigureUnit::percent) return say(tr("{} percentage points"), fmt::format("{:.3g}", 100 * difference));
-  return format_percent(real != 0 ? difference / std::fabs(real) : difference);
-}
-
-/// "Right: 19.8 % below 5.2×. Up to 30 % counts as right.", "2.9× too low. Up to 10 % counts as right."
-std::string verdict(double own, double real, bool right, FigureUnit unit, double tolerance) {
-  const std::string of = figure_words(real, unit), off = difference_words(std::fabs(own - real), real, unit);
-  if (figure_words(own, unit) == of) return tr("Exactly right.");
-  const std::string accepted =
-      real != 0 ? " " + say(tr("Up to {} counts as right."), difference_words(tolerance * std::fabs(real), real, unit))
-                : std::string();
-  if (right)
-    return (own > real ? say(tr("Right: your answer is {} above {}."), off, of)
-                       : say(tr("Right: your answer is {} below {}."), off, of)) +
-           accepted;
-  const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
-  if (ratio)
-    return (own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own))) +
-           accepted;
-  return (own > real ? say(tr("{} too high."), off) : say(tr("{} too low."), off)) + accepted;
-}
-
 /// Whether an expression needs no run: it reads the GPU's numbers and the sizes of the problem.
 bool is_computed(const std::string& expression) {
   constexpr std::array sizes = {"B", "H", "N", "Nk", "d", "element_bytes", "block_q", "block_kv"};
@@ -305,7 +281,7 @@ void draw_typed(const View& view) {
                std::fabs(real) / most, theme.good);
   if (!answer.given) return;
   const bool right = is_right(ask, answer, *figures);
-  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, verdict(answer.number, real, right, ask.unit, ask.tolerance));
+  wrapped_text(theme.ui_bold, right ? theme.good : theme.bad, verdict_words(answer.number, real, right, ask.unit, ask.tolerance));
 }
 
 // --- order ------------------------------------------------------------------------------------------------------------------

@@ -49,6 +49,15 @@ void show_answer(Opened& opened) {
 
 }  // namespace
 
+TEST_CASE("verdict words: a share is off by percentage points, other figures by their own share") {
+  CHECK(verdict_words(1, 0.625, false, FigureUnit::percent, 0.2) ==
+        "37.5 percentage points too high. Up to 12.5 percentage points counts as right.");
+  CHECK(verdict_words(0.6, 0.625, true, FigureUnit::percent, 0.2) ==
+        "Right: your answer is 2.5 percentage points below 62.5 %. Up to 12.5 percentage points counts as right.");
+  CHECK(verdict_words(130, 100, false, FigureUnit::number, 0.1) == "30 % too high. Up to 10 % counts as right.");
+  CHECK(verdict_words(100, 100, true, FigureUnit::number, 0.1) == "Exactly right.");
+}
+
 TEST_CASE("lesson: a number may be typed as a fraction, and with its unit") {
   CHECK(typed_quantity("1/4", FigureUnit::number) == 0.25);
   CHECK(typed_quantity("+3 / 2", FigureUnit::number) == std::nullopt);
