@@ -312,7 +312,7 @@ TEST_CASE("cli: a predicted time says how far such times were off, or that nothi
   CHECK(flash3.find("error of the clock") != std::string::npos);
   CHECK(table({"--gpu", "toy"}).find("no run of flash2 is recorded on toy") != std::string::npos);
   std::vector<std::string> in_fp32 = flash3_arguments("4096"), slower = in_fp32;
-  in_fp32.insert(in_fp32.end(), {"--dtype", "fp32"});
+  *std::ranges::find(in_fp32, "fp16") = "fp32";
   slower.insert(slower.end(), {"--set", "hbm.bytes_per_second=1e12"});
   CHECK(table(in_fp32).find("no kernel is compiled for this, so no recorded run is like it") != std::string::npos);
   CHECK(simulated_json(in_fp32)["time"]["errors"].is_null());
