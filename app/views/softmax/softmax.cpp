@@ -246,7 +246,7 @@ const char* bars_caption(const SoftmaxFigures& figures, bool held) {
     const std::int64_t key = figures.first_key + static_cast<std::int64_t>(i);
     ahead = std::isfinite(figures.bars[i]) && !figures.is_current(key) && !figures.is_earlier(key);
   }
-  return ahead && !held ? tr("scores, grey: still to come") : tr("scores seen so far, m not subtracted");
+  return ahead && !held ? tr("scores, grey: still to come") : tr("seen so far, m not subtracted");
 }
 
 /// Draws the caption of the bars, with the old and new maximum.
