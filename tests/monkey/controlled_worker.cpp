@@ -155,6 +155,11 @@ void Worker::stop() {
   work.queues = {};
 }
 
+bool Worker::stop_within(std::chrono::milliseconds) {
+  stop();
+  return true;
+}
+
 bool Worker::take_finished() {
   bool any = false;
   for (const Queue queue : {Queue::shown, Queue::background, Queue::quick}) any = take_finished(queue) || any;
