@@ -15,7 +15,7 @@ flags=(-std=c++20 -O3 -I. -DFMT_HEADER_ONLY -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR
 toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
 flags+=("-DTILESCOPE_CUDA_LIBRARY_DIR=\"$toolkit/lib64\"")
 
-sources=(kernels/device_cuda.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_probes.cpp kernels/lab/record_suite.cpp kernels/lab/stall_cycles.cpp tests/gpu/gpu_check.cpp
+sources=(kernels/device_cuda.cpp kernels/device_error.cpp kernels/kernel_table.cpp kernels/kernel_traffic.cpp kernels/lab/bench_library.cpp kernels/lab/record_probes.cpp kernels/lab/record_suite.cpp kernels/lab/stall_cycles.cpp tests/gpu/gpu_check.cpp
   sim/core/attention_problem.cpp sim/core/csv.cpp sim/core/element.cpp sim/core/mask.cpp sim/core/npy.cpp sim/reference/attention_reference.cpp sim/reference/reference_gradients.cpp sim/core/sentence.cpp sim/core/tensor.cpp sim/core/page_table.cpp sim/core/document.cpp sim/core/text.cpp
   kernels/flex/flex.cpp kernels/flex/flex_text.cpp kernels/flex/nvrtc_library.cpp "$out/kernel_profiles.cpp" "$out/function_costs.cpp" "$out/embedded_kernels.cpp")
 run_time_sources=$(sed -n '/set(run_time_sources/,/)/p' kernels/CMakeLists.txt | grep -oE '(kernels|sim)/[a-z0-9_/]*\.[a-z]*' | paste -sd ';')
