@@ -334,7 +334,7 @@ TEST_CASE("cli: the table of simulate says the clock of its launches and of its 
 
 TEST_CASE("cli: imbalance has a price, in the table and in JSON") {
   const std::vector<std::string> arguments = {"--gpu", "h100",       "--algorithm", "flash2",  "--heads", "16",      "--seq",
-                                              "2048",  "--head-dim", "64",          "--dtype", "fp16",    "--causal"};
+                                              "4096",  "--head-dim", "128",         "--dtype", "fp16",    "--causal"};
   const Json json = simulated_json(arguments);
   const double ns = json["time"]["under_load"]["ns"], least = json["time"]["under_load"]["balanced_ns"];
   CHECK(least < 0.95 * ns);
