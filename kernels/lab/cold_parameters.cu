@@ -1,6 +1,6 @@
 // What a kernel's first reads of its parameters cost, and what parameters that nobody reads cost.
 //
-//   nvcc -std=c++20 -O3 -arch=sm_90 -o cold_parameters kernels/lab/cold_parameters.cu && ./cold_parameters
+//   nvcc -std=c++20 -O3 -I. -arch=sm_90 -o cold_parameters kernels/lab/cold_parameters.cu && ./cold_parameters
 //
 // Parameters lie in a constant bank. A warp reads one in each 64 bytes, as an operand of an FFMA or by an index, and stamps the
 // time after each. Before the kernel runs a flush of the L2, or the kernel itself.
@@ -9,17 +9,13 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/lab/cold_start.cuh"
+
 constexpr int lines = 24, repeats = 41;
 
 struct Parameters {
   float values[lines * 16];
 };
-
-__device__ __forceinline__ long long cycle_counter() {
-  long long now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
-  return now;
-}
 
 /// Stamps the time before the reads and after each. `by_index`: the address of a parameter is in a register.
 template <bool by_index>
@@ -64,24 +60,13 @@ __global__ void wait_padded(const Padded<bytes> work) {
   wait(work.cycles);
 }
 
-__global__ __launch_bounds__(256) void flush(const uint4* from, long long count, unsigned* never) {
-  unsigned sum = 0;
-  for (long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x; i < count;
-       i += static_cast<long long>(gridDim.x) * 256) {
-    const uint4 x = __ldcg(from + i);
-    sum |= x.x ^ x.y ^ x.z ^ x.w;
-  }
-  if (sum == 0x5a5a5a5au) *never = sum;
-}
-
-uint4* scratch;
-long long scratch_count;
+FlushScratch scratch;
 long long* stamps;
 float* never;
 cudaEvent_t begin, end;
 
 void flush_l2() {
-  flush<<<1024, 256>>>(scratch, scratch_count, reinterpret_cast<unsigned*>(scratch));
+  scratch.flush();
 }
 
 template <bool by_index>
@@ -140,9 +125,7 @@ void show_padded() {
 int main() {
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return 1;
-  scratch_count = 4ll * properties.l2CacheSize / 16;
-  cudaMalloc(&scratch, static_cast<std::size_t>(scratch_count) * 16);
-  cudaMemset(scratch, 0, static_cast<std::size_t>(scratch_count) * 16);
+  scratch.allocate(properties);
   cudaMallocManaged(&stamps, sizeof(long long) * 132 * (lines + 1));
   cudaMalloc(&never, 4);
   cudaEventCreate(&begin);

@@ -1,7 +1,7 @@
 // What two events show around a kernel beyond the time in which its blocks run, by the shape of the kernel and by what it does
 // last.
 //
-//   nvcc -std=c++20 -O3 -arch=sm_90 -o launch_shapes kernels/lab/launch_shapes.cu && ./launch_shapes
+//   nvcc -std=c++20 -O3 -I. -arch=sm_90 -o launch_shapes kernels/lab/launch_shapes.cu && ./launch_shapes
 //
 // Each block waits for `cycles` cycles of its SM and ends. One kernel of N cycles and one of 2 N share what does not grow, so
 // 2 t(N) - t(2 N) is that part. A flush of the L2 comes before each, as in `tilescope measure`; it has no shared memory.
@@ -10,13 +10,10 @@
 #include <cstdio>
 #include <vector>
 
+#include "kernels/lab/cold_start.cuh"
+
 constexpr int short_wait = 8000, repeats = 61;
 
-__device__ __forceinline__ long long cycle_counter() {
-  long long now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
-  return now;
-}
 __device__ __forceinline__ unsigned sm_number() {
   unsigned number;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
@@ -59,7 +56,7 @@ __global__ void with_parameters(const Work work, const Parameters<bytes> paramet
   if (parameters.values[work.cycles % (bytes / 4)] == 12345.f) *never = 1;
   wait_and_store(work);
 }
-/// Jumps over `kib` KiB of code that nobody runs; `rounds` of 16 KiB each are run before the wait.
+/// Runs `kib` KiB of code `rounds` times before the wait; 0: jumps over it.
 template <int kib>
 __global__ void with_code(const Work work, int rounds, float* never) {
   float x = 1.f;
@@ -70,19 +67,8 @@ __global__ void with_code(const Work work, int rounds, float* never) {
   wait_and_store(work);
   if (x == 12345.f) *never = x;
 }
-__global__ __launch_bounds__(256) void flush(const uint4* from, long long count, unsigned* never) {
-  unsigned sum = 0;
-  for (long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x; i < count;
-       i += static_cast<long long>(gridDim.x) * 256) {
-    const uint4 x = __ldcg(from + i);
-    sum |= x.x ^ x.y ^ x.z ^ x.w;
-  }
-  if (sum == 0x5a5a5a5au) *never = sum;
-}
-
-uint4* scratch;
-long long scratch_count;
-int sms, clock_khz;
+FlushScratch scratch;
+int sms;
 cudaEvent_t begin, end;
 uint4* out;
 float* never;
@@ -145,7 +131,7 @@ void allow_shared(Function function) {
 double median_ns(const Shape& shape, int cycles) {
   std::vector<float> times;
   for (int i = 0; i < repeats; ++i) {
-    flush<<<1024, 256, shape.flush_shared>>>(scratch, scratch_count, reinterpret_cast<unsigned*>(scratch));
+    scratch.flush(shape.flush_shared);
     if (shape.warm) launch(shape, {2 * short_wait, shape.stores, out, nullptr, nullptr});
     cudaEventRecord(begin);
     launch(shape, {cycles, shape.stores, out, nullptr, nullptr});
@@ -202,14 +188,12 @@ int main() {
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return 1;
   sms = properties.multiProcessorCount;
-  scratch_count = 4ll * properties.l2CacheSize / 16;
-  cudaMalloc(&scratch, static_cast<std::size_t>(scratch_count) * 16);
+  scratch.allocate(properties);
   cudaMalloc(&out, std::size_t{64} << 20);
   cudaMalloc(&never, 4);
-  cudaMemset(scratch, 0, static_cast<std::size_t>(scratch_count) * 16);
   cudaEventCreate(&begin);
   cudaEventCreate(&end);
-  allow_shared(plain), allow_shared(flush);
+  allow_shared(plain), allow_shared(flush_kernel);
   std::printf("# kernels/lab/launch_shapes.cu on %s: fixed part of the time between two events, medians of 3\n", properties.name);
   constexpr int kib = 1024;
   show("one warp", {.blocks = 1, .threads = 32});
