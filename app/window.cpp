@@ -588,6 +588,7 @@ int run_window(const WindowOptions& options) {
     return give_up(
         fmt::format("there is no display to open a window on ({}): use 'tilescope render --out picture.png' to draw without one",
                     glfw.why.empty() ? "no reason given" : glfw.why));
+  end_on_signals();  // before there is a window that somebody could want to end
   Result<WindowHandle> window = open_window(options.width.value_or(settings.width), options.height.value_or(settings.height));
   if (!window) return give_up(window.error().sentence);
   glfwMakeContextCurrent(window->get());
@@ -622,7 +623,6 @@ int run_window(const WindowOptions& options) {
   ImGui_ImplGlfw_InitForOpenGL(window->get(), false);
   install_callbacks(window->get());
   update_scale(shell);
-  end_on_signals();
   open_shell = &shell;
   end_with_display([] { remember(*open_shell, false); });
   run_loop(shell, saver, quiet);
