@@ -285,7 +285,7 @@ void add_l2(TextTable& table, const Simulation& simulation) {
 /// Returns whether a compiled kernel could run the request, so that recorded runs say something of it.
 bool has_compiled_kernel(const SimulationRequest& request) {
   const auto compiled = compiled_kernel(request);
-  return !compiled || (compiled->takes_problem && compiled->wanted == 0 && compiled->odd_rows == 0);
+  return !compiled || (compiled->takes_problem && compiled->tile_is_possible());
 }
 
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.

@@ -99,7 +99,7 @@ struct Files {
 std::string impossible_kernel(const SweepResult& result, const std::string& algorithm, double value) {
   const auto request = request_at(result.request, algorithm, value);
   const auto compiled = request ? compiled_kernel(*request) : std::nullopt;
-  if (!compiled || (compiled->wanted <= compiled->limit && compiled->odd_rows == 0)) return {};
+  if (!compiled || compiled->tile_is_possible()) return {};
   return compiled->warnings().back().text();
 }
 

@@ -2,17 +2,8 @@
 # Measures in the window on a GPU whose answer takes 10 seconds: the window goes on, and closes within 2 seconds. A busy machine
 # gets 4. Skips (77) without Xvfb or xdotool.
 # Usage: window_waits_for_gpu.sh TILESCOPE_FAILING_DEVICE
-set -euo pipefail
-tilescope=$(realpath "$1")
-command -v Xvfb >/dev/null && command -v xdotool >/dev/null || { echo "skipped: there is no Xvfb or xdotool here"; exit 77; }
-work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
-
-Xvfb -noreset -displayfd 3 -screen 0 1280x720x24 -fbdir "$work" 3>"$work/display" >/dev/null 2>&1 &
-for _ in $(seq 100); do [ -s "$work/display" ] && break; sleep 0.1; done
-[ -s "$work/display" ] || { echo "skipped: Xvfb does not start here"; exit 77; }
-DISPLAY=:$(cat "$work/display")
-export DISPLAY XDG_CONFIG_HOME="$work/config" XDG_STATE_HOME="$work/state" LIBGL_ALWAYS_SOFTWARE=1
+. "$(dirname "$0")/../virtual_display.sh"
+command -v xdotool >/dev/null || { echo "skipped: there is no xdotool here"; exit 77; }
 export TILESCOPE_FAULT=wait:1:slow TILESCOPE_FAULT_FIRED="$work/fired"
 fail() { cat "$work/output"; echo "failed: $1"; exit 1; }
 

@@ -24,6 +24,8 @@ struct CompiledKernel {
   Sentence untaken;           // which one: "head dimension 96", "fp32"
   int wanted = 0, limit = 0;  // registers of a thread that would spill with another tile; 0: none
 
+  /// Whether a kernel could be compiled for the requested tile: no thread would spill, and wgmma takes its rows.
+  bool tile_is_possible() const { return wanted <= limit && odd_rows == 0; }
   /// Returns what is wrong with it, a sentence each.
   std::vector<Sentence> warnings() const;
 };
