@@ -43,25 +43,25 @@ Status ClockGauge::end() {
   return launch(plan_clock_marks(after_, sm_count_), nullptr);
 }
 
-Status ClockGauge::add(Between between, std::int64_t busy_sms) {
-  if (Status waited = wait_for(nullptr); !waited) return waited;
+Result<ClockReading> ClockGauge::read(std::int64_t busy_sms) {
+  if (Status waited = wait_for(nullptr); !waited) return waited.error();
   std::vector<ClockMark> before(static_cast<std::size_t>(sm_count_)), after(before.size());
-  if (Status read = before_.read(before.data(), before_.bytes()); !read) return read;
-  if (Status read = after_.read(after.data(), after_.bytes()); !read) return read;
-  const ClockReading reading = reading_of_slowest(before, after, busy_sms);
-  if (reading.ns == 0) return Done{};
-  Sum& sum = between == Between::work ? work_ : between == Between::late_work ? late_work_ : empty_;
-  sum.cycles += reading.cycles;
-  sum.ns += reading.ns;
-  ++sum.readings;
-  return Done{};
+  if (Status read = before_.read(before.data(), before_.bytes()); !read) return read.error();
+  if (Status read = after_.read(after.data(), after_.bytes()); !read) return read.error();
+  return reading_of_slowest(before, after, busy_sms);
 }
 
-double ClockGauge::hertz() const {
-  const Sum& work = work_.readings > 0 ? work_ : late_work_;
-  if (work.readings == 0) return 0;
-  const auto mean = [](const Sum& sum, double value) { return sum.readings > 0 ? value / sum.readings : 0; };
-  const double cycles = mean(work, work.cycles) - mean(empty_, empty_.cycles), ns = mean(work, work.ns) - mean(empty_, empty_.ns);
+void ClockGauge::add_overhead(const ClockReading& empty) {
+  if (empty.ns == 0) return;
+  overhead_.cycles += empty.cycles;
+  overhead_.ns += empty.ns;
+  ++overheads_;
+}
+
+double ClockGauge::hertz(const ClockReading& work) const {
+  if (work.ns == 0) return 0;
+  const double each = overheads_ > 0 ? 1 / overheads_ : 0;
+  const double cycles = work.cycles - overhead_.cycles * each, ns = work.ns - overhead_.ns * each;
   // Work shorter than the overhead gives no clock of its own; use the uncorrected one.
   return (ns > 0 && cycles > 0 ? cycles / ns : work.cycles / work.ns) * 1e9;
 }

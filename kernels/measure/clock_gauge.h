@@ -5,7 +5,8 @@
 //
 // The overhead must be subtracted: a GPU lowers its clock within microseconds of the start of tensor-core work and raises it as
 // fast afterwards, so a short kernel's reading would be half overhead at a higher clock. SMs without a block can keep the higher
-// clock: a reading is of the slowest SMs, as many as have blocks.
+// clock: a reading is of the slowest SMs, as many as have blocks. Where power limits the clock, one repeat of the same work can run
+// a quarter slower than the next: each has a clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +27,26 @@ struct ClockReading {
 /// Returns the mean over the `busy_sms` SMs whose clocks are lowest, of those that were read both times.
 ClockReading reading_of_slowest(std::span<const ClockMark> before, std::span<const ClockMark> after, std::int64_t busy_sms);
 
-/// Averages over any number of begin() … end(), add() around the work and around an empty kernel. hertz() is the clock of the work.
+/// Reads the clock of one piece of work at a time, from begin() … end() around it, once the overhead is known.
 /// begin() and end() only launch: the host can put both into the stream before the first begins, so that no idle time passes
 /// between the marks.
 class ClockGauge {
  public:
-  /// late_work: the host came late, so that idle time passed between the marks. Such readings count where there is no other.
-  enum class Between : std::uint8_t { work, late_work, empty };
   static Result<ClockGauge> make(const DeviceInfo& device);
   Status begin();
   Status end();
-  /// Waits for everything launched since begin(), and adds the reading. `busy_sms`: how many SMs the work has blocks for.
-  Status add(Between between, std::int64_t busy_sms);
-  /// Returns cycles over time of the work alone; 0 before the first add().
-  double hertz() const;
+  /// Waits for everything launched since begin(). `busy_sms`: how many SMs the work has blocks for.
+  Result<ClockReading> read(std::int64_t busy_sms);
+  /// Takes a reading of empty kernels into the mean overhead.
+  void add_overhead(const ClockReading& empty);
+  /// Returns cycles over time of the work alone; 0 where no SM was read both times.
+  double hertz(const ClockReading& work) const;
 
  private:
-  struct Sum {
-    double cycles = 0, ns = 0, readings = 0;
-  };
   int sm_count_ = 0;
   DeviceMemory before_, after_;
-  Sum work_, late_work_, empty_;
+  ClockReading overhead_;  // sums over overheads_
+  double overheads_ = 0;
 };
 
 /// Writes a ClockMark of every SM to `marks`, indexed by SM number. An SM that no block lands on keeps its old mark.

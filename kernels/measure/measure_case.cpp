@@ -116,10 +116,11 @@ Status Run::times(const DeviceInfo& device, int repeats, MeasuredCase& measured)
   measured.time_repeats = options.repeats;
   measured.time_warm_ns = in_ns(*warm);
   measured.time_cold_ns = in_ns(*cold);
-  measured.sm_clock_hz = gauge->hertz();
-  const double cycles_a_ns = measured.sm_clock_hz / 1e9;
-  measured.cycles = {measured.time_cold_ns.median * cycles_a_ns, measured.time_cold_ns.least * cycles_a_ns,
-                     measured.time_cold_ns.most * cycles_a_ns};
+  std::vector<double> cycles;
+  for (std::size_t i = 0; i < cold->repeats_ms.size(); ++i)
+    if (cold->repeats_hz[i] > 0) cycles.push_back(cold->repeats_ms[i] / 1e3 * cold->repeats_hz[i]);
+  if (!cycles.empty()) measured.cycles = spread_of(std::move(cycles));
+  measured.sm_clock_hz = measured.cycles.median / measured.time_cold_ns.median * 1e9;
   return Done{};
 }
 

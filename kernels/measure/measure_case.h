@@ -7,8 +7,8 @@
 //   how each number is measured
 //     time_cold_ns   events around the kernel, no profiler, after a flush that reads 4 x L2 of other memory
 //     time_warm_ns   the same after a run of the kernel itself
-//     sm_clock_hz    SM cycles over the global timer, both read by small kernels just outside the events of the cold runs
-//     cycles         the cold times at that clock
+//     cycles         each cold time at its own clock: SM cycles over the global timer, read by small kernels around its events
+//     sm_clock_hz    the median of the cycles over that of the cold times
 //     counters       CUPTI ranges from a flushed L2; counters_warm: right after a run of the kernel itself
 //     placements     physical addresses select the L2 set, so what stays in the L2 depends on where the tensors lie. HBM is counted
 //                    again with the tensors at other addresses, while the earlier ones stay allocated

@@ -35,15 +35,19 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
   std::int64_t most_blocks = planned.empty() ? std::numeric_limits<std::int64_t>::max() : 0;
   for (const PlannedLaunch& one : planned) most_blocks = std::max(most_blocks, one.grid[0] * one.grid[1] * one.grid[2]);
   // The kernel before the timed one also hides the host's launch time, so no launch latency falls between the events.
-  bool is_late = false;
-  const auto once = [&](ClockGauge::Between between) -> Result<double> {
+  struct Repeat {
+    double ms = 0;
+    ClockReading clock;
+    bool is_late = false;  // the host came late, so that idle time may have passed between the events
+  };
+  const auto once = [&](bool is_empty) -> Result<Repeat> {
     const Status before =
         options.l2 == L2State::cold ? launch(plan_flush(scratch), nullptr) : launch(kernel, problem, tensors, nullptr);
     if (!before) return before.error();
     if (options.gauge != nullptr)
       if (Status begun = options.gauge->begin(); !begun) return begun.error();
     if (Status started = watch->start(nullptr); !started) return started.error();
-    if (between == ClockGauge::Between::work) {
+    if (!is_empty) {
       if (Status launched = launch(kernel, problem, tensors, nullptr); !launched) return launched.error();
     } else {
       for (std::size_t n = 0; n < launches; ++n)
@@ -52,23 +56,34 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
     if (Status ended = watch->end(nullptr); !ended) return ended.error();
     if (options.gauge != nullptr)
       if (Status ended = options.gauge->end(); !ended) return ended.error();
-    is_late = options.l2 == L2State::cold && watch->has_started();
-    if (options.gauge != nullptr && !(is_late && between == ClockGauge::Between::empty)) {
-      if (is_late) between = ClockGauge::Between::late_work;
-      if (Status added = options.gauge->add(between, most_blocks); !added) return added.error();
+    Repeat repeat;
+    repeat.is_late = options.l2 == L2State::cold && watch->has_started();
+    if (options.gauge != nullptr) {
+      const Result<ClockReading> clock = options.gauge->read(most_blocks);
+      if (!clock) return clock.error();
+      repeat.clock = *clock;
     }
-    return watch->elapsed();
+    const Result<double> milliseconds = watch->elapsed();
+    if (!milliseconds) return milliseconds.error();
+    repeat.ms = *milliseconds;
+    return repeat;
   };
   if (options.gauge != nullptr)
-    for (int i = 0; i < empty_repeats; ++i)
-      if (const Result<double> empty = once(ClockGauge::Between::empty); !empty) return empty.error();
-  std::vector<double> late_ms;
-  for (int i = 0; i < most_attempts * options.repeats && std::ssize(timing.repeats_ms) < options.repeats; ++i) {
-    const Result<double> milliseconds = once(ClockGauge::Between::work);
-    if (!milliseconds) return milliseconds.error();
-    (is_late ? late_ms : timing.repeats_ms).push_back(*milliseconds);
+    for (int i = 0; i < empty_repeats; ++i) {
+      const Result<Repeat> empty = once(true);
+      if (!empty) return empty.error();
+      if (!empty->is_late) options.gauge->add_overhead(empty->clock);
+    }
+  std::vector<Repeat> early, late;
+  for (int i = 0; i < most_attempts * options.repeats && std::ssize(early) < options.repeats; ++i) {
+    const Result<Repeat> repeat = once(false);
+    if (!repeat) return repeat.error();
+    (repeat->is_late ? late : early).push_back(*repeat);
   }
-  if (timing.repeats_ms.empty()) timing.repeats_ms = late_ms;  // a plan of many launches, or a slow host
+  for (const Repeat& repeat : early.empty() ? late : early) {  // all are late in a plan of many launches, or on a slow host
+    timing.repeats_ms.push_back(repeat.ms);
+    if (options.gauge != nullptr) timing.repeats_hz.push_back(options.gauge->hertz(repeat.clock));
+  }
   std::vector<double> sorted = timing.repeats_ms;
   std::sort(sorted.begin(), sorted.end());
   timing.least_ms = sorted.front();

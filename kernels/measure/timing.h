@@ -21,6 +21,7 @@ struct TimingOptions {
 struct Timing {
   double median_ms = 0, least_ms = 0, most_ms = 0;
   std::vector<double> repeats_ms;  // as measured
+  std::vector<double> repeats_hz;  // the clock of each repeat, with a gauge; 0 where it could not be read
 };
 
 /// Allocates scratch memory of several L2 sizes. Reading it leaves a clean L2 without lines of the problem.

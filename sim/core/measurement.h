@@ -46,8 +46,8 @@ struct MeasuredCase {
   /// HBM bytes written by the kernel and by a flush of the L2 after it; zeros if not measured.
   Spread hbm_write_after_flush_bytes;
   Spread time_cold_ns, time_warm_ns;  // by events around the kernel, without a profiler
-  Spread cycles;                      // time_cold_ns at sm_clock_hz
-  double sm_clock_hz = 0;             // measured during the cold runs
+  Spread cycles;                      // of the cold repeats, each at its own clock
+  double sm_clock_hz = 0;             // median of the cycles over median of the cold times
   int counter_passes = 0, counter_repeats = 0, time_repeats = 0;
   /// Number of memory placements of the tensors for which HBM bytes were counted. Above 1, the cold HBM counters take their median
   /// from the first placement, and their least and most from all placements: one reading of each further one.

@@ -32,3 +32,20 @@ TEST_CASE("a clock reading of SMs that were not read is zero") {
   CHECK(none.cycles == 0);
   CHECK(none.ns == 0);
 }
+
+TEST_CASE("a clock is that of the work alone: the mean of the empty readings is taken off") {
+  ClockGauge gauge;
+  const ClockReading work{.cycles = 18000 + 4000, .ns = 10000 + 2000};  // 10 µs at 1.8 GHz, and 2 µs at 2 GHz around it
+  CHECK(gauge.hertz(work) == doctest::Approx(22000 / 12000e-9));        // no overhead is known yet
+  gauge.add_overhead({.cycles = 3000, .ns = 1500});
+  gauge.add_overhead({.cycles = 5000, .ns = 2500});
+  gauge.add_overhead({});  // no SM was read
+  CHECK(gauge.hertz(work) == doctest::Approx(1.8e9));
+}
+
+TEST_CASE("a clock of work shorter than the overhead is that of both, and of a reading without SMs zero") {
+  ClockGauge gauge;
+  gauge.add_overhead({.cycles = 4000, .ns = 2000});
+  CHECK(gauge.hertz({.cycles = 3800, .ns = 1950}) == doctest::Approx(3800 / 1950e-9));
+  CHECK(gauge.hertz({}) == 0);
+}
