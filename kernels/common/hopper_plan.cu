@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/common/hopper_tensors.h"
+#include "sim/programs/planes_together.h"
 
 namespace tilescope {
 
@@ -57,19 +58,6 @@ unsigned* next_tickets() {
   return counters == nullptr ? nullptr : counters + used++ % pairs * (pair_bytes / sizeof(unsigned));
 }
 
-/// Returns how many planes take part at a time where the longest tiles come first: about as many as have K and V in half of the L2,
-/// through which an SM mostly reads. All sets are about equally large, because a small last one would have few short tiles to end
-/// with. Without a mask, or with few tiles a plane, there is little to balance: planes go one by one, and K and V stay closer.
-std::int64_t planes_together(const AttentionProblem& problem, std::int64_t tiles) {
-  constexpr std::int64_t few_tiles = 4;
-  const std::int64_t sharing = problem.heads / problem.kv_heads, planes = problem.query_planes();
-  if (!problem.causal || tiles <= few_tiles) return sharing;
-  const std::int64_t keys_and_values = 2 * problem.seq_kv * problem.head_dim * element;
-  const std::int64_t fit = std::max<std::int64_t>(1, attribute(cudaDevAttrL2CacheSize) / 2 / keys_and_values) * sharing;
-  const std::int64_t sets = std::max<std::int64_t>(1, (planes + fit / 2) / fit);
-  return ((planes + sets - 1) / sets + sharing - 1) / sharing * sharing;
-}
-
 }  // namespace
 
 CUtensorMap hopper_map(const void* address, std::int64_t planes, std::int64_t rows, const AttentionProblem& problem, int box_rows,
@@ -106,7 +94,8 @@ PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& pr
   device::HopperArguments arguments{};
   set_hopper_tensors(arguments, problem, tensors, launch.block_kv);
   const std::int64_t tiles = (problem.seq_q + launch.block_q - 1) / launch.block_q;
-  arguments.planes_together = static_cast<int>(planes_together(problem, tiles));
+  const double l2_of_partition = attribute(cudaDevAttrL2CacheSize) / 2.0;
+  arguments.planes_together = static_cast<int>(planes_together_of_kernel(problem, tiles, l2_of_partition));
   if (launch.grid == HopperGrid::tickets && tensors.q != nullptr) arguments.tickets = next_tickets();
 
   std::array<std::int64_t, 3> grid{tiles * problem.query_planes(), 1, 1};

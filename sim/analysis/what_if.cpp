@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/programs/planes_together.h"
+
 namespace tilescope {
 
 namespace {
@@ -107,7 +109,7 @@ void add_orders(const SimulationRequest& real, const TileProgram& program, std::
     if (row.causal_only && !real.problem.causal) continue;
     if (row.order == BlockOrder::heads && planes < 2) continue;
     // With a single group this is the order `longest`.
-    if (row.order == BlockOrder::grouped && planes_that_fit(real.problem, real.gpu) >= planes) continue;
+    if (row.order == BlockOrder::grouped && planes_together(real.problem, l2_of_partition(real.gpu)) >= planes) continue;
     WhatIf what{row.id, row.title, row.asks, {}, real};
     what.request.block_order = row.order;
     out.push_back(std::move(what));

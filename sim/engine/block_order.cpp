@@ -33,12 +33,8 @@ std::optional<BlockOrder> block_order_from(std::string_view id) {
   return found == rows.end() ? std::nullopt : std::optional(found->order);
 }
 
-std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu) {
-  const std::int64_t sharing = problem.heads_of_kv_head();
-  if (!gpu.has_l2()) return sharing;
-  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
-  const auto fit = static_cast<std::int64_t>(gpu.usable_l2_bytes() / gpu.l2_partitions / keys_and_values);
-  return std::max<std::int64_t>(1, fit) * sharing;
+double l2_of_partition(const GpuSpec& gpu) {
+  return gpu.has_l2() ? gpu.usable_l2_bytes() / gpu.l2_partitions : 0;
 }
 
 BlockSequence::BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group)

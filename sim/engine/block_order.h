@@ -19,7 +19,7 @@ enum class BlockOrder : std::uint8_t {
   heads,     // interleave heads: the first tile of every head, then the second of every head
   reversed,  // head by head, last tile first; a causal mask makes the last tile the longest
   longest,   // interleave heads, last tile first: the longest tiles of all heads come before any shorter one
-  grouped,   // longest, within groups of heads whose K and V fit the L2
+  grouped,   // longest, within sets of heads whose K and V fit the L2 (planes_together.h)
 };
 
 struct BlockOrderInfo {
@@ -31,9 +31,8 @@ std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);
 std::optional<BlockOrder> block_order_from(std::string_view id);
 
-/// Returns the number of query planes whose K and V together fit one partition of the L2; at least those that share one K and V.
-/// Without an L2 it returns only those.
-std::int64_t planes_that_fit(const AttentionProblem& problem, const GpuSpec& gpu);
+/// Returns the bytes of one partition of the L2, through which an SM mostly reads. Without an L2 it returns 0.
+double l2_of_partition(const GpuSpec& gpu);
 
 /// The order of one launch: a permutation of its blocks.
 class BlockSequence {

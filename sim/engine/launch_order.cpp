@@ -2,16 +2,19 @@
 #include "sim/engine/launch_order.h"
 
 #include "sim/engine/trace.h"
+#include "sim/programs/planes_together.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
 BlockSequence launch_order(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu, BlockOrder asked,
                            std::int64_t blocks) {
+  const bool is_own = asked == BlockOrder::launch && launch.longest_first;
+  const std::int64_t together = is_own ? planes_together_of_kernel(problem, launch.grid_x, l2_of_partition(gpu))
+                                       : planes_together(problem, l2_of_partition(gpu));
   // The other orders permute whole planes, and a part of a launch need not consist of these.
-  const BlockOrder own = asked == BlockOrder::launch && launch.longest_first ? BlockOrder::grouped : asked;
-  const BlockOrder order = blocks == launch.blocks() ? own : BlockOrder::launch;
-  return {order, blocks, problem.query_planes(), planes_that_fit(problem, gpu)};
+  const BlockOrder order = blocks != launch.blocks() ? BlockOrder::launch : is_own ? BlockOrder::grouped : asked;
+  return {order, blocks, problem.query_planes(), together};
 }
 
 std::optional<Ticket> ticket_of(const Simulation& simulation, const BlockRun& run) {

@@ -89,7 +89,7 @@ class Hopper final : public TileProgram {
     launch.needs = hopper_needs(id, problem, tile, gpu);
     launch.first_line = 1;
     launch.last_line = static_cast<int>(lines_.lines().size());
-    launch.longest_first = rung_.longest_first && problem.causal;
+    launch.longest_first = rung_.longest_first;
     launch.persistent = rung_.persistent;
     launch.draws = rung_.draws();
     launch.last_rows_first = lists_ && lists_->last_rows_first();

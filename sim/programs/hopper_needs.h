@@ -32,7 +32,7 @@ struct HopperRung {
   bool overlap = false;            // the next scores and the last output under the softmax
   bool ping_pong = false;          // groups take turns to issue products
   bool persistent = false;         // blocks stay for all tiles
-  bool longest_first = false;      // with a mask, the longest rows first
+  bool longest_first = false;      // the last rows first: with a mask, the longest
   bool lists = false;              // block lists of any mask, in their order, and a score change
 
   /// Returns whether blocks draw their tiles.

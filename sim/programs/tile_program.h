@@ -80,7 +80,7 @@ struct LaunchSpec {
   int first_line = 1, last_line = 1;  // of the listing
   Axis axis = Axis::query;            // axis of the rows that its blocks own; blocks are ordered by plane, then along it
   bool mixed = false;                 // has blocks of both axes, in any order
-  bool longest_first = false;         // the kernel itself takes the last tiles of all heads first, by groups that fit the L2
+  bool longest_first = false;         // the kernel itself takes the last tiles of a set of heads first (planes_together.h)
   bool persistent = false;            // as many blocks as fit stay, and each warp group goes on with the next one's rows
   bool draws = false;                 // of a persistent launch: the next rows are drawn from a counter; otherwise of n blocks each
                                       // takes every n-th

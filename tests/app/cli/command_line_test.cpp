@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "app/cli/help.h"
 #include "sim/programs/tile_program.h"
@@ -344,9 +345,8 @@ TEST_CASE("command line: every number is parsed strictly; errors name the flag a
     CAPTURE(flag);
     const std::string whole_number =
         flag == "--head-dim" ? "': it must be a whole number from 1 to 256" : "': it must be a whole number, such as 1024";
-    CHECK(bad({"simulate", flag, "1e3"}) == flag + " is '1e3" + whole_number);
-    CHECK(bad({"simulate", flag, "64x"}) == flag + " is '64x" + whole_number);
-    CHECK(bad({"simulate", flag, ""}) == flag + " is '" + whole_number);
+    for (const std::string text : {"1e3", "64x", ""})
+      CHECK(bad({"simulate", flag, text}) == fmt::format("{} is '{}{}", flag, text, whole_number));
     for (const char* text : {"0", "-5", "99999999999999999999", "2147483648"}) {
       CAPTURE(std::string(text));
       CHECK(bad({"simulate", flag, text}).find(flag + " is " + text + ": it must be from 1 to ") == 0);

@@ -284,7 +284,7 @@ TEST_CASE("cli: a persistent launch says how many blocks it launches and how man
   CHECK(launch["launched_blocks"] == 132);
   CHECK(launch["blocks"] == 2 * 8 * 4096 / 128);
   CHECK(launch["waves"] == 1);
-  CHECK(launch["tiles_per_block"].get<double>() == doctest::Approx(2 * 8 * 4096 / 128 / 132.0));
+  CHECK(launch["tiles_per_block"].get<double>() == doctest::Approx(2.0 * 8 * 4096 / 128 / 132));
   std::vector<std::string> all = {"simulate"};
   for (const std::string& argument : flash3_arguments("4096")) all.push_back(argument);
   CHECK(run_program(all).out.find("tiles/block") != std::string::npos);

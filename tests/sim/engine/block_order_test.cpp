@@ -7,8 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/engine/launch_order.h"
 #include "sim/engine/simulation.h"
 #include "sim/engine/sm_order.h"
+#include "sim/programs/planes_together.h"
 #include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
@@ -32,7 +34,7 @@ TEST_CASE("block order: two planes of three tiles, in each order") {
   CHECK(sequence(BlockOrder::reversed, 6, 2, 1) == Numbers{2, 1, 0, 5, 4, 3});
   CHECK(sequence(BlockOrder::longest, 6, 2, 1) == Numbers{2, 5, 1, 4, 0, 3});
   CHECK(sequence(BlockOrder::grouped, 6, 2, 1) == Numbers{2, 1, 0, 5, 4, 3});
-  CHECK(sequence(BlockOrder::grouped, 6, 3, 2) == Numbers{1, 3, 0, 2, 5, 4});  // the last group is smaller
+  CHECK(sequence(BlockOrder::grouped, 6, 3, 2) == Numbers{1, 3, 0, 2, 5, 4});  // the last set is smaller
 }
 
 TEST_CASE("block order: every order gives every block one turn, and one that planes do not divide stays as it is") {
@@ -52,20 +54,70 @@ TEST_CASE("block order: every order gives every block one turn, and one that pla
   }
 }
 
-TEST_CASE("block order: as many planes as their K and V fit a partition of the L2, and heads that share them stay together") {
-  GpuSpec gpu = toy_gpu();
+TEST_CASE("block order: a set has about as many planes as their K and V fit the L2, and heads that share them stay together") {
   const AttentionProblem problem = {.heads = 8, .kv_heads = 4, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
   constexpr double keys_and_values = 2 * 64 * 16 * 2;
-  gpu.l2_partitions = 2;
-  gpu.l2_capacity_bytes = 2 * 3 * keys_and_values;
-  CHECK(planes_that_fit(problem, gpu) == 3 * 2);
-  gpu.l2_usable_fraction = 0.98;  // of three, what is in use holds two
-  CHECK(planes_that_fit(problem, gpu) == 2 * 2);
+  CHECK(planes_together(problem, 3 * keys_and_values) == 8);  // 6 would leave a last set of 2
+  CHECK(planes_together(problem, 2 * keys_and_values) == 2 * 2);
+  CHECK(planes_together(problem, 1.9 * keys_and_values) == 2);
+  CHECK(planes_together(problem, 0) == 2);
+}
+
+TEST_CASE("block order: sets of heads are about equally large") {
+  const AttentionProblem problem = {.batch = 4, .heads = 9, .kv_heads = 9, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  constexpr double keys_and_values = 2 * 64 * 16 * 2;
+  CHECK(planes_together(problem, 32 * keys_and_values) == 36);  // not 32 and 4
+  CHECK(planes_together(problem, 20 * keys_and_values) == 18);
+  CHECK(planes_together(problem, 10 * keys_and_values) == 9);
+}
+
+TEST_CASE("block order: a kernel without a mask, or with four tiles a head, takes the heads that share K and V one set at a time") {
+  AttentionProblem problem = {.batch = 4, .heads = 8, .kv_heads = 4, .seq_q = 640, .seq_kv = 640, .head_dim = 16};
+  CHECK(planes_together_of_kernel(problem, 5, 1e9) == 2);
+  problem.causal = true;
+  CHECK(planes_together_of_kernel(problem, 5, 1e9) == 32);
+  CHECK(planes_together_of_kernel(problem, 4, 1e9) == 2);
+}
+
+TEST_CASE("block order: flash3's blocks come in the order of its kernel (longest_first() of hopper_attention.cuh)") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_partitions = 1;
   gpu.l2_usable_fraction = 1;
-  gpu.l2_capacity_bytes = 1024;
-  CHECK(planes_that_fit(problem, gpu) == 2);
+  for (const bool causal : {false, true})
+    for (const std::int64_t fit : {0, 4, 32}) {
+      const AttentionProblem problem = {.batch = 4,
+                                        .heads = 9,
+                                        .kv_heads = 3,
+                                        .seq_q = 800,
+                                        .seq_kv = 800,
+                                        .head_dim = 64,
+                                        .dtype = DataType::fp16,
+                                        .causal = causal};
+      CAPTURE(causal);
+      CAPTURE(fit);
+      gpu.l2_capacity_bytes = static_cast<double>(fit * 2 * 800 * 64 * 2);
+      const auto program = (*find_program("hopper_causal"))->make(problem, {128, 128}, gpu);
+      REQUIRE(program);
+      const LaunchSpec& launch = (*program)->launches()[0];
+      const std::int64_t tiles = launch.grid_x, planes = problem.query_planes();
+      const BlockSequence order = launch_order(launch, problem, gpu, BlockOrder::launch, launch.blocks());
+      const std::int64_t together = planes_together_of_kernel(problem, tiles, l2_of_partition(gpu));
+      for (std::int64_t index = 0; index < launch.blocks(); ++index) {
+        const std::int64_t set = index / (together * tiles), inside = index - set * together * tiles;
+        const std::int64_t of_set = std::min(together, planes - set * together);
+        REQUIRE(order.at(index) == (set * together + inside % of_set) * tiles + tiles - 1 - inside / of_set);
+      }
+    }
+}
+
+TEST_CASE("block order: the L2 of a partition is what is in use of it, and none without an L2") {
+  GpuSpec gpu = toy_gpu();
+  gpu.l2_partitions = 2;
+  gpu.l2_capacity_bytes = 1000;
+  gpu.l2_usable_fraction = 0.98;
+  CHECK(l2_of_partition(gpu) == doctest::Approx(490));
   gpu.l2_capacity_bytes = 0;
-  CHECK(planes_that_fit(problem, gpu) == 2);
+  CHECK(l2_of_partition(gpu) == 0);
 }
 
 TEST_CASE("block order: changes who runs when, but no byte between the L2 and the SMs") {

@@ -285,7 +285,7 @@ TEST_CASE("clock under load: the rate under a mask is of the visible elements, a
   request.masking.masks.clear();
   const auto tall = simulate(request);
   REQUIRE(tall);
-  CHECK(useful_flops(**tall) == doctest::Approx(4.0 * 64 * (512.0 * 512 + 512 * 513 / 2)));
+  CHECK(useful_flops(**tall) == doctest::Approx(4.0 * 64 * (512.0 * 512 + 512.0 * 513 / 2)));
   // Every block is partial, and there are 2^28 elements.
   request.problem = {.seq_q = 16384, .seq_kv = 16384, .head_dim = 64, .dtype = DataType::fp16};
   request.masking.masks = {"(q - kv) % 2 == 0"};

@@ -1,0 +1,30 @@
+// How many planes (heads of one batch) take part at a time where the last query tiles of all of them come first. The kernels and
+// the model ask the same functions, so that their blocks come in the same order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/core/attention_problem.h"
+
+namespace tilescope {
+
+/// Returns how many query planes make a set: about as many as have K and V in `l2_bytes`, of the partition through which an SM
+/// mostly reads. All sets are about equally large, because a small last one would have few short tiles to end with. Heads that
+/// share K and V stay together.
+inline std::int64_t planes_together(const AttentionProblem& problem, double l2_bytes) {
+  const std::int64_t sharing = problem.heads_of_kv_head(), planes = problem.query_planes();
+  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
+  const std::int64_t fit = std::max<std::int64_t>(1, static_cast<std::int64_t>(l2_bytes / keys_and_values)) * sharing;
+  const std::int64_t sets = std::max<std::int64_t>(1, (planes + fit / 2) / fit), of_set = (planes + sets - 1) / sets;
+  return (of_set + sharing - 1) / sharing * sharing;
+}
+
+/// The same for a kernel that takes the last of `query_tiles` tiles first. Without a mask, or with few tiles a plane, there is
+/// little to balance: planes go one by one, and K and V stay closer.
+inline std::int64_t planes_together_of_kernel(const AttentionProblem& problem, std::int64_t query_tiles, double l2_bytes) {
+  constexpr std::int64_t few_tiles = 4;
+  return problem.causal && query_tiles > few_tiles ? planes_together(problem, l2_bytes) : problem.heads_of_kv_head();
+}
+
+}  // namespace tilescope
