@@ -18,7 +18,7 @@ inline int& skipped_tests() {
 /// Counts the running test as skipped and prints why. The caller then returns.
 inline void skip_test(const std::string& why) {
   ++skipped_tests();
-  MESSAGE("skipped: ", why.c_str());
+  MESSAGE("skipped: " << why);
 }
 
 }  // namespace tilescope
