@@ -211,9 +211,15 @@ bool counts_on_cards(const View& view) {
          (alone.empty() || alone == "stage" || alone == "race");
 }
 
-void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
-  if (view.lanes.empty()) return;
-  const Theme& theme = *view.theme;
+void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
+  if (usual.lanes.empty()) return;
+  // A class reads the step and the bytes from the back of the room; beside a lesson there is no room for that.
+  Theme theme = *usual.theme;
+  if (usual.workspace->present && usual.lesson.lesson == nullptr) {
+    theme.ui = theme.reading;
+    theme.ui_bold = theme.reading_bold;
+  }
+  const View view{usual, &theme};
   const Lane& lane = view.lane();
   const std::string steps = format_count(lane.step_count);
   row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("Step {} of {}")), format_count(lane.step), steps),
