@@ -186,12 +186,17 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   text_item(theme.ui_small, theme.text_dim, tr("You may change:"));
   for (const std::string& key : task.free) draw_free_control(view, commands, keys, key);
   draw_way_to_scene(view, commands, keys);
+  // What a change did has its room before there is one: who clicks a field again and again has it and the words in sight.
+  const float verdict = ImGui::GetCursorPosY(), room = 3.5F * theme.ui->FontSize;
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);
   } else if (lesson.task != nullptr && lesson.task->changed) {
     draw_effect(view, *lesson.task);
+  } else {
+    text_item(theme.ui_small, theme.text_faint, tr("The goal is not reached yet."));
   }
+  if (const float left = room - (ImGui::GetCursorPosY() - verdict); left > 0) ImGui::Dummy({0, left});
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
 

@@ -28,6 +28,10 @@ std::string speed_label(double speed) {
   return speed <= 0.06 ? tr("slow") : fmt::format("{:g}×", speed);
 }
 
+float between_figures(const Theme& theme) {
+  return std::round(26 * theme.scale);
+}
+
 /// Items from left to right on the bar's middle line.
 class Row {
  public:
@@ -56,7 +60,7 @@ class Row {
       hit_area(meaning, {{x_, rect_.min.y}, {x_ + width, rect_.max.y}});
       item_tooltip(theme_, meaning);
     }
-    x_ += width + std::round(26 * theme_.scale);
+    x_ += width + between_figures(theme_);
     return true;
   }
 
@@ -312,8 +316,8 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   const bool present = view.workspace->present;
   const std::string hint = present ? next_click(view) : hint_text(view);
   const float width = text_width(theme.ui_small, hint);
-  draw_figures(row, rect, view, present && !hint.empty() ? right - width - theme.gap : right);
-  if (row.x() + width < right)
+  draw_figures(row, rect, view, present && !hint.empty() ? right - width - between_figures(theme) : right);
+  if (row.x() + width <= right)
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}},
               present ? theme.text_dim : theme.text_faint, hint);
 }
