@@ -305,9 +305,17 @@ Result<ExportedSteps> export_lesson(StepPictures& pictures, const ExportOptions&
 std::string article_of_scene(const Scene& scene, int number, const std::string& picture) {
   std::string out = fmt::format("<h2>{}. {}</h2>{}", number, html_text(scene_name(scene)), picture);
   if (!scene.question) return out;
-  out += fmt::format("<p><b>{}</b></p>", html_text(scene.question->text));
-  for (const std::string& choice : scene.question->choices) out += fmt::format("<p>• {}</p>", html_text(choice));
-  return out;
+  const ClassQuestion& question = *scene.question;
+  out += fmt::format("<p class=\"question\"><b>{}</b></p>", html_text(question.text));
+  const auto choice_words = [&](std::size_t i) {
+    return fmt::format("{}. {}", static_cast<char>('A' + i), html_text(question.choices[i]));
+  };
+  for (std::size_t i = 0; i < question.choices.size(); ++i) out += fmt::format("<p>{}</p>", choice_words(i));
+  if (question.answer < 1 || question.answer > static_cast<int>(question.choices.size())) return out;
+  const std::string answer = choice_words(static_cast<std::size_t>(question.answer) - 1);
+  // Closed on screen; on paper nothing can be opened.
+  return out + fmt::format("<details><summary>{0}</summary><p class=\"right\">{1}</p></details><p class=\"paper right\">{2}</p>",
+                           html_text(tr("Answer")), answer, html_text(say(tr("Answer: {}"), "")) + answer);
 }
 
 /// A handout: of every scene of a deck its picture, its title and its question. The notes are the lecturer's, and stay out.
@@ -393,6 +401,8 @@ Result<ExportedSteps> export_steps(const ExportOptions& options) {
   if (Status possible = check_format(options); !possible) return possible.error();
   RenderOptions picture = options.picture;
   picture.lesson_beside = !picture.lesson.empty();
+  // Who reads a handout was in the class: it has the pictures of the class, in their large text.
+  picture.present = picture.present || picture.lesson_beside || picture.deck != nullptr;
   if (options.steps) picture.step = options.steps->first;
   const bool page = options.format == ExportFormat::html;
   const bool caption = options.caption && !(page && !picture.panel.empty());  // a page has it as text, too

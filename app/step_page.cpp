@@ -42,7 +42,8 @@ fieldset{border:1px solid var(--accent);border-radius:8px;margin:12px 0;padding:
 fieldset label{display:block;padding:3px 0}fieldset input[type=text]{width:100%;font:inherit;padding:4px 8px}
 .right{color:#2aa876;font-weight:600}.wrong{color:#e5604d;font-weight:600}.answer{border-color:var(--accent)}
 fieldset select{font:inherit;background:var(--panel);color:var(--text)}abbr{text-decoration:underline dotted;cursor:help}
-@media print{.live .step{display:block}.live .step.page{display:grid}.live nav{display:none}.step{break-inside:avoid}}
+.question{font-size:20px;margin:12px 0 4px}summary{cursor:pointer;color:var(--accent)}.paper{display:none}
+@media print{.live .step{display:block}.live nav,details{display:none}.step{break-inside:avoid}.paper{display:block}}
 )";
 
 constexpr std::string_view script = R"(

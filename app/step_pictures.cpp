@@ -139,23 +139,22 @@ Result<LessonAnswer> wanted_answer(const std::string& text, const LessonQuestion
   return answer;
 }
 
-Status open_lesson(Session& session, const std::string& text) {
-  const Result<WantedPage> wanted = wanted_page(text);
-  if (!wanted) return wanted.error();
-  session.apply(OpenLesson{wanted->id, wanted->page});
+Status open_lesson(Session& session, const WantedPage& wanted) {
+  session.apply(OpenLesson{wanted.id, wanted.page});
   session.finish();
   const SessionView view = session.view();
   if (const Error* const refused = view.workspace->refused()) return *refused;
   if (view.lesson.problem != nullptr) return *view.lesson.problem;
-  if (!wanted->answered || !view.lesson.locked || view.lesson.figures == nullptr) return Done{};
-  const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
-  const Result<LessonAnswer> answer = wanted_answer(wanted->answer, ask, *view.lesson.figures);
-  if (!answer) return answer.error();
-  session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(*answer)});
-  constexpr double longer_than_a_reveal = 60;
-  session.tick(longer_than_a_reveal);
-  session.finish();
   return Done{};
+}
+
+/// The answer that the open page is to have; nullopt for none.
+Result<std::optional<LessonAnswer>> answer_to_page(const SessionView& view, const WantedPage& wanted) {
+  if (!wanted.answered || !view.lesson.locked || view.lesson.figures == nullptr) return std::optional<LessonAnswer>();
+  const LessonQuestion& ask = *view.lesson.lesson->pages[view.lesson.page].ask;
+  const Result<LessonAnswer> answer = wanted_answer(wanted.answer, ask, *view.lesson.figures);
+  if (!answer) return answer.error();
+  return std::optional(*answer);
 }
 
 }  // namespace
@@ -168,8 +167,15 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   std::unique_ptr<StepPictures> out(new StepPictures(options, start_of(options)));
   out->session_.finish();
   if (const Status status = check_opened(out->session_.view(), options.step); !status) return status.error();
-  if (!options.lesson.empty())
-    if (const Status opened = open_lesson(out->session_, options.lesson); !opened) return opened.error();
+  std::optional<LessonAnswer> answer;
+  if (!options.lesson.empty()) {
+    const Result<WantedPage> wanted = wanted_page(options.lesson);
+    if (!wanted) return wanted.error();
+    if (const Status opened = open_lesson(out->session_, *wanted); !opened) return opened.error();
+    Result<std::optional<LessonAnswer>> given = answer_to_page(out->session_.view(), *wanted);
+    if (!given) return given.error();
+    answer = std::move(*given);
+  }
   if (options.present) out->session_.apply(SetPresent{true});
 
   const QuietLibraries quiet;
@@ -185,6 +191,8 @@ Result<std::unique_ptr<StepPictures>> StepPictures::make(const RenderOptions& op
   if (!frame) return frame.error();
   out->frame_ = std::move(*frame);
   out->build(frames_to_open);
+  // As in the window, where the question was on screen: the page then goes on to the answer.
+  if (answer) out->carry_out(AnswerLesson{std::make_shared<const LessonAnswer>(std::move(*answer))});
   // The first picture compiles shaders, and drivers print then.
   if (const Result<Picture> first = out->draw(); !first) return first.error();
   return out;

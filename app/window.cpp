@@ -29,6 +29,7 @@
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
 #include "app/model/state/state_file.h"
+#include "app/next_picture.h"
 #include "app/platform/child_process.h"
 #include "app/platform/display_loss.h"
 #include "app/platform/files.h"
@@ -37,7 +38,7 @@
 #include "app/ui/language.h"
 #include "app/ui/settings.h"
 #include "app/views/app_frame.h"
-#include "app/views/lecture/class_picture.h"
+#include "app/views/lecture/small_picture.h"
 
 namespace tilescope {
 
@@ -314,6 +315,7 @@ class PresenterWindow {
     glfwMakeContextCurrent(shell_.window);
     frame_->io();
     if (picture) class_picture().take(*picture);
+    if (next_.follow(session_.view())) next_.picture() ? next_picture().take(*next_.picture()) : next_picture().clear();
     ImGui_ImplGlfw_NewFrame();
     show_frame(shell_, 0.02);
     glfwMakeContextCurrent(main_);
@@ -389,6 +391,7 @@ class PresenterWindow {
   WindowHandle window_;
   std::unique_ptr<AppFrame> frame_;
   Shell shell_;
+  NextPicture next_;
   std::chrono::steady_clock::time_point pictured_at_;
 };
 

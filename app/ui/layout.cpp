@@ -183,12 +183,16 @@ Layout present_lesson_layout(float width, float height, float scale, const Prese
   const float down = std::min(1.0F, height / (420 * scale)), gap = std::max(2.0F, std::round(8 * scale * down));
   const float caption = std::round(caption_height * scale * down), transport = std::round(transport_height * scale * down);
   const float low = height - gap;
-  const float lesson = std::round(
-      std::min(std::max(look.lesson_share * width, least_lesson * scale), std::max(most_lesson_share, look.lesson_share) * width));
   Layout out;
   out.top_bar = {{0, 0}, {width, caption}};
-  out.lesson = {{gap, caption}, {gap + lesson, low}};
-  const float left = out.lesson.max.x + gap, right = width - gap;
+  float left = gap;
+  const float right = width - gap;
+  if (look.lesson_share > 0) {
+    const float widest = std::max(most_lesson_share, look.lesson_share) * width;
+    const float lesson = std::round(std::min(std::max(look.lesson_share * width, least_lesson * scale), widest));
+    out.lesson = {{gap, caption}, {gap + lesson, low}};
+    left = out.lesson.max.x + gap;
+  }
   out.transport = out.bottom = {{left, low - transport}, {right, low}};
   out.alone = {{left, caption}, {right, out.transport.min.y - gap}};
   Rect room = out.alone;

@@ -72,7 +72,7 @@ struct PresentedLook {
   bool middle = true;  // the stage or another view of the middle
   int beside = 0;      // of the listing, the row and the traffic, at most two
   bool timeline = false;
-  float lesson_share = usual_lesson_share;
+  float lesson_share = usual_lesson_share;  // 0: its text stands elsewhere
 };
 /// Computes the rectangles of a presented lesson: `softmax` and `traffic` are those of the first and second panel beside the stage.
 /// They stand below it where the window has no room for another column.

@@ -217,7 +217,8 @@ void AppFrame::update_theme(float width, float height) {
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
-  const bool lesson = in_column({session_.view(), &theme_}), reading = lesson && workspace.present;
+  const View view{session_.view(), &theme_};
+  const bool lesson = in_column(view), reading = workspace.present;
   const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale, lesson) : 1) *
                       (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || workspace.language != built_language_ || reading != built_reading_;
@@ -351,7 +352,9 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   const auto content = [&](float room, float points) {
     return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
   };
-  const ImVec2 size = {content(rect.width(), least.width), content(rect.height(), least.height)};
+  // A question to the class takes height for a while: a plot is then lower, and not cut.
+  const bool lower = view.workspace->present && view.lecture->asking;
+  const ImVec2 size = {content(rect.width(), least.width), lower ? 0 : content(rect.height(), least.height)};
   if (!panel->lays_itself_out) ImGui::SetNextWindowContentSize(size);
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
   if (!panel->scrolls && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
@@ -403,8 +406,11 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
   const float height = picture_height(view, options_.left_over != nullptr);
   if (presents_lesson(view)) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
-    const PresentedText text = presented_text(view, theme_, size.x, size.y);  // as without a question to the class below
-    lesson_place().large = text.large;
+    PresentedText text{.share = 0};
+    if (in_column(view)) {
+      text = presented_text(view, theme_, size.x, size.y);  // as without a question to the class below
+      lesson_place().large = text.large;
+    }
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline"), text.share});
   } else {

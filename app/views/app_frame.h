@@ -95,9 +95,12 @@ class AppFrame {
   void draw_panel(const char* id, const Rect& rect, const View& view, Commands& commands);
   void draw_splitters(const View& view);
   bool in_column(const View& view) const { return view.lesson.lesson != nullptr && options_.lesson_column; }
-  bool presents_lesson(const View& view) const { return view.workspace->present && in_column(view); }
+  /// Shows what the lesson's page looks at and nothing else.
+  static bool presents_lesson(const View& view) { return view.workspace->present && view.lesson.lesson != nullptr; }
   /// A presented race has no column beside it: the numbers of one row say nothing about who wins.
-  bool presents_race(const View& view) const { return view.workspace->present && view.playback.race && !in_column(view); }
+  static bool presents_race(const View& view) {
+    return view.workspace->present && view.playback.race && view.lesson.lesson == nullptr;
+  }
   void fit_column_to_lesson(const View& view);
   /// Outlines what the lesson's page looks at and dims the rest.
   void draw_look(const View& view, std::string_view panel, const Rect& frame) const;

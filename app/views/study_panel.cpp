@@ -103,6 +103,11 @@ std::string algorithm_title(std::string_view algorithm) {
   return info ? translated((*info)->title) : std::string(algorithm);
 }
 
+std::string algorithm_title(std::string_view algorithm, Pass pass) {
+  const auto info = find_program(algorithm, pass);
+  return info ? translated((*info)->title) : algorithm_title(algorithm);
+}
+
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem) {
   if (view.measured.known == nullptr || view.requested == nullptr) return nullptr;
   const GpuSpec& gpu = view.lane().simulation->request.gpu;

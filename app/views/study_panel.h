@@ -32,6 +32,8 @@ ImU32 algorithm_color(const Theme& theme, std::string_view algorithm);
 Marker algorithm_marker(std::string_view algorithm);
 /// Returns "FlashAttention-2".
 std::string algorithm_title(std::string_view algorithm);
+/// The same of the program that runs the pass: both passes of an algorithm are a program of their own.
+std::string algorithm_title(std::string_view algorithm, Pass pass);
 
 /// Returns the measured case of `algorithm` and this problem on the unchanged GPU, with any tile, or nullptr.
 const MeasuredCase* measured_case(const View& view, std::string_view algorithm, const AttentionProblem& problem);

@@ -230,7 +230,7 @@ std::size_t SweepResult::done() const {
 }
 
 std::optional<AccessCount> theory_at(const SweepRequest& sweep, std::string_view algorithm, double value) {
-  if (!has_access_count(algorithm)) return std::nullopt;
+  if (!has_access_count(algorithm) || sweep.base.problem.pass == Pass::both) return std::nullopt;  // it counts one pass
   const auto request = request_at(sweep, algorithm, value);
   if (!request || !check(request->problem)) return std::nullopt;
   const double memory = request->gpu.sm_shared_bytes_per_block / element_bytes(request->problem.dtype);

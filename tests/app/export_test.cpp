@@ -308,7 +308,7 @@ TEST_CASE("export: a lesson is one page with its questions before their answers,
   for (int i = 1; i < 10; ++i) CHECK(page.find(fmt::format("id=\"page-{}\"", i)) < page.find(fmt::format("id=\"page-{}\"", i + 1)));
 }
 
-TEST_CASE("export: a deck is one page with the picture, title and question of each scene, without notes, and fetches nothing") {
+TEST_CASE("export: a deck is one page with the presented picture, title, question and answer of each scene, without notes") {
   ExportOptions options = small_export(ExportFormat::html);
   options.steps.reset();
   auto deck = std::make_shared<Deck>();
@@ -329,7 +329,8 @@ TEST_CASE("export: a deck is one page with the picture, title and question of ea
   const std::string& html = page->files.front().bytes;
   CHECK(count(html, "<article") == 2);
   CHECK(count(html, "<svg") + count(html, "<img") >= 2);
-  for (const char* text : {"Attention in an hour", "Step &lt;1>", "Step &lt;4>", "Which is larger?", "@media print", "• O"})
+  for (const char* text : {"Attention in an hour", "Step &lt;1>", "Step &lt;4>", "Which is larger?", "@media print", "B. O",
+                           "<summary>Answer</summary>", "Answer: A. S"})
     CHECK_MESSAGE(html.find(text) != std::string::npos, text);
   CHECK(html.find("Second line") == std::string::npos);
   CHECK(html.find("src=\"http") == std::string::npos);

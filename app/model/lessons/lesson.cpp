@@ -317,6 +317,14 @@ class LessonReader {
     return std::nullopt;
   }
 
+  static std::vector<std::string> panels_of(Block& block) {
+    std::vector<std::string> look = block.texts("look", panel_ids.size(), false);
+    for (const std::string& id : look)
+      if (std::find(panel_ids.begin(), panel_ids.end(), id) == panel_ids.end())
+        block.fail_key("look", fmt::format("there is no panel '{}': {}", printable(id), name_hint(id, panel_ids)));
+    return look;
+  }
+
   void take_scene(Block& block, LessonPage& page) {
     if (page.scene) return block.fail(1, "the page has a second scene: begin another page");
     constexpr std::array<std::string_view, 4> keys = {"link", "look", "others", "shown"};
@@ -328,10 +336,7 @@ class LessonReader {
     const auto state = state_of(block, "link", scene.link);
     if (!state) return;
     scene.state = *state;
-    scene.look = block.texts("look", panel_ids.size(), false);
-    for (const std::string& id : scene.look)
-      if (std::find(panel_ids.begin(), panel_ids.end(), id) == panel_ids.end())
-        return block.fail_key("look", fmt::format("there is no panel '{}': {}", printable(id), name_hint(id, panel_ids)));
+    scene.look = panels_of(block);
     scene.shown = block.truth("shown");
     for (auto& [name, changes] : block.pairs("others")) {
       if (block.error()) return;
@@ -469,10 +474,12 @@ class LessonReader {
 
   static void take_reveal(Block& block, LessonPage& page) {
     if (page.reveal) return block.fail(1, "the page has a second reveal: keep one");
-    constexpr std::array<std::string_view, 2> keys = {"say", "play"};
+    constexpr std::array<std::string_view, 4> keys = {"say", "play", "link", "look"};
     block.allow(keys);
     LessonReveal reveal;
     reveal.say = block.prose("say");
+    reveal.keys = block.text("link", false);
+    reveal.look = panels_of(block);
     const std::string play = block.text("play", false);
     if (play == "end") {
       reveal.play = LessonReveal::Play::end;
@@ -576,6 +583,22 @@ class LessonReader {
     return Done{};
   }
 
+  /// What the window shows once the question is answered.
+  Status make_revealed_scene(LessonPage& page, const LessonScene& scene) {
+    LessonReveal& reveal = *page.reveal;
+    if (reveal.keys.empty() && reveal.look.empty()) return Done{};
+    LessonScene then = scene;
+    if (!reveal.look.empty()) then.look = reveal.look;
+    then.link = changed_link(scene.link, reveal.keys);
+    const Result<WindowState> state = from_link(then.link);
+    if (!state) return fail(page.ask->line, fmt::format("the link of the reveal: {}", std::string(state.error().sentence)));
+    then.state = *state;
+    if (page.task && !same_run(then.state, scene.state))
+      return fail(page.ask->line, "the reveal shows another run, and the page has a task: give the task a page of its own");
+    reveal.scene = std::move(then);
+    return Done{};
+  }
+
   Status check_pages() {
     const LessonScene* scene = nullptr;
     for (LessonPage& page : lesson_.pages) {
@@ -586,6 +609,8 @@ class LessonReader {
       if (page.reveal && !page.ask)
         return fail(page.line, "the page has a reveal and no question: add a block ```ask, or use prose");
       if (const Status known = check_expressions(page, *scene); !known) return known;
+      if (page.reveal)
+        if (const Status made = make_revealed_scene(page, *scene); !made) return made;
       if (page.ask && page.ask->kind == QuestionKind::draw)
         if (const Status made = make_points(*page.ask, *scene); !made) return made;
       if (page.task && page.task->solution) {
@@ -634,8 +659,14 @@ std::string changed_link(std::string_view link, std::string_view changes) {
     if (!out.empty()) out += '&';
     out += pair;
   }
-  if (!out.empty() && !changes.empty()) out += '&';
-  return out += changes;
+  while (!changes.empty()) {
+    const std::string_view pair = changes.substr(0, changes.find('&'));
+    changes.remove_prefix(std::min(changes.size(), pair.size() + 1));
+    if (pair.ends_with('=')) continue;
+    if (!out.empty()) out += '&';
+    out += pair;
+  }
+  return out;
 }
 
 Result<std::shared_ptr<const Lesson>> parse_lesson(std::string_view text, std::string_view id, std::string_view origin) {

@@ -4,7 +4,7 @@
 //   ## Heading                             begins a page
 //   ```scene   link, look, others          what the window shows
 //   ```ask     kind, question, …           the playhead is held until it is answered
-//   ```reveal  say, play                   what the run does then
+//   ```reveal  say, play, link, look       what the run does then, and what the window shows
 //   ```try     free, say, goal, done       a task with a few free controls
 //   ```notes   text                        for the lecturer
 #pragma once
@@ -87,6 +87,9 @@ struct LessonReveal {
   Prose say;
   Play play = Play::none;
   std::int64_t step = 0;
+  std::string keys;                  // of a link, that replace those of the page's scene once the question is answered
+  std::vector<std::string> look;     // of the window then; empty: as before
+  std::optional<LessonScene> scene;  // what both make of the page's scene; absent without them
 };
 
 struct LessonTry {
@@ -136,7 +139,7 @@ struct LessonHead {
 /// Reads the block before the first page only. Errors  those of parse_lesson() up to there.
 Result<LessonHead> parse_lesson_head(std::string_view text, std::string_view origin);
 
-/// The link with the keys of `changes` in the place of its own.
+/// The link with the keys of `changes` in the place of its own; "mask=" takes a key away.
 std::string changed_link(std::string_view link, std::string_view changes);
 
 inline constexpr std::size_t largest_lesson_bytes = std::size_t{256} << 10;

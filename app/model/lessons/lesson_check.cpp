@@ -140,6 +140,8 @@ std::vector<std::string> shape_of(const LessonPage& page) {
   if (page.reveal) {
     figures("the reveal", page.reveal->say);
     out.push_back(fmt::format("play: {} {}", static_cast<int>(page.reveal->play), page.reveal->step));
+    out.push_back("revealed link: " + page.reveal->keys);
+    for (const std::string& panel : page.reveal->look) out.push_back("revealed look: " + panel);
   }
   if (page.task) {
     for (const std::string& key : page.task->free) out.push_back("free: " + key);
@@ -288,6 +290,9 @@ std::vector<std::string> check_pages(const Lesson& lesson, StateRuns& runs, cons
       check_wrong(*page.ask, *figures, findings);
     }
     if (page.task) check_task(lesson, i, runs, measured, findings);
+    if (page.reveal && page.reveal->scene)
+      if (const Result<FigureRun> then = runs.run(page.reveal->scene->state, {}); !then)
+        findings.add(page.ask->line, fmt::format("the link of the reveal: {}", std::string(then.error().sentence)));
   }
   return findings.out;
 }

@@ -67,7 +67,7 @@ LessonView LessonPlayer::view() const {
   if (lesson_ == nullptr) return view;
   view.lesson = lesson_.get();
   view.page = page_;
-  view.scene = &lesson_->scene_of(page_);
+  view.scene = &scene();
   if (const auto given = answers_.find(page_); given != answers_.end()) view.answer = &given->second;
   view.figures = figures_.get();
   view.problem = problem_ ? &*problem_ : nullptr;
@@ -103,15 +103,28 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   lesson_ = std::move(*loaded);
   path_ = id;
   offered_ = false;
-  answers_.clear();
-  reached_.clear();
-  right_.clear();
+  forget_attempt();
   show_page(page);
   return state_of_page();
 }
 
-std::shared_ptr<const WindowState> LessonPlayer::turn_page(int pages) {
+void LessonPlayer::forget_attempt() {
+  answers_.clear();
+  reached_.clear();
+  right_.clear();
+  left_.clear();
+}
+
+std::shared_ptr<const WindowState> LessonPlayer::turn_page(int pages, std::shared_ptr<WindowState> left) {
   if (lesson_ == nullptr) return nullptr;
+  // A reveal that is under way has come to its end meanwhile.
+  if (left != nullptr && reveal_) {
+    if (reveal_->to_end)
+      left->position = WindowState::Cycle{reveal_->to};
+    else
+      left->position = WindowState::Step{reveal_->step};
+  }
+  if (left != nullptr && !locked()) left_[page_] = std::move(left);
   const auto before = static_cast<int>(page_), last = static_cast<int>(lesson_->pages.size()) - 1;
   const int wanted = std::clamp(before + std::clamp(pages, -last, last), 0, last);
   while (static_cast<int>(page_) < wanted && !locked()) ++page_;
@@ -134,9 +147,16 @@ void LessonPlayer::show_page(std::size_t page) {
   mark_done();
 }
 
-/// The scene, in the window's own room.
+/// The page's scene, and once its question is answered that of its reveal.
+const LessonScene& LessonPlayer::scene() const {
+  const std::optional<LessonReveal>& reveal = lesson_->pages[page_].reveal;
+  return reveal && reveal->scene && answers_.contains(page_) ? *reveal->scene : lesson_->scene_of(page_);
+}
+
+/// The scene, or what it has become, in the window's own room.
 std::shared_ptr<const WindowState> LessonPlayer::state_of_page() const {
-  auto state = std::make_shared<WindowState>(lesson_->scene_of(page_).state);
+  const auto left = left_.find(page_);
+  auto state = std::make_shared<WindowState>(left != left_.end() ? *left->second : scene().state);
   keep_room(*state, from_.workspace);
   return state;
 }
@@ -144,15 +164,14 @@ std::shared_ptr<const WindowState> LessonPlayer::state_of_page() const {
 std::shared_ptr<const WindowState> LessonPlayer::retry() {
   if (lesson_ == nullptr || answers_.erase(page_) == 0) return nullptr;
   right_.erase(page_);
+  left_.erase(page_);
   show_page(page_);
   return state_of_page();
 }
 
 void LessonPlayer::close() {
   lesson_.reset();
-  answers_.clear();
-  reached_.clear();
-  right_.clear();
+  forget_attempt();
   runs_.reset();
   show_page(0);
 }
@@ -183,7 +202,7 @@ bool LessonPlayer::locked() const {
 }
 
 bool LessonPlayer::asks_later() const {
-  const WindowState& shown = lesson_->scene_of(page_).state;
+  const WindowState& shown = scene().state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i)
     if (lesson_->pages[i].ask && !answers_.contains(i) && same_run(lesson_->scene_of(i).state, shown)) return true;
   return false;
@@ -191,7 +210,7 @@ bool LessonPlayer::asks_later() const {
 
 /// A page that does not play its run leaves it to the next question.
 bool LessonPlayer::covers() const {
-  if (lesson_ != nullptr && lesson_->scene_of(page_).shown) return false;
+  if (lesson_ != nullptr && scene().shown) return false;
   if (locked()) return true;
   const auto& reveal = lesson_->pages[page_].reveal;
   return reveal && reveal->play == LessonReveal::Play::none && asks_later() && !from_.playback.empty() &&
@@ -226,7 +245,7 @@ bool says_time(const Prose& prose) {
 bool LessonPlayer::covers_time() const {
   if (lesson_ == nullptr || !lesson_->pages[page_].ask || asks_time(*lesson_->pages[page_].ask)) return false;
   if (!locked() && says_time(lesson_->pages[page_].reveal->say)) return false;  // its own answer says it
-  const WindowState& shown = lesson_->scene_of(page_).state;
+  const WindowState& shown = scene().state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i) {
     const auto& ask = lesson_->pages[i].ask;
     if (ask && !answers_.contains(i) && asks_time(*ask) && same_run(lesson_->scene_of(i).state, shown)) return true;
@@ -234,11 +253,12 @@ bool LessonPlayer::covers_time() const {
   return false;
 }
 
-void LessonPlayer::answer(const LessonAnswer& answer) {
-  if (!locked() || !is_complete(*lesson_->pages[page_].ask, answer)) return;
+std::shared_ptr<const WindowState> LessonPlayer::answer(const LessonAnswer& answer) {
+  if (!locked() || !is_complete(*lesson_->pages[page_].ask, answer)) return nullptr;
   answers_.emplace(page_, answer);
   reveal_waits_ = true;
   mark_done();
+  return lesson_->pages[page_].reveal->scene ? state_of_page() : nullptr;
 }
 
 /// Once the page's figures are there.

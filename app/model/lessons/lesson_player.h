@@ -51,10 +51,11 @@ class LessonPlayer {
   /// Errors  those of load_lesson(); no such page. What was open stays.
   Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
   /// Turns pages and returns the state that is shown then; null where there is none to turn to. Forward it stops at a question that
-  /// is not answered.
-  std::shared_ptr<const WindowState> turn_page(int pages);
-  /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over.
-  void answer(const LessonAnswer& answer);
+  /// is not answered. `left` is what the page before shows now, and what it shows when one comes back; null: its scene again.
+  std::shared_ptr<const WindowState> turn_page(int pages, std::shared_ptr<WindowState> left);
+  /// Takes an answer and lets the run play. An answer that lacks something, or a second one, is passed over. Returns the state that
+  /// the reveal shows; null where the page's scene stays.
+  std::shared_ptr<const WindowState> answer(const LessonAnswer& answer);
   /// Forgets the answer to the page's question and returns the state that asks it again; null where it is not answered.
   std::shared_ptr<const WindowState> retry();
   void close();
@@ -77,7 +78,9 @@ class LessonPlayer {
     bool to_end = false;  // of the run
   };
 
+  const LessonScene& scene() const;
   std::shared_ptr<const WindowState> state_of_page() const;
+  void forget_attempt();
   void show_page(std::size_t page);
   bool locked() const;
   bool asks_later() const;
@@ -103,8 +106,9 @@ class LessonPlayer {
   std::size_t page_ = 0;
   std::map<std::size_t, LessonAnswer> answers_;  // by page
   std::map<std::size_t, TaskFigures> reached_;
-  std::set<std::size_t> right_;      // pages whose question was answered so
-  std::shared_ptr<StateRuns> runs_;  // of the page; used by one job at a time
+  std::map<std::size_t, std::shared_ptr<const WindowState>> left_;  // what a page showed when it was left, by page
+  std::set<std::size_t> right_;                                     // pages whose question was answered so
+  std::shared_ptr<StateRuns> runs_;                                 // of the page; used by one job at a time
   std::shared_ptr<const PageFigures> figures_;
   std::optional<Error> problem_;
   std::optional<TaskFigures> task_;

@@ -98,15 +98,56 @@ Status add_question(const Lesson& lesson, const LessonQuestion& ask, const Evalu
   return Done{};
 }
 
+void note_said(const Prose& prose, std::string_view run, std::span<const LessonVariant> others, SaidFigures& said) {
+  for (const FigureText* figure : figures_of(prose)) {
+    const auto names = names_in(figure->expression);
+    if (!names) continue;
+    for (std::string_view name : *names) {
+      const std::string_view first = name.substr(0, name.find('.'));
+      const bool of_other = std::ranges::any_of(others, [&](const LessonVariant& other) { return other.name == first; });
+      if (of_other ? first != run : !run.empty()) continue;
+      if (of_other) name.remove_prefix(std::min(name.size(), first.size() + 1));
+      said.hbm = said.hbm || name == "hbm" || name == "hbm_read";
+      said.l2 = said.l2 || name == "l2_to_sm";
+      said.time = said.time || name == "us" || name == "cycles";
+    }
+  }
+}
+
+/// Bytes of one tensor are parts of a bar: a question about them needs the whole bar hidden.
+void keep_parts(const LessonQuestion& ask, SaidFigures& said) {
+  std::vector<LessonExpression> read = ask.values;
+  read.insert(read.end(), {ask.answer, ask.curve});
+  for (const LessonExpression& expression : read)
+    for (const auto names = names_in(expression.text); const std::string& name : names ? *names : std::vector<std::string>{}) {
+      said.hbm = said.hbm && name.find("hbm.") == std::string::npos && name.find("hbm_read.") == std::string::npos;
+      said.l2 = said.l2 && name.find("l2_to_sm.") == std::string::npos;
+    }
+}
+
+/// What the texts above the answer say of a run; `run` is its name, empty for that of the scene.
+SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span<const LessonVariant> others) {
+  SaidFigures said;
+  note_said(page.prose, run, others, said);
+  if (!page.ask) return said;
+  note_said(page.ask->question, run, others, said);
+  for (const Prose& option : page.ask->options) note_said(option, run, others, said);
+  keep_parts(*page.ask, said);
+  return said;
+}
+
 /// A run once: others may only be at another step of it, or at another SM.
-std::vector<PageRun> runs_of_scene(const LessonScene& scene, const FigureRuns& names, const Measurements& measured) {
+std::vector<PageRun> runs_of_scene(const LessonPage& page, const LessonScene& scene, const FigureRuns& names,
+                                   const Measurements& measured) {
   std::vector<PageRun> out;
-  const auto add = [&](const std::shared_ptr<const Simulation>& run) {
+  const auto add = [&](const std::string& name) {
+    const std::shared_ptr<const Simulation>& run = names.run(name).simulation;
     const auto same = [&](const PageRun& known) { return same_request(known.simulation->request, run->request); };
-    if (std::none_of(out.begin(), out.end(), same)) out.push_back({run, find_case(measured, *run)});
+    if (std::none_of(out.begin(), out.end(), same))
+      out.push_back({run, find_case(measured, *run), said_figures(page, name, scene.others)});
   };
-  add(names.run("").simulation);
-  for (const LessonVariant& variant : scene.others) add(names.run(variant.name).simulation);
+  add("");
+  for (const LessonVariant& variant : scene.others) add(variant.name);
   return out;
 }
 
@@ -151,7 +192,7 @@ Result<PageFigures> page_figures(const Lesson& lesson, std::size_t index, StateR
   if (const Status added = add_runs(lesson, scene.line, scene.others, runs, names, progress); !added) return added.error();
   const Evaluator evaluator(lesson, names);
   PageFigures out;
-  out.runs = runs_of_scene(scene, names, measured);
+  out.runs = runs_of_scene(page, scene, names, measured);
   if (const Status added = evaluator.add(page.prose, out.shown); !added) return added.error();
   for (const Prose& note : page.notes)
     if (const Status added = evaluator.add(note, out.shown); !added) return added.error();

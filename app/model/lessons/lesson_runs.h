@@ -41,10 +41,16 @@ class StateRuns {
 /// Values by expression.
 using ExpressionValues = std::map<std::string, double, std::less<>>;
 
+/// Figures of a run that the page's text says before its question is answered, so that its picture need not hide them.
+struct SaidFigures {
+  bool hbm = false, l2 = false, time = false;
+};
+
 /// A run that a page compares with others.
 struct PageRun {
   std::shared_ptr<const Simulation> simulation;
   std::optional<FoundCase> recorded;  // on the hardware, where it was
+  SaidFigures said = {};
 };
 
 /// The values of a page: those of its texts at the scene's step, those of its reveal and of its reasons where the reveal plays to,

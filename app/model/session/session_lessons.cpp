@@ -22,13 +22,14 @@ void Session::State::operator()(const OpenLesson& command) {
 }
 
 void Session::State::operator()(const TurnLessonPage& command) {
-  auto scene = lessons.turn_page(command.direction);
+  const bool settled = !playback.empty() && !opening_state;
+  auto scene = lessons.turn_page(command.direction, settled ? std::make_shared<WindowState>(window_state_of(view())) : nullptr);
   if (scene != nullptr) lecture.stop_asking();  // it was the question of the page before
   show_scene(std::move(scene));
 }
 
 void Session::State::operator()(const AnswerLesson& command) {
-  if (command.answer != nullptr) lessons.answer(*command.answer);
+  if (command.answer != nullptr) show_scene(lessons.answer(*command.answer));
 }
 
 void Session::State::operator()(const RetryLesson&) {

@@ -10,6 +10,7 @@
 #include "app/ui/short_line.h"
 #include "app/views/chrome.h"
 #include "app/views/error_words.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
@@ -308,8 +309,8 @@ std::string named(const SimulationRequest& request, const std::map<std::string, 
     const SpecKey* const row = find_spec_key(key);
     add(fmt::format("{} {}", key, row != nullptr ? spec_value_text(*row, value) : fmt::format("{:g}", value)));
   }
-  for (const auto* texts : {&request.masking.presets, &request.masking.masks})
-    for (const std::string& text : *texts) add(text);
+  for (const std::string& preset : request.masking.presets) add(preset_words(preset));
+  for (const std::string& mask : request.masking.masks) add(mask);
   if (!request.masking.score.empty()) add(request.masking.score);
   if (request.blocks_per_sm)
     add(say(*request.blocks_per_sm == 1 ? tr("{} block per SM") : tr("{} blocks per SM"), *request.blocks_per_sm));

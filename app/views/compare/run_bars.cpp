@@ -14,9 +14,11 @@
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/views/chrome.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
+#include "sim/masks/presets.h"
 
 namespace tilescope {
 
@@ -25,14 +27,14 @@ namespace {
 // --- names ------------------------------------------------------------------------------------------------------------------
 
 std::string mask_name(const Simulation& run) {
-  const MaskChoice& choice = run.request.masking;
-  std::vector<std::string> texts = choice.presets;
-  texts.insert(texts.end(), choice.masks.begin(), choice.masks.end());
-  if (texts.empty()) return run.request.problem.causal ? tr("causal mask") : tr("no mask");
-  return fmt::format("{}", fmt::join(texts, " + "));
+  const std::string words = mask_words(run.request);
+  if (words.empty()) return tr("no mask");
+  return words == tr("causal") ? tr("causal mask") : words;
 }
 
 std::string score_name(const Simulation& run) {
+  for (const std::string& preset : run.request.masking.presets)
+    if (const auto text = preset_text(preset); text && !text->score.empty()) return preset_words(preset);
   const std::string& score = run.request.masking.score;
   return score.empty() ? std::string(tr("unchanged scores")) : score;
 }
@@ -120,9 +122,17 @@ struct Bar {
 
 struct Column {
   std::string title;
-  std::vector<Bar> bars;  // one a run
-  std::string about;      // what its figures count, where that is not plain; its tooltip
+  std::vector<Bar> bars;                // one a run
+  std::string about;                    // what its figures count, where that is not plain; its tooltip
+  bool SaidFigures::*figure = nullptr;  // what a page's text may say of it before the answer
 };
+
+/// Which bars of a column stand behind a question mark.
+enum class Held { none, all, unsaid };
+
+bool is_held(Held held, const Column& column, const PageRun& run) {
+  return held == Held::all || (held == Held::unsaid && (column.figure == nullptr || !(run.said.*column.figure)));
+}
 
 Bar traffic_bar(const PageRun& run, Link up, Link down) {
   const Simulation& simulation = *run.simulation;
@@ -195,22 +205,24 @@ Bar time_bar(const PageRun& run) {
 std::vector<Column> columns_of(std::span<const PageRun> runs) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
-  const auto add = [&](const char* title, auto bar_of, double least_ratio) {
-    Column column{title, {}, {}};
+  const auto add = [&](const char* title, auto bar_of, double least_ratio, bool SaidFigures::*figure = nullptr) {
+    Column column{title, {}, {}, figure};
     for (const PageRun& run : runs) column.bars.push_back(bar_of(run));
     const auto [least, most] =
         std::minmax_element(column.bars.begin(), column.bars.end(), [](const Bar& a, const Bar& b) { return a.value < b.value; });
     if (most->value >= least_ratio * least->value) out.push_back(std::move(column));
   };
   add(
-      tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1);
+      tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1,
+      &SaidFigures::hbm);
   add(
-      tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1);
+      tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1,
+      &SaidFigures::l2);
   if (std::ranges::none_of(runs, [](const PageRun& run) { return run.recorded.has_value(); })) {
     add(tr("Work"), work_bar, same_work);
     add(tr("Extra memory"), memory_bar, similar_memory);
   }
-  add(tr("Time"), time_bar, 1);
+  add(tr("Time"), time_bar, 1, &SaidFigures::time);
   out.front().about =
       tr("HBM bytes, and their ratios, are those that cross during the run. What the L2 writes after the run is dashed.");
   return out;
@@ -297,11 +309,11 @@ Sizes sizes_of(const View& view, float room, std::size_t runs) {
   return sizes;
 }
 
-/// The figure below a bar, against that of the first run.
+/// The figure below a bar; where it `compares`, against that of the first run.
 void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const Column& column, std::size_t run,
-                 const Simulation* timed) {
+                 const Simulation* timed, bool compares) {
   const Bar& bar = column.bars[run];
-  const std::string ratio = run == 0 ? std::string() : against(bar.value, column.bars.front().value);
+  const std::string ratio = run == 0 || !compares ? std::string() : against(bar.value, column.bars.front().value);
   const std::string text = ratio.empty() ? bar.text : fmt::format("{}   {}", bar.text, ratio);
   std::string full = bar.more.empty() ? text : fmt::format("{}   {}", text, bar.more);
   if (timed != nullptr) full = fmt::format("{} = {}   {}", bar.text, say(tr("{} cycles"), format_cycles(timed->cycles)), ratio);
@@ -311,28 +323,31 @@ void draw_figure(const Theme& theme, const Sizes& sizes, const Rect& rect, const
 
 /// `timed`: the column is that of time.
 void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, std::span<const PageRun> runs, const Rect& rect,
-                 bool timed, bool held) {
+                 bool timed, Held held) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect heading = {rect.min, {rect.max.x, rect.min.y + sizes.heading}};
   draw_text(list, theme.heading, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
   double whole = 0;
-  for (const Bar& bar : column.bars) whole = std::max(whole, bar.length());
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (!is_held(held, column, runs[i])) whole = std::max(whole, column.bars[i].length());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
+    const bool hidden = is_held(held, column, runs[i]);
     float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
-    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, whole, held);
-    if (held) continue;
+    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, whole, hidden);
+    if (hidden) continue;
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
-    draw_figure(theme, sizes, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr);
+    draw_figure(theme, sizes, {{rect.min.x, y}, {rect.max.x, y + sizes.line}}, column, i, timed ? &run : nullptr,
+                !is_held(held, column, runs.front()));
     const Rect second = {{rect.min.x, y + sizes.line}, {rect.max.x, y + 2 * sizes.line}};
     if (!sizes.two_lines) continue;
     if (bar.recorded) {
       draw_text(list, theme.ui, second, theme.text,
                 first_that_fits(theme.ui, second.width(), {bar.recorded->text, bar.recorded->brief}));
-    } else if (timed) {
+    } else if (timed && held == Held::none) {
       const auto [bound, brief] = bound_texts(run);
       draw_text(list, theme.ui, second, theme.text, first_that_fits(theme.ui, second.width(), {bound, brief}));
     }
@@ -350,9 +365,14 @@ void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> run
             first_that_fits(theme.ui, rect.width(), {full + same, full, brief, tr("Plain: read. Hatched: written.") + line}));
 }
 
+/// A later page may ask for the time that this one has.
+Held held_time(const View& view, Held held) {
+  return view.lesson.covers_time ? Held::all : held;
+}
+
 /// The columns of one run below each other, each over the whole width: nothing stands beside it to be compared with.
 void draw_single_run(const View& view, std::span<const Column> columns, std::span<const PageRun> runs, const Rect& room,
-                     bool held) {
+                     Held held) {
   const Theme& theme = *view.theme;
   const float line = std::round(1.8F * theme.heading->FontSize);
   draw_text(ImGui::GetWindowDrawList(), theme.heading, {room.min, {room.max.x, room.min.y + line}}, theme.text,
@@ -362,7 +382,7 @@ void draw_single_run(const View& view, std::span<const Column> columns, std::spa
   Rect row = {{room.min.x, room.min.y + line}, room.max};
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const bool timed = c + 1 == columns.size();
-    draw_column(theme, sizes, columns[c], runs, row, timed, held || (timed && view.lesson.covers_time));
+    draw_column(theme, sizes, columns[c], runs, row, timed, timed ? held_time(view, held) : held);
     row.min.y += each;
   }
 }
@@ -391,14 +411,18 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
   return names;
 }
 
-void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool held) {
+void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& area, bool asks) {
   if (runs.empty()) return;
+  const Held held = asks ? Held::unsaid : Held::none;
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   const Rect room = {area.min, {area.max.x, area.max.y - key}};
-  if (!held) draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs);
-  const std::vector<Column> columns = columns_of(runs);
+  if (!asks) draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs);
+  std::vector<Column> columns = columns_of(runs);
+  if (asks)  // no text says what was recorded
+    for (Column& column : columns)
+      for (Bar& bar : column.bars) bar.recorded.reset();
   if (runs.size() == 1) return draw_single_run(view, columns, runs, room, held);
   const Sizes sizes = sizes_of(view, room.height(), runs.size());
   constexpr float time_share = 1.35F;  // of the last column, which has the longest words
@@ -408,7 +432,7 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const bool timed = c + 1 == columns.size();
     column.max.x = column.min.x + (timed ? time_share * unit : unit);
-    draw_column(theme, sizes, columns[c], runs, column, timed, held || (timed && view.lesson.covers_time));
+    draw_column(theme, sizes, columns[c], runs, column, timed, timed ? held_time(view, held) : held);
     column.min.x = column.max.x + between;
   }
   const std::vector<std::string> names = distinct_names(runs);

@@ -15,7 +15,7 @@
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
-#include "app/views/lecture/class_picture.h"
+#include "app/views/lecture/small_picture.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/panel_table.h"
@@ -84,18 +84,24 @@ void draw_next(const Theme& theme, const Next& next) {
   if (!next.words.empty()) wrapped_text(theme.ui, theme.text_dim, next.words);
 }
 
-/// What the class sees, and beside it what comes next; `last` says that nothing does.
+/// What the class sees, and beside it what comes next, each with its picture once there is one; `last` says that nothing does.
 void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, const char* last) {
-  const ClassPicture& picture = class_picture();
   const auto draw = [&] { next ? draw_next(theme, *next) : wrapped_text(theme.heading, theme.text_dim, last); };
-  if (picture.empty()) return draw();
-  constexpr float share = 0.38F;
-  const float width = std::round(share * ImGui::GetContentRegionAvail().x);
-  ImGui::BeginGroup();
-  text_item(theme.ui_small, theme.text_dim, tr("The class sees"));
-  picture.draw(width);
-  ImGui::EndGroup();
+  if (class_picture().empty()) return draw();
+  const bool both = next && !next_picture().empty();
+  const float room = ImGui::GetContentRegionAvail().x, share = both ? 0.36F : 0.38F, width = std::round(share * room);
+  const auto draw_picture = [&](const SmallPicture& picture, const char* title) {
+    ImGui::BeginGroup();
+    text_item(theme.ui_small, theme.text_dim, title);
+    picture.draw(width);
+    ImGui::EndGroup();
+  };
+  draw_picture(class_picture(), tr("The class sees"));
   ImGui::SameLine(0, 2 * theme.gap);
+  if (both) {
+    draw_picture(next_picture(), tr("Then it sees"));
+    return draw();
+  }
   ImGui::BeginGroup();
   draw();
   ImGui::EndGroup();

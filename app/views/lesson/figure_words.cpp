@@ -11,6 +11,7 @@
 
 #include "app/model/lessons/lesson_expression.h"
 #include "app/ui/say.h"
+#include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 
 namespace tilescope {
@@ -127,6 +128,20 @@ std::string prose_words(const Prose& prose, const ExpressionValues* values) {
   return text;
 }
 
+namespace {
+
+/// What comes after the dot of a figure, in the field's words: the unit of busy.hbm is HBM.
+std::string part_words(std::string_view head, std::string_view part) {
+  const auto unit = std::ranges::find(bound_names, part);
+  if (head == "busy" && unit != bound_names.end()) return bound_name(static_cast<Bound>(unit - bound_names.begin()));
+  if (head == "tiles" && part == "empty") return tr("empty");
+  if (head == "tiles" && part == "partial") return tr("partial");
+  if (head == "tiles" && part == "full") return tr("full");
+  return std::string(part);
+}
+
+}  // namespace
+
 std::string measure_words(const TaskMeasure& measure) {
   struct Words {
     std::string_view figure;
@@ -147,7 +162,8 @@ std::string measure_words(const TaskMeasure& measure) {
   const std::string_view name = measure.figure, head = name.substr(0, name.find('.'));
   const auto found = std::find_if(known.begin(), known.end(), [&](const Words& words) { return words.figure == head; });
   std::string words = found == known.end() ? measure.figure : std::string(found->words);
-  if (found != known.end() && head.size() < name.size()) words = say(tr("{}, {}"), words, name.substr(head.size() + 1));
+  if (found != known.end() && head.size() < name.size())
+    words = say(tr("{}, {}"), words, part_words(head, name.substr(head.size() + 1)));
   const FigureUnit unit = found == known.end() ? FigureUnit::number : found->unit;
   return say(tr("{}: {} at first, {} now"), words, figure_words(measure.before, unit), figure_words(measure.now, unit));
 }

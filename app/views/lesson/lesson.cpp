@@ -20,6 +20,7 @@
 #include "app/views/lesson/lesson_keys.h"
 #include "app/views/lesson/prose_text.h"
 #include "app/views/lesson/question.h"
+#include "app/views/lesson/task_field.h"
 #include "app/views/panels.h"
 #include "sim/core/gpu_spec.h"
 
@@ -124,10 +125,10 @@ std::string control_of(std::string_view key) {
   return spec == nullptr ? std::string(key) : fmt::format("{} → {}", tr("GPU"), spec_key_name(*spec));
 }
 
-/// A control that the task leaves free, as a link to its field; beside or below it the key of one of the GPU's numbers.
+/// A control that the task leaves free: its name and its field. One without a field is a link to the view that has it.
 void draw_free_control(const View& view, Commands& commands, LessonKeys& keys, const std::string& key) {
   const Theme& theme = *view.theme;
-  const bool opens = !view.workspace->present && can_open_control(key);
+  const bool has_field = has_task_field(view, key), opens = !has_field && can_open_control(key);
   const std::string name = control_of(key);
   const float width = ImGui::GetContentRegionAvail().x, wide = std::min(width, text_width(theme.ui, name));
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -142,9 +143,21 @@ void draw_free_control(const View& view, Commands& commands, LessonKeys& keys, c
     keys.item(rect);
     if (clicked || keys.entered()) open_control(key, commands);
   }
-  if (find_spec_key(key) == nullptr) return;
-  if (wide + theme.gap + text_width(theme.mono_small, key) <= width) ImGui::SameLine(0, theme.gap);
-  text_item(theme.mono_small, theme.text_faint, key);
+  const bool fits = wide + theme.gap + text_width(theme.mono_small, key) <= width;
+  if (find_spec_key(key) != nullptr && fits) {
+    ImGui::SameLine(0, theme.gap);
+    text_item(theme.mono_small, theme.text_faint, key);
+  }
+  if (has_field) draw_task_field(view, commands, keys, key);
+}
+
+/// Where a control has led to another view: back to the picture that the page is about.
+void draw_way_to_scene(const View& view, Commands& commands, LessonKeys& keys) {
+  const CenterView scene = view.lesson.scene->state.center;
+  if (view.workspace->center == scene) return;
+  const bool clicked = pill(*view.theme, tr("Back to the picture of this page"), false);
+  keys.item(item_rect());
+  if (clicked || keys.entered()) commands.push(SetCenter{scene});
 }
 
 /// Says what a change did that did not reach the goal, with what the goal counts.
@@ -172,14 +185,18 @@ void draw_task(const View& view, Commands& commands, LessonKeys& keys) {
   draw_prose(theme, task.say, lesson.task != nullptr ? &lesson.task->shown : nullptr, width, theme.text);
   text_item(theme.ui_small, theme.text_dim, tr("You may change:"));
   for (const std::string& key : task.free) draw_free_control(view, commands, keys, key);
-  if (view.workspace->present)
-    wrapped_text(theme.ui_small, theme.text_dim, tr("The controls are outside the presentation: F11, and F11 again to go on."));
+  draw_way_to_scene(view, commands, keys);
+  // What a change did has its room before there is one: who clicks a field again and again has it and the words in sight.
+  const float verdict = ImGui::GetCursorPosY(), room = 3.5F * theme.ui->FontSize;
   if (lesson.reached != nullptr) {
     text_item(theme.ui_bold, theme.good, tr("Reached."));
     draw_prose(theme, task.done, &lesson.reached->shown, width, theme.text);
   } else if (lesson.task != nullptr && lesson.task->changed) {
     draw_effect(view, *lesson.task);
+  } else {
+    text_item(theme.ui_small, theme.text_faint, tr("The goal is not reached yet."));
   }
+  if (const float left = room - (ImGui::GetCursorPosY() - verdict); left > 0) ImGui::Dummy({0, left});
   end_box(theme, box, lesson.reached != nullptr ? theme.good : theme.inset_border);
 }
 
@@ -213,19 +230,21 @@ void draw_page(const View& view, Commands& commands, LessonKeys& keys, LessonPla
   draw_problem(view);
   if (page.ask) {
     const Box box = begin_box(theme);
-    float options = 0;
+    float from = 0;  // what comes into sight with the answer
     if (lesson.answer == nullptr)
       draw_question(view, commands, question_draft(), keys);
     else
-      options = draw_answered(view);
+      from = draw_answered(view);
     if (lesson.answer != nullptr) {
+      // A class has read the options. Where there is no room for all, it sees why, and what is so.
+      if (view.workspace->present) from = ImGui::GetCursorScreenPos().y;
       draw_reason(view, terms);
       gap(theme, 2);
       divider(theme);
       draw_reveal(view, terms);
     }
     end_box(theme, box, lesson.answer == nullptr ? theme.accent : theme.inset_border);
-    if (lesson.answer != nullptr) follow_answer(theme, place, options, ImGui::GetCursorScreenPos().y);
+    if (lesson.answer != nullptr) follow_answer(theme, place, from, ImGui::GetCursorScreenPos().y);
     if (lesson.answer != nullptr && !view.workspace->present) draw_retry(theme, commands, keys);
     gap(theme, 4);
   }

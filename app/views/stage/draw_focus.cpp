@@ -376,6 +376,20 @@ bool is_block_over(const Lane& lane) {
   return lane.state.cycle > 0 && sm < lane.state.sms.size() && lane.state.sms[sm].resident == 0;
 }
 
+namespace {
+
+/// The largest font in which the operation fits its line.
+ImFont* operation_font(const StageContext& context, std::string_view text) {
+  const Theme& theme = context.theme;
+  if (!context.says_large()) return theme.ui;
+  const float room = context.layout().operation_line.width();
+  for (ImFont* const font : {theme.display, theme.reading_bold})
+    if (text_width(font, text) <= room) return font;
+  return theme.ui;
+}
+
+}  // namespace
+
 void draw_focus_box(StageContext& context) {
   const Theme& theme = context.theme;
   const StageLayout& layout = context.layout();
@@ -404,8 +418,9 @@ void draw_focus_box(StageContext& context) {
                         : operation.src[0] != ChipTile::none ? tensor_of(operation.src[0])
                                                              : operation.tile.tensor;
   const std::string text = operation_text(context.simulation(), operation), cost = step_cost(context);
-  const float width = std::min(text_width(theme.ui, text) + 2, layout.operation_line.width());
-  draw_text(context.list, theme.ui, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}},
+  ImFont* const font = operation_font(context, text);
+  const float width = std::min(text_width(font, text) + 2, layout.operation_line.width());
+  draw_text(context.list, font, {layout.operation_line.min, {layout.operation_line.min.x + width, layout.operation_line.max.y}},
             theme.text_color(tensor), text);
   if (context.alone) return;
   const Rect rest = {{layout.operation_line.min.x + width + theme.gap, layout.operation_line.min.y}, layout.operation_line.max};

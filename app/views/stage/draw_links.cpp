@@ -156,7 +156,8 @@ void draw_lane(StageContext& context, const TensorBox& box) {
 void draw_note(StageContext& context, const Rect& rect, const char* name, const char* closer, Link up, Link down, double full) {
   if (rect.width() <= 0) return;
   const Theme& theme = context.theme;
-  const float line = context.metrics.small_line, bar_height = context.px(8);
+  const float bar_height = context.px(8), most_line = rect.height() - bar_height - context.px(2);
+  const float line = std::max(context.metrics.small_line, std::min(std::ceil(context.total_font()->FontSize), most_line));
   const float height = line + bar_height + context.px(2), top = std::round(rect.center().y - height / 2);
   std::int64_t total = 0;
   float x = rect.min.x;
@@ -185,7 +186,9 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
                        .dashed = true});
   context.flush();
   std::string text = std::string(context.lane.state.traffic_exact ? "" : "≈ ") + format_bytes(Bytes(total));
-  ImFont* font = theme.mono_small;
+  ImFont* font = context.total_font();
+  if (font->FontSize > line || text_width(font, text) + text_width(theme.ui_small, closer) + context.px(4) > rect.width())
+    font = theme.mono_small;
   if (left > 0) {
     const std::string dirty = format_bytes(Bytes(left)), both = text + " + " + dirty;
     // "6.14 + 2.30 kB"

@@ -533,8 +533,10 @@ void draw_l2(StageContext& context) {
   } else {
     const float line = std::min(small_line, std::floor(label.height() * 0.5F));  // two lines, off the box's edges
     const float top = std::round(label.center().y - line);
-    draw_text(context.list, theme.ui_bold, {{label.min.x, top}, {label.max.x, top + line}}, theme.text, "L2");
-    const Rect beside = {{label.min.x + text_width(theme.ui_bold, "L2") + context.px(6), top}, {label.max.x, top + line}};
+    ImFont* const name = context.name_font()->FontSize <= label.height() - line ? context.name_font() : theme.ui_bold;
+    draw_text(context.list, name, {{label.min.x, std::max(label.min.y, top + line - name->FontSize)}, {label.max.x, top + line}},
+              theme.text, "L2");
+    const Rect beside = {{label.min.x + text_width(name, "L2") + context.px(6), top}, {label.max.x, top + line}};
     copies_fit = partitions > 1 && text_width(theme.ui_small, copies_text) <= beside.width();
     if (copies_fit) draw_text(context.list, theme.ui_small, beside, theme.text_dim, copies_text);
     draw_text(context.list, theme.ui_small, {{label.min.x, top + line}, {label.max.x, top + 2 * line}}, theme.text_dim,
@@ -579,10 +581,11 @@ void draw_hbm(StageContext& context) {
   float y = label.min.y;
   const auto write = [&](ImFont* font, ImU32 color, std::string_view text) {
     if (context.alone && (text_width(font, text) > label.width() || y + line > label.max.y)) return;
-    draw_text(context.list, font, {{label.min.x, y}, {label.max.x, y + line}}, color, text);
-    y += line + context.px(1);
+    const float height = std::max(line, font->FontSize);
+    draw_text(context.list, font, {{label.min.x, y}, {label.max.x, y + height}}, color, text);
+    y += height + context.px(1);
   };
-  write(theme.ui_bold, theme.text, "HBM");
+  write(context.name_font(), theme.text, "HBM");
   const float hbm_top = y;
   const std::string usable = format_bandwidth(gpu.hbm_rate().value * gpu.sm_clock_hz);
   // Whose moves the tiles show, and of which head, goes before the second bandwidth, which the tooltip has too.
@@ -599,7 +602,7 @@ void draw_hbm(StageContext& context) {
   }
   if (y > hbm_top && context.hit({label.min, {label.max.x, y}})) context.tip("HBM", hbm_text(context.simulation()));
   const WhoMoves who = who_moves(context);
-  const float beside = label.min.x + text_width(theme.ui_bold, "HBM") + context.px(6);
+  const float beside = label.min.x + text_width(context.name_font(), "HBM") + context.px(6);
   const Rect beside_name = {{beside, label.min.y}, {label.max.x, label.min.y + line}};
   const auto has_line = [&] { return y + line <= label.max.y; };
   const float who_top = y;

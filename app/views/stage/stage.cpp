@@ -28,6 +28,7 @@ void draw_stage_panel(const View& view, Commands& commands) {
   StageContext context{view, view.lane(), theme, commands, stage_metrics(theme), panel_state<StageCache>("stage")};
   context.alone = !is_whole(size, whole, theme.scale);
   context.metrics.presented = view.workspace->present;
+  if (context.says_large()) context.metrics.operation_line = std::ceil(1.15F * theme.display->FontSize);
   context.list = ImGui::GetWindowDrawList();
   context.mouse = ImGui::GetMousePos();
   context.mouse_here = ImGui::IsWindowHovered();

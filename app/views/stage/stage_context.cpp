@@ -49,6 +49,7 @@ void StageContext::tip(std::string title, std::string body, std::optional<Tensor
 void StageContext::finish_hover() {
   if (!tip_title.empty()) show_tooltip(theme, tip_title, tip_body);
   if (!mouse_here && !cache.lit_by_us) return;
+  if (view.lesson.revealing) hovered.reset();  // a mouse that rests where it pointed dims nothing of what the class now watches
   if (hovered != view.workspace->hovered_tensor) commands.push(HoverTensor{hovered});
   cache.lit_by_us = hovered.has_value();
 }

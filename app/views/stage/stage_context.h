@@ -82,6 +82,10 @@ struct StageContext {
   const Simulation& simulation() const { return *lane.simulation; }
   const AttentionProblem& problem() const { return simulation().program->problem(); }
   float px(float points) const { return points * theme.scale; }
+  /// Whether there is room for what a class reads from the back of the room.
+  bool says_large() const { return metrics.presented && !alone; }
+  ImFont* name_font() const { return says_large() ? theme.reading_bold : theme.ui_bold; }
+  ImFont* total_font() const { return says_large() ? theme.reading_mono : theme.mono_small; }
 
   bool hit(const Rect& rect) const { return mouse_here && rect.contains(mouse); }
   /// Sets the tooltip and the highlighted tensor.

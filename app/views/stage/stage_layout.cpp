@@ -24,7 +24,7 @@ Bands bands_of(float height, bool has_l2, const StageMetrics& metrics) {
   Bands bands;
   bands.hbm = std::clamp((metrics.presented ? 0.18F : 0.205F) * height, 72 * scale, 210 * scale);
   bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
-  bands.gap = std::clamp((metrics.presented ? 0.062F : 0.078F) * height, 26 * scale, 72 * scale);
+  bands.gap = std::clamp((metrics.presented ? 0.062F : 0.078F) * height, (metrics.presented ? 33 : 26) * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
 }
@@ -84,7 +84,7 @@ void place_focus(StageLayout& layout, const GpuSpec& gpu, float link_bottom, con
   const Rect& box = layout.focus;
   const float pad = metrics.padding, left = box.min.x + pad, width = box.width() - 2 * pad;
   layout.focus_title = rect_of(left, box.min.y + pad * 0.6F, width, metrics.line);
-  layout.operation_line = rect_of(left, layout.focus_title.max.y, width, metrics.line);
+  layout.operation_line = rect_of(left, layout.focus_title.max.y, width, metrics.operation_line);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics), top = box.max.y, height = link_bottom - box.max.y;
   layout.port_up = rect_of(box.min.x + 0.44F * box.width(), top, port, height);
@@ -110,6 +110,7 @@ StageMetrics stage_metrics(const Theme& theme) {
   StageMetrics metrics;
   metrics.scale = theme.scale;
   metrics.line = std::ceil(theme.ui->FontSize + 4 * theme.scale);
+  metrics.operation_line = metrics.line;
   metrics.small_line = std::ceil(theme.ui_small->FontSize + 3 * theme.scale);
   metrics.digit = text_width(theme.mono_small, "0");
   metrics.tiny_digit = text_width(theme.mono_tiny, "0");
@@ -151,7 +152,8 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   layout.has_l2 = gpu.has_l2();
   const Bands bands = bands_of(area.height(), layout.has_l2, metrics);
   const float x = area.min.x, width = area.width();
-  const float label_width = std::clamp(0.14F * width, 112 * metrics.scale, 168 * metrics.scale);
+  const float label_width = metrics.presented ? std::clamp(0.17F * width, 120 * metrics.scale, 190 * metrics.scale)
+                                              : std::clamp(0.14F * width, 112 * metrics.scale, 168 * metrics.scale);
 
   float y = area.max.y - bands.hbm;
   layout.hbm = rect_of(x, y, width, bands.hbm);

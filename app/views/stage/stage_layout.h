@@ -31,7 +31,8 @@ struct StageMetrics {
   float tiny_digit = 5.5F, tiny_line = 10;  // of the smallest font for numbers in cells
   float large_digit = 8, large_line = 15;   // of the largest one
   float gap = 8, padding = 10;
-  bool presented = false;  // the matrices of the SM in focus get what the other SMs and the links can spare
+  bool presented = false;     // the matrices of the SM in focus get what the other SMs and the links can spare
+  float operation_line = 16;  // of the operation, which a class reads from the back of the room
 };
 StageMetrics stage_metrics(const Theme& theme);
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "app/model/lessons/lecture.h"
 #include "app/model/run_data/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
@@ -122,10 +123,11 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   if (const auto compiled = request ? compiled_kernel(*request) : std::nullopt)
     for (const Sentence& warning : compiled->warnings()) add_line(body, say(warning));
-  show_tooltip(*view.theme,
-               fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm]),
-                           axis_symbol(result.request.axis.key), value),
-               body);
+  show_tooltip(
+      *view.theme,
+      fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm], result.request.base.problem.pass),
+                  axis_symbol(result.request.axis.key), value),
+      body);
 }
 
 /// Explains the first point that could not be simulated.
@@ -137,8 +139,8 @@ std::string refused(const SweepResult& result) {
       const auto& point = result.at(a, i);
       if (!point || point->done()) continue;
       if (count++ == 0)
-        first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a]), axis_symbol(result.request.axis.key),
-                            result.request.axis.values[i], say(point->refusal));
+        first = fmt::format("{}, {} = {}: {}", algorithm_title(result.request.algorithms[a], result.request.base.problem.pass),
+                            axis_symbol(result.request.axis.key), result.request.axis.values[i], say(point->refusal));
     }
   return count == 0 ? std::string() : say(tr("{} points cannot be simulated: {}"), count, first);
 }
@@ -154,7 +156,8 @@ void draw_sweep_panel(const View& view, Commands& commands) {
       sweep_words(result, quantity, view.lanes.empty() ? result.request.base.algorithm : view.lane().simulation->request.algorithm);
   study_head(view, words.finding, words.detail);
   draw_beside_line(view);
-  if (!view.studies->given) draw_choices(view, commands);
+  const bool class_answers = view.workspace->present && view.lecture->asking;  // and the curves need the height
+  if (!view.studies->given && !class_answers) draw_choices(view, commands);
   if (const std::string sentence = refused(result); !sentence.empty()) wrapped_text(theme.ui_small, theme.text_faint, sentence);
   study_progress(view, commands, result.done(), result.points.size());
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

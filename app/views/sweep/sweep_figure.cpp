@@ -36,6 +36,10 @@ std::vector<PlotPoint> curve_of(const SweepResult& result, std::size_t algorithm
   return out;
 }
 
+std::string title_of(const SweepRequest& sweep, std::size_t algorithm) {
+  return algorithm_title(sweep.algorithms[algorithm], sweep.base.problem.pass);
+}
+
 /// Whether the order of an algorithm's traffic holds at `value`: one in M holds for d <= M <= N d only.
 bool order_holds(const SweepRequest& sweep, std::size_t algorithm, double value) {
   const auto count = theory_at(sweep, sweep.algorithms[algorithm], value);
@@ -213,10 +217,10 @@ void mark_parting(Plot& plot, const View& view, const SweepResult& result, Sweep
     if (!parting || !parting->joins) continue;
     const double value = result.request.axis.values[*parting->joins];
     plot.vertical(value, with_alpha(algorithm_color(theme, result.request.algorithms[a]), 0.8F), Plot::Line::dotted);
-    plot.label({value, plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.06)},
-               say(tr("From {} on, the L2 no longer helps {}"), axis_value(result.request.axis.key, value),
-                   algorithm_title(result.request.algorithms[a])),
-               algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left);
+    plot.label(
+        {value, plot.y_axis().low * std::pow(plot.y_axis().high / plot.y_axis().low, 0.06)},
+        say(tr("From {} on, the L2 no longer helps {}"), axis_value(result.request.axis.key, value), title_of(result.request, a)),
+        algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left);
   }
 }
 
@@ -289,8 +293,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
     if (const auto at = last_common(result, first, last)) {
       const double a = sweep_value(*result.at(first, *at), quantity), b = sweep_value(*result.at(last, *at), quantity);
       words.finding = say(both, axis_symbol(request.axis.key), axis_value(request.axis.key, request.axis.values[*at]),
-                          algorithm_title(request.algorithms[first]), value_text(a, quantity),
-                          algorithm_title(request.algorithms[last]), value_text(b, quantity));
+                          title_of(request, first), value_text(a, quantity), title_of(request, last), value_text(b, quantity));
       const bool time = quantity == SweepQuantity::time;
       if (b > 0 && a > b * 1.005) words.finding += say(time ? tr(" ({}× faster)") : tr(" (1/{})"), format_times(a / b));
       if (a > 0 && b > a * 1.005) words.finding += say(time ? tr(" ({}× slower)") : tr(" ({}×)"), format_times(b / a));
@@ -298,9 +301,9 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   } else if (algorithms == 1) {
     const auto curve = curve_of(result, 0, quantity);
     if (curve.size() >= 2)
-      words.finding = say(one, algorithm_title(request.algorithms[0]), value_text(curve.front().y, quantity),
-                          axis_symbol(request.axis.key), axis_value(request.axis.key, curve.front().x),
-                          value_text(curve.back().y, quantity), axis_value(request.axis.key, curve.back().x));
+      words.finding = say(one, title_of(request, 0), value_text(curve.front().y, quantity), axis_symbol(request.axis.key),
+                          axis_value(request.axis.key, curve.front().x), value_text(curve.back().y, quantity),
+                          axis_value(request.axis.key, curve.back().x));
   }
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
@@ -318,8 +321,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   for (std::size_t a = 0; a < algorithms; ++a) {
     const auto parting = l2_parting(result, a);
     if (!request.base.gpu.has_l2() || !parting || parting->joins || parting->saved_at_end < 0.1) continue;
-    saved += fmt::format("{}{} {}", saved.empty() ? "" : ", ", algorithm_title(request.algorithms[a]),
-                         format_percent(parting->saved_at_end));
+    saved += fmt::format("{}{} {}", saved.empty() ? "" : ", ", title_of(request, a), format_percent(parting->saved_at_end));
   }
   if (saved.empty()) return words;
   words.detail += ' ';
@@ -369,7 +371,7 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
     const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
     auto curve = curve_of(result, a, quantity);
     std::ranges::reverse(curve);  // from its end, where curves are apart
-    plot.label(curve, algorithm_title(result.request.algorithms[a]), color, Plot::Side::left, true);
+    plot.label(curve, title_of(result.request, a), color, Plot::Side::left, true);
   }
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     auto theory = theory_of(result, a, quantity);

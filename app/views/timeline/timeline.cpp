@@ -247,8 +247,10 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const Rect area = {at, {at.x + size.x, at.y + size.y - measured - beside}};
   const float least_lane = least_lane_height(theme.ui_small->FontSize, view.lanes.size());
   const auto lay_out = [&] {
-    TimelineShape shape = {view.lanes.size(), tracks,     several_launches, gutter,
-                           theme.scale,       least_lane, state.scroll,     view.workspace->present};
+    TimelineShape shape = {view.lanes.size(), tracks, several_launches, gutter, theme.scale, least_lane, state.scroll};
+    shape.leaves_out = view.workspace->present;
+    constexpr float presented_lane = 90;  // a lesson's page may be about the timeline alone
+    if (view.workspace->present) shape.most_lane = presented_lane;
     for (std::size_t i = 0; i < state.data.size(); ++i) shape.lanes[i] = state.data[i]->lanes.size();
     return view.workspace->by_sm ? lay_out_sm_timeline(area, shape, state.sms.measured != nullptr) : lay_out_timeline(area, shape);
   };

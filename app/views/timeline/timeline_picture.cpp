@@ -276,7 +276,7 @@ TimelineLayout lay_out_timeline(const Rect& area, const TimelineShape& shape) {
   while (curves > 0 && height < shape.least_lane * parts(curves, 1)) --curves;
   const float most_copy = shape.groups == 1 ? std::min(1 + 0.25F * static_cast<float>(shape.copy_tracks - 1), 2.0F) : 1;
   const float copy = std::clamp(height / shape.least_lane - parts(curves, 0), 1.0F, most_copy);
-  const float part = std::min(std::max(height / parts(curves, copy), shape.least_lane), 34 * scale);
+  const float part = std::min(std::max(height / parts(curves, copy), shape.least_lane), shape.most_lane * scale);
 
   layout.hidden = std::max(0.0F, groups * (part * parts(curves, copy) - height));
   const float scroll = std::clamp(shape.scroll, 0.0F, layout.hidden);

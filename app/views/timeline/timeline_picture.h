@@ -41,6 +41,7 @@ struct TimelineShape {
   float scale = 1;
   float least_lane = 7;     // height of the lowest lane whose name can be read
   float scroll = 0;         // by how much the rows stand higher, up to what is hidden
+  float most_lane = 34;     // height in points of the highest lane
   bool leaves_out = false;  // the last lanes of a race that do not fit are left out, so that nothing needs to be scrolled
   std::array<std::size_t, 2> lanes = {timeline_units.size(), timeline_units.size()};  // of each group
 };

@@ -28,6 +28,10 @@ std::string speed_label(double speed) {
   return speed <= 0.06 ? tr("slow") : fmt::format("{:g}×", speed);
 }
 
+float between_figures(const Theme& theme) {
+  return std::round(26 * theme.scale);
+}
+
 /// Items from left to right on the bar's middle line.
 class Row {
  public:
@@ -56,7 +60,7 @@ class Row {
       hit_area(meaning, {{x_, rect_.min.y}, {x_ + width, rect_.max.y}});
       item_tooltip(theme_, meaning);
     }
-    x_ += width + std::round(26 * theme_.scale);
+    x_ += width + between_figures(theme_);
     return true;
   }
 
@@ -211,9 +215,15 @@ bool counts_on_cards(const View& view) {
          (alone.empty() || alone == "stage" || alone == "race");
 }
 
-void draw_figures(Row& row, const Rect& rect, const View& view, float right) {
-  if (view.lanes.empty()) return;
-  const Theme& theme = *view.theme;
+void draw_figures(Row& row, const Rect& rect, const View& usual, float right) {
+  if (usual.lanes.empty()) return;
+  // A class reads the step and the bytes from the back of the room; beside a lesson there is no room for that.
+  Theme theme = *usual.theme;
+  if (usual.workspace->present && usual.lesson.lesson == nullptr) {
+    theme.ui = theme.reading;
+    theme.ui_bold = theme.reading_bold;
+  }
+  const View view{usual, &theme};
   const Lane& lane = view.lane();
   const std::string steps = format_count(lane.step_count);
   row.text(theme.ui_bold, theme.text, fmt::format(fmt::runtime(tr("Step {} of {}")), format_count(lane.step), steps),
@@ -306,8 +316,8 @@ void draw_transport(const Rect& rect, const View& view, Commands& commands, bool
   const bool present = view.workspace->present;
   const std::string hint = present ? next_click(view) : hint_text(view);
   const float width = text_width(theme.ui_small, hint);
-  draw_figures(row, rect, view, present && !hint.empty() ? right - width - theme.gap : right);
-  if (row.x() + width < right)
+  draw_figures(row, rect, view, present && !hint.empty() ? right - width - between_figures(theme) : right);
+  if (row.x() + width <= right)
     draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{right - width - 1, rect.min.y}, {right, rect.max.y}},
               present ? theme.text_dim : theme.text_faint, hint);
 }

@@ -15,6 +15,7 @@
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"
+#include "app/views/top_bar/number_controls.h"
 #include "sim/analysis/format.h"
 #include "sim/programs/kernel_needs.h"
 
@@ -40,8 +41,6 @@ std::string spec_value_text(const SpecKey& key, double value) {
 }
 
 namespace {
-
-constexpr std::int64_t largest_rows = std::int64_t{1} << 20;
 
 struct Preset {
   const char* label;
@@ -251,27 +250,23 @@ void draw_problem_controls(const View& view, Commands& commands) {
   draw_presets(view, commands);
   field(tr("B  batch"), "batch", tr("Independent sequences"), p.batch, 1, 4096);
 
-  const std::int64_t group = std::max<std::int64_t>(1, p.heads / std::max<std::int64_t>(1, p.kv_heads));
   std::int64_t heads = p.heads;
-  if (number_field(theme, tr("H  query heads"), "heads", tr("Heads of Q; K and V heads scale with it"), heads, 1, 4096)) {
-    // Groups stay whole: their size is kept where it divides, else every head has its own K and V.
-    p.heads = heads;
-    p.kv_heads = heads % group == 0 ? heads / group : heads;
+  if (number_field(theme, tr("H  query heads"), "heads", tr("Heads of Q; K and V heads scale with it"), heads, 1, most_heads)) {
+    p = with_heads(p, heads);
     push("heads");
   }
   control_message(view, "heads");
   field(tr("key heads"), "kv_heads", tr("Heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
-        1, 4096);
+        1, most_heads);
 
   std::int64_t rows = p.seq_q;
   if (number_field(theme, tr("N  queries"), "seq", tr("Rows of Q and O; the keys follow while both are equal"), rows, 1,
-                   largest_rows)) {
-    if (p.seq_kv == p.seq_q) p.seq_kv = rows;
-    p.seq_q = rows;
+                   most_rows)) {
+    p = with_queries(p, rows);
     push("seq");
   }
   control_message(view, "seq");
-  field(tr("keys"), "seq_kv", tr("Rows of K and V"), p.seq_kv, 1, largest_rows);
+  field(tr("keys"), "seq_kv", tr("Rows of K and V"), p.seq_kv, 1, most_rows);
   field(tr("d  head dimension"), "head_dim", tr("Columns of Q, K, V and O; at most 256"), p.head_dim, 1, 256);
 
   constexpr std::array<const char*, 3> types = {"fp16", "bf16", "fp32"};
@@ -319,17 +314,15 @@ const std::vector<std::string>& kernel_warnings(const View& view) {
 void draw_tile_controls(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Simulation* run = view.lanes.empty() ? nullptr : view.lane().simulation.get();
-  const SimulationRequest* settled = run != nullptr ? &run->request : nullptr;
-  ProgramTile tile =
-      view.requested->request.tile.value_or(settled != nullptr ? settled->tile.value_or(ProgramTile{}) : ProgramTile{});
+  ProgramTile tile = tile_in_use(view);
   panel_heading(theme, tr("Tile"), tr("Drag, or click to type"));
-  if (number_field(theme, tr("Br  query rows"), "block_q", tr("Rows of Q per thread block"), tile.block_q, 1, 4096))
+  if (number_field(theme, tr("Br  query rows"), "block_q", tr("Rows of Q per thread block"), tile.block_q, 1, TileShape::most_rows))
     commands.push(SetTile{tile, "block_q"});
   control_message(view, "block_q");
-  if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("Rows of K and V per tile"), tile.block_kv, 1, 4096))
+  if (number_field(theme, tr("Bc  key rows"), "block_kv", tr("Rows of K and V per tile"), tile.block_kv, 1, TileShape::most_rows))
     commands.push(SetTile{tile, "block_kv"});
   control_message(view, "block_kv");
-  std::int64_t stages = tile.stages > 0 ? tile.stages : run != nullptr ? ring_buffers(*run->program) : 1;
+  std::int64_t stages = stages_in_use(view);
   if (number_field(theme, tr("K, V buffers"), "stages", tr("Buffers of the K, V ring in shared memory"), stages, 1,
                    ProgramTile::most_stages)) {
     tile.stages = stages;

@@ -13,6 +13,7 @@
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/lesson/lesson_menu.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/work_words.h"
 #include "sim/analysis/format.h"
 
@@ -49,12 +50,18 @@ std::string problem_label(const SimulationRequest& request, const Detail& detail
   std::string heads = p.heads == p.kv_heads ? fmt::format("{}", p.heads) : fmt::format("{}/{}", p.heads, p.kv_heads);
   std::string rows = p.seq_q == p.seq_kv ? fmt::format("{}", p.seq_q) : fmt::format("{}×{}", p.seq_q, p.seq_kv);
   std::string masked;
-  if (p.mask) masked += fmt::format("  · {}", tr("mask"));
+  if (const std::string mask = brief_mask_words(request); !detail.causal && !mask.empty()) masked += "  · " + mask;
   if (p.score_change) masked += fmt::format("  · {}", tr("score"));
   if (p.page_size > 0) masked += fmt::format("  · {}", tr("pages"));
-  if (p.causal && !detail.causal) masked += fmt::format("  · {}", tr("causal"));  // its own pill has no room
   if (!detail.sizes) return fmt::format("N {}  d {}{}", rows, p.head_dim, masked);
   return fmt::format("B {}  H {}  N {}  d {}  {}{}", p.batch, heads, rows, p.head_dim, to_string(p.dtype), masked);
+}
+
+/// The name of the mask that is shown; without one of its own, whether the causal one is on.
+std::string mask_label(const View& view) {
+  const SimulationRequest& request = view.requested->request;
+  if (has_own_mask(request)) return brief_mask_words(request);
+  return request.problem.causal ? tr("Causal on") : tr("Causal off");
 }
 
 std::string tile_label(const View& view) {
@@ -292,10 +299,13 @@ void draw_what(Bar& bar, const View& view, Commands& commands, const Detail& det
     ImGui::EndPopup();
   };
   if (detail.blocks) tile(bar.popover(tile_label(view), "tile", tile_tip(view).c_str(), tile_controls));
-  if (detail.causal) {
+  if (detail.causal && has_own_mask(view.requested->request)) {
+    if (bar.button(mask_label(view) + "##mask", true,
+                   fmt::format("{}. {}", mask_words(view.requested->request), tr("Open the Mask view")).c_str()))
+      commands.push(SetCenter{CenterView::mask});
+  } else if (detail.causal) {
     AttentionProblem problem = view.requested->request.problem;
-    if (bar.button(problem.causal ? tr("Causal on") : tr("Causal off"), problem.causal,
-                   tr("Causal mask: query i sees keys 0 to i only"))) {
+    if (bar.button(mask_label(view), problem.causal, tr("Causal mask: query i sees keys 0 to i only"))) {
       problem.causal = !problem.causal;
       commands.push(SetProblem{problem, "causal"});
     }
@@ -390,7 +400,7 @@ float width_with(const View& view, const Detail& detail) {
   width += pill_width(gpu_label(view, detail)) + pill_width(problem_label(view.requested->request, detail));
   if (detail.inputs) width += pill_width(tr("inputs"));
   if (detail.blocks) width += pill_width(tile_label(view));
-  if (detail.causal) width += pill_width(tr("Causal off"));
+  if (detail.causal) width += pill_width(mask_label(view));
   return width;
 }
 
@@ -480,7 +490,8 @@ void draw_notice(const View& view, ImVec2 at) {
 }
 
 void draw_presenting_bar(const Rect& rect, const View& view) {
-  const Theme& theme = *view.theme;
+  Theme theme = *view.theme;
+  if (view.lesson.lesson == nullptr) theme.ui_bold = theme.reading_bold;
   const SimulationRequest& request = view.requested->request;
   const AttentionProblem& p = request.problem;
   const Result<const ProgramInfo*> info = find_program(request.algorithm, p.pass);
@@ -488,7 +499,10 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   if (view.playback.race) text = std::string(tr("Race")) + " · " + text;
   text += fmt::format("   {}   {}", gpu_label(view, Detail{}), problem_label(request, Detail{}));
   if (const std::size_t arrow = text.find(" ▾"); arrow != std::string::npos) text.erase(arrow, std::string_view(" ▾").size());
-  if (p.causal) text += std::string("   ") + tr("causal");
+  if (const std::string mask = mask_words(request); !mask.empty()) {
+    const float most = 0.3F * rect.width();
+    text += "   " + elide(theme.ui_bold, mask, most);
+  }
   text += fmt::format("   {}", tile_label(view));
   const float inset = theme.gap + theme.padding;
   const Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};

@@ -138,6 +138,23 @@ TEST_CASE("lecture: the bars of three long choices have the width of the window"
   CHECK(columns() == 2);
 }
 
+TEST_CASE("lecture: beside a question to the class a presented plot is lower, and none of it is cut") {
+  Session::Start start = opening_start();
+  start.center = CenterView::sweep;
+  const auto script = WindowScript::open(start, 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(AskClass{true});
+  script->frame().select();
+  int found = 0;
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+    if (!window->Active || std::string_view(window->Name).find("/sweep_") == std::string_view::npos) continue;
+    ++found;
+    CHECK(window->ScrollMax.y == 0);
+  }
+  CHECK(found == 1);
+}
+
 TEST_CASE("lecture: while the class is asked, Tab moves one focus, that of the question") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);

@@ -109,18 +109,18 @@ TEST_CASE("keyboard: in a lesson Tab goes through the page, then through the win
   CHECK(script->view().lesson.answer->given);
 }
 
-TEST_CASE("keyboard: a control that a task leaves free is a link to its field, which then takes what is typed") {
+TEST_CASE("keyboard: a control that a task leaves free has its field below the task, or is a link to it, and takes what is typed") {
   const TemporaryFolder folder;
-  for (const bool of_gpu : {false, true}) {
-    CAPTURE(of_gpu);
+  for (const std::string key : {"seq", "hbm.bytes_per_second", "head_dim"}) {
+    CAPTURE(key);
     std::string text = small_lesson;
     const auto replace = [&](std::string_view from, std::string_view to) {
       REQUIRE(text.find(from) != std::string::npos);
       text.replace(text.find(from), from.size(), to);
     };
-    if (of_gpu) replace("free = [\"seq\"]", "free = [\"hbm.bytes_per_second\"]");
+    replace("free = [\"seq\"]", "free = [\"" + key + "\"]");
     Session::Start start = opening_start();
-    start.lessons = list_of_small_lesson(folder.file(of_gpu ? "01-gpu.en.md" : "00-small.en.md", text));
+    start.lessons = list_of_small_lesson(folder.file(key + ".en.md", text));
     const auto script = WindowScript::open(std::move(start), 1600, 900);
     if (script == nullptr) return;
     script->command(OpenLesson{"00-small"});
@@ -130,17 +130,17 @@ TEST_CASE("keyboard: a control that a task leaves free is a link to its field, w
     nothing->given = false;  // "Show"
     script->command(AnswerLesson{nothing});
     REQUIRE_FALSE(script->view().lesson.locked);
-    // Next has the keyboard; the link stands before Back.
-    script->press(ImGuiKey_Tab, ImGuiMod_Shift);
-    script->press(ImGuiKey_Tab, ImGuiMod_Shift);
+    // Next has the keyboard; before it are Back, and the link, or ×2 and the field.
+    const bool is_link = key == "head_dim", of_gpu = key == "hbm.bytes_per_second";
+    for (int i = 0; i < (is_link ? 2 : 3); ++i) script->press(ImGuiKey_Tab, ImGuiMod_Shift);
     script->press(ImGuiKey_Enter);
-    REQUIRE(popover_is_open());
-    CHECK(popover_has(of_gpu ? "gpu" : "problem"));
+    REQUIRE(popover_is_open() == is_link);
+    if (is_link) CHECK(popover_has("problem"));
     REQUIRE(ImGui::GetIO().WantTextInput);
     script->type(of_gpu ? "5000000000" : "48");
     script->press(ImGuiKey_Enter);
     script->settle();
     const SimulationRequest& asked = script->view().requested->request;
-    CHECK((of_gpu ? asked.gpu.hbm_bytes_per_second == 5e9 : asked.problem.seq_q == 48));
+    CHECK((of_gpu ? asked.gpu.hbm_bytes_per_second == 5e9 : (is_link ? asked.problem.head_dim : asked.problem.seq_q) == 48));
   }
 }

@@ -128,6 +128,26 @@ TEST_CASE("lesson: a page that looks at Compare names its runs, and shows their 
   }
 }
 
+TEST_CASE("lesson: a page that looks at Compare shows before the answer what its text says, and no more") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view before = "&step=1\"\nlook = [\"stage\", \"traffic\"]", said = "moves {= standard.hbm / hbm : times}";
+  text.replace(text.find(before), before.size(), "&step=1&view=compare\"\nlook = [\"compare\"]");
+  text.replace(text.find(said), said.size(), "takes {= standard.us : us} and moves {= standard.hbm / hbm : times}");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({900, 500});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.figures != nullptr);
+  const Simulation& shown = *opened.view().lesson.figures->runs[0].simulation;
+  const Simulation& other = *opened.view().lesson.figures->runs[1].simulation;
+  const std::string held = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(held);
+  for (const Simulation* run : {&shown, &other}) CHECK(held.find(format_bytes(Bytes(hbm_bytes(*run)))) != std::string::npos);
+  CHECK(held.find(format_time(other.time)) != std::string::npos);
+  CHECK(held.find(format_time(shown.time)) == std::string::npos);
+  CHECK(held.find('?') != std::string::npos);  // L2↔SM, which the question asks for
+}
+
 TEST_CASE("lesson: a scene that is shown covers nothing of its timeline before the answer") {
   const TemporaryFolder folder;
   std::string text = small_lesson;

@@ -280,6 +280,47 @@ TEST_CASE(
   CHECK(class_question(script->view()).text.empty());
 }
 
+TEST_CASE("lesson: presented, a task's number is doubled, or typed, in its field below the text") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 900);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 4});
+  script->command(SetPresent{true});
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const auto queries = [&] { return script->view().requested->request.problem.seq_q; };
+  REQUIRE(queries() == 16);
+  CHECK(window_text(*script).find("F11") == std::string::npos);
+  // The keyboard is at "Finish": before it are Back, ×2, the field and ÷2.
+  for (int i = 0; i < 2; ++i) script->press(ImGuiKey_UpArrow);
+  script->press(ImGuiKey_Enter);
+  CHECK(queries() == 32);
+  CHECK(script->view().lesson.reached != nullptr);
+  script->press(ImGuiKey_UpArrow);
+  script->press(ImGuiKey_Enter);
+  script->type("64");
+  script->press(ImGuiKey_Enter);
+  CHECK(queries() == 64);
+  CHECK(script->view().requested->request.problem.seq_kv == 64);  // the keys follow
+}
+
+TEST_CASE("lesson: presented, a long answer is scrolled into sight") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const std::string_view say = "say = \"It ends at step {= step : number}.\"";
+  std::string longer = "say = \"";
+  for (int i = 0; i < 9; ++i) longer += "One more sentence for the class to read. ";
+  text.replace(text.find(say), say.size(), longer + "The end.\"");
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", text)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small"});
+  script->command(SetPresent{true});
+  REQUIRE(window_text(*script).find("Page Down: the answer") != std::string::npos);
+  script->press(ImGuiKey_PageDown);
+  CHECK(window_text(*script).find("Page Down: the next page") != std::string::npos);
+}
+
 TEST_CASE("lesson: Esc declines the offer, and it does not come back") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);

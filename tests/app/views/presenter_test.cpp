@@ -3,18 +3,45 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/next_picture.h"
 #include "app/ui/text_record.h"
-#include "app/views/lecture/class_picture.h"
+#include "app/views/lecture/small_picture.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
 
 using namespace tilescope;
+
+TEST_CASE("presenter: the next picture is that of the next page or scene, as the class will see it") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  auto deck = std::make_shared<Deck>();
+  for (const char* link : {"seq=16&step=1", "seq=32&step=2"}) {
+    deck->scenes.emplace_back();
+    deck->scenes.back().state = *from_link(link);
+  }
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1280, 720);
+  if (script == nullptr) return;
+  const auto arguments = [&] { return fmt::format("{}", fmt::join(next_picture_arguments(script->view()), " ")); };
+  script->command(GoToScene{0});
+  CHECK(arguments().find("--open " + to_link(deck->scenes[1].state)) == 0);
+  CHECK(arguments().find(" --present") != std::string::npos);
+  script->command(GoToScene{1});
+  CHECK(arguments().empty());
+  script->command(OpenLesson{"00-small"});
+  CHECK(arguments().find("--lesson 00-small:2 ") == 0);
+  script->command(OpenLesson{"00-small", 4});
+  CHECK(arguments().empty());
+}
 
 TEST_CASE("presenter: what the class sees stands small beside the next page") {
   const TemporaryFolder folder;
@@ -54,6 +81,14 @@ TEST_CASE("presenter: what the class sees stands small beside the next page") {
   text = draw();
   CHECK(text.find("The class sees") != std::string::npos);
   CHECK(text.find("Next: Number") != std::string::npos);
+  CHECK(pictures() == 1);
+
+  CHECK(text.find("Then it sees") == std::string::npos);
+  next_picture().take(seen);
+  CHECK(draw().find("Then it sees") != std::string::npos);
+  CHECK(pictures() == 2);
+  next_picture().clear();
+  draw();
   CHECK(pictures() == 1);
   frame->reset();
   script->frame().select();

@@ -9,6 +9,8 @@
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
 #include "app/views/error_words.h"
+#include "app/views/lesson/figure_words.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -30,6 +32,30 @@ NextLimit limit_that_saves(double part) {
 }
 
 }  // namespace
+
+TEST_CASE("sweep: a run of both passes is named by both, and not by its forward program") {
+  CHECK(algorithm_title("flash2", Pass::forward) == algorithm_title("flash2"));
+  CHECK(algorithm_title("flash2", Pass::both) != algorithm_title("flash2"));
+}
+
+TEST_CASE("mask: presets are named in words, and several masks are counted") {
+  CHECK(preset_words("softcap:cap=30") == "softcap, cap 30");
+  CHECK(preset_words("sliding_window:window=512,dilation=2") == "sliding window, window 512, dilation 2");
+  SimulationRequest request;
+  CHECK(mask_words(request).empty());
+  CHECK(brief_mask_words(request).empty());
+  request.masking.presets = {"sliding_window:window=512", "softcap:cap=30"};  // the second changes scores
+  CHECK(mask_words(request) == "sliding window, window 512");
+  CHECK(brief_mask_words(request) == "sliding window");
+  request.masking.masks = {"q != kv"};
+  CHECK(mask_words(request) == "sliding window, window 512, q != kv");
+  CHECK(brief_mask_words(request) == "2 masks");
+}
+
+TEST_CASE("lesson: what a goal counts is said in words") {
+  CHECK(measure_words({"busy.hbm", 0.9, 0.4}).starts_with("busy share, HBM bandwidth: "));
+  CHECK(measure_words({"tiles.partial", 4, 8}).starts_with("tiles of the mask, partial: "));
+}
 
 TEST_CASE("bottleneck: what saves a few percent when lifted is only the busiest resource") {
   const NextLimit large = limit_that_saves(0.6), little = limit_that_saves(0.019);

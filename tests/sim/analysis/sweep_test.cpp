@@ -80,6 +80,13 @@ TEST_CASE("sweep: over heads, key heads follow unless they were given") {
   CHECK(theory_at(sweep, "flash1", 4));
 }
 
+TEST_CASE("sweep: the paper's count is of one pass, and a run of both has none") {
+  SweepRequest sweep = small_sweep("seq=64,128", toy_gpu());
+  CHECK(theory_at(sweep, "flash2", 64));
+  sweep.base.problem.pass = Pass::both;
+  CHECK_FALSE(theory_at(sweep, "flash2", 64));
+}
+
 TEST_CASE("sweep: a step too small to lead to another number is refused instead of being taken forever") {
   CHECK(refused_axis("seq=64:128:+1e-20").find("use a larger step") != std::string::npos);
   CHECK(refused_axis("seq=64:128:x1.00000000000001").find("use a larger factor") != std::string::npos);

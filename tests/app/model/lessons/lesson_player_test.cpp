@@ -15,8 +15,10 @@ namespace {
 
 /// A session with the small lesson as its only one.
 struct Classroom {
+  explicit Classroom(const std::string& text = small_lesson) : path(folder.file("00-small.en.md", text)) {}
+
   TemporaryFolder folder;
-  std::string path = folder.file("00-small.en.md", small_lesson);
+  std::string path;
   Opened opened{[this] {
     Session::Start start = opening_start();
     start.lessons = list_of_small_lesson(path);
@@ -147,6 +149,58 @@ TEST_CASE("lesson: a walk through all pages keeps the answers and ends with the 
   CHECK(room.lesson().lesson == nullptr);
   CHECK(room.lesson().done->contains("00-small"));
   CHECK_FALSE(room.lesson().locked);
+}
+
+TEST_CASE("lesson: a page that one comes back to shows its run as it was left, played and where it was looked at") {
+  Classroom room;
+  room.opened.after(OpenLesson{"00-small"});
+  room.answer(option(1));
+  const std::int64_t end = room.step();
+  REQUIRE(end > 2);
+  room.opened.after(SeekStep{end - 1});
+  room.opened.after(TurnLessonPage{1});
+  room.opened.after(TurnLessonPage{-1});
+  CHECK(room.step() == end - 1);
+
+  // Left while it plays, it has come to its end.
+  room.opened.after(RetryLesson{});
+  CHECK(room.step() == 1);
+  room.opened.session.apply(AnswerLesson{std::make_shared<const LessonAnswer>(option(1))});
+  room.opened.session.tick(0.2);
+  REQUIRE(room.opened.view().lesson.revealing);
+  room.opened.after(TurnLessonPage{1});
+  room.opened.after(TurnLessonPage{-1});
+  CHECK(room.step() == end);
+
+  // A question that is not answered waits at its scene.
+  room.opened.after(TurnLessonPage{1});
+  REQUIRE(room.lesson().locked);
+  room.opened.after(TurnLessonPage{-1});
+  room.opened.after(TurnLessonPage{1});
+  CHECK(room.lesson().locked);
+  CHECK(room.step() < room.opened.view().lane().step_count);
+}
+
+TEST_CASE("lesson: the answer shows the run of the reveal, and asked again the page shows its own") {
+  std::string text = small_lesson;
+  const std::string_view before = "say = \"There are {= Nk : number}.\"";
+  text.replace(text.find(before), before.size(), std::string(before) + "\nlink = \"seq=32&step=2\"\nlook = [\"timeline\"]");
+  Classroom room(text);
+  room.opened.after(OpenLesson{"00-small"});
+  room.answer(option(1));
+  room.opened.after(TurnLessonPage{1});
+  const auto queries = [&] { return room.opened.view().requested->request.problem.seq_q; };
+  CHECK(queries() == 16);
+  LessonAnswer number;
+  number.number = 16;
+  room.answer(number);
+  CHECK(queries() == 32);
+  CHECK(room.step() == 3);  // play = "step:3", from step 2
+  CHECK(room.lesson().scene->look == std::vector<std::string>{"timeline"});
+  CHECK(room.lesson().figures->revealed.at("Nk") == 16);  // the text is about the page's own run
+  room.opened.after(RetryLesson{});
+  CHECK(queries() == 16);
+  CHECK(room.lesson().scene->look == std::vector<std::string>{"stage", "traffic"});
 }
 
 TEST_CASE("lesson: closed, it brings back what was open before the first lesson") {

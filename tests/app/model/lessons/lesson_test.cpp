@@ -165,7 +165,24 @@ TEST_CASE("lesson: a fault in a reason is a sentence with its line") {
   CHECK(holds(lesson_refusal(changed("wrong = [{ say = \"O is written once.\" }]", "wrong = [{}]")), "say must be a text"));
 }
 
-TEST_CASE("lesson: the keys of a variant take the place of the scene's") {
+TEST_CASE("lesson: a reveal may show another run, where no task keeps that of the page") {
+  const std::string before = "say = \"It is O.\"", last = "say = \"Twice N, four times the exponentials.\"";
+  const auto with = [&](const std::string& reveal) { return changed(before, before + "\n" + reveal); };
+  const auto lesson = parse_lesson(with("link = \"seq=32&step=2\"\nlook = [\"timeline\"]"), "00-small", "small.md");
+  REQUIRE(lesson);
+  REQUIRE((*lesson)->pages[2].reveal->scene);
+  const LessonScene& then = *(*lesson)->pages[2].reveal->scene;
+  CHECK(then.state.problem.seq_q == 32);
+  CHECK(then.look == std::vector<std::string>{"timeline"});
+  CHECK(then.others.size() == 1);
+  CHECK_FALSE((*lesson)->pages[1].reveal->scene);
+  CHECK(holds(lesson_refusal(with("link = \"seq=none\"")), "the link of the reveal: "));
+  CHECK(holds(lesson_refusal(with("look = [\"nowhere\"]")), "there is no panel 'nowhere'"));
+  CHECK(holds(lesson_refusal(changed(last, last + "\nlink = \"seq=32\"")), "give the task a page of its own"));
+}
+
+TEST_CASE("lesson: the keys of a variant take the place of the scene's, and an empty one takes its key away") {
+  CHECK(changed_link("seq=16&mask=q&step=1", "mask=&step=3") == "seq=16&step=3");
   CHECK(changed_link("a=1&b=2&c=3", "b=5") == "a=1&c=3&b=5");
   CHECK(changed_link("a=1", "") == "a=1");
   CHECK(changed_link("", "b=5") == "b=5");

@@ -1,5 +1,5 @@
 // A texture with smaller copies of itself, because it is shown at a third of its size.
-#include "app/views/lecture/class_picture.h"
+#include "app/views/lecture/small_picture.h"
 
 #include <cmath>
 
@@ -9,11 +9,11 @@
 
 namespace tilescope {
 
-ClassPicture::~ClassPicture() {
+SmallPicture::~SmallPicture() {
   if (texture_ != 0) glDeleteTextures(1, &texture_);
 }
 
-void ClassPicture::take(const Picture& picture) {
+void SmallPicture::take(const Picture& picture) {
   if (texture_ == 0) glGenTextures(1, &texture_);
   width_ = picture.width;
   height_ = picture.height;
@@ -28,13 +28,17 @@ void ClassPicture::take(const Picture& picture) {
   glBindTexture(GL_TEXTURE_2D, static_cast<GLuint>(bound));
 }
 
-void ClassPicture::draw(float width) const {
+void SmallPicture::draw(float width) const {
   const float height = std::round(width * static_cast<float>(height_) / static_cast<float>(width_));
   ImGui::Image(reinterpret_cast<ImTextureID>(static_cast<std::intptr_t>(texture_)), {width, height});
 }
 
-ClassPicture& class_picture() {
-  return panel_state<ClassPicture>("class picture");
+SmallPicture& class_picture() {
+  return panel_state<SmallPicture>("class picture");
+}
+
+SmallPicture& next_picture() {
+  return panel_state<SmallPicture>("next picture");
 }
 
 }  // namespace tilescope
