@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
+#include "app/model/requests/compiled_kernel.h"
 #include "app/model/requests/requested.h"
-#include "app/model/run_data/compiled_kernel.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
@@ -277,33 +277,23 @@ void add_l2(TextTable& table, const Simulation& simulation) {
              fmt::format("{} of l2_to_sm; reads of a line close together share one (docs/model-limits.md, rows 46 and 48)",
                          format_percent(static_cast<double>(l2.looked_up.value) / read))});
   const std::string unshared = l2.unshared < 1 ? format_percent(l2.unshared) : std::string("all of it");
-  table.row({"", "L2 busy", format_percent(l2.lookups),
-             fmt::format("of the run, with these lookups; {} if no read shared one. Ports of the SMs: {}", unshared,
-                         format_percent(l2.ports))});
-}
-
-/// Returns whether a compiled kernel could run the request, so that recorded runs say something of it.
-bool has_compiled_kernel(const SimulationRequest& request) {
-  const auto compiled = compiled_kernel(request);
-  return !compiled || (compiled->takes_problem && compiled->tile_is_possible());
+  table.row({"", "L2 busy", format_percent(simulation.utilisation[static_cast<std::size_t>(Bound::l2)]),
+             fmt::format("the larger of its lookups, {}, and the ports of the SMs, {}. Lookups: {} if no read shared one",
+                         format_percent(l2.lookups), format_percent(l2.ports), unshared)});
 }
 
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.
-void add_errors(TextTable& table, const PredictionErrors& errors, const SimulationRequest& request, bool is_gpu_changed) {
-  if (!has_compiled_kernel(request)) {
-    table.row({"", "error", "unknown", "no kernel is compiled for this, so no recorded run is like it"});
-    return;
-  }
+void add_errors(TextTable& table, const PredictionErrors& errors, bool is_gpu_changed) {
   if (!errors.time) {
-    table.row({"", "error", "unknown", fmt::format("no run of {} is recorded on {}", request.algorithm, request.gpu.id)});
+    table.row({"", "error", "unknown", command_words(errors.time.error().sentence)});
     return;
   }
   const TimeErrors& time = *errors.time;
   table.row({"", "error", "±" + format_percent(time.mean),
-             fmt::format("mean of {} recorded runs of {}{}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
+             fmt::format("mean of {} recorded runs of {}{}{}{}; {} at worst (docs/measuring.md lists the pages)", time.runs,
                          time.kernel, is_gpu_changed ? " on the unchanged GPU" : "",
                          time.held_out ? ", not seen by the model before" : ", with which the model was made",
-                         format_percent(time.worst))});
+                         time.other_tile ? ", with the kernel's own tile" : "", format_percent(time.worst))});
   if (errors.clock)
     table.row({"", "error of the clock", "±" + format_percent(errors.clock->mean),
                fmt::format("mean of {} runs, had their clocks been borrowed too; {} at worst", errors.clock->runs,
@@ -349,7 +339,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
                            rate_text(*loaded->simulation))});
   table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
              fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
-  add_errors(table, beside.errors, simulation.request, beside.effect != nullptr);
+  add_errors(table, beside.errors, beside.effect != nullptr);
   if (beside.effect != nullptr)
     table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
   std::string busy;
@@ -418,12 +408,12 @@ void add_sms(Json& json, const Simulation& simulation) {
   if (const double least = balanced_ns(simulation); least > 0) json["balanced_ns"] = rounded(least);
 }
 
-/// null where nothing is recorded of the program, or no kernel is compiled for the request.
-Json json_of_errors(const PredictionErrors& errors, const SimulationRequest& request) {
-  if (!errors.time || !has_compiled_kernel(request)) return nullptr;
+/// null where they are unknown.
+Json json_of_errors(const PredictionErrors& errors) {
+  if (!errors.time) return nullptr;
   const TimeErrors& time = *errors.time;
-  Json json = {
-      {"kernel", time.kernel}, {"runs", time.runs}, {"held_out", time.held_out}, {"mean", time.mean}, {"worst", time.worst}};
+  Json json = {{"kernel", time.kernel},         {"runs", time.runs}, {"held_out", time.held_out},
+               {"other_tile", time.other_tile}, {"mean", time.mean}, {"worst", time.worst}};
   if (const auto& clock = errors.clock)
     json["borrowed_clock"] = {{"runs", clock->runs}, {"mean", clock->mean}, {"worst", clock->worst}};
   return json;
@@ -518,7 +508,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     add_sms(json["time"]["under_load"], *loaded->simulation);
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
   }
-  json["time"]["errors"] = json_of_errors(beside.errors, simulation.request);
+  json["time"]["errors"] = json_of_errors(beside.errors);
   if (beside.effect != nullptr)
     json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
                                    {"ns", rounded(beside.effect->unchanged.time_ns)},

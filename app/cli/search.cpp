@@ -8,6 +8,9 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,10 +23,11 @@
 #include "app/cli/text_table.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/clock_under_load.h"
-#include "app/model/run_data/compiled_kernel.h"
+#include "app/model/requests/compiled_kernel.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
+#include "sim/analysis/what_if.h"
 #include "sim/core/refuse.h"
 #include "sim/programs/program_names.h"
 
@@ -40,20 +44,28 @@ constexpr std::size_t tiles_with_finer_ones = 3;
 constexpr double usual_finer_seconds = 30;
 constexpr std::int64_t usual_rows = 10;
 
-/// The best times so far. A candidate that cannot be among them need not be simulated to its end.
+/// The best times so far, one of each tile: its orders are one row of the table. A candidate that cannot be among them need not be
+/// simulated to its end.
 class BestTimes {
  public:
   explicit BestTimes(std::size_t count) : count_(count) {}
-  void add(double cycles) {
-    cycles_.insert(std::upper_bound(cycles_.begin(), cycles_.end(), cycles), cycles);
-    if (cycles_.size() > count_) cycles_.pop_back();
+  void add(const SimulationRequest& request, double cycles) {
+    const auto tile = std::make_tuple(request.algorithm, request.tile->block_q, request.tile->block_kv, request.tile->stages);
+    const auto [of_tile, is_new] = cycles_.try_emplace(tile, cycles);
+    if (!is_new) of_tile->second = std::min(of_tile->second, cycles);
   }
   /// 0 while there are fewer than `count`.
-  double worst() const { return cycles_.size() < count_ ? 0 : cycles_.back(); }
+  double worst() const {
+    if (cycles_.size() < count_) return 0;
+    std::vector<double> sorted;
+    for (const auto& [tile, cycles] : cycles_) sorted.push_back(cycles);
+    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(count_ - 1));
+    return sorted[count_ - 1];
+  }
 
  private:
   std::size_t count_;
-  std::vector<double> cycles_;
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, int>, double> cycles_;
 };
 
 /// When to begin nothing more; never without a limit.
@@ -88,7 +100,7 @@ bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best,
     if (interrupt.asked()) return false;
     const std::lock_guard lock(sharing);
     if (outcome || !deadline.is_over()) candidates[i].tried = true;
-    if (outcome && outcome->done()) best.add(outcome->cycles);
+    if (outcome && outcome->done()) best.add(request, outcome->cycles);
     if (outcome) candidates[i].outcome = std::move(*outcome);
     progress.show(fmt::format("search: {} of {} {} simulated", ++done, candidates.size(), what));
     return true;
@@ -104,24 +116,37 @@ void remove_odd_groups(Candidates& candidates) {
 }
 
 struct Searched {
-  Candidates ranked;                                      // those that were simulated
-  std::size_t candidates = 0;                             // with those that were given up
-  std::size_t untried = 0;                                // tiles between powers of two for which there was no time
-  double clock_hz = 0;                                    // of all of them under load; 0: that of the GPU
-  std::map<std::string, TimeErrors, std::less<>> errors;  // how far such times were off, by algorithm, where any is recorded
-  bool whole = true;                                      // false after Ctrl-C
-  Sentence refusal;  // why the first of those that could not be simulated was refused; empty if none was
+  Candidates ranked;           // those that were simulated
+  std::size_t candidates = 0;  // with those that were given up
+  std::size_t untried = 0;     // tiles between powers of two for which there was no time
+  double clock_hz = 0;         // of all of them under load; 0: that of the GPU
+  double noise = 0;            // relative change of the quickest time that the order of events alone makes
+  Measurements known;          // of the GPU
+  bool whole = true;           // false after Ctrl-C
+  Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
 };
+
+/// Simulates the jitters of the quickest candidate. False once it was interrupted.
+bool find_noise(Searched& out, const Common& common, const CatchInterrupt& interrupt) {
+  if (!out.ranked.front().done()) return true;
+  const SearchCandidate& best = out.ranked.front();
+  std::vector<Jitter> runs = jitters(best.request);
+  for (Jitter& jitter : runs)
+    for (auto* half : {&jitter.longer, &jitter.shorter}) {
+      auto outcome = simulate_outcome_at(common.clock_hz, *half, common.recordings, [&](double) { return !interrupt.asked(); });
+      if (!outcome) return false;
+      (half == &jitter.longer ? jitter.longer_outcome : jitter.shorter_outcome) = std::move(*outcome);
+    }
+  out.noise = std::max(noise_of(runs, best.outcome->time_ns), least_difference);
+  return true;
+}
 
 /// All run at the clock under load of the first: the kernel as it stands, where its tile fits.
 Searched search(Candidates candidates, std::size_t rows, double finer_seconds, const CatchInterrupt& interrupt,
                 ProgressPrinter& progress) {
   Searched out;
   const Recordings recordings = load_recordings(candidates.front().request.gpu);
-  for (const SearchCandidate& c : candidates)
-    if (!out.errors.contains(c.request.algorithm))
-      if (auto errors = time_errors_of(recordings.known, c.request.gpu.id, c.request))
-        out.errors.emplace(c.request.algorithm, std::move(*errors));
+  out.known = recordings.known;
   progress.show("search: its clock under load");
   const auto clock = clock_of_comparison(candidates.front().request, recordings, [&](double) { return !interrupt.asked(); });
   if (!clock) {
@@ -131,31 +156,27 @@ Searched search(Candidates candidates, std::size_t rows, double finer_seconds, c
   out.clock_hz = *clock;
   const Common common{recordings, *clock};
   BestTimes best(std::max(rows, tiles_in_every_order));
-  out.candidates = candidates.size();
-  out.whole = simulate_all(candidates, common, best, interrupt, progress, "tiles");
-  rank(candidates);
+  const auto try_more = [&](Candidates more, const char* what, const Deadline& deadline = {}) {
+    out.whole = simulate_all(more, common, best, interrupt, progress, what, deadline);
+    out.untried += static_cast<std::size_t>(std::ranges::count_if(more, [](const SearchCandidate& c) { return !c.tried; }));
+    out.candidates += static_cast<std::size_t>(std::ranges::count_if(more, [](const SearchCandidate& c) { return c.tried; }));
+    std::move(more.begin(), more.end(), std::back_inserter(out.ranked));
+    rank(out.ranked);
+  };
+  try_more(std::move(candidates), "tiles");
   if (out.whole && finer_seconds > 0) {
-    Candidates finer = finer_candidates(candidates, tiles_with_finer_ones);
+    Candidates finer = finer_candidates(out.ranked, tiles_with_finer_ones);
     remove_odd_groups(finer);
-    out.whole = simulate_all(finer, common, best, interrupt, progress, "tiles between powers of two", after_seconds(finer_seconds));
-    out.untried = static_cast<std::size_t>(std::ranges::count_if(finer, [](const SearchCandidate& c) { return !c.tried; }));
-    out.candidates += finer.size() - out.untried;
-    std::move(finer.begin(), finer.end(), std::back_inserter(candidates));
-    rank(candidates);
+    try_more(std::move(finer), "tiles between powers of two", after_seconds(finer_seconds));
   }
-  if (out.whole) {
-    Candidates orders = order_candidates(candidates, tiles_in_every_order);
-    out.whole = simulate_all(orders, common, best, interrupt, progress, "orders");
-    out.candidates += orders.size();
-    std::move(orders.begin(), orders.end(), std::back_inserter(candidates));
-    rank(candidates);
-  }
+  if (out.whole) try_more(order_candidates(out.ranked, tiles_in_every_order), "orders");
+  if (out.whole) try_more(candidates_in_best_order(out.ranked), "tiles in the best order");
+  if (out.whole) out.whole = find_noise(out, common, interrupt);
   const auto refused =
-      std::find_if(candidates.begin(), candidates.end(), [](const SearchCandidate& c) { return c.outcome && !c.outcome->done(); });
-  if (refused != candidates.end()) out.refusal = refused->outcome->refusal;
-  candidates.erase(std::find_if(candidates.begin(), candidates.end(), [](const SearchCandidate& c) { return !c.done(); }),
-                   candidates.end());
-  out.ranked = std::move(candidates);
+      std::find_if(out.ranked.begin(), out.ranked.end(), [](const SearchCandidate& c) { return c.outcome && !c.outcome->done(); });
+  if (refused != out.ranked.end()) out.refusal = refused->outcome->refusal;
+  out.ranked.erase(std::find_if(out.ranked.begin(), out.ranked.end(), [](const SearchCandidate& c) { return !c.done(); }),
+                   out.ranked.end());
   return out;
 }
 
@@ -180,25 +201,24 @@ struct MeasuredRows {
   Sentence refusal;  // of the last row that was refused; empty if none was
 };
 
-/// Times those of the first `rows` that have a kernel, where this machine has the GPU that was searched for.
-MeasuredRows measure_rows(const Candidates& ranked, std::size_t rows, const CatchInterrupt& interrupt) {
+/// Times those of the rows that have a kernel, where this machine has the GPU that was searched for.
+MeasuredRows measure_rows(std::span<const SearchCandidate* const> rows, const CatchInterrupt& interrupt) {
   MeasuredRows out;
-  out.ns.resize(rows);
-  const auto has_kernel = [](const SearchCandidate& c) { return kernel_of(c) != nullptr; };
-  if (std::none_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(rows), has_kernel)) return out;
+  out.ns.resize(rows.size());
+  if (std::ranges::none_of(rows, [](const SearchCandidate* c) { return kernel_of(*c) != nullptr; })) return out;
   const auto device = find_device();
-  if (!device || spec_id_of(device->name) != ranked.front().request.gpu.id) return out;
+  if (!device || spec_id_of(device->name) != rows.front()->request.gpu.id) return out;
   auto session = MeasuringSession::open();
   if (!session) {
     out.refusal = session.error().sentence;
     return out;
   }
   constexpr MeasureOptions options = {.time_repeats = 20, .counter_repeats = 0, .warm_repeats = 0};
-  for (std::size_t i = 0; i < rows; ++i) {
-    const KernelInfo* const kernel = kernel_of(ranked[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const KernelInfo* const kernel = kernel_of(*rows[i]);
     if (kernel == nullptr) continue;
     const auto go_on = [&](double, std::string_view) { return !interrupt.asked(); };
-    const auto measured = session->measure(*kernel, ranked[i].request.problem, options, go_on);
+    const auto measured = session->measure(*kernel, rows[i]->request.problem, options, go_on);
     if (interrupt.asked()) return out;
     if (measured)
       out.ns[i] = measured->time_cold_ns.median;
@@ -220,72 +240,100 @@ bool is_noise(const SearchCandidate& best, const SearchCandidate& other, double 
 }
 
 /// "+1.2 %", and "+0.3 % ~" of what is noise.
-std::string difference_text(double change, double noise) {
+std::string difference_text(const SearchCandidate& now, const SearchCandidate& before, double noise) {
+  const double change = now.outcome->time_ns / before.outcome->time_ns - 1;
   return fmt::format("{:+.1f} %{}", 100 * change, std::abs(change) <= noise ? " ~" : "");
 }
 
-std::string table_of(const Searched& searched, std::size_t rows, const MeasuredRows& rows_measured) {
+/// The same tile in the kernel's own orders; nullptr where it was not simulated to its end.
+const SearchCandidate* in_own_order(const Candidates& ranked, const SearchCandidate& of) {
+  const auto is_it = [&](const SearchCandidate& c) {
+    return c.request.algorithm == of.request.algorithm && c.request.tile == of.request.tile &&
+           c.request.block_order == BlockOrder::launch && c.request.key_order == KeyOrder::ascending;
+  };
+  const auto found = std::ranges::find_if(ranked, is_it);
+  return found == ranked.end() ? nullptr : &*found;
+}
+
+/// The rows of the table: the quickest, each tile in its best order, and the kernel as it stands, wherever it is.
+struct RankedRows {
+  std::vector<const SearchCandidate*> all;
+  std::size_t shown = 0;
+
+  RankedRows(const Candidates& ranked, std::size_t wanted) : all(best_of_each_tile(ranked)), shown(std::min(all.size(), wanted)) {}
+  std::span<const SearchCandidate* const> quickest() const { return std::span(all).first(shown); }
+};
+
+std::string table_of(const Searched& searched, const RankedRows& rows, const MeasuredRows& rows_measured) {
   const std::vector<std::optional<double>>& measured = rows_measured.ns;
   const SearchCandidate* const own = own_of(searched.ranked);
-  const double noise = noise_of(searched.ranked);
+  const SearchCandidate& first = searched.ranked.front();
   const bool any_measured = std::any_of(measured.begin(), measured.end(), [](const auto& m) { return m.has_value(); });
-  TextTable table("rllrllrrrlrrrr");
-  table.row({"", "algorithm", "tile", "buffers", "blocks", "keys", "HBM", "time", "error", "bottleneck", "against own", "rate",
-             "recorded", "measured"});
-  const auto error_of = [&](const std::string& algorithm) {
-    const auto found = searched.errors.find(algorithm);
-    return found == searched.errors.end() ? std::string() : "±" + format_percent(found->second.mean);
+  std::map<std::string, Sentence, std::less<>> errors;  // by program
+  const auto error_of = [&](const SearchCandidate& c) {
+    const auto found = time_errors_of(searched.known, c.request.gpu.id, c.request);
+    errors.try_emplace(c.request.algorithm, time_errors_sentence(found, c.request.algorithm));
+    return found ? "±" + format_percent(found->mean) : std::string("unknown");
   };
+  TextTable table("rllrllrrrrrlrrrr");
+  table.row({"", "program", "tile", "buffers", "blocks", "keys", "HBM", "time", "error", "against 1", "own order", "busiest",
+             "against own", "rate", "recorded", "measured"});
   const auto row = [&](std::size_t place) {
-    const SearchCandidate& c = searched.ranked[place];
+    const SearchCandidate& c = *rows.all[place];
     const double recorded_ns = c.outcome->under_load.recorded_ns;
-    const std::string against = own != nullptr && own != &c ? difference_text(c.outcome->time_ns / own->outcome->time_ns - 1, noise)
-                                : c.own                     ? "own"
-                                                            : "";
+    const SearchCandidate* const usual = in_own_order(searched.ranked, c);
     table.row(
         {fmt::format("{}", place + 1), c.request.algorithm, fmt::format("{}x{}", c.outcome->tile.block_q, c.outcome->tile.block_kv),
          c.request.tile->stages > 0 ? fmt::format("{}", c.request.tile->stages) : "", std::string(to_string(c.request.block_order)),
          std::string(to_string(key_order_of(c))), format_bytes(c.outcome->hbm()), format_time(Nanoseconds(c.outcome->time_ns)),
-         error_of(c.request.algorithm), std::string(to_string(c.outcome->bound)), against,
+         error_of(c), place == 0 ? "" : difference_text(c, first, searched.noise),
+         usual == &c || usual == nullptr ? "" : difference_text(*usual, c, searched.noise),
+         std::string(to_string(c.outcome->bound)),
+         c.own            ? "own"
+         : own == nullptr ? ""
+                          : difference_text(c, *own, searched.noise),
          c.outcome->useful_flops > 0 ? format_short(c.outcome->flops_per_second(), "FLOP/s") : "",
          recorded_ns > 0 ? format_time(Nanoseconds(recorded_ns)) : "",
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
   };
-  for (std::size_t i = 0; i < rows; ++i) row(i);
-  if (const auto place = own != nullptr ? static_cast<std::size_t>(own - searched.ranked.data()) : 0; place >= rows) row(place);
+  for (std::size_t i = 0; i < rows.shown; ++i) row(i);
+  const auto own_place = static_cast<std::size_t>(std::ranges::find(rows.all, own) - rows.all.begin());
+  if (own_place < rows.all.size() && own_place >= rows.shown) row(own_place);
   const std::string how = any_measured ? ", and measured where a kernel is built for them" : "";
   constexpr auto formula =
       "A tile that no kernel is built for needs what its program's formula says; tiles whose threads would spill are left out.";
-  const auto differs = [&](const SearchCandidate& other) { return !is_noise(searched.ranked.front(), other, noise); };
-  const auto as_quick = std::find_if(searched.ranked.begin(), searched.ranked.end(), differs) - searched.ranked.begin();
+  const auto as_quick =
+      std::ranges::count_if(rows.all, [&](const SearchCandidate* c) { return is_noise(first, *c, searched.noise); });
   table.drop_empty_columns();
-  const bool sees_nothing = !searched.ranked.front().request.masking.empty() && searched.ranked.front().outcome->flops == 0;
-  std::string text =
-      table.text("") + fmt::format("\n{} candidates. Times are predicted{}. {}\n", searched.candidates, how, formula);
+  const bool sees_nothing = !first.request.masking.empty() && first.outcome->flops == 0;
+  std::string text = table.text("") + fmt::format(
+                                          "\n{} candidates in {} tiles. A row is a tile in its best order; \"own order\" is "
+                                          "what the kernel's order adds. Times are predicted{}. {}\n",
+                                          searched.candidates, rows.all.size(), how, formula);
   if (sees_nothing) text += "warning: with this mask no query sees a key, and every row of O is 0.\n";
   if (searched.clock_hz > 0)
     text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
                         format_clock(searched.clock_hz));
   if (!rows_measured.refusal.empty())
     text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
-  text += fmt::format("Up to {} (~) is no difference: the order of events alone may change that much.", format_percent(noise));
+  text += fmt::format("Up to {} (~) is no difference: one cycle of latency more or less changes row 1 that much.",
+                      format_percent(searched.noise));
   if (as_quick > 1) text += fmt::format(" The first {} are equally quick.", as_quick);
   text += '\n';
   if (searched.untried > 0)
     text +=
         fmt::format("There was no time for {} more tiles between powers of two: use {} for longer.\n", searched.untried, "--finer");
-  for (const auto& [algorithm, errors] : searched.errors)
-    text += fmt::format("error of {}: mean of {} recorded runs of {}, {} at worst. Their tiles are those of the kernel.\n",
-                        algorithm, errors.runs, errors.kernel, format_percent(errors.worst));
-  if (searched.errors.empty()) text += "No such run is recorded on this GPU: these times were never compared with hardware.\n";
+  for (const auto& [program, sentence] : errors) text += command_words(sentence) + '\n';
   return text;
 }
 
-std::string json_of(const Searched& searched, const MeasuredRows& rows_measured) {
-  const std::vector<std::optional<double>>& measured = rows_measured.ns;
+std::string json_of(const Searched& searched, const RankedRows& listed, const MeasuredRows& rows_measured) {
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
-  const double noise = noise_of(searched.ranked);
+  const double noise = searched.noise;
+  std::map<const SearchCandidate*, double> measured_ns;
+  for (std::size_t i = 0; i < rows_measured.ns.size(); ++i)
+    if (rows_measured.ns[i]) measured_ns[listed.all[i]] = *rows_measured.ns[i];
   for (std::size_t i = 0; i < searched.ranked.size(); ++i) {
     const SearchCandidate& c = searched.ranked[i];
     Json row = {{"algorithm", c.request.algorithm},
@@ -302,11 +350,11 @@ std::string json_of(const Searched& searched, const MeasuredRows& rows_measured)
                 {"bound_by", to_string(c.outcome->bound)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     row["error"] = nullptr;
-    if (const auto found = searched.errors.find(c.request.algorithm); found != searched.errors.end())
-      row["error"] = {{"runs", found->second.runs}, {"mean", found->second.mean}, {"worst", found->second.worst}};
+    if (const auto errors = time_errors_of(searched.known, c.request.gpu.id, c.request))
+      row["error"] = {{"runs", errors->runs}, {"other_tile", errors->other_tile}, {"mean", errors->mean}, {"worst", errors->worst}};
     if (c.outcome->useful_flops > 0) row["tflops"] = c.outcome->flops_per_second() / 1e12;
     if (const double recorded = c.outcome->under_load.recorded_ns; recorded > 0) row["recorded_ns"] = recorded;
-    if (i < measured.size() && measured[i]) row["measured_ns"] = *measured[i];
+    if (const auto found = measured_ns.find(&c); found != measured_ns.end()) row["measured_ns"] = found->second;
     rows.push_back(std::move(row));
   }
   Json json = {{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}};
@@ -349,11 +397,11 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};
   if (searched.ranked.empty()) return exit_interrupted;
-  const std::size_t rows = std::min(searched.ranked.size(), wanted);
-  const MeasuredRows measured = measure_rows(searched.ranked, rows, interrupt);
+  const RankedRows rows(searched.ranked, wanted);
+  const MeasuredRows measured = measure_rows(rows.quickest(), interrupt);
   Outputs outputs(out);
   if (line.json)
-    if (const Status added = outputs.add(*line.json, json_of(searched, measured)); !added) return added.error();
+    if (const Status added = outputs.add(*line.json, json_of(searched, rows, measured)); !added) return added.error();
   if (!standard_output_taken(line))
     if (const Status added = outputs.add("-", table_of(searched, rows, measured)); !added) return added.error();
   if (const Status finished = outputs.finish(); !finished) return finished.error();

@@ -19,7 +19,7 @@
 #include "app/cli/window_options.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/time_errors.h"
-#include "app/model/run_data/compiled_kernel.h"
+#include "app/model/requests/compiled_kernel.h"
 #include "app/model/session/studies.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"
@@ -107,7 +107,7 @@ std::string table_of(const SweepResult& result) {
   std::string impossible;  // a line for each such point
   TextTable table("lrrrrrrrrrrl");
   table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "clock", "rate", "recorded", "error",
-             "bottleneck"});
+             "busiest"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -141,16 +141,14 @@ std::string table_of(const SweepResult& result) {
   const auto has_clock = [](const auto& point) { return point && point->under_load.clock_hz > 0; };
   if (std::ranges::any_of(result.points, has_clock))
     text +=
-        "\nclock: that of the recording, or the median of the recorded runs most like the point. Points that differ in a part of "
+        "\nclock: that of the recording, or the mean of recorded runs around the point's load. Points that differ in a part of "
         "the tile or in a value of the GPU alone have one clock.\n";
   const Measurements known = load_measurements_of(result.request.base.gpu.id);
-  for (const std::string& algorithm : result.request.algorithms) {
-    SimulationRequest request = result.request.base;
-    request.algorithm = algorithm;
-    if (const auto errors = time_errors_of(known, request.gpu.id, request))
-      text += fmt::format("Times of {} are ±{}: mean of {} recorded runs, {} at worst.\n", algorithm, format_percent(errors->mean),
-                          errors->runs, format_percent(errors->worst));
-  }
+  if (known.bundles.empty())
+    return text + fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", result.request.base.gpu.id);
+  const auto errors = errors_of(result.request, known);
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    text += command_words(time_errors_sentence(errors[i], result.request.algorithms[i])) + '\n';
   return text;
 }
 

@@ -228,8 +228,28 @@ Rect item_and_button(float gap, const char* label) {
   return rect;
 }
 
+void note_clamped(const char* label, const NumberLimits& limits, double asked, double used) {
+  const std::string text = fmt::format("{:.15g}", asked);
+  panel_state<LimitNote>("limit note") = {
+      ImGui::GetID(label), text, with_units_kept(typed_refusal(text, limits, used)), used, ImGui::GetFrameCount(), -typing_pause};
+}
+
+namespace {
+
+/// Why a field that is dragged does not follow the mouse any more; empty where it does.
+std::string drag_stop(const NumberLimits& limits, double value) {
+  const float pulled = ImGui::GetMouseDragDelta(ImGuiMouseButton_Left).x;
+  if (!ImGui::IsItemActive() || ImGui::TempInputIsActive(ImGui::GetItemID())) return {};
+  if (value >= limits.high && pulled > 0) return say(tr("{} is the largest possible value."), number_text(limits.high, limits));
+  if (value <= limits.low && pulled < 0) return say(tr("{} is the smallest possible value."), number_text(limits.low, limits));
+  return {};
+}
+
+}  // namespace
+
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside) {
   const ImGuiID field = ImGui::GetItemID();
+  if (const std::string stop = drag_stop(limits, value); !stop.empty()) return draw_note(theme, beside, stop);
   auto& note = panel_state<LimitNote>("limit note");
   const int frame = ImGui::GetFrameCount();
   if (note.field == field && note.frame + 1 < frame) note = {};

@@ -54,4 +54,7 @@ Rect item_and_button(float gap, const char* label);
 /// stays until valid input arrives, the value changes otherwise, or the item disappears.
 void note_limits(const Theme& theme, const NumberLimits& limits, double value, const Rect& beside);
 
+/// Explains, at the next note_limits() of the field `label`, that a button asked for `asked` and got `used`.
+void note_clamped(const char* label, const NumberLimits& limits, double asked, double used);
+
 }  // namespace tilescope

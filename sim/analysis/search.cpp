@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "sim/analysis/fit.h"
-#include "sim/analysis/what_if.h"
 #include "sim/core/page_table.h"
 #include "sim/core/refuse.h"
 
@@ -118,19 +117,42 @@ std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> r
   return out;
 }
 
-double noise_of(std::span<const SearchCandidate> ranked) {
-  if (ranked.empty() || !ranked.front().done()) return least_difference;
+namespace {
+
+bool same_tile(const SearchCandidate& a, const SearchCandidate& b) {
+  return a.request.algorithm == b.request.algorithm && a.request.tile == b.request.tile;
+}
+
+}  // namespace
+
+std::vector<SearchCandidate> candidates_in_best_order(std::span<const SearchCandidate> ranked) {
+  std::vector<SearchCandidate> out;
+  if (ranked.empty() || !ranked.front().done()) return out;
   const SimulationRequest& best = ranked.front().request;
-  const double best_ns = ranked.front().outcome->time_ns;
-  std::optional<double> least;
-  for (const SearchCandidate& other : ranked.subspan(1)) {
-    if (!other.done() || other.request.block_order == best.block_order || other.request.key_order != best.key_order ||
-        other.request.algorithm != best.algorithm || other.request.tile != best.tile)
+  const auto in_order = [&](const SearchCandidate& c) {
+    const auto info = find_program(c.request.algorithm, c.request.problem.pass);
+    const bool one_order = info && (*info)->key_order;
+    return c.request.block_order == best.block_order && (one_order || c.request.key_order == best.key_order);
+  };
+  for (const SearchCandidate& of : ranked) {
+    const auto is_known = [&](const SearchCandidate& c) { return same_tile(c, of) && in_order(c); };
+    if (std::ranges::any_of(ranked, is_known) || std::ranges::any_of(out, [&](const auto& c) { return same_tile(c, of); }))
       continue;
-    const double change = std::abs(other.outcome->time_ns / best_ns - 1);
-    least = std::min(least.value_or(change), change);
+    const auto info = find_program(of.request.algorithm, of.request.problem.pass);
+    SearchCandidate candidate;
+    candidate.request = of.request;
+    candidate.request.block_order = best.block_order;
+    if (!(info && (*info)->key_order)) candidate.request.key_order = best.key_order;
+    out.push_back(std::move(candidate));
   }
-  return std::max(least.value_or(0), least_difference);
+  return out;
+}
+
+std::vector<const SearchCandidate*> best_of_each_tile(std::span<const SearchCandidate> ranked) {
+  std::vector<const SearchCandidate*> out;
+  for (const SearchCandidate& c : ranked)
+    if (c.own || std::ranges::none_of(out, [&](const SearchCandidate* known) { return same_tile(*known, c); })) out.push_back(&c);
+  return out;
 }
 
 void rank(std::vector<SearchCandidate>& candidates) {

@@ -1,7 +1,8 @@
 // Search: which tile, how many buffers and which orders a kernel should take for a problem, by predicted time.
 //
 //   request ── tile_candidates() ──► tiles of powers of two that fit ── simulate ──► ranked ── finer_candidates() ──► tiles between
-//   them ── simulate ──► ranked ── order_candidates() ──► the best in every order ── simulate ──► ranked
+//   them ── simulate ──► ranked ── order_candidates() ──► the best in every order ── simulate ──► ranked ──
+//   candidates_in_best_order() ──► all in the order of the best ── simulate ──► ranked
 #pragma once
 
 #include <span>
@@ -33,9 +34,13 @@ std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> r
 /// The `best` quickest of `ranked` in every other order of blocks and, under a mask, of key tiles.
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best);
 
-/// Returns the relative change of time below which a difference says nothing: the smallest effect that another block order has on
-/// the quickest tile, as in WhatIfTable::noise(), and at least least_difference. Limits  `ranked` is as rank() leaves it.
-double noise_of(std::span<const SearchCandidate> ranked);
+/// The tiles of `ranked` in the orders of its quickest candidate, where they were not tried in them: a tile that is slow in the
+/// kernel's order may be quick in another. Limits  `ranked` is as rank() leaves it.
+std::vector<SearchCandidate> candidates_in_best_order(std::span<const SearchCandidate> ranked);
+
+/// Returns the quickest candidate of each program, tile and number of buffers, in the order of `ranked`; the kernels as they stand
+/// are among them too. Limits  `ranked` is as rank() leaves it, simulated candidates alone
+std::vector<const SearchCandidate*> best_of_each_tile(std::span<const SearchCandidate> ranked);
 
 /// Sorts by predicted time, the quickest first; what was not simulated comes last.
 void rank(std::vector<SearchCandidate>& candidates);

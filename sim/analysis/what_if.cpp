@@ -150,26 +150,50 @@ std::vector<WhatIf> what_ifs(const SimulationRequest& real) {
   return out;
 }
 
+std::vector<Jitter> jitters(const SimulationRequest& real) {
+  std::vector<Jitter> out;
+  for (const std::string_view name : {"l2.latency_cycles", "hbm.latency_cycles"}) {
+    const SpecKey* const key = find_spec_key(name);
+    const double now = real.gpu.*key->member;
+    if (now < 1 || (name.starts_with("l2.") && !real.gpu.has_l2())) continue;
+    Jitter jitter{real, real};
+    jitter.longer.tile = jitter.shorter.tile = chosen_tile(real);
+    jitter.longer.gpu.*key->member = now + 1;
+    jitter.shorter.gpu.*key->member = now - 1;
+    out.push_back(std::move(jitter));
+  }
+  return out;
+}
+
+double noise_of(std::span<const Jitter> jitters, double time_ns) {
+  double noise = 0;
+  for (const Jitter& jitter : jitters) {
+    const auto &longer = jitter.longer_outcome, &shorter = jitter.shorter_outcome;
+    if (!longer || !shorter || !longer->done() || !shorter->done() || time_ns <= 0) continue;
+    noise = std::max(noise, std::abs((longer->time_ns + shorter->time_ns) / 2 / time_ns - 1));
+  }
+  return noise;
+}
+
 std::size_t WhatIfTable::done() const {
-  return static_cast<std::size_t>(
-             std::count_if(rows.begin(), rows.end(), [](const WhatIfRow& row) { return row.outcome.has_value(); })) +
-         (base ? 1 : 0);
+  std::size_t count = base ? 1 : 0;
+  for (const WhatIfRow& row : rows) count += row.outcome ? 1 : 0;
+  for (const Jitter& jitter : jitters) count += (jitter.longer_outcome ? 1 : 0) + (jitter.shorter_outcome ? 1 : 0);
+  return count;
 }
 
 double WhatIfTable::noise() const {
   if (!base || !base->done() || base->time_ns <= 0) return 0;
   // Real hardware never loses time by a faster unit or gains by a slower one. In the model a changed order of events can do so.
   constexpr std::array faster = {"hbm_double", "l2_double", "exp_double", "tensor_double"};
-  std::optional<double> order;
   double impossible = 0;
   for (const WhatIfRow& row : rows) {
     if (!row.outcome || !row.outcome->done()) continue;
     const double change = row.outcome->time_ns / base->time_ns - 1;
-    if (row.what.id.starts_with("order_")) order = std::min(order.value_or(std::abs(change)), std::abs(change));
     if (row.what.id == "hbm_half") impossible = std::max(impossible, -change);
     if (std::find(faster.begin(), faster.end(), row.what.id) != faster.end()) impossible = std::max(impossible, change);
   }
-  return std::max(order.value_or(0), impossible);
+  return std::max(noise_of(jitters, base->time_ns), impossible);
 }
 
 }  // namespace tilescope

@@ -27,6 +27,18 @@ struct WhatIf {
 /// Returns the changes that make a difference on this GPU and problem, each with the tile of `real`. `real` has an unmodified GPU.
 std::vector<WhatIf> what_ifs(const SimulationRequest& real);
 
+/// The order of events alone changes a time a little: which of two requests came first, and so on. To see how much, a run is
+/// simulated with one latency a cycle longer, and a cycle shorter. What the cycle itself costs, one adds and the other saves: it
+/// cancels, and the rest is noise.
+struct Jitter {
+  SimulationRequest longer, shorter;
+  std::optional<Outcome> longer_outcome = {}, shorter_outcome = {};
+};
+/// Returns one for each latency of the memory that the GPU has, with the tile of `real`.
+std::vector<Jitter> jitters(const SimulationRequest& real);
+/// Returns the largest relative change of `time_ns` that did not cancel; those that are not simulated are left out.
+double noise_of(std::span<const Jitter> jitters, double time_ns);
+
 /// A change and its outcome.
 struct WhatIfRow {
   WhatIf what;
@@ -37,9 +49,11 @@ struct WhatIfTable {
   std::optional<double> clock_hz = {};  // of every row; 0: that of its GPU. absent until it is known
   std::optional<Outcome> base;          // outcome of `real`
   std::vector<WhatIfRow> rows;
+  std::vector<Jitter> jitters;  // of `real`
   std::size_t done() const;
-  /// Returns the relative change of time below which a result is noise: the smallest effect of another block order, or, if larger,
-  /// the largest slowdown by a faster unit or speedup by a slower one. 0 until such a row is simulated.
+  std::size_t total() const { return 1 + rows.size() + 2 * jitters.size(); }
+  /// Returns the relative change of time below which a result is noise: noise_of() its jitters or, if larger, the largest slowdown
+  /// by a faster unit or speedup by a slower one. 0 until such a run is simulated.
   double noise() const;
 };
 

@@ -19,15 +19,6 @@ namespace tilescope {
 
 namespace {
 
-/// Returns by how many octaves two quantities differ. Below one a cycle (a softmax has no FLOP at all) there is no difference.
-double octaves(double a, double b) {
-  return std::abs(std::log2(std::max(a, 1.0) / std::max(b, 1.0)));
-}
-
-double unlikeness(const TensorLoad& a, const TensorLoad& b) {
-  return octaves(a.cycles, b.cycles) + octaves(a.flops / a.cycles, b.flops / b.cycles);
-}
-
 bool is_users(const GpuSpec& gpu, std::string_view key) {
   const auto from = gpu.provenance.find(std::string(key));
   return from != gpu.provenance.end() && from->second.source == Source::user;
@@ -46,23 +37,6 @@ bool is_named_gpu(const GpuSpec& gpu) {
 
 }  // namespace
 
-std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu) {
-  std::vector<RecordedRun> runs;
-  for (const auto& known : measurements.bundles) {
-    if (known->bundle.gpu != gpu.id) continue;
-    for (const MeasuredCase& measured : known->bundle.cases) {
-      const auto kernel = find_kernel(measured.kernel);
-      if (!kernel || measured.is_changed() || measured.cycles.median <= 0 || measured.sm_clock_hz <= 0) continue;
-      const auto instruction = (*kernel)->is_hopper ? ProductInstruction::wgmma : ProductInstruction::mma_sync;
-      runs.push_back({{instruction, nominal_flops(**kernel, measured.problem), measured.cycles.median},
-                      measured.sm_clock_hz,
-                      measured.kernel,
-                      measured.problem});
-    }
-  }
-  return runs;
-}
-
 /// In partial blocks; an evaluation takes about 3 ns.
 constexpr std::int64_t most_elements_evaluated = std::int64_t{1} << 27;
 
@@ -70,16 +44,10 @@ double useful_flops(const Simulation& simulation) {
   const AttentionProblem& problem = simulation.request.problem;
   const auto kernel = find_kernel(simulation.info->id);
   if (!kernel || problem.pass == Pass::both) return static_cast<double>(simulation.flops);
-  const bool halves = !problem.causal || problem.seq_q == problem.seq_kv;
-  if (!problem.mask && halves) return nominal_flops(**kernel, problem);
+  if (!problem.mask) return useful_flops(**kernel, problem);
   AttentionProblem dense = problem;
   dense.mask = nullptr;
   dense.causal = false;
-  if (!problem.mask) {
-    double visible = 0;
-    for (std::int64_t row = 0; row < problem.seq_q; ++row) visible += static_cast<double>(problem.visible_keys(row));
-    return nominal_flops(**kernel, dense) * visible / static_cast<double>(problem.seq_q * problem.seq_kv);
-  }
   const BlockMask blocks = block_mask_of(*problem.mask, problem, mask_block_of(problem, simulation.program->tile()));
   const std::int64_t evaluated = blocks.partial_blocks * blocks.block.block_q * blocks.block.block_kv;
   if (evaluated > most_elements_evaluated) return 0;
@@ -105,51 +73,14 @@ std::string origin_text(const ClockUnderLoad& clock) {
     case ClockUnderLoad::From::this_case:
       return fmt::format("as recorded for this run{}", where);
     case ClockUnderLoad::From::like_runs:
-      return fmt::format("the median of the {} recorded runs most like it{}", clock.runs, where);
+      return clock.runs == 1 ? fmt::format("that of the recorded run nearest in load{}", where)
+                             : fmt::format("the mean of {} recorded runs around its load{}", clock.runs, where);
     case ClockUnderLoad::From::calibration:
       return "as calibrated under products of mma.sync and exponentials";
     case ClockUnderLoad::From::set:
       return "as set";
   }
   return "";
-}
-
-namespace {
-
-/// The same among the runs that `is_asked` lets through.
-template <class IsAsked>
-std::optional<ClockUnderLoad> clock_of_like(std::span<const RecordedRun> runs, const TensorLoad& load, const IsAsked& is_asked) {
-  std::vector<std::pair<double, double>> alike;  // unlikeness, clock
-  for (const RecordedRun& run : runs)
-    if (run.load.instruction == load.instruction && is_asked(run)) alike.emplace_back(unlikeness(run.load, load), run.clock_hz);
-  if (alike.size() < alike_runs || load.cycles <= 0) return std::nullopt;
-  std::ranges::partial_sort(alike, alike.begin() + alike_runs);
-  std::array<double, alike_runs> clocks{};
-  for (std::size_t i = 0; i < alike_runs; ++i) clocks[i] = alike[i].second;
-  std::ranges::sort(clocks);
-  return ClockUnderLoad{clocks[alike_runs / 2], ClockUnderLoad::From::like_runs, static_cast<int>(alike_runs)};
-}
-
-}  // namespace
-
-std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load) {
-  return clock_of_like(runs, load, [](const RecordedRun&) { return true; });
-}
-
-std::optional<ClockErrors> borrowed_clock_errors(std::span<const RecordedRun> runs, std::string_view kernel) {
-  ClockErrors errors;
-  for (const RecordedRun& run : runs) {
-    if (run.kernel != kernel) continue;
-    const auto clock = clock_of_like(runs, run.load, [&](const RecordedRun& other) { return !(other.problem == run.problem); });
-    if (!clock) continue;
-    const double error = std::abs(clock->hz / run.clock_hz - 1);
-    ++errors.runs;
-    errors.mean += error;
-    errors.worst = std::max(errors.worst, error);
-  }
-  if (errors.runs == 0) return std::nullopt;
-  errors.mean /= errors.runs;
-  return errors;
 }
 
 Recordings recordings_of(const Measurements& known, const GpuSpec& gpu) {
@@ -197,7 +128,8 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
     if (const auto clock = clock_without_changes(recordings, simulation, progress)) return clock;
   // Products in fp32 run on other units, and nothing is recorded of them.
   if (simulation.request.problem.dtype != DataType::fp32)
-    if (const auto clock = clock_of_like_runs(recordings.runs, load_of(simulation))) return clock;
+    if (const auto clock = borrowed_clock(recordings.runs, load_of(simulation)))
+      return ClockUnderLoad{clock->hz, ClockUnderLoad::From::like_runs, clock->runs};
   if (gpu.slows_under_load()) return ClockUnderLoad{gpu.sm_clock_under_load_hz, ClockUnderLoad::From::calibration};
   return std::nullopt;
 }

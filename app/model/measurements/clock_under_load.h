@@ -1,7 +1,6 @@
 // The clock that a GPU holds under a run. The harder the tensor cores work, the more power they draw and the slower all SMs run.
 //
-//   recorded cases ── recorded_runs() ──► the runs most like this one ── median ──► ClockUnderLoad
-//                                                                            └── simulate() at it ──► RunUnderLoad
+//   recorded cases ── recorded_runs() ──► borrowed_clock() ──► ClockUnderLoad ── simulate() at it ──► RunUnderLoad
 #pragma once
 
 #include <cstdint>
@@ -11,26 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "app/model/measurements/borrowed_clock.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/measurements/time_errors.h"
 #include "sim/analysis/outcome.h"
 
 namespace tilescope {
-
-/// What decides a clock: the instruction of the products, how many of them a cycle has, and for how long.
-struct TensorLoad {
-  ProductInstruction instruction{};
-  double flops = 0, cycles = 0;  // flops: useful_flops(), 0 for a softmax; under a mask of visited tiles
-};
-
-struct RecordedRun {
-  TensorLoad load;
-  double clock_hz = 0;
-  std::string kernel = {};
-  AttentionProblem problem = {};
-};
-/// Returns the recorded runs of a GPU. Cases with a mask or a score change are left out: what they compute is not recorded.
-std::vector<RecordedRun> recorded_runs(const Measurements& measurements, const GpuSpec& gpu);
 
 /// Returns the FLOP count that FlashAttention's papers and PyTorch use for what was simulated: 4 B H Nq Nk D, half of it with a
 /// causal mask and Nq = Nk, the visible share of it with another mask or other lengths, and 2.5 times as much for a backward pass
@@ -43,26 +28,13 @@ struct ClockUnderLoad {
   enum class From : std::uint8_t { this_case, like_runs, calibration, set };
   double hz = 0;
   From from = From::calibration;
-  int runs = 0;               // like_runs: of how many recorded runs it is the median
+  int runs = 0;               // like_runs: of how many recorded runs it is the mean
   bool of_unchanged = false;  // it is that of the same run on the GPU without changed values
 };
 /// Returns the key of JSON: "this_case", "like_runs", "calibration", "set".
 std::string_view to_string(ClockUnderLoad::From from);
-/// Returns where the clock comes from, for a person: "the median of the 5 recorded runs most like it".
+/// Returns where the clock comes from, for a person: "the mean of 5 recorded runs around its load".
 std::string origin_text(const ClockUnderLoad& clock);
-
-/// Returns the median clock of the recorded runs with the same instruction that are most like `load`, in octaves of cycles and of
-/// FLOP a cycle; nullopt for fewer than alike_runs.
-std::optional<ClockUnderLoad> clock_of_like_runs(std::span<const RecordedRun> runs, const TensorLoad& load);
-inline constexpr std::size_t alike_runs = 5;
-
-/// How far borrowed clocks would have been off on the recorded runs of a kernel: each is borrowed from runs of other problems.
-struct ClockErrors {
-  int runs = 0;
-  double mean = 0, worst = 0;  // of the absolute relative error
-};
-/// Returns nullopt where no clock could have been borrowed.
-std::optional<ClockErrors> borrowed_clock_errors(std::span<const RecordedRun> runs, std::string_view kernel);
 
 /// Recordings of one GPU, ready to be asked for many runs.
 struct Recordings {
@@ -75,7 +47,7 @@ Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
 /// Loads the same from assets/measured/, apart from probes and samples.
 Recordings load_recordings(const GpuSpec& gpu);
 
-/// Returns the clock of a run: that which the user set for load, else that of its own recording, else of those most like it, else
+/// Returns the clock of a run: that which the user set for load, else that of its own recording, else borrowed_clock(), else
 /// sm.clock_under_load_hz. On a GPU with changed values it is the clock of the same run without them, which is simulated for it: a
 /// change must not show as another clock. nullopt where none is known, or where the user chose the clock itself; also if cancelled.
 std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation,
@@ -86,8 +58,8 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu);
 
 /// How far predictions of one program on one GPU were off.
 struct PredictionErrors {
-  std::optional<TimeErrors> time;    // absent: nothing is recorded of the program
-  std::optional<ClockErrors> clock;  // what a borrowed clock adds; absent for a clock that is not borrowed
+  Result<TimeErrors> time = Error{};  // or why it is unknown
+  std::optional<ClockErrors> clock;   // what a borrowed clock adds; absent for a clock that is not borrowed
 };
 /// `clock`: at which the time is predicted, if at one under load.
 PredictionErrors prediction_errors(const Recordings& recordings, const SimulationRequest& request,

@@ -228,12 +228,17 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
 const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
                               const AttentionProblem& problem) {
   if (!unchanged(gpu)) return nullptr;
-  for (const auto& known : measurements.bundles) {
-    if (known->bundle.gpu != gpu.id) continue;
-    for (const MeasuredCase& measured : known->bundle.cases)
-      if (!measured.is_changed() && measured.kernel == kernel && measured.problem == problem) return &measured;
-  }
-  return nullptr;
+  const auto find = [&](std::string_view name) -> const MeasuredCase* {
+    for (const auto& known : measurements.bundles) {
+      if (known->bundle.gpu != gpu.id) continue;
+      for (const MeasuredCase& measured : known->bundle.cases)
+        if (!measured.is_changed() && measured.kernel == name && measured.problem == problem) return &measured;
+    }
+    return nullptr;
+  };
+  if (const MeasuredCase* const own = find(kernel)) return own;
+  const auto row = find_program(kernel);
+  return row ? find(chosen_by(**row, problem)) : nullptr;
 }
 
 std::vector<std::shared_ptr<const KnownProbe>> find_probes(const Measurements& measurements, const Simulation& simulation) {

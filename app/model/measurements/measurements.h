@@ -75,7 +75,8 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
 /// The same of a request that need not be simulated for it.
 std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request);
 
-/// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none.
+/// The first case of a kernel on a problem without a mask and a GPU, with any tile; nullptr where there is none. A
+/// kernel that launches another one, as flash3 does, has that one's case where it was not measured itself.
 const MeasuredCase* find_case(const Measurements& measurements, const GpuSpec& gpu, std::string_view kernel,
                               const AttentionProblem& problem);
 

@@ -7,7 +7,10 @@
 #include <map>
 #include <utility>
 
+#include "app/model/requests/compiled_kernel.h"
+#include "sim/analysis/format.h"
 #include "sim/analysis/validation_csv.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -16,7 +19,9 @@ namespace {
 
 /// `held_out`: of those cases alone.
 TimeErrors errors_of(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
-  TimeErrors errors{std::string(kernel), 0, held_out};
+  TimeErrors errors;
+  errors.kernel = kernel;
+  errors.held_out = held_out;
   for (const auto& bundle : known.bundles) {
     if (bundle->bundle.gpu != gpu) continue;
     for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
@@ -49,13 +54,33 @@ std::vector<double> time_errors_in_table(std::string_view name, std::span<const 
   return errors;
 }
 
-std::optional<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request) {
+Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request) {
   const auto info = find_program(request.algorithm, request.problem.pass);
-  if (!info) return std::nullopt;
+  if (!info) return info.error();
   for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)})
-    for (const bool held_out : {true, false})
-      if (TimeErrors errors = errors_of(known, gpu, kernel, held_out); errors.runs > 0) return errors;
-  return std::nullopt;
+    for (const bool held_out : {true, false}) {
+      TimeErrors errors = errors_of(known, gpu, kernel, held_out);
+      if (errors.runs == 0) continue;
+      const auto compiled = compiled_kernel(request);
+      const bool takes_mask = compiled && (request.masking.empty() || compiled->kernel->takes_masks);
+      if (!takes_mask || !compiled->takes_problem || !compiled->tile_is_possible())
+        return refuse("no kernel is compiled for this, so no recorded run is like it");
+      errors.other_tile = !compiled->has_tile;
+      return errors;
+    }
+  return refuse("no run of {} is recorded on {}", request.algorithm, gpu);
+}
+
+Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program) {
+  const std::string name(program);
+  if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
+  const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
+  const Sentence said = errors->held_out
+                            ? phrase("Times of {} are ±{}: mean of {} recorded runs that the model had not seen, {} at worst.",
+                                     name, mean, errors->runs, worst)
+                            : phrase("Times of {} are ±{}: mean of {} recorded runs that the model was made with, {} at worst.",
+                                     name, mean, errors->runs, worst);
+  return errors->other_tile ? phrase("{} They have the kernel's own tile.", said) : said;
 }
 
 }  // namespace tilescope

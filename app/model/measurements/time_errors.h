@@ -3,13 +3,13 @@
 //   tests/validation/*.csv ── embedded ──► KnownBundle::time_errors, by case ── time_errors_of() ──► mean and worst
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/model/measurements/measurements.h"
+#include "sim/core/result.h"
 
 namespace tilescope {
 
@@ -28,10 +28,15 @@ struct TimeErrors {
   std::string kernel;  // whose runs they are
   int runs = 0;
   bool held_out = false;       // the model had not seen these runs; otherwise it was made with them
+  bool other_tile = false;     // the runs have the kernel's own tile, and the request has another
   double mean = 0, worst = 0;  // of the absolute relative error
 };
 /// Returns the errors of a program on a GPU: of the runs that the model had not seen, else of all. FlashAttention-3 has the runs of
-/// the rung that it launches where none is recorded under its own name. nullopt where nothing is recorded of the program.
-std::optional<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
+/// the rung that it launches where none is recorded under its own name. This is the one rule of every view and report.
+/// Errors  nothing is recorded of the program; no kernel could run the request, so that no recorded run is like it
+Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
+
+/// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there.
+Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program);
 
 }  // namespace tilescope

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "app/model/measurements/imported_counters.h"
@@ -54,20 +56,31 @@ ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle
   return added;
 }
 
-/// Compares the bundle that the user chose for the GPU with the model, else the largest recorded one of the GPU; the first of all
-/// where there is none of it.
+/// Compares the bundle that the user chose for the GPU with the model. Else that which has the run on screen, else most cases of
+/// its program, else most cases; the first of all where there is none of the GPU.
 void Measured::choose_validation() {
   if (validations_.empty()) return;
   if (const auto chosen = chosen_bundles_.find(from_.requested.gpu_base.id); chosen != chosen_bundles_.end()) {
     validation_ = &validation_of(chosen->second);
     return;
   }
-  std::shared_ptr<const KnownBundle> largest;
-  for (const auto& known : known_.bundles)
-    if (!known->live && known->bundle.gpu == from_.requested.gpu_base.id &&
-        (largest == nullptr || known->bundle.cases.size() > largest->bundle.cases.size()))
-      largest = known;
-  validation_ = largest != nullptr ? &validation_of(largest) : &validations_.front();
+  const SimulationRequest& request = from_.requested.request;
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  const auto cases_of_program = [&](const KnownBundle& known) {
+    return std::ranges::count_if(known.bundle.cases, [&](const MeasuredCase& measured) {
+      return info && (measured.kernel == (*info)->id || measured.kernel == chosen_by(**info, request.problem));
+    });
+  };
+  using Rank = std::tuple<bool, std::ptrdiff_t, std::size_t>;
+  std::optional<Rank> most;
+  validation_ = &validations_.front();
+  for (const auto& known : known_.bundles) {
+    if (known->live || known->bundle.gpu != from_.requested.gpu_base.id) continue;
+    const Rank rank = {found_ && found_->bundle == known, cases_of_program(*known), known->bundle.cases.size()};
+    if (most && rank <= *most) continue;
+    most = rank;
+    validation_ = &validation_of(known);
+  }
 }
 
 void Measured::take_finished() {

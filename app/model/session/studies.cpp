@@ -10,6 +10,7 @@
 #include "app/model/background/parallel.h"
 #include "app/model/background/slots.h"
 #include "app/model/requests/racers.h"
+#include "sim/core/refuse.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -61,8 +62,12 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
   SweepChoice choice;
   if (auto axis = parse_sweep_axis(usual_range("seq", request))) choice.axis = std::move(*axis);
   const auto chosen = find_program(request.algorithm);
+  // Of the ladder, its ends and the rung that is chosen: the Ladder view has them all.
+  const auto is_between = [&](const ProgramInfo& row) {
+    return row.is_rung && row.id != ladder().front().id && row.id != ladder().back().id && row.id != request.algorithm;
+  };
   for (const ProgramInfo& row : program_table())
-    if (chosen && is_compared(row, **chosen)) choice.algorithms.emplace_back(row.id);
+    if (chosen && is_compared(row, **chosen) && !is_between(row)) choice.algorithms.emplace_back(row.id);
   return choice;
 }
 
@@ -120,6 +125,20 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
     });
     return going_on(0);
   });
+}
+
+std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known) {
+  std::vector<Result<TimeErrors>> errors;
+  for (const std::string& algorithm : sweep.algorithms) {
+    Result<TimeErrors> found = refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id);
+    for (const double value : sweep.axis.values) {
+      const auto request = request_at(sweep, algorithm, value);
+      if (request) found = time_errors_of(known, request->gpu.id, *request);
+      if (found) break;
+    }
+    errors.push_back(std::move(found));
+  }
+  return errors;
 }
 
 // --- the studies of the window ----------------------------------------------------------------------------------------------
@@ -233,12 +252,13 @@ void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
     WhatIfTable table;
     table.real = real;
     for (WhatIf& what : what_ifs(real)) table.rows.push_back({std::move(what), {}});
+    table.jitters = jitters(real);
     return table;
   };
   what_if_ = find_or_make(what_ifs_, real, make, [](const WhatIfTable&) { return true; });
   shown_ = what_if_.get();
   const auto table = what_if_->read();
-  if (table->done() == table->rows.size() + 1) return;
+  if (table->done() == table->total()) return;
   begin(shown_, WorkKind::variants, [study = what_if_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
     if (const auto empty = study->read(); !empty->clock_hz) {
       const auto clock =
@@ -247,29 +267,34 @@ void Studies::ask_what_if(SimulationRequest real, const Measurements& known) {
       study->change([&](WhatIfTable& result) { result.clock_hz = *clock; });
     }
     const auto asked = study->read();
-    std::vector<std::size_t> order;  // 0 is the base, i + 1 is row i
-    if (!asked->base) order.push_back(0);
+    // The base, the rows, then the runs that tell the noise.
+    using Place = std::function<std::optional<Outcome>&(WhatIfTable&)>;
+    std::vector<std::pair<SimulationRequest, Place>> missing;
+    const auto add = [&](const SimulationRequest& request, const std::optional<Outcome>& outcome, Place place) {
+      if (!outcome) missing.emplace_back(request, std::move(place));
+    };
+    add(asked->real, asked->base, [](WhatIfTable& t) -> std::optional<Outcome>& { return t.base; });
     for (std::size_t i = 0; i < asked->rows.size(); ++i)
-      if (!asked->rows[i].outcome) order.push_back(i + 1);
+      add(asked->rows[i].what.request, asked->rows[i].outcome,
+          [i](WhatIfTable& t) -> std::optional<Outcome>& { return t.rows[i].outcome; });
+    for (std::size_t i = 0; i < asked->jitters.size(); ++i) {
+      add(asked->jitters[i].longer, asked->jitters[i].longer_outcome,
+          [i](WhatIfTable& t) -> std::optional<Outcome>& { return t.jitters[i].longer_outcome; });
+      add(asked->jitters[i].shorter, asked->jitters[i].shorter_outcome,
+          [i](WhatIfTable& t) -> std::optional<Outcome>& { return t.jitters[i].shorter_outcome; });
+    }
+    std::vector<std::size_t> order(missing.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
     on_cores(order, threads, [&](std::size_t index) {
-      const auto fraction = [&] {
-        return static_cast<double>(study->read()->done()) / static_cast<double>(asked->rows.size() + 1);
-      };
-      const SimulationRequest& request = index == 0 ? asked->real : asked->rows[index - 1].what.request;
+      const auto& [request, place] = missing[index];
+      const auto fraction = [&] { return static_cast<double>(study->read()->done()) / static_cast<double>(asked->total()); };
       auto made = simulate_outcome(at_clock(request, *asked->clock_hz), [&](double) { return progress(fraction()); });
       if (!made) return false;
-      study->change([&](WhatIfTable& result) { (index == 0 ? result.base : result.rows[index - 1].outcome) = std::move(*made); });
+      study->change([&](WhatIfTable& result) { place(result) = std::move(*made); });
       return true;
     });
     return {};
   });
-}
-
-const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
-                                  const AttentionProblem& problem) {
-  if (const MeasuredCase* const own = find_case(known, gpu, algorithm, problem)) return own;
-  const Result<const ProgramInfo*> row = find_program(algorithm);
-  return row ? find_case(known, gpu, chosen_by(**row, problem), problem) : nullptr;
 }
 
 void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
@@ -278,7 +303,7 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
   asked.tile.reset();
   asked.key_order = KeyOrder::ascending;
   const auto measured_clock = [&](std::string_view algorithm) {
-    const MeasuredCase* const measured = measured_rung(known, asked.gpu, algorithm, asked.problem);
+    const MeasuredCase* const measured = find_case(known, asked.gpu, algorithm, asked.problem);
     return measured != nullptr ? measured->sm_clock_hz : 0;
   };
   const auto make = [&] {
@@ -409,6 +434,8 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
     loaded_of_ = shown;
     under_load_.reset();
     under_load_given_up_ = false;
+    errors_ = std::make_shared<const PredictionErrors>(
+        prediction_errors(recordings_of(known, shown->request.gpu), shown->request, std::nullopt));
   }
   if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
@@ -425,7 +452,9 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
                        if (loaded_of_ == shown) under_load_given_up_ = true;
                      };
                    return [this, shown, run = std::make_shared<const RunUnderLoad>(std::move(*made))] {
-                     if (loaded_of_ == shown) under_load_ = run;
+                     if (loaded_of_ != shown) return;
+                     under_load_ = run;
+                     errors_ = std::make_shared<const PredictionErrors>(run->errors);
                    };
                  });
 }
@@ -554,15 +583,22 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
   request.base.algorithm.clear();  // so that another algorithm on the stage does not begin it anew
   request.algorithms = choice_.algorithms;
   request.axis = choice_.axis;
+  const auto find_errors = [&] {
+    if (errors_of_sweep_ == sweep_.get()) return;
+    errors_of_sweep_ = sweep_.get();
+    sweep_errors_ = errors_of(sweep_->read()->request, known);
+  };
   // A sweep that was handed over is shown until something else is chosen.
   if (given_) {
     shown_ = sweep_.get();
+    find_errors();
     return;
   }
   sweep_ = find_or_make(
       sweeps_, request.base, [&] { return SweepResult(request); },
       [&](const SweepResult& result) { return same_sweep(result.request, request); });
   shown_ = sweep_.get();
+  find_errors();
   const auto result = sweep_->read();
   if (result->complete()) return;
   begin(shown_, WorkKind::sweep, [study = sweep_, threads = threads_, known](const Progress& progress) -> Worker::Deliver {
@@ -615,6 +651,8 @@ StudyView Studies::view() const {
   if (ladder_) view.ladder = ladder_->read();
   view.limit = limit_;
   view.under_load = under_load_;
+  view.errors = errors_;
+  view.sweep_errors = sweep_errors_;
   view.exactness = exactness_;
   view.dense = dense_;
   view.race = race_;

@@ -43,11 +43,6 @@ struct LadderRung {
   std::optional<Outcome> outcome;  // at its own clock under load, as `simulate` has it; none: not simulated yet
 };
 
-/// The case of a rung that was measured; nullptr where there is none. FlashAttention-3 launches a rung: where it was not measured
-/// itself, it has the case of that rung.
-const MeasuredCase* measured_rung(const Measurements& known, const GpuSpec& gpu, std::string_view algorithm,
-                                  const AttentionProblem& problem);
-
 struct LadderStudy {
   SimulationRequest of;  // its algorithm and tile are those of each rung
   std::vector<LadderRung> rungs;
@@ -84,11 +79,13 @@ struct StudyView {
   std::shared_ptr<const NextLimit> limit;  // of the simulation that is shown; null while it is worked out
   std::shared_ptr<const RunUnderLoad>
       under_load;  // of the simulation that is shown; null while it is worked out, or where no clock is known
+  std::shared_ptr<const PredictionErrors> errors;      // of the simulation that is shown; never null once there is one
   std::shared_ptr<const Simulation> at_what_if_clock;  // what is shown, at the clock of what_if; null while it is simulated
   std::shared_ptr<const DenseRun> dense;       // of the simulation that is shown; null while it is worked out, or without a mask
   std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
+  std::vector<Result<TimeErrors>> sweep_errors;  // by program of the sweep
   SweepChoice sweep_choice;
   bool stopped = false;         // by the user, before it was complete
   bool chosen_by_user = false;  // the sweep choice
@@ -177,6 +174,7 @@ class Studies {
   std::shared_ptr<const Simulation> loaded_of_;  // whose run under load is asked for
   std::shared_ptr<const RunUnderLoad> under_load_;
   bool under_load_given_up_ = false;
+  std::shared_ptr<const PredictionErrors> errors_;            // of loaded_of_
   std::shared_ptr<const Simulation> at_clock_of_, at_clock_;  // what is shown, and the same at the clock of the table of changes
   double at_clock_hz_ = 0;
   bool at_clock_given_up_ = false;
@@ -200,7 +198,12 @@ class Studies {
   std::shared_ptr<Growing<FitMaps>> fit_;
   std::shared_ptr<Growing<LadderStudy>> ladder_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
+  const void* errors_of_sweep_ = nullptr;  // whose errors are these
+  std::vector<Result<TimeErrors>> sweep_errors_;
 };
+
+/// Returns how far times of each program of a sweep were off: at the first value that a kernel can run.
+std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known);
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
 /// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in

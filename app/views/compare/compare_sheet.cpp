@@ -263,7 +263,7 @@ CompareSection settings_of(const RunComparison& comparison) {
 
 CompareRow bound_row(const RunComparison& comparison) {
   CompareRow row;
-  row.name = tr("Bottleneck");
+  row.name = tr("Busiest");
   const Simulation &first = *comparison.first, &second = *comparison.second;
   row.first = bound_text(first.bound, first.sms);
   row.second = bound_text(second.bound, second.sms);

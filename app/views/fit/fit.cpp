@@ -12,10 +12,12 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
+#include "app/views/error_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/outcome.h"
+#include "sim/analysis/what_if.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/occupancy.h"
 
@@ -89,13 +91,17 @@ std::string finding(const FitMaps& maps) {
       for (const FitCell& cell : map.cells) sound += cell.fits() && !cell.spills ? 1 : 0;
     return own + say(tr(". None of the {} tiles that fit without spilling is faster"), sound);
   }
+  const double change = best->outcome->time_ns / usual->outcome->time_ns - 1;
+  if (-change < least_difference)
+    return own + say(tr(". No tile that fits is faster by {} or more"), format_percent(least_difference));
   const std::string name =
       best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
-  return own + say(tr(". Fastest: {}, {} ({})"), name, format_time(Nanoseconds(best->outcome->time_ns)),
-                   format_signed_percent(best->outcome->time_ns / usual->outcome->time_ns - 1));
+  return own +
+         say(tr(". Fastest: {}, {} ({})"), name, format_time(Nanoseconds(best->outcome->time_ns)), format_signed_percent(change));
 }
 
-std::string detail(const FitMap& map) {
+/// `errors`: of the times of the program that is shown.
+std::string detail(const FitMap& map, const std::string& errors) {
   std::size_t shared = 0, registers = 0, spills = 0;
   for (const FitCell& cell : map.cells) {
     shared += cell.stop == FitCell::Stop::shared ? 1 : 0;
@@ -119,6 +125,7 @@ std::string detail(const FitMap& map) {
     add(say(tr("{} would spill: a thread needs more registers than it can have (hatched). Their times leave the spills out."),
             spills));
   if (const std::string clock = one_clock_text(map.clock_hz, gpu, tr("the kernel's tile")); !clock.empty()) add(clock);
+  add(errors);
   add(tr("Click a tile to use it."));
   return text;
 }
@@ -134,7 +141,7 @@ std::string tooltip(const FitCell& cell, bool own) {
     add_line(text, say(tr("A thread needs {} registers, and the limit is {}: the compiler would spill."), cell.registers_wanted,
                        cell.registers_limit));
   if (cell.outcome && cell.outcome->done()) {
-    add_line(text, say(tr("{} ({} cycles), bottleneck: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
+    add_line(text, say(tr("{} ({} cycles), busiest: {}"), format_time(Nanoseconds(cell.outcome->time_ns)),
                        format_cycles(Cycles(cell.outcome->cycles)), bound_text(cell.outcome->bound, cell.outcome->sms)));
     add_line(text, say(tr("L2↔SM {}, HBM {}"), format_bytes(cell.outcome->sm_link()), format_bytes(cell.outcome->hbm())));
   }
@@ -397,7 +404,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const FitMap* of_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
   const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
   const FitMap& map = maps.maps[chosen];
-  study_head(view, finding(maps), detail(map));
+  study_head(view, finding(maps), detail(map, time_errors_text(view.studies->errors->time, shown.request)));
   draw_beside_line(view);
   study_progress(view, commands, maps.simulated(), maps.fitting());
 

@@ -67,7 +67,7 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
       if (rung.outcome->under_load.clock_hz > 0) row.clock_hz = rung.outcome->under_load.clock_hz;
       row.simulated = per_cycle(flops, rung.outcome->cycles);
       if (view.measured.known != nullptr)
-        row.found = measured_rung(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
+        row.found = find_case(*view.measured.known, study.of.gpu, rung.algorithm, study.of.problem);
       if (row.found != nullptr) row.measured = per_cycle(flops, row.found->cycles.median);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
@@ -324,7 +324,7 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, d
   if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
   if (c.clock < c.gain) heading(c.clock, c.gain, tr("SM clock"), Align::right);
   heading(c.gain, c.bound, c.is_brief ? tr("vs base") : gain_heading(measured), Align::right);
-  if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Bottleneck"), Align::left);
+  if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Busiest"), Align::left);
 }
 
 /// What is simulated as a bar, what was measured as a slimmer bar below it: FLOP per cycle, so the longest has the fewest cycles.
@@ -516,9 +516,9 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
     detail.append(" ").append(
         say(tr("Slim bars: measured {}. Each rung is simulated at the clock of its measurement."), day_of_case(view, rows)));
     if (std::ranges::any_of(rows, [](const Row& row) { return row.found == nullptr; }))
-      detail.append(" ").append(tr("Rungs without one: at the clock of the recorded runs most like them."));
+      detail.append(" ").append(tr("Rungs without one: at a clock borrowed from recorded runs around their load."));
   } else if (own_clocks) {
-    detail.append(" ").append(tr("Each clock is that of the recorded runs most like the rung."));
+    detail.append(" ").append(tr("Each clock is borrowed from recorded runs around the load of the rung."));
   }
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
   study_head(view, finding(study, rows, unit), detail);

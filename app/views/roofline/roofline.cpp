@@ -8,6 +8,7 @@
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
+#include "app/views/error_words.h"
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
@@ -488,8 +489,9 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   const NextLimit* const limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   std::string detail = held ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
-  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
-             detail + clock_text(view, study));
+  study_head(
+      view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
+      detail + clock_text(view, study) + " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request));
   draw_beside_line(view);
   std::vector<std::string> sentences;
   for (const RooflineKernel& kernel : study.kernels) {

@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/run_data/compiled_kernel.h"
+#include "app/model/requests/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
+#include "app/views/error_words.h"
 #include "app/views/panels.h"
 #include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
@@ -117,9 +118,11 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   if (const auto theory = theory_at(result.request, algorithm, value); theory && request)
     add_line(body,
              say(tr("{} in the paper's count, {}"), format_bytes(theory->bytes), say(order_text(theory->order, request->problem))));
-  add_line(body, say(tr("{}, bottleneck: {}"), format_time(Nanoseconds(point.wall_ns())), bound_text(point.bound, point.sms)));
+  add_line(body, say(tr("{}, busiest: {}"), format_time(Nanoseconds(point.wall_ns())), bound_text(point.bound, point.sms)));
   if (const UnderLoad& load = point.under_load; load.clock_hz > 0)
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
+  if (hover.algorithm < view.studies->sweep_errors.size() && request)
+    add_line(body, time_errors_text(view.studies->sweep_errors[hover.algorithm], *request));
   add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   if (const auto compiled = request ? compiled_kernel(*request) : std::nullopt)
     for (const Sentence& warning : compiled->warnings()) add_line(body, say(warning));
@@ -128,6 +131,21 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
       fmt::format("{}, {} = {}", algorithm_title(result.request.algorithms[hover.algorithm], result.request.base.problem.pass),
                   axis_symbol(result.request.axis.key), value),
       body);
+}
+
+/// How far the times of each program were off; empty for bytes, and where the legend has it.
+std::string errors_text(const View& view, const SweepResult& result, SweepQuantity quantity) {
+  if (quantity != SweepQuantity::time) return {};
+  std::string known;
+  const auto& errors = view.studies->sweep_errors;
+  for (std::size_t a = 0; a < std::min(errors.size(), result.request.algorithms.size()); ++a)
+    if (errors[a])
+      known += fmt::format("{}{} ±{}", known.empty() ? "" : ", ",
+                           algorithm_title(result.request.algorithms[a], result.request.base.problem.pass),
+                           format_percent(errors[a]->mean));
+  if (has_legend(result) && !known.empty()) return {};
+  return ' ' + (known.empty() ? std::string(tr("How far these times are off is unknown: no such run is recorded."))
+                              : say(tr("Mean errors of recorded runs: {}."), known));
 }
 
 /// Explains the first point that could not be simulated.
@@ -154,7 +172,7 @@ void draw_sweep_panel(const View& view, Commands& commands) {
   const SweepQuantity quantity = view.studies->sweep_choice.quantity;
   const SweepWords words =
       sweep_words(result, quantity, view.lanes.empty() ? result.request.base.algorithm : view.lane().simulation->request.algorithm);
-  study_head(view, words.finding, words.detail);
+  study_head(view, words.finding, words.detail + errors_text(view, result, quantity));
   draw_beside_line(view);
   const bool class_answers = view.workspace->present && view.lecture->asking;  // and the curves need the height
   if (!view.studies->given && !class_answers) draw_choices(view, commands);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "app/ui/say.h"
@@ -275,6 +276,22 @@ std::string axis_symbol(std::string_view key) {
   return std::string(key);
 }
 
+namespace {
+
+/// The clock of all points, or that each has its own.
+std::string clock_text(const SweepResult& result) {
+  std::optional<double> common;
+  for (const auto& point : result.points) {
+    if (!point || !point->done()) continue;
+    const double hz = point->under_load.clock_hz > 0 ? point->under_load.clock_hz : result.request.base.gpu.sm_clock_hz;
+    if (common && *common != hz) return tr("Each point is at its own clock under load.");
+    common = hz;
+  }
+  return say(tr("Simulated at {}."), format_clock(common.value_or(result.request.base.gpu.sm_clock_hz)));
+}
+
+}  // namespace
+
 SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::string_view on_screen) {
   SweepWords words;
   const auto& request = result.request;
@@ -308,8 +325,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   if (words.finding.empty()) words.finding = say(tr("{} over {}"), quantity_name(quantity), axis_name(request.axis.key));
 
   words.detail = base_text(request);
-  if (quantity == SweepQuantity::time)
-    words.detail.append(" ").append(say(tr("Simulated at {}."), format_clock(request.base.gpu.sm_clock_hz)));
+  if (quantity == SweepQuantity::time) words.detail.append(" ").append(clock_text(result));
   const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
     return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
   });
@@ -329,27 +345,136 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   return words;
 }
 
-std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity, const Rect& area) {
+bool has_legend(const SweepResult& result) {
+  return result.request.algorithms.size() > 5;
+}
+
+namespace {
+
+/// One line of the legend.
+struct LegendRow {
+  std::size_t algorithm = 0;
+  double value = 0;  // at the last point that is simulated; 0: none is
+};
+
+/// The largest first, as the curves end.
+std::vector<LegendRow> legend_of(const SweepResult& result, SweepQuantity quantity) {
+  std::vector<LegendRow> rows;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const auto curve = curve_of(result, a, quantity);
+    rows.push_back({a, curve.empty() ? 0 : curve.back().y});
+  }
+  std::ranges::stable_sort(rows, std::greater(), &LegendRow::value);
+  return rows;
+}
+
+/// "±5.7 %", for times alone.
+std::string error_of(const View& view, SweepQuantity quantity, std::size_t algorithm) {
+  const auto& errors = view.studies->sweep_errors;
+  if (quantity != SweepQuantity::time || algorithm >= errors.size() || !errors[algorithm]) return {};
+  return "±" + format_percent(errors[algorithm]->mean);
+}
+
+/// Draws the legend from the right edge of `area`, which it narrows. Returns the program whose line the mouse is on.
+std::optional<std::size_t> draw_legend(const View& view, const SweepResult& result, SweepQuantity quantity, Rect& area) {
+  const Theme& theme = *view.theme;
+  const std::string& shown = view.lane().simulation->request.algorithm;
+  ImDrawList* const list = ImGui::GetWindowDrawList();
+  const std::vector<LegendRow> rows = legend_of(result, quantity);
+  const auto value_of = [&](const LegendRow& row) { return row.value > 0 ? value_text(row.value, quantity) : std::string("–"); };
+  float title = 0, value = 0, error = 0;
+  for (const LegendRow& row : rows) {
+    title = std::max(title, text_width(theme.ui_small, title_of(result.request, row.algorithm)));
+    value = std::max(value, text_width(theme.mono_small, value_of(row)));
+    error = std::max(error, text_width(theme.mono_small, error_of(view, quantity, row.algorithm)));
+  }
+  const float gap = theme.gap, swatch = 22 * theme.scale;
+  const float width = swatch + gap + title + gap + value + (error > 0 ? gap + error : 0);
+  const float left = area.max.x - width, height = theme.ui_small->FontSize + 6 * theme.scale;
+  area.max.x = left - 2 * gap;
+  float y = area.min.y;
+  const double last = result.request.axis.values.back();
+  draw_text(list, theme.ui_small, {{left, y}, {left + width, y + height}}, theme.text_faint,
+            say(tr("At {} = {}"), axis_symbol(result.request.axis.key), axis_value(result.request.axis.key, last)));
+  if (error > 0)
+    draw_text(list, theme.ui_small, {{left, y}, {left + width, y + height}}, theme.text_faint, tr("error"), Align::right);
+  y += height;
+  std::optional<std::size_t> hovered;
+  for (const LegendRow& row : rows) {
+    const std::string& algorithm = result.request.algorithms[row.algorithm];
+    const Rect line = {{left - 4 * theme.scale, y}, {left + width + 4 * theme.scale, y + height}};
+    ImGui::PushID(static_cast<int>(row.algorithm));
+    hit_area("legend", line);
+    const bool is_on = ImGui::IsItemHovered();
+    ImGui::PopID();
+    if (is_on) {
+      hovered = row.algorithm;
+      if (const auto& errors = view.studies->sweep_errors; quantity == SweepQuantity::time && row.algorithm < errors.size())
+        show_tooltip(theme, title_of(result.request, row.algorithm),
+                     say(time_errors_sentence(errors[row.algorithm], title_of(result.request, row.algorithm))));
+    }
+    if (is_on || algorithm == shown)
+      list->AddRectFilled(line.min, line.max, is_on ? with_alpha(theme.inset_border, 0.6F) : theme.accent_soft, 3 * theme.scale);
+    const ImU32 color = algorithm_color(theme, algorithm), ink = algorithm == shown || is_on ? theme.text : theme.text_dim;
+    const float middle = line.center().y;
+    list->AddLine({left, middle}, {left + swatch, middle}, color, 2 * theme.scale);
+    draw_marker(list, algorithm_marker(algorithm), {left + swatch * 0.5F, middle}, 3.6F * theme.scale, color, theme.scale);
+    const float from = left + swatch + gap;
+    draw_text(list, theme.ui_small, {{from, y}, {from + title + 1, y + height}}, ink, title_of(result.request, row.algorithm));
+    draw_text(list, theme.mono_small, {{from + title + gap, y}, {from + title + gap + value, y + height}}, ink, value_of(row),
+              Align::right);
+    if (error > 0)
+      draw_text(list, theme.mono_small, {{left + width - error, y}, {left + width, y + height}}, theme.text_faint,
+                error_of(view, quantity, row.algorithm), Align::right);
+    y += height;
+  }
+  return hovered;
+}
+
+/// Names the curves at their ends.
+void label_curves(Plot& plot, const View& view, const SweepResult& result, SweepQuantity quantity) {
+  const Theme& theme = *view.theme;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    auto curve = curve_of(result, a, quantity);
+    std::ranges::reverse(curve);  // from its end, where curves are apart
+    plot.label(curve, title_of(result.request, a), algorithm_color(theme, result.request.algorithms[a]), Plot::Side::left, true);
+  }
+}
+
+}  // namespace
+
+std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult& result, SweepQuantity quantity,
+                                            const Rect& whole) {
   if (result.request.axis.values.empty()) return std::nullopt;
   const Theme& theme = *view.theme;
+  Rect area = whole;
+  const bool legend = has_legend(result);
+  const std::optional<std::size_t> pointed = legend ? draw_legend(view, result, quantity, area) : std::nullopt;
   Plot plot(theme, ImGui::GetWindowDrawList(), area, x_axis_of(result), y_axis_of(view, result, quantity));
   draw_theory(plot, view, result, quantity);
-  const std::vector<std::size_t> order = drawing_order(view, result);
+  std::vector<std::size_t> order = drawing_order(view, result);
+  if (pointed)  // above all others
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t a) { return a != *pointed; });
+  // With a legend, the lines of curves that coincide stand together in it, and no curve is widened.
   std::vector<float> covered(order.size());
-  for (std::size_t place = 0; place < order.size(); ++place) covered[order[place]] = curves_over(result, order, place, quantity);
+  for (std::size_t place = 0; place < order.size() && !legend; ++place)
+    covered[order[place]] = curves_over(result, order, place, quantity);
+  const auto color_of = [&](std::size_t a) {
+    const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
+    return pointed && *pointed != a ? with_alpha(color, 0.25F) : color;
+  };
   for (const std::size_t a : order)
-    plot.curve(curve_of(result, a, quantity), algorithm_color(theme, result.request.algorithms[a]),
-               (2.2F + 3.0F * covered[a]) * theme.scale);
+    plot.curve(curve_of(result, a, quantity), color_of(a), ((pointed == a ? 3.4F : 2.2F) + 3.0F * covered[a]) * theme.scale);
   std::optional<SweepHover> hover;
   float least = 12 * theme.scale;
+  bool labelled_one = false;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (const std::size_t a : order) {
-    const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
     for (std::size_t i = 0; i < result.request.axis.values.size(); ++i) {
       const auto& point = result.at(a, i);
       if (!point || !point->done()) continue;
       const PlotPoint at = {result.request.axis.values[i], sweep_value(*point, quantity)};
-      plot.marker(algorithm_marker(result.request.algorithms[a]), at, color, (4 + 2.5F * covered[a]) * theme.scale);
+      plot.marker(algorithm_marker(result.request.algorithms[a]), at, color_of(a), (4 + 2.5F * covered[a]) * theme.scale);
       const ImVec2 pixel = plot.at(at);
       const float distance = std::hypot(pixel.x - mouse.x, pixel.y - mouse.y);
       if (distance < least) least = distance, hover = SweepHover{a, i};
@@ -358,21 +483,17 @@ std::optional<SweepHover> draw_sweep_figure(const View& view, const SweepResult&
     for (const MeasuredPoint& measured : measured_of(view, result, a, quantity)) {
       if (measured.high > measured.low) plot.spread(measured.at.x, measured.low, measured.high, theme.text);
       plot.marker(Marker::cross, measured.at, theme.text, 5 * theme.scale);
-      if (!labelled) plot.label(measured.at, measured_label(view, *measured.of), theme.text, Plot::Side::below);
-      labelled = true;
+      if (!labelled && !(legend && labelled_one))
+        plot.label(measured.at, measured_label(view, *measured.of), theme.text, Plot::Side::below);
+      labelled = labelled_one = true;
     }
   }
   if (const auto pinned = pinned_point(view, result, quantity)) {
     plot.marker(Marker::ring, *pinned, theme.highlight, 7 * theme.scale);
     plot.label(*pinned, beside_label(*beside_run(view)), theme.highlight, Plot::Side::right, true);
   }
-  mark_parting(plot, view, result, quantity);
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
-    const ImU32 color = algorithm_color(theme, result.request.algorithms[a]);
-    auto curve = curve_of(result, a, quantity);
-    std::ranges::reverse(curve);  // from its end, where curves are apart
-    plot.label(curve, title_of(result.request, a), color, Plot::Side::left, true);
-  }
+  if (!legend) mark_parting(plot, view, result, quantity);
+  if (!legend) label_curves(plot, view, result, quantity);
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
     auto theory = theory_of(result, a, quantity);
     if (theory.size() < 2) continue;

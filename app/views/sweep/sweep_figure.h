@@ -25,7 +25,10 @@ struct SweepWords {
 /// Compares the baseline with `on_screen`, or with the last algorithm where that one is not drawn.
 SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::string_view on_screen);
 
-/// Draws the plot into `area`; returns the point under the mouse, if any.
+/// More programs than five have a legend beside the plot: labels on so many curves would hide them.
+bool has_legend(const SweepResult& result);
+
+/// Draws the plot into `area`, with a legend where programs are many; returns the point under the mouse, if any.
 struct SweepHover {
   std::size_t algorithm = 0, value = 0;
 };

@@ -48,6 +48,12 @@ double clock_of(const View& view, const TimelineRow& row) {
   return view.lanes[row.group].simulation->request.gpu.sm_clock_hz;
 }
 
+/// " at 1.98 GHz" where other views have the run at its clock under load; else nothing.
+std::string at_drawn_clock(const View& view, const TimelineRow& row) {
+  const bool has_other = view.studies->under_load != nullptr || view.studies->race != nullptr;
+  return has_other ? ' ' + say(tr("at {}"), format_clock(clock_of(view, row))) : std::string();
+}
+
 /// The launches of a row: times and colours.
 struct LaunchBars {
   std::vector<LaunchTime> times;
@@ -97,13 +103,14 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
     // Two clocks share an axis of cycles, so equal lengths are not equal times.
     const std::string cycles = fmt::format("{} {}   ", format_cycles(Cycles(launch.end - launch.start)), tr("cycles"));
     const std::string name = launch_name(simulation, i), first = launch_cost(simulation, i, probe != nullptr);
-    const std::string time =
-        (state.measured != nullptr ? cycles : std::string()) + time_of(launch.end - launch.start, clock_of(view, row));
+    const std::string short_time = (state.measured != nullptr ? cycles : std::string()) +
+                                   time_of(launch.end - launch.start, clock_of(view, row)),
+                      time = short_time + at_drawn_clock(view, row);
     const std::string waves = i < simulation.launches.size() ? waves_text(waves_of(simulation, i)) : std::string();
     std::vector<std::string> texts = {fmt::format("{}   {}   {}", name, time, waves), fmt::format("{}   {}", name, time), name,
                                       fmt::format("{}", i + 1)};
     if (!first.empty()) {
-      const std::string both = say(tr("{} + {} to launch"), time, first);
+      const std::string both = say(tr("{} + {} to launch"), short_time, first) + at_drawn_clock(view, row);
       texts.insert(texts.begin(), {fmt::format("{}   {}   {}", name, both, waves), fmt::format("{}   {}", name, both)});
     }
     if (const std::string cost = probe != nullptr && i < probe->launches.size()
@@ -123,7 +130,8 @@ void draw_launch_bars(ImDrawList* list, const SmPanelState& state, const View& v
   }
   // Of a simulation the time of the whole run: what the first launch costs before it begins is not on the axis.
   const bool simulated = bars.end == simulation.trace->end_cycle();
-  std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row)));
+  std::string over = say(tr("Done in {}"), simulated ? format_time(simulation.time) : time_of(bars.end, clock_of(view, row))) +
+                     at_drawn_clock(view, row);
   if (probe != nullptr && probe->plain_ns > 0) over = probe_cost(probe->probed_ns, probe->plain_ns);
   if (view.playback.race) {
     const Simulation& rival = *view.lanes[1 - row.group].simulation;

@@ -26,8 +26,9 @@ double cycles_on_screen(const View& view, const BesideRun& beside) {
   return view.lane().simulation->request.gpu.sm_clock_hz / beside.simulation->request.gpu.sm_clock_hz;
 }
 
-/// "FlashAttention-1: 3.15 µs. SM time without a block: 12 %".
-std::string total_text(const Simulation& run) {
+/// "FlashAttention-1: 3.15 µs. SM time without a block: 12 %", the time as Compare has it.
+std::string total_text(const BesideRun& beside) {
+  const Simulation& run = beside.timed != nullptr ? *beside.timed->second : *beside.simulation;
   const std::string total = fmt::format("{}: {}", algorithm_title(run.request.algorithm), format_time(run.time));
   return run.sms.many_idle() ? say(tr("{}. SM time without a block: {}"), total, format_percent(run.sms.idle)) : total;
 }
@@ -126,7 +127,7 @@ void draw_beside_row(ImDrawList* list, const View& view, const TimeWindow& windo
   };
   const auto launches = run.trace->launches();
   const auto& specs = run.program->launches();
-  const std::string total = total_text(run);
+  const std::string total = total_text(*beside);
   // Behind its end, where the run on screen is longer; else in the first bar that is wide enough.
   const Rect rest = {{x(run.cycles.value) + 6 * theme.scale, plot.min.y}, plot.max};
   bool is_said = launches.size() > 1 && text_width(theme.ui_small, total) <= rest.width();

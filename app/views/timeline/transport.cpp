@@ -137,16 +137,13 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                        format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
     add_line(text, say(tr("Simulated {} at the measured clock, {}: {}"), format_time(Nanoseconds(time->simulated)),
                        format_clock(view.measured.found->measured().sm_clock_hz), format_signed_percent(time->error())));
-    add_line(text, time_errors_text(time_errors_of(*view.measured.known, known.bundle.gpu, view.lane().simulation->request),
-                                    view.lane().simulation->request));
-    add_line(text, say(tr("Stage and timeline run at {}, the clock of the GPU's spec. Other views have times under load."),
-                       format_clock(view.lane().simulation->request.gpu.sm_clock_hz)));
+    add_line(text, time_errors_text(view.studies->errors->time, view.lane().simulation->request));
     return text;
   }
   std::string load;
   if (const RunUnderLoad* const loaded = view.studies->under_load.get())
     load = loaded->clock.from == ClockUnderLoad::From::like_runs
-               ? say(tr("Under load: simulated at {}, the median clock of the {} recorded runs most like it."),
+               ? say(tr("Under load: simulated at {}, the mean clock of {} recorded runs around its load."),
                      format_clock(loaded->clock.hz), loaded->clock.runs)
            : loaded->clock.from == ClockUnderLoad::From::set
                ? say(tr("Under load: simulated at {}, as set."), format_clock(loaded->clock.hz))
@@ -162,10 +159,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
   const std::string& id = request.gpu.id;
   for (const auto& known : view.measured.known->bundles)
     if (known->bundle.gpu == id) {
-      const RunUnderLoad* const loaded = view.studies->under_load.get();
-      const PredictionErrors errors =
-          loaded != nullptr ? loaded->errors : PredictionErrors{time_errors_of(*view.measured.known, id, request), {}};
-      return with_load(tr("This problem was not measured.") + std::string(" ") + prediction_errors_text(errors, request));
+      return with_load(tr("This problem was not measured.") + std::string(" ") +
+                       prediction_errors_text(*view.studies->errors, request));
     }
   return with_load(tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU."));
 }
@@ -174,26 +169,24 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
 void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const Theme& theme = *view.theme;
   const Simulation& run = *view.lane().simulation;
-  const std::string simulated = format_time(run.time), clock = format_clock(run.request.gpu.sm_clock_hz);
   std::optional<Comparison> time;
   const RunUnderLoad* const loaded = view.studies->under_load.get();
   if (view.measured.found != nullptr && loaded != nullptr)
     time = compare(*loaded->simulation, view.measured.found->measured()).figure(Figure::time);
+  // One time, that of the other views, with its clock. A lesson speaks of the run as it is drawn.
+  const bool as_drawn = loaded == nullptr || view.lesson.lesson != nullptr;
+  const Simulation& timed = as_drawn ? run : *loaded->simulation;
+  const std::string clock = format_clock(timed.request.gpu.sm_clock_hz);
+  std::string simulated = format_time(timed.time);
   std::vector<std::string> texts = {say(tr("Whole run: {} at {}"), simulated, clock), say(tr("Whole run: {}"), simulated)};
-  if (loaded != nullptr) {
-    const std::string mark = error_mark(loaded->errors),
-                      under_load = format_time(loaded->simulation->time) + (mark.empty() ? mark : " " + mark),
-                      its_clock = format_clock(loaded->clock.hz);
-    texts = {say(tr("Whole run: {} at {}. Under load, at {}: {}"), simulated, clock, its_clock, under_load),
-             say(tr("Whole run: {}. Under load: {}"), simulated, under_load), say(tr("Under load: {}"), under_load)};
-  }
-  if (time) {  // the error belongs to the time at the measured clock, so both stand together
-    const std::string error = format_signed_percent(time->error());
-    const std::string measured_clock = format_clock(view.measured.found->measured().sm_clock_hz);
-    const std::string at_measured = format_time(Nanoseconds(time->simulated));
-    texts = {say(tr("Whole run: {} at {}. At {}, as measured: {}, {} off"), simulated, clock, measured_clock, at_measured, error),
-             say(tr("Whole run: {}. At {}, as measured: {} off"), simulated, measured_clock, error),
-             say(tr("At {}, as measured: {}, {} off"), measured_clock, at_measured, error)};
+  if (!as_drawn) {
+    // Of a recorded run its own error, else that of such runs.
+    const std::string mark = error_mark(*view.studies->errors);
+    simulated += time            ? fmt::format(" ({})", say(tr("{} off"), format_signed_percent(time->error())))
+                 : !mark.empty() ? " " + mark
+                                 : std::string();
+    texts = {say(time ? tr("Whole run: {} at {}, as measured") : tr("Whole run: {} at {} under load"), simulated, clock),
+             say(tr("Whole run: {} at {}"), simulated, clock), fmt::format("{} {}", simulated, say(tr("at {}"), clock)), simulated};
   }
   const std::string whose = view.playback.race ? short_algorithm_title(*run.info) + " · " : std::string();
   for (const std::string& each : texts) {
@@ -202,6 +195,9 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
     if (!row.text(theme.ui, theme.text_dim, text, text, right)) continue;
     hit_area("whole run", {{left, rect.min.y}, {left + text_width(theme.ui, text), rect.max.y}});
     std::string body = trust_text(view, time);
+    if (loaded != nullptr)
+      add_line(body, say(tr("At {}, the highest clock: {}. Stage and timeline show the cycles of that run."),
+                         format_clock(run.request.gpu.sm_clock_hz), format_time(run.time)));
     if (const std::string launch = launch_text(run); !launch.empty()) add_line(body, launch);
     item_tooltip(theme, tr("Error in time"), body);
     return;

@@ -10,7 +10,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/model/run_data/compiled_kernel.h"
+#include "app/model/requests/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"
@@ -176,6 +176,7 @@ std::int64_t blocks_of(const Simulation& run) {
 bool number_field(const Theme& theme, const char* label, const char* id, const char* tooltip, std::int64_t& value, std::int64_t low,
                   std::int64_t high) {
   const std::int64_t before = value;
+  const NumberLimits limits = {static_cast<double>(low), static_cast<double>(high), true};
   ImGui::PushID(id);
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui, theme.text_dim, label);
@@ -183,7 +184,10 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   ImGui::SameLine(std::round(150 * theme.scale));
   const auto step = [&](const char* sign, bool possible, std::int64_t next) {
     ImGui::BeginDisabled(!possible);
-    if (ImGui::Button(sign)) value = std::clamp(next, low, high);
+    if (ImGui::Button(sign)) {
+      value = std::clamp(next, low, high);
+      if (value != next) note_clamped("##value", limits, static_cast<double>(next), static_cast<double>(value));
+    }
     ImGui::EndDisabled();
   };
   step("÷2", value > low, value / 2);
@@ -194,13 +198,21 @@ bool number_field(const Theme& theme, const char* label, const char* id, const c
   const auto speed = static_cast<float>(std::max(0.15, static_cast<double>(value) * 0.008));
   ImGui::DragScalar("##value", ImGuiDataType_S64, &value, speed, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
-  note_limits(theme, {static_cast<double>(low), static_cast<double>(high), true}, static_cast<double>(value),
-              item_and_button(theme.gap * 0.5F, "×2"));
+  note_limits(theme, limits, static_cast<double>(value), item_and_button(theme.gap * 0.5F, "×2"));
   ImGui::SameLine(0, theme.gap * 0.5F);
   step("×2", value < high, value * 2);
   ImGui::PopID();
   return value != before;
 }
+
+namespace {
+
+/// The number of heads that broke the groups of a problem, and their size; 0: none did.
+struct UngroupedHeads {
+  std::int64_t heads = 0, group = 1;
+};
+
+}  // namespace
 
 /// The size of the pages of K and V, and their order in the pool.
 void draw_page_controls(const View& view, Commands& commands) {
@@ -252,12 +264,18 @@ void draw_problem_controls(const View& view, Commands& commands) {
 
   std::int64_t heads = p.heads;
   if (number_field(theme, tr("H  query heads"), "heads", tr("Heads of Q; K and V heads scale with it"), heads, 1, most_heads)) {
+    const std::int64_t group = p.heads / std::max<std::int64_t>(1, p.kv_heads);
     p = with_heads(p, heads);
+    panel_state<UngroupedHeads>("ungrouped heads") = {group > 1 && p.kv_heads == heads ? heads : 0, group};
     push("heads");
   }
   control_message(view, "heads");
   field(tr("key heads"), "kv_heads", tr("Heads of K and V: fewer than H is grouped-query, 1 is multi-query attention"), p.kv_heads,
         1, most_heads);
+  const auto& ungrouped = panel_state<UngroupedHeads>("ungrouped heads");
+  if (ungrouped.heads == p.heads && p.kv_heads == p.heads)
+    wrapped_text(theme.ui_small, theme.bad,
+                 say(tr("{} heads are no whole groups of {}: now each has its own K and V."), ungrouped.heads, ungrouped.group));
 
   std::int64_t rows = p.seq_q;
   if (number_field(theme, tr("N  queries"), "seq", tr("Rows of Q and O; the keys follow while both are equal"), rows, 1,

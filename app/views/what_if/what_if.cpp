@@ -11,6 +11,7 @@
 #include "app/ui/typed_limits.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
+#include "app/views/error_words.h"
 #include "app/views/panels.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
@@ -152,7 +153,7 @@ void draw_headings(const Theme& theme, const Columns& c, float top) {
   if (c.has_bar) heading(c.bar, c.hbm, tr("½ … ×2"), Align::center);
   if (c.has_hbm) heading(c.hbm - 20 * theme.scale, c.hbm + (c.l2 - c.hbm) * slim, tr("HBM bytes"), Align::right);
   if (c.has_l2) heading(c.l2 - 20 * theme.scale, c.l2 + (c.bound - c.l2) * slim, tr("L2↔SM bytes"), Align::right);
-  heading(c.bound + 8 * theme.scale, c.right, tr("Bottleneck"), Align::left);
+  heading(c.bound + 8 * theme.scale, c.right, tr("Busiest"), Align::left);
 }
 
 bool draw_line(const View& view, const Line& line, const Outcome* base, double noise, const Columns& c, float top, float height) {
@@ -312,6 +313,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const bool compares = changed && table.base && table.base->done();
   if (const std::string clock = one_clock_text(table.clock_hz, table.real.gpu, tr("the unchanged run")); !clock.empty())
     detail.append(" ").append(clock);
+  detail.append(" ").append(time_errors_text(view.studies->errors->time, view.lane().simulation->request));
   const Simulation* const shown = view.studies->at_what_if_clock.get();
   if (compares && shown != nullptr)
     if (const std::string why = slower_reason(outcome_of(*shown), *table.base, tr("current settings"), tr("unchanged"));
@@ -320,7 +322,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   study_head(view, compares && shown != nullptr ? changed_finding(table, *shown, limit_now) : finding(table, limit), detail);
   draw_beside_line(view);
   draw_slider(view, commands);
-  study_progress(view, commands, table.done(), table.rows.size() + 1);
+  study_progress(view, commands, table.done(), table.total());
 
   std::vector<Line> lines;
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;

@@ -243,7 +243,7 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   REQUIRE(errors.time);
   CHECK(error_mark(errors) == "±" + format_percent(errors.time->mean));
   const std::string text = prediction_errors_text(errors, view.lane().simulation->request);
-  CHECK(text.find(fmt::format("{} recorded runs, not seen by the model before.", errors.time->runs)) != std::string::npos);
+  CHECK(text.find(fmt::format("mean of {} recorded runs that the model had not seen, ", errors.time->runs)) != std::string::npos);
   CHECK(text.find("The borrowed clock adds ") != std::string::npos);
   PanelScreen screen({2400, 60});
   const auto draw = [](const View& shown, Commands& commands) { draw_transport({{0, 0}, {2400, 60}}, shown, commands); };
@@ -253,9 +253,9 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   CHECK(recording.text().find(format_time(view.studies->under_load->simulation->time) + " " + error_mark(errors)) !=
         std::string::npos);
   // Of a program that nobody recorded it says that.
-  SimulationRequest other = view.lane().simulation->request;
-  other.gpu.id = "toy";
-  CHECK(time_errors_text({}, other) == "No run of FlashAttention-2 is recorded on toy: the error of its times is unknown.");
+  const SimulationRequest& request = view.lane().simulation->request;
+  CHECK(time_errors_text(time_errors_of(*view.measured.known, "toy", request), request) ==
+        "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on toy.");
 }
 
 TEST_CASE("window: a head dimension that no kernel has is told beside the tile") {

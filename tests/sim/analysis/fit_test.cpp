@@ -164,26 +164,44 @@ TEST_CASE("fit: a thread that has no register left spills where it holds more su
   CHECK(spilling > 10);
 }
 
-TEST_CASE("what if: a result is noise below the least effect of another order, and below what no machine would do") {
+TEST_CASE("what if: a result is noise below what a jitter leaves, and below what no machine would do") {
   WhatIfTable table;
   const auto put = [&](std::string_view id, double time_ns) {
     WhatIfRow& row = table.rows.emplace_back();
     row.what.id = id;
     row.outcome.emplace().time_ns = time_ns;
   };
-  put("order_heads", 105);
+  table.jitters.resize(1);
+  table.jitters[0].longer_outcome.emplace().time_ns = 106;
   CHECK(table.noise() == 0);  // the machine itself is not simulated yet
   table.base.emplace().time_ns = 100;
-  CHECK(table.noise() == doctest::Approx(0.05));
-  put("order_reversed", 97);
-  CHECK(table.noise() == doctest::Approx(0.03));
+  CHECK(table.noise() == 0);  // and the other half of the jitter is not
+  table.jitters[0].shorter_outcome.emplace().time_ns = 98;
+  CHECK(table.noise() == doctest::Approx(0.02));
   put("hbm_double", 70);
   put("hbm_half", 150);
-  CHECK(table.noise() == doctest::Approx(0.03));
+  put("order_longest", 99);
+  CHECK(table.noise() == doctest::Approx(0.02));
   put("exp_double", 104);  // slower with faster units
   CHECK(table.noise() == doctest::Approx(0.04));
   put("hbm_half", 94);  // faster with half the bandwidth
   CHECK(table.noise() == doctest::Approx(0.06));
+}
+
+TEST_CASE("what if: a jitter changes one latency of the memory by one cycle, each way") {
+  for (const GpuSpec& gpu : {toy_gpu(), textbook_gpu()}) {
+    SimulationRequest real;
+    real.gpu = gpu;
+    real.problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16};
+    const auto runs = jitters(real);
+    CHECK(runs.size() <= 2);
+    for (const Jitter& jitter : runs) {
+      CHECK(jitter.longer.tile == jitter.shorter.tile);
+      CHECK(jitter.longer.gpu.l2_latency_cycles - jitter.shorter.gpu.l2_latency_cycles + jitter.longer.gpu.hbm_latency_cycles -
+                jitter.shorter.gpu.hbm_latency_cycles ==
+            2);
+    }
+  }
 }
 
 TEST_CASE("what if: every variant differs from the machine in what it names, and can be simulated") {

@@ -113,23 +113,33 @@ TEST_CASE("search: the quickest comes first, and its orders are all that differ 
   CHECK(order_candidates(unmasked, 1).size() == block_orders().size() - 1);  // without a mask the order of keys is no choice
 }
 
-TEST_CASE("search: the least effect of another block order on the quickest tile is noise") {
-  CHECK(noise_of({}) == least_difference);
-  std::vector<SearchCandidate> ranked(5);
-  const auto took = [&](std::size_t i, double ns, BlockOrder order, std::int64_t rows) {
+TEST_CASE("search: each tile has one row, in its best order, and the kernel as it stands has its own") {
+  std::vector<SearchCandidate> ranked(6);
+  const auto took = [&](std::size_t i, std::int64_t rows, BlockOrder order, bool own = false) {
+    ranked[i].request.algorithm = "flash2";
     ranked[i].request.block_order = order;
     ranked[i].request.tile = ProgramTile(rows, 64);
-    ranked[i].outcome.emplace().time_ns = ns;
+    ranked[i].own = own;
+    ranked[i].outcome.emplace().time_ns = 100 + static_cast<double>(i);
   };
-  took(0, 100, BlockOrder::heads, 128);
-  took(1, 101, BlockOrder::launch, 64);  // another tile
-  took(2, 103, BlockOrder::longest, 128);
-  took(3, 110, BlockOrder::launch, 128);
-  CHECK(noise_of(ranked) == doctest::Approx(0.03));
-  ranked[2].request.key_order = KeyOrder::descending;  // keys go another way: not the order of blocks alone
-  CHECK(noise_of(ranked) == doctest::Approx(0.1));
-  took(3, 100.1, BlockOrder::launch, 128);
-  CHECK(noise_of(ranked) == least_difference);
+  took(0, 128, BlockOrder::longest);
+  took(1, 128, BlockOrder::heads);
+  took(2, 64, BlockOrder::launch);
+  took(3, 128, BlockOrder::launch, true);
+  took(4, 64, BlockOrder::longest);
+  took(5, 32, BlockOrder::launch);
+  const auto rows = best_of_each_tile(ranked);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0] == &ranked[0]);
+  CHECK(rows[1] == &ranked[2]);
+  CHECK(rows[2] == &ranked[3]);
+  CHECK(rows[3] == &ranked[5]);
+  // The tiles that were not tried in the order of the best are, once each.
+  const auto more = candidates_in_best_order(ranked);
+  REQUIRE(more.size() == 1);
+  CHECK(more[0].request.tile == ranked[5].request.tile);
+  CHECK(more[0].request.block_order == BlockOrder::longest);
+  CHECK_FALSE(more[0].own);
 }
 
 TEST_CASE("search: what was not simulated comes last, and what fits no SM is refused with the reason") {

@@ -191,13 +191,13 @@ TEST_CASE("schema: an index of attention stands for one tensor in all programs, 
       for (const Tensor tensor : (*program)->tensors()) tensors_of[tensor.index()].insert(tensor);
       for (const ChipTile chip_tile : (*program)->schema().tiles) tiles_of[chip_tile.index()].insert(to_string(chip_tile));
     }
-  for (const auto& [index, tensors] : tensors_of)
-    if (index < tensor_index::after_attention) CHECK_MESSAGE(tensors.size() == 1, "tensors of index ", index);
+  for (const auto& of : tensors_of)
+    if (of.first < tensor_index::after_attention) CHECK_MESSAGE(of.second.size() == 1, "tensors of index ", of.first);
   const std::set<std::size_t> shared_by_two = {tile_index::p_d_p,      tile_index::d_s_ring,   tile_index::d_p_ring,
                                                tile_index::d_q_part_2, tile_index::d_q_part_3, tile_index::d_q_part_4};
-  for (const auto& [index, names] : tiles_of)
-    if (index < tile_index::after_shared && !shared_by_two.contains(index))
-      CHECK_MESSAGE(names.size() == 1, "tiles of index ", index);
+  for (const auto& of : tiles_of)
+    if (of.first < tile_index::after_shared && !shared_by_two.contains(of.first))
+      CHECK_MESSAGE(of.second.size() == 1, "tiles of index ", of.first);
 }
 
 TEST_CASE("schema: a program whose schema is at fault is refused with the fault") {

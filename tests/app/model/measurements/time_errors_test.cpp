@@ -14,9 +14,10 @@
 namespace tilescope {
 namespace {
 
-SimulationRequest request_for(const char* algorithm, const AttentionProblem& problem) {
+SimulationRequest request_for(const char* algorithm, const AttentionProblem& problem, const char* gpu = "h100") {
   SimulationRequest request;
   request.algorithm = algorithm;
+  request.gpu = *load_gpu(gpu);
   request.problem = problem;
   return request;
 }
@@ -62,6 +63,28 @@ TEST_CASE("time errors: a program that was never recorded has those of the rung 
                                    }()));
   REQUIRE(seen);
   CHECK_FALSE(seen->held_out);
+}
+
+TEST_CASE("time errors: they are unknown where no kernel could run the request, and say where the tile is another") {
+  const Measurements known = load_measurements_of("h100");
+  const auto of = [&](const SimulationRequest& request) { return time_errors_of(known, "h100", request); };
+  SimulationRequest request = request_for("flash2", long_causal);
+  REQUIRE(of(request));
+  CHECK_FALSE(of(request)->other_tile);
+  CHECK(time_errors_sentence(of(request), "flash2").text().find("own tile") == std::string::npos);
+  request.tile = ProgramTile(64, 64);
+  REQUIRE(of(request));
+  CHECK(of(request)->other_tile);
+  CHECK(time_errors_sentence(of(request), "flash2").text().ends_with("They have the kernel's own tile."));
+  request.tile = ProgramTile(256, 256);  // a thread would spill
+  CHECK_FALSE(of(request));
+  request.tile.reset();
+  request.problem.head_dim = 96;
+  CHECK_FALSE(of(request));
+  CHECK(of(request).error().sentence.text() == "no kernel is compiled for this, so no recorded run is like it");
+  request.problem.head_dim = 128;
+  request.masking.masks = {"q - kv < 64"};  // the kernel of flash2 takes none
+  CHECK_FALSE(of(request));
 }
 
 TEST_CASE("time errors: every recorded case of our own kernels has a row in the table of its bundle") {
