@@ -88,9 +88,12 @@ Result<int> run_validate(const CommandLine& line, std::FILE* out, std::FILE* err
   {
     ProgressPrinter progress(err, line.quiet);
     std::size_t done = 0;
+    double work = 0, all_work = 0;  // the largest cases come first, so that their number says little of the time
+    for (const MeasuredCase& measured : *cases) all_work += work_of(measured);
     validate_cases(*gpu, *cases, misses.of(known->bundle), {}, core_count(), [&](std::size_t index, const CaseValidation& result) {
       results[index] = result;
-      progress.show(fmt::format("validate: {} of {} cases", ++done, cases->size()));
+      work += work_of((*cases)[index]);
+      progress.show(fmt::format("validate: {} of {} cases, {:.0f} % of the work", ++done, cases->size(), 100 * work / all_work));
       return true;
     });
   }

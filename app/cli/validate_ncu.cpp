@@ -1,20 +1,24 @@
 // Simulates the problem of the flags at the clock of the counters, and prints both.
 #include "app/cli/validate_ncu.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/command_words.h"
 #include "app/cli/output.h"
 #include "app/cli/request.h"
 #include "app/cli/text_table.h"
 #include "app/model/measurements/imported_counters.h"
 #include "app/model/requests/assets.h"
 #include "kernels/measure/json_fields.h"
+#include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/core/refuse.h"
 
@@ -33,11 +37,9 @@ Result<std::string> profiled_gpu(const CommandLine& line, const std::string& tex
   if (line.gpu_given) return line.gpu;
   const Result<NcuReport> report = read_ncu_csv(text, line.ncu);
   if (!report) return report.error();
-  if (!report->device.empty())
-    for (const std::string& id : gpu_ids()) {
-      const Result<GpuSpec> spec = load_gpu(id);
-      if (spec && spec->name.starts_with(report->device)) return id;
-    }
+  const std::string id = spec_id_of(report->device);
+  const std::vector<std::string> ids = gpu_ids();
+  if (std::ranges::find(ids, id) != ids.end()) return id;
   return Error{"--ncu does not say which GPU was profiled: add --gpu, for example --gpu h200"};
 }
 
@@ -88,6 +90,7 @@ std::string table_of(const Simulation& run, const ImportedCounters& imported, co
   if (const auto count = imported.sum("instructions"))
     table.row({"instructions", "", format_count(std::llround(*count)), "", "", std::string(imported.metric("instructions"))});
 
+  for (const Sentence& doubt : doubts(run, imported)) head.row({"warning", command_words(doubt)});
   std::string out = fmt::format("{}\n{}", head.text(""), table.text(""));
   if (imported.launches.size() > 1) out += "\nHBM has no bound: by default ncu flushes the L2 before every launch.\n";
   if (const auto missing = missing_metrics(imported)) out += fmt::format("\n{}\n", missing->text());
@@ -108,6 +111,7 @@ std::string json_of(const Simulation& run, const ImportedCounters& imported, con
   for (std::size_t i = 0; i < imported.launches.size(); ++i)
     json["launches"].push_back({{"name", imported.launches[i]}, {"id", imported.row(i).id}, {"kernel", imported.row(i).kernel}});
   json["missing"] = imported.report.missing;
+  for (const Sentence& doubt : doubts(run, imported)) json["warnings"].push_back(command_words(doubt));
   json["figures"] = nlohmann::ordered_json::array();
   for (const Figure figure : compared_figures) {
     const auto& c = compared.figure(figure);

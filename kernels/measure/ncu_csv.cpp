@@ -126,6 +126,23 @@ Number number_of(std::string_view text) {
   return {true, value};
 }
 
+/// Returns 512 of "(32, 16, 1)"; 0 of what is no such size.
+std::int64_t product_of(std::string_view size) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t product = 1;
+  bool some = false;
+  for (std::size_t at = 0; at < size.size(); ++at) {
+    if (size[at] < '0' || size[at] > '9') continue;
+    std::int64_t number = 0;
+    const auto [end, code] = std::from_chars(size.data() + at, size.data() + size.size(), number);
+    if (code != std::errc() || number > most / std::max<std::int64_t>(1, product)) return 0;
+    product *= number;
+    some = true;
+    at = static_cast<std::size_t>(end - size.data());
+  }
+  return some ? product : 0;
+}
+
 class Reader {
  public:
   Reader(std::string_view text, std::string_view origin) : csv_(text, {}), origin_(printable(origin, 200)) {}
@@ -174,6 +191,8 @@ class Reader {
           "{} is no CSV of Nsight Compute, which has columns 'ID' and 'Kernel Name': write it by ncu --csv --log-file FILE",
           origin_);
     process_ = column("Process ID");
+    grid_ = column("Grid Size");
+    block_ = column("Block Size");
     name_ = column("Metric Name");
     unit_ = column("Metric Unit");
     value_ = column("Metric Value");
@@ -189,7 +208,12 @@ class Reader {
     std::string key = fmt::format("{}\n{}", process_ == absent ? "" : row[process_], row[id_]);
     const auto [at, added] = index_.emplace(std::move(key), report_.launches.size());
     if (added) {
-      report_.launches.push_back({row[id_], row[kernel_], {}});
+      NcuLaunch launch;
+      launch.id = row[id_];
+      launch.kernel = row[kernel_];
+      launch.blocks = grid_ == absent ? 0 : product_of(row[grid_]);
+      launch.threads = block_ == absent ? 0 : product_of(row[block_]);
+      report_.launches.push_back(std::move(launch));
       ranks_.emplace_back();
     }
     at_ = at->second;
@@ -248,7 +272,8 @@ class Reader {
   CsvReader csv_;
   std::string origin_;
   std::vector<std::string> header_, units_;
-  std::size_t id_ = absent, kernel_ = absent, process_ = absent, name_ = absent, unit_ = absent, value_ = absent, device_ = absent;
+  std::size_t id_ = absent, kernel_ = absent, process_ = absent, grid_ = absent, block_ = absent, name_ = absent, unit_ = absent,
+              value_ = absent, device_ = absent;
   std::vector<std::optional<Column>> columns_;  // columns of the wide form
   NcuReport report_;
   std::map<std::string, std::size_t> index_;                    // launches by process and ID
@@ -303,7 +328,13 @@ Result<NcuMatch> match_ncu_launches(const NcuReport& report, std::span<const std
   for (std::size_t i = 0; i < rows.size() && match.rows.size() < launches.size(); ++i)
     if (is(rows[i], match.rows.size())) match.rows.push_back(i);
   match.by_name = match.rows.size() == launches.size();
-  if (match.by_name) return match;
+  if (match.by_name) {
+    const auto again = [&](const NcuLaunch& row) {
+      return plain_kernel_name(row.kernel) == plain_kernel_name(rows[match.rows[0]].kernel);
+    };
+    match.more_runs = static_cast<std::size_t>(std::ranges::count_if(rows, again)) - 1;
+    return match;
+  }
 
   const std::size_t count = launches.size();
   bool repeats = count > 0 && !rows.empty() && rows.size() % count == 0;
@@ -312,6 +343,7 @@ Result<NcuMatch> match_ncu_launches(const NcuReport& report, std::span<const std
   if (repeats) {
     match.rows.clear();
     for (std::size_t i = 0; i < count; ++i) match.rows.push_back(i);
+    match.more_runs = rows.size() / count - 1;
     return match;
   }
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ struct NcuValue {
 /// One profiled launch.
 struct NcuLaunch {
   std::string id, kernel;                            // "0", "flash2_kernel<64, 1>(Params)"
+  std::int64_t blocks = 0, threads = 0;              // of the grid, and of a block; 0: the file does not say
   std::map<std::string_view, NcuValue> values;       // by our key; unmeasured ones are absent
   const NcuValue* find(std::string_view key) const;  // null if absent
 };
@@ -57,6 +59,7 @@ std::string_view plain_kernel_name(std::string_view kernel);
 struct NcuMatch {
   std::vector<std::size_t> rows;  // rows of the report, one a launch of the program
   bool by_name = false;           // else matched by order
+  std::size_t more_runs = 0;      // of the same launches, which are left out
 };
 /// Returns the report's row of each launch of a program. Matches by name first: the kernel's name must contain the launch's name
 /// or, for a single launch, the algorithm's, and rows must be in order. Else matches by order: the report must have one row a

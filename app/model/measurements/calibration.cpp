@@ -14,6 +14,7 @@
 
 #include "app/model/background/slots.h"
 #include "app/model/requests/assets.h"
+#include "kernels/measure/measure_case.h"
 #include "sim/core/refuse.h"
 #include "sim/core/spec_text.h"
 
@@ -26,24 +27,19 @@ struct Calibration::Shared {
   std::atomic<bool> cancelled = false;
 };
 
-namespace {
-
-Result<GpuSpec> shipped_spec(const std::string& base_id, const DeviceInfo& device) {
+Result<GpuSpec> shipped_spec(const std::string& base_id, const std::string& device_name) {
   if (!base_id.empty()) return load_gpu(base_id);
-  for (const std::string& id : gpu_ids()) {
-    Result<GpuSpec> spec = load_gpu(id);
-    if (spec && spec->name.starts_with(device.name)) return spec;
-  }
-  return refuse("no shipped spec matches {}: choose one for the vendor figures with tilescope calibrate --gpu", device.name);
+  const std::vector<std::string> ids = gpu_ids();
+  const std::string id = spec_id_of(device_name);
+  if (std::ranges::find(ids, id) != ids.end()) return load_gpu(id);
+  return refuse("no shipped spec matches {}: choose one for the vendor figures with tilescope calibrate --gpu", device_name);
 }
-
-}  // namespace
 
 Result<CalibratedGpu> calibrate_this_machine(const std::string& base_id, const CalibrationTold& told,
                                              const CalibrationEffort& effort) {
   const Result<DeviceInfo> device = find_device();
   if (!device) return Error{phrase("calibrate needs an NVIDIA GPU: {}", device.error().sentence), Error::Kind::machine_lacks};
-  Result<GpuSpec> shipped = shipped_spec(base_id, *device);
+  Result<GpuSpec> shipped = shipped_spec(base_id, device->name);
   if (!shipped) return shipped.error();
   const Result<std::vector<CalibratedValue>> values = calibrate(*device, *shipped, told, effort);
   if (!values) return values.error();

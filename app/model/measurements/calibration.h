@@ -26,8 +26,11 @@ struct CalibratedGpu {
 using CalibrationTold = CalibrationProgress;
 using Calibrator = std::function<Result<CalibratedGpu>(const CalibrationTold&)>;
 
-/// Measures device 0. `base_id` names the shipped spec that vendor figures come from; empty: the one whose name begins with the
-/// device's.
+/// Returns the shipped spec that vendor figures come from: `base_id` or, if that is empty, the one of a device's full name, such as
+/// "NVIDIA H100 80GB HBM3".
+Result<GpuSpec> shipped_spec(const std::string& base_id, const std::string& device_name);
+
+/// Measures device 0, from shipped_spec().
 /// Errors  no NVIDIA GPU, no CUDA in this build; no shipped spec of that device; those of calibrate() and calibrated_spec()
 Result<CalibratedGpu> calibrate_this_machine(const std::string& base_id, const CalibrationTold& told,
                                              const CalibrationEffort& effort = {});

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/analysis/launch_balance.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
@@ -63,6 +64,25 @@ std::optional<Sentence> missing_metrics(const ImportedCounters& imported) {
   return refuse("{} lacks {}: profile with --metrics {}", printable(imported.path, 200),
                 fmt::format("{}", fmt::join(imported.report.missing, ", ")), ncu_metric_list())
       .sentence;
+}
+
+std::vector<Sentence> doubts(const Simulation& simulation, const ImportedCounters& imported) {
+  std::vector<Sentence> out;
+  if (imported.match.more_runs > 0)
+    out.push_back(phrase("{} more runs of these kernels are in the file and left out: choose one with ncu --launch-skip",
+                         static_cast<std::int64_t>(imported.match.more_runs)));
+  if (!imported.match.by_name)
+    out.push_back(phrase("no kernel is named after {}: its launches were matched by their order", simulation.request.algorithm));
+  for (std::size_t i = 0; i < imported.launches.size(); ++i) {
+    const NcuLaunch& row = imported.row(i);
+    const std::int64_t blocks = waves_of(simulation, i).blocks, threads = simulation.launches[i].threads;
+    if ((row.blocks == 0 || row.blocks == blocks) && (row.threads == 0 || row.threads == threads)) continue;
+    out.push_back(phrase(
+        "{} was profiled with {} blocks of {} threads, and this problem and tile has {} of {}: another problem, "
+        "tile or kernel",
+        imported.launches[i], row.blocks > 0 ? row.blocks : blocks, row.threads > 0 ? row.threads : threads, blocks, threads));
+  }
+  return out;
 }
 
 std::vector<std::string> match_lines(const ImportedCounters& imported) {

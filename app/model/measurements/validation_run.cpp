@@ -10,15 +10,10 @@
 
 namespace tilescope {
 
-namespace {
-
-/// What a simulation's work grows with: elements of S.
-double size_of(const MeasuredCase& measured) {
+double work_of(const MeasuredCase& measured) {
   const AttentionProblem& p = measured.problem;
   return static_cast<double>(p.query_planes()) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv);
 }
-
-}  // namespace
 
 bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, std::span<const KnownMiss> known,
                     const std::function<bool(std::size_t)>& wanted, int threads, const CaseDone& done,
@@ -28,7 +23,7 @@ bool validate_cases(const GpuSpec& gpu, std::span<const MeasuredCase> cases, std
     if (!wanted || wanted(i)) order.push_back(i);
   // A large case begun last would keep one thread busy while the others have nothing left to do.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return by == CaseOrder::largest_first ? size_of(cases[a]) > size_of(cases[b]) : size_of(cases[a]) < size_of(cases[b]);
+    return by == CaseOrder::largest_first ? work_of(cases[a]) > work_of(cases[b]) : work_of(cases[a]) < work_of(cases[b]);
   });
 
   std::atomic<bool> stopped = false;

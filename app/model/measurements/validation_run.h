@@ -16,6 +16,9 @@ namespace tilescope {
 /// Called once for each case when it is done, in any order but never twice at once; returning false cancels the rest.
 using CaseDone = std::function<bool(std::size_t index, const CaseValidation& result)>;
 
+/// Returns what the work of simulating a case grows with: elements of S.
+double work_of(const MeasuredCase& measured);
+
 /// largest_first is over soonest; smallest_first has something to show soonest.
 enum class CaseOrder { largest_first, smallest_first };
 

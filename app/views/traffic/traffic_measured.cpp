@@ -60,6 +60,7 @@ std::string measured_column_meaning(const View& view) {
     std::string text = say(tr("Counters of Nsight Compute, from {}"), printable(imported->path, 80));
     add_line(text, imported->match.by_name ? tr("Launches matched by name:") : tr("Launches matched by order:"));
     for (const std::string& line : match_lines(*imported)) add_line(text, line);
+    for (const Sentence& doubt : doubts(*view.lane().simulation, *imported)) add_line(text, say(doubt));
     if (imported->launches.size() > 1)
       add_line(text, tr("By default ncu flushes the L2 before every launch: HBM has no bound here."));
     if (const auto missing = missing_metrics(*imported)) add_line(text, say(*missing));

@@ -268,11 +268,11 @@ TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated,
   CHECK_FALSE(simulated_json(extended(flash3_arguments("325"), {"--block-order", "reversed"})).contains("recorded"));
 }
 
-TEST_CASE("cli: a run like recorded ones takes the median of their clocks, and its TFLOP/s are those of the wall time") {
+TEST_CASE("cli: a run like recorded ones borrows their clock, and its TFLOP/s are those of the wall time") {
   const Json json = simulated_json(flash3_arguments("4096"));
   const Json& load = json["time"]["under_load"];
   CHECK(load["clock_from"] == "like_runs");
-  CHECK(load["runs"] == 5);
+  CHECK(load["runs"] > 0);
   CHECK(load["clock_hz"] < 1.756e9);  // products of wgmma draw more power than those of the calibration
   const double flops = 4.0 * 2 * 8 * 4096 * 4096 * 128;
   CHECK(load["tflops"].get<double>() == doctest::Approx(flops / load["ns"].get<double>() / 1e3).epsilon(1e-4));

@@ -65,6 +65,38 @@ TEST_CASE("validate --ncu: the simulation's own bytes are within, what was match
   CHECK(json["missing"] == nlohmann::json{"dram__bytes_write.sum", "gpu__time_duration.sum"});
 }
 
+TEST_CASE("validate --ncu: further runs in the file, and a grid of another problem, are told") {
+  const TemporaryFolder folder;
+  const auto profiled = [&](const char* name, const std::string& grid, const char* kernel) {
+    std::string text = "ID,Kernel Name,Block Size,Grid Size,Metric Name,Metric Unit,Metric Value\n";
+    for (int id = 3; id < 6; ++id)
+      text += fmt::format("{},{},\"(64, 1, 1)\",\"{}\",dram__bytes_read.sum,byte,24576\n", id, kernel, grid);
+    return validate_ncu(with({"--ncu", folder.file(name, text)}, problem)).out;
+  };
+  SimulationRequest request;
+  request.problem.seq_q = request.problem.seq_kv = 256;
+  request.gpu = *load_gpu("toy");
+  const auto run = simulate(request);
+  REQUIRE(static_cast<bool>(run));
+  const std::int64_t blocks = (*run)->launches[0].blocks, threads = (*run)->launches[0].threads;
+  const std::string same = profiled("same.csv", fmt::format("({}, 1, 1)", blocks), "my_flash2");
+  CHECK(same.find("= ID 3 my_flash2") != std::string::npos);
+  CHECK(same.find("2 more runs of these kernels are in the file and left out") != std::string::npos);
+  CHECK((same.find("was profiled with") != std::string::npos) == (threads != 64));
+  const std::string other = profiled("other.csv", "(7, 3, 1)", "attend");
+  CHECK(other.find("attention was profiled with 21 blocks of 64 threads, and this problem and tile has") != std::string::npos);
+  CHECK(other.find("no kernel is named after flash2: its launches were matched by their order") != std::string::npos);
+}
+
+TEST_CASE("validate --ncu: the full name of a device is enough to find its spec") {
+  const TemporaryFolder folder;
+  const std::string text = std::string(header) + "0,flash2,device__attribute_display_name,,NVIDIA H100 80GB HBM3\n" +
+                           "0,flash2,dram__bytes_read.sum,byte,24576\n";
+  const RunOutcome found = validate_ncu({"--ncu", folder.file("h100.csv", text), "--seq", "256", "--head-dim", "64"});
+  CHECK(found.err == "");
+  CHECK(found.out.find(", h100") != std::string::npos);
+}
+
 TEST_CASE("validate --ncu: a figure beyond its bound ends with 1") {
   const TemporaryFolder folder;
   const RunOutcome bad = validate_ncu(with({"--ncu", folder.file("profile.csv", counters(100))}, problem));

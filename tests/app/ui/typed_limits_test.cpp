@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include "app/ui/text_record.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"
 #include "sim/analysis/format.h"
@@ -93,6 +94,44 @@ TEST_CASE("typed limits: a refusal stays next to the field until valid input, an
   enter(*script, "heads", "2");
   CHECK(script->view().requested->request.problem.heads == 2);
   CHECK(note() == nullptr);
+}
+
+TEST_CASE("typed limits: a button that cannot double a number says what it did, and heads that break their groups are told") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
+  for (float x = 500; x < 1000 && !open(); x += 40) script->click(x, 22);
+  script->press(ImGuiKey_Escape);
+  for (float x = 700; x < 800 && !open(); x += 20) script->click(x, 22);
+  REQUIRE(open());
+  const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+  enter(*script, "batch", "3000");
+  CHECK(note() == nullptr);
+  const ImVec2 field = field_of(*script, value_of("batch", popover), popover);
+  const ImGuiID twice = ImHashStr("×2", 0, ImHashStr("batch", 0, popover.ID));
+  float x = field.x;
+  for (; x < popover.Pos.x + popover.Size.x; x += 8) {
+    script->hover(x, field.y);
+    if (ImGui::GetCurrentContext()->HoveredId == twice) break;
+  }
+  script->click(x, field.y);
+  script->hover(5, 715);
+  CHECK(script->view().requested->request.problem.batch == 4096);
+  CHECK(note() != nullptr);
+  enter(*script, "batch", "1");
+  CHECK(note() == nullptr);
+
+  enter(*script, "heads", "8");
+  enter(*script, "kv_heads", "2");
+  const auto text = [&] {
+    const TextRecording recording;
+    script->hover(5, 715);
+    return recording.text();
+  };
+  CHECK(text().find("no whole groups") == std::string::npos);
+  enter(*script, "heads", "6");
+  CHECK(script->view().requested->request.problem.kv_heads == 6);
+  CHECK(text().find("6 heads are no whole groups of 4: now each has its own K and V.") != std::string::npos);
 }
 
 TEST_CASE("typed limits: a field with a unit takes prefixes and the unit shown beside it") {

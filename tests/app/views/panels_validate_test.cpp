@@ -94,6 +94,25 @@ TEST_CASE("validate view: it holds the bundle of the chosen GPU, the largest one
   }
 }
 
+TEST_CASE("validate view: it opens the bundle that has the program on screen, not the largest") {
+  Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
+  MeasurementBundle others = synthetic_bundle(toy()), own = others;
+  const std::string shown = start.request.algorithm;
+  std::erase_if(others.cases, [&](const MeasuredCase& each) { return each.kernel == shown; });
+  std::erase_if(own.cases, [&](const MeasuredCase& each) { return each.kernel != shown; });
+  REQUIRE_FALSE(others.cases.empty());
+  REQUIRE_FALSE(own.cases.empty());
+  own.cases.resize(2);
+  REQUIRE(own.cases.size() < others.cases.size());
+  start.measurements.bundles.clear();
+  for (const MeasurementBundle* bundle : {&others, &own})
+    start.measurements.bundles.push_back(std::make_shared<const KnownBundle>(KnownBundle{*bundle, "synthetic.json", false}));
+  Session session(std::move(start));
+  session.tick(0);
+  session.finish();
+  CHECK(session.view().measured.validation->results.size() == own.cases.size());
+}
+
 TEST_CASE("validate view: any bundle of the GPU can be chosen, by keyboard too, and stays chosen") {
   Session::Start start = start_in(CenterView::validate, synthetic_bundle(toy()));
   MeasurementBundle few = synthetic_bundle(toy());

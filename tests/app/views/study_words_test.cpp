@@ -13,6 +13,7 @@
 #include "app/views/mask/mask_words.h"
 #include "app/views/race/race_reason.h"
 #include "app/views/study_panel.h"
+#include "app/views/sweep/sweep_figure.h"
 #include "sim/analysis/format.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
@@ -256,6 +257,63 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   const SimulationRequest& request = view.lane().simulation->request;
   CHECK(time_errors_text(time_errors_of(*view.measured.known, "toy", request), request) ==
         "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on toy.");
+}
+
+TEST_CASE("fit, roofline, what if, sweep: each says how far predicted times are off, in the same words") {
+  Session::Start start =
+      h200_start({.heads = 4, .kv_heads = 4, .seq_q = 384, .seq_kv = 384, .head_dim = 64, .dtype = DataType::fp16});
+  start.measurements = load_measurements_of("h200");
+  Opened opened(std::move(start));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetSweep{"seq=128,256", {"flash2"}, SweepQuantity::time});
+  const std::string mark = error_mark(*view.studies->errors);
+  REQUIRE_FALSE(mark.empty());
+  using Draw = void (*)(const View&, Commands&);
+  for (const auto& [center, draw] : {std::pair<CenterView, Draw>(CenterView::fit, draw_fit_panel),
+                                     std::pair<CenterView, Draw>(CenterView::roofline, draw_roofline_panel),
+                                     std::pair<CenterView, Draw>(CenterView::what_if, draw_what_if_panel),
+                                     std::pair<CenterView, Draw>(CenterView::sweep, draw_sweep_panel)}) {
+    CAPTURE(static_cast<int>(center));
+    static_cast<SessionView&>(view) = opened.after(SetCenter{center});
+    PanelScreen screen({2400, 900});
+    screen.frame(view, draw);
+    const TextRecording recording;
+    screen.frame(view, draw);
+    const std::string words =
+        center == CenterView::sweep ? "FlashAttention-2 " + mark : std::string("Times of FlashAttention-2 are ±");
+    CHECK(recording.text().find(words) != std::string::npos);
+  }
+}
+
+TEST_CASE("sweep: many programs have a legend with their values, and the usual sweep leaves out the rungs between") {
+  SimulationRequest flash3;
+  flash3.algorithm = "flash3";
+  flash3.gpu = *load_gpu("h100");
+  const SweepChoice usual = usual_sweep(flash3);
+  CHECK(std::ranges::count(usual.algorithms, "flash3") == 1);
+  CHECK(std::ranges::count(usual.algorithms, "hopper_overlap") == 0);
+  flash3.algorithm = "hopper_overlap";
+  CHECK(std::ranges::count(usual_sweep(flash3).algorithms, "hopper_overlap") == 1);
+
+  Opened opened(h200_start({.heads = 2, .kv_heads = 2, .seq_q = 256, .seq_kv = 256, .head_dim = 64, .dtype = DataType::fp16}));
+  View view;
+  opened.after(SetSweep{
+      "seq=128,256", {"standard", "flash1", "flash2", "flex", "hopper_wgmma", "hopper_producer", "flash3"}, SweepQuantity::hbm});
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::sweep});
+  REQUIRE(view.studies->sweep != nullptr);
+  CHECK(has_legend(*view.studies->sweep));
+  PanelScreen screen({1260, 560});
+  screen.frame(view, draw_sweep_panel);
+  const TextRecording recording;
+  screen.frame(view, draw_sweep_panel);
+  const std::string text = recording.text();
+  CHECK(text.find("At N = 256") != std::string::npos);
+  for (const std::string& algorithm : view.studies->sweep->request.algorithms) {
+    // In its switch and in the legend.
+    const std::size_t first = text.find(algorithm_title(algorithm));
+    REQUIRE(first != std::string::npos);
+    CHECK(text.find(algorithm_title(algorithm), first + 1) != std::string::npos);
+  }
 }
 
 TEST_CASE("window: a head dimension that no kernel has is told beside the tile") {

@@ -480,7 +480,11 @@ TEST_CASE("window: rows of SMs and the bar below add up to one time, with the fi
                     both = format_time(Nanoseconds(blocks)) + " + " + format_time(Nanoseconds(first)) + " to launch";
   CAPTURE(text);
   CHECK(text.find(both) != std::string::npos);
-  CHECK(text.find("Whole run: " + format_time(run.time)) != std::string::npos);
+  // The bar has the time of the other views, with its clock; the rows have the clock that they are drawn at.
+  const RunUnderLoad* const loaded = script->view().studies->under_load.get();
+  REQUIRE(loaded != nullptr);
+  CHECK(text.find("Whole run: " + format_time(loaded->simulation->time)) != std::string::npos);
+  CHECK(text.find(both + " at " + format_clock(run.request.gpu.sm_clock_hz)) != std::string::npos);
 }
 
 TEST_CASE("window: presented, a lecture of scenes says what the next press of the clicker does") {

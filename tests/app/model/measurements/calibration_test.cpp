@@ -16,6 +16,20 @@
 
 using namespace tilescope;
 
+namespace {}  // namespace
+
+TEST_CASE("calibration: the full name of a device finds its shipped spec") {
+  for (const auto& [name, id] : {std::pair("NVIDIA H100 80GB HBM3", "h100"), std::pair("NVIDIA H200", "h200"),
+                                 std::pair("NVIDIA A100-SXM4-80GB", "a100"), std::pair("NVIDIA GeForce RTX 4090", "rtx4090")}) {
+    CAPTURE(name);
+    const auto spec = shipped_spec("", name);
+    REQUIRE(spec);
+    CHECK(spec->id == id);
+  }
+  CHECK_FALSE(shipped_spec("", "NVIDIA L4"));
+  CHECK(shipped_spec("h200", "NVIDIA L4")->id == "h200");
+}
+
 namespace {
 
 /// What a GPU would give: the shipped spec with a slower HBM.
