@@ -165,9 +165,10 @@ std::string refused(const SweepResult& result) {
 
 }  // namespace
 
-void draw_sweep_panel(const View& view, Commands& commands) {
-  if (view.studies->sweep == nullptr) return study_empty(view, tr("Nothing simulated yet."));
-  const Theme& theme = *view.theme;
+void draw_sweep_panel(const View& shown, Commands& commands) {
+  if (shown.studies->sweep == nullptr) return study_empty(shown, tr("Nothing simulated yet."));
+  const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
+  const View view{shown, &theme};
   const SweepResult& result = *view.studies->sweep;
   const SweepQuantity quantity = view.studies->sweep_choice.quantity;
   const SweepWords words =
