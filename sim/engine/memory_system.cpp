@@ -39,9 +39,8 @@ TrackedBytes tracked_bytes(const GpuSpec& gpu, const TensorLayouts& layouts, std
   return tracked;
 }
 
-TileRef tile_of(const ScheduledAccess& access, const OpClass& op, const BlockOrigin& origin) {
-  return {op.tensor,    access.plane + origin.plane_of(op.tensor), access.row + origin.row_of(op.tensor),
-          op.tile_rows, access.col + origin.col_of(op.tensor),     op.tile_cols};
+TileRef tile_of(const PlacedAccess& access, const OpClass& op) {
+  return {op.tensor, access.plane, access.row, op.tile_rows, access.col, op.tile_cols};
 }
 
 }  // namespace
@@ -92,12 +91,14 @@ Transfer MemorySystem::finish(double cycle, double port_end, double l2_end, doub
   Transfer transfer;
   const double served = std::max(port_end, l2_end) + latency;
   transfer.end = std::max(served, hbm_end);
-  // Blame bandwidth only if queueing and streaming took longer than the latency itself.
-  if (hbm_end >= served)
-    transfer.limit = hbm_end - cycle > 2 * hbm_latency_ ? WaitCause::hbm : WaitCause::data;
-  else
-    transfer.limit = served - cycle > 2 * latency ? WaitCause::l2 : WaitCause::data;
+  transfer.limit = limit_of(cycle, served, hbm_end, latency);
   return transfer;
+}
+
+WaitCause MemorySystem::limit_of(double cycle, double served, double hbm_end, double latency) const {
+  // Blame bandwidth only if queueing and streaming took longer than the latency itself.
+  if (hbm_end >= served) return hbm_end - cycle > 2 * hbm_latency_ ? WaitCause::hbm : WaitCause::data;
+  return served - cycle > 2 * latency ? WaitCause::l2 : WaitCause::data;
 }
 
 void MemorySystem::write_back(double cycle, int launch) {
@@ -168,7 +169,8 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     all.hbm_bytes += read.hbm_bytes;
     all.streams += read.streams;
   });
-  hits_ = {};  // a repetition would follow its last part alone
+  Hits& hits = hits_[static_cast<std::size_t>(side)];
+  hits.at[hits.latest] = {};  // the L2 was read in between
   return all;
 }
 
@@ -197,33 +199,54 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
   }
   const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
-  const bool hits = cache_ && access.is_hit;
-  if (!hits) hits_ = {};
   return {served,
           hbm_end,
           access.crossed_bytes != 0 ? far_latency_ : near_latency_,
           access.hbm_read_bytes,
           std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_),
-          hits};
+          access.is_hit ? std::optional(access.unchanged) : std::nullopt};
 }
 
-void MemorySystem::note_hit(int side, const ScheduledAccess& access, const BlockOrigin& origin, const OpClass& op, double arrival) {
-  Hit& hit = hits_[static_cast<std::size_t>(side)];
+bool MemorySystem::finds_repeated(Hits& hits, const PlacedAccess& access) {
+  for (std::size_t at = 0; at < hits.at.size(); ++at) {
+    if (!hits.at[at].is_repeated_by(access)) continue;
+    cache_->note_other_read(static_cast<int>(&hits - hits_.data()));
+    hits.latest = at;
+    return true;
+  }
+  return false;
+}
+
+void MemorySystem::note_hit(int side, const PlacedAccess& access, const OpClass& op, const L2Read& read) {
+  Hits& hits = hits_[static_cast<std::size_t>(side)];
+  std::size_t at = 0;
+  while (at < hits.at.size() && !(hits.at[at].access == access)) ++at;
+  if (at == hits.at.size()) {
+    at = hits.oldest;
+    hits.oldest = (at + 1) % hits.at.size();
+  }
+  hits.latest = at;
+  Hit& hit = hits.at[at];
   hit.access = access;
-  hit.plane = BlockOrigin::plane_member(op.tensor->planes);
-  hit.plane_number = origin.*hit.plane;
-  hit.follows = op.tensor->rows == origin.axis || op.tensor->cols == origin.axis ? -1 : 0;
-  hit.first = origin.first;
   hit.readers = &readers_[looked_up_key_ & (readers_.size() - 1)];
   hit.key = l2_merge_cycles_ > 0 ? looked_up_key_ : hit.readers->key;
   hit.port_cycles = op.busy_cycles;
   hit.l2_cycles = static_cast<double>(op.bytes) * l2_read_cycles_per_byte_;
-  hit.arrival = arrival;
+  hit.arrival = read.hbm_end;
+  hit.unchanged = *read.unchanged;
 }
 
 Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
+  const PlacedAccess access = where.placed(origin.shift_of(builder_.op_class(where.op_class).tensor));
+  if (!is_repeated(sm, access)) return load_anew(sm, cycle, access);
+  const RepeatedLoad again = load_again(sm, cycle);
+  recorder_.operation(access.op_class, again.start, again.busy_end, again.end, again.streams);
+  return {.end = again.end, .streams = again.streams, .limit = limit_of(cycle, again.end, again.arrival, near_latency_)};
+}
+
+Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where) {
   const OpClass& op = builder_.op_class(where.op_class);
-  const TileRef tile = tile_of(where, op, origin);
+  const TileRef tile = tile_of(where, op);
   if (links_ != nullptr)
     if (const DeviceId home = links_->homes().home_of(tile, device_); home != device_)
       return load_from(home, sm, cycle, where.op_class, tile);
@@ -233,7 +256,7 @@ Transfer MemorySystem::load(int sm, double cycle, const ScheduledAccess& where, 
   port_in_busy_ += port_cycles;
   const int side = port.side;
   const L2Read read = read_l2(side, cycle, op, tile);
-  if (read.hits) note_hit(side, where, origin, op, read.hbm_end);
+  if (read.unchanged) note_hit(side, where, op, read);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
@@ -253,7 +276,8 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   port_in_busy_ += op.busy_cycles;
   // The link is attached to one side of the home's L2, whatever SM reads.
   const L2Read read = far.read_l2(0, cycle, op, tile);
-  far.hits_ = {};
+  Hits& far_hits = far.hits_[0];
+  far_hits.at[far_hits.latest] = {};  // its L2 was read in between
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
   transfer.hbm_bytes = read.hbm_bytes;
@@ -270,11 +294,10 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
 
 Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
   const OpClass& op = builder_.op_class(where.op_class);
-  const TileRef tile = tile_of(where, op, origin);
+  const TileRef tile = tile_of(where.placed(origin.shift_of(op.tensor)), op);
   Port& port = ports_[static_cast<std::size_t>(sm)];
   const auto bytes = static_cast<double>(op.bytes);
   const double port_cycles = op.busy_cycles;
-  hits_ = {};
   const double l2_cycles = bytes * (adds_to_memory(op.kind) ? l2_add_cycles_per_byte_ : l2_write_cycles_per_byte_);
   const double port_end = serve(port.out, cycle, port_cycles);
   // A write delays later reads by the read time that it costs. Writes wait only for writes.

@@ -39,10 +39,11 @@ struct Transfer {
   WaitCause limit = WaitCause::data;  // what limited it: data (latency alone), l2 or hbm (bandwidth)
 };
 
-/// A load of a tile that hits in the L2 as the load before it did.
+/// A load that hits in the L2 as an earlier load of its tile did.
 struct RepeatedLoad {
   double start = 0, busy_end = 0;  // when its bytes occupy the SM's port
   double end = 0, streams = 0;     // as of a Transfer
+  double arrival = 0;              // when its bytes arrived from HBM
 };
 
 /// The work of HBM up to a moment.
@@ -69,23 +70,25 @@ class MemorySystem {
   void join(DeviceId device, DeviceLinks& links);
 
   Transfer load(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
-  /// Returns whether a load is of the same tile as the previous one on its side of the L2, and hits.
-  bool is_repeated(int sm, const ScheduledAccess& access, const BlockOrigin& origin) const {
-    const Hit& hit = hits_[static_cast<std::size_t>(ports_[static_cast<std::size_t>(sm)].side)];
-    return hit.access.is_same_tile(access) && origin.*hit.plane == hit.plane_number &&
-           ((hit.first ^ origin.first) & hit.follows) == 0 && hit.readers->key == hit.key;
+  /// Returns whether a load is of a tile that was loaded lately on its side of the L2, and changes nothing there. load_again() may
+  /// then follow; otherwise load_anew() must.
+  bool is_repeated(int sm, const PlacedAccess& access) {
+    Hits& hits = hits_[static_cast<std::size_t>(ports_[static_cast<std::size_t>(sm)].side)];
+    return hits.at[hits.latest].is_repeated_by(access) || finds_repeated(hits, access);
   }
+  Transfer load_anew(int sm, double cycle, const PlacedAccess& access);
   /// Processes a load for which is_repeated(), but does not record it.
   RepeatedLoad load_again(int sm, double cycle) {
     Port& port = ports_[static_cast<std::size_t>(sm)];
-    const Hit& hit = hits_[static_cast<std::size_t>(port.side)];
+    const Hits& hits = hits_[static_cast<std::size_t>(port.side)];
+    const Hit& hit = hits.at[hits.latest];
     const double port_end = serve(port.in, cycle, hit.port_cycles);
     port_in_busy_ += hit.port_cycles;
     const double l2_cycles = hit.l2_cycles * (l2_merge_cycles_ > 0 ? part_of(*hit.readers, cycle) : 1);
     const double l2_end = serve(l2_read_free_, cycle, l2_cycles);
     l2_read_busy_ += l2_cycles;
     return {port_end - hit.port_cycles, port_end, std::max(std::max(port_end, l2_end) + near_latency_, hit.arrival),
-            std::max(hit.port_cycles, l2_cycles)};
+            std::max(hit.port_cycles, l2_cycles), hit.arrival};
   }
   Transfer store(int sm, double cycle, const ScheduledAccess& access, const BlockOrigin& origin);
 
@@ -112,15 +115,20 @@ class MemorySystem {
     double cycle = 0;                       // its latest read
     double apart = 0, seen = 0;             // mean cycles between two reads, over `seen` reads
   };
-  /// The latest load through a side of the L2, if it hit. It only takes time, and a repetition of it takes the same.
+  /// A load that hit. It only takes time, and a repetition of it takes the same.
   struct alignas(64) Hit {
-    ScheduledAccess access{.op_class = ~0U};  // of no class: none
-    std::int32_t BlockOrigin::*plane = &BlockOrigin::plane;
-    std::int32_t plane_number = 0, first = 0;
-    std::int32_t follows = 0;    // -1 if the tile depends on the first row of the block, otherwise 0
-    Readers* readers = nullptr;  // of the tile, if its key is still this one
+    PlacedAccess access{.op_class = ~0U};  // of no class: none
+    Readers* readers = nullptr;            // of the tile, if its key is still this one
     std::uint64_t key = 0;
     double port_cycles = 0, l2_cycles = 0, arrival = 0;
+    Unchanged unchanged;
+
+    bool is_repeated_by(const PlacedAccess& other) const { return access == other && unchanged.holds() && readers->key == key; }
+  };
+  /// The latest loads through a side of the L2 that hit. Blocks that are not in step load a few tiles in turn.
+  struct Hits {
+    std::array<Hit, 8> at;
+    std::size_t latest = 0, oldest = 0;
   };
   /// The timing of an L2 read before the SM's port.
   struct L2Read {
@@ -128,8 +136,8 @@ class MemorySystem {
     double hbm_end = 0;  // when the last byte has arrived from HBM
     double latency = 0;
     std::int64_t hbm_bytes = 0;
-    double streams = 0;  // of its cycles, those in which its own bytes cross
-    bool hits = false;   // nothing moved in the L2 or into it
+    double streams = 0;                  // of its cycles, those in which its own bytes cross
+    std::optional<Unchanged> unchanged;  // of a hit: nothing moved in the L2 or into it
   };
   L2Read read_l2(int side, double cycle, const OpClass& op, const TileRef& logical);
   /// Reads `read_bytes` of a tile that lies in one page, at its place in the pool.
@@ -141,6 +149,8 @@ class MemorySystem {
   /// Queues bytes on the fabric towards `side`; returns when they have crossed.
   double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;
+  /// Returns what limits a transfer that is served at `served` with a latency that is part of it, and has its bytes at `hbm_end`.
+  WaitCause limit_of(double cycle, double served, double hbm_end, double latency) const;
   /// Reads `bytes` that a reduce-add misses in the L2 from HBM; returns when they arrive, 0 if there are none.
   double fetch_sums(const OpClass& op, double cycle, std::int64_t bytes);
   void write_back(double cycle, int launch);
@@ -158,8 +168,10 @@ class MemorySystem {
     readers.cycle = cycle;
     return readers.apart / (readers.apart + l2_merge_cycles_);
   }
-  /// Notes a load that hit, so that the next one of the same tile is a repetition of it.
-  void note_hit(int side, const ScheduledAccess& access, const BlockOrigin& origin, const OpClass& op, double arrival);
+  /// Looks for a load among all but the latest of `hits`, and makes it the latest.
+  bool finds_repeated(Hits& hits, const PlacedAccess& access);
+  /// Notes a load that hit, so that the next ones of the same tile are repetitions of it.
+  void note_hit(int side, const PlacedAccess& access, const OpClass& op, const L2Read& read);
 
   double l2_read_cycles_per_byte_, l2_write_cycles_per_byte_, l2_add_cycles_per_byte_;
   double l2_beside_cycles_per_byte_;  // read time that a write costs
@@ -180,7 +192,7 @@ class MemorySystem {
   std::array<std::vector<std::uint64_t>, most_tensors> plane_keys_;  // hash of tensor and plane, the first part of a key
   TileRef looked_up_;                                                // the latest tile, and its key
   std::uint64_t looked_up_key_ = 0;
-  std::array<Hit, 2> hits_;
+  std::array<Hits, 2> hits_;
   DeviceId device_;
   DeviceLinks* links_ = nullptr;  // null on a single device
   double l2_read_free_ = 0, l2_write_free_ = 0, hbm_free_ = 0;

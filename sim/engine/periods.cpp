@@ -18,6 +18,60 @@ constexpr std::size_t most_sm_number = 0xffff;
 
 }  // namespace
 
+/// How far the groups of an SM have come when it enters a period.
+class Periods::GroupCounters {
+ public:
+  explicit GroupCounters(const RunningSm& sm) {
+    for (std::size_t i = 0; i < sm.groups.size(); ++i) {
+      const ResidentGroup& group = sm.groups[i];
+      counters_[i] = {group.next_compute, group.next_load, group.next_signal};
+      if (group.stream != nullptr) loads_ += group.next_load;
+    }
+  }
+  void restore(RunningSm& sm) const {
+    for (std::size_t i = 0; i < sm.groups.size(); ++i) {
+      sm.groups[i].next_compute = counters_[i].next_compute;
+      sm.groups[i].next_load = counters_[i].next_load;
+      sm.groups[i].next_signal = counters_[i].next_signal;
+    }
+  }
+  /// Moves the groups to where they are after so many periods.
+  void move(RunningSm& sm, const Period& period, std::uint32_t periods) const {
+    for (std::size_t i = 0; i < sm.groups.size(); ++i) {
+      sm.groups[i].next_compute = counters_[i].next_compute + periods * period.advance[i].operations;
+      sm.groups[i].next_load = counters_[i].next_load + periods * period.advance[i].loads;
+      sm.groups[i].next_signal = counters_[i].next_signal + periods * period.advance[i].signals;
+    }
+  }
+  std::uint32_t next_load(std::size_t slot) const { return counters_[slot].next_load; }
+  std::int64_t loads() const { return loads_; }
+
+ private:
+  struct Counters {
+    std::uint32_t next_compute = 0, next_load = 0;
+    double* next_signal = nullptr;
+  };
+  std::array<Counters, most_stretch_slots> counters_{};
+  std::int64_t loads_ = 0;  // of all groups
+};
+
+bool Periods::passes(RunningSm& sm, const Period::Step& step, const GroupCounters& entry, double time) {
+  const Stretch& stretch = replay_.stretches()[step.stretch];
+  ++sm.groups[step.slot].next_load;
+  for (std::size_t i = 0; i < sm.groups.size(); ++i)
+    if (sm.groups[i].stream != nullptr && sm.groups[i].position_at(sm.groups[i].next_load) != stretch.key.slots[i].position)
+      return false;
+  for (std::size_t i = 0; i < stretch.deadline_count; ++i) {
+    const StretchDeadline& deadline = stretch.deadlines[i];
+    const ResidentGroup& group = sm.groups[deadline.slot];
+    const std::int32_t moment = OperationStream::landing(group.next_load) + deadline.moment;
+    const bool is_issued = moment < OperationStream::landing(entry.next_load(deadline.slot));
+    if (is_issued && group.times[moment] > time + deadline.time) return false;
+  }
+  Replay::advance(sm, stretch);
+  return true;
+}
+
 void Periods::begin_launch() {
   standings_.assign(runner_.sms().size(), {});
   upcoming_.clear();
@@ -33,14 +87,14 @@ int Periods::process(int most) {
     const Period::Step& step = *load.step;
     const double time = load.time;
     const std::uint32_t at = group.next_load;
-    const ScheduledAccess& access = group.loads[at];
+    const PlacedAccess access = group.loads[at].placed(load.shift);
     const int sm = load.sm;
-    const bool is_repeated = memory_.is_repeated(sm, access, group.origin);
+    const bool is_repeated = memory_.is_repeated(sm, access);
     RepeatedLoad repeated;
     if (is_repeated)
       repeated = memory_.load_again(sm, time);
     else
-      repeated.end = memory_.load(sm, time, access, group.origin).end;
+      repeated.end = memory_.load_anew(sm, time, access).end;
     // Without a copy copies_free is infinitely early.
     const double landed = std::max(repeated.end, time + step.copies_free + l2_latency_cycles_);
     const double noted = step.follows ? std::max(group.copied, landed) : landed;
@@ -122,63 +176,47 @@ bool Periods::enter(std::size_t number, double cycles) {
   if (cycles > 0 && std::abs(period.cycles - cycles) > cycles * most_difference) return false;
   const std::size_t count = period.steps.size();
   const std::uint32_t first = (stretches[in.stretch].step + 1) % static_cast<std::uint32_t>(count);
+  const auto step_after = [&](std::size_t n) -> Period::Step& { return period.steps[(first + n) % count]; };
   const double start = in.since + stretches[in.stretch].cycles;
   // Go through the first period, and return to its start. Of later ones it is enough that all positions repeat.
-  struct Counters {
-    std::uint32_t next_compute, next_load;
-    double* next_signal;
-  };
-  std::array<Counters, most_stretch_slots> before{};
-  std::int64_t loads = 0;
-  for (std::size_t i = 0; i < sm.groups.size(); ++i) {
-    before[i] = {sm.groups[i].next_compute, sm.groups[i].next_load, sm.groups[i].next_signal};
-    if (sm.groups[i].stream != nullptr) loads += sm.groups[i].next_load;
-  }
+  const GroupCounters entry(sm);
   std::array<std::uint32_t, Period::most_steps> op_classes{};
-  bool fits = true;
-  double time = start;
-  for (std::size_t n = 0; n < count && fits; ++n) {
-    const Period::Step& step = period.steps[(first + n) % count];
-    const Stretch& stretch = stretches[step.stretch];
-    const std::uint32_t load = sm.groups[step.slot].next_load++;
-    op_classes[n] = sm.groups[step.slot].loads[load].op_class;
-    for (std::size_t i = 0; i < sm.groups.size() && fits; ++i)
-      fits = sm.groups[i].stream == nullptr || sm.groups[i].position_at(sm.groups[i].next_load) == stretch.key.slots[i].position;
-    for (std::size_t i = 0; i < stretch.deadline_count && fits; ++i) {
-      const StretchDeadline& deadline = stretch.deadlines[i];
-      const ResidentGroup& group = sm.groups[deadline.slot];
-      const std::int32_t moment = OperationStream::landing(group.next_load) + deadline.moment;
-      const bool is_issued = moment < OperationStream::landing(before[deadline.slot].next_load);
-      fits = !is_issued || group.times[moment] <= time + deadline.time;
-    }
-    Replay::advance(sm, stretch);
-    time += step.cycles;
+  std::size_t passed = 0;
+  for (double time = start; passed < count; time += step_after(passed++).cycles) {
+    const ResidentGroup& group = sm.groups[step_after(passed).slot];
+    op_classes[passed] = group.loads[group.next_load].op_class;
+    if (!passes(sm, step_after(passed), entry, time)) break;
   }
-  for (std::size_t i = 0; i < sm.groups.size(); ++i) {
-    sm.groups[i].next_compute = before[i].next_compute;
-    sm.groups[i].next_load = before[i].next_load;
-    sm.groups[i].next_signal = before[i].next_signal;
-  }
-  if (!fits) return false;
-  for (std::size_t n = 0; n < count && !period.is_complete; ++n) complete_step(period.steps[(first + n) % count], op_classes[n]);
+  entry.restore(sm);
+  if (passed < count) return false;
+  for (std::size_t n = 0; n < count && !period.is_complete; ++n) complete_step(step_after(n), op_classes[n]);
   period.is_complete = true;
-  // Periods after the first one that are known to follow.
-  double periods = std::min(most_periods_ahead, std::floor((replay_.binade_end() - period.latest - start) / period.cycles) - 1);
+  // Periods after the first one that are known to follow, and steps of the one after these.
+  const double in_binade = std::floor((replay_.binade_end() - period.latest - start) / period.cycles) - 1;
+  double periods = std::min(most_periods_ahead, in_binade);
   for (std::size_t i = 0; i < sm.groups.size(); ++i)
     if (sm.groups[i].stream != nullptr)
       periods = std::min(periods, runner_.schedules().repetitions(sm.groups[i], period.advance[i]));
   if (periods < 0) return false;
-  standings_[number] = {found, first, loads};
+  const auto times = static_cast<std::uint32_t>(periods);
+  std::size_t more = 0;
+  if (periods + 1 <= in_binade) {
+    entry.move(sm, period, times + 1);
+    while (more < count && passes(sm, step_after(more), entry, start)) ++more;
+    entry.restore(sm);
+  }
+  standings_[number] = {found, first, entry.loads()};
   order_.set(number, never);
-  time = start;
+  double time = start;
   for (std::size_t n = 0; n < count; ++n) {
-    const Period::Step& step = period.steps[(first + n) % count];
+    const Period::Step& step = step_after(n);
     entering_.push_back({.time = time,
                          .step = &step,
                          .group = &sm.groups[step.slot],
+                         .shift = sm.groups[step.slot].origin.shift_of(builder_.op_class(op_classes[n]).tensor),
                          .sm = static_cast<std::uint16_t>(number),
-                         .is_last_step = n + 1 == count,
-                         .times_left = static_cast<std::uint32_t>(periods)});
+                         .is_last_step = n + 1 == (more > 0 ? more : count),
+                         .times_left = times + (n < more ? 1 : 0)});
     time += step.cycles;
   }
   return true;

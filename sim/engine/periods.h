@@ -55,7 +55,12 @@ class Periods {
     std::int64_t first_load = 0;
   };
 
+  class GroupCounters;
+
   void let_enter(double now);
+  /// Moves the groups of an SM past a step that begins at `time`. Returns false if the SM is not where its stretch begins, or if
+  /// bytes that it asked for before `entry` come too late for it.
+  bool passes(RunningSm& sm, const Period::Step& step, const GroupCounters& entry, double time);
   /// Lists the loads of an SM in `entering_` if it is in a period that is about as long as `cycles`; 0: any.
   bool enter(std::size_t sm, double cycles);
   /// Fills in what depends on the class of a step's load.

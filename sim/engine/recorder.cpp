@@ -89,7 +89,7 @@ std::size_t Recorder::grow(double time) {
     bins.l2.resize(size);
     counts_.resize(size);
   }
-  near_end_ = -1;
+  counted_bins_ = data_.exact ? 0 : counts_.size();
   return bin;
 }
 
@@ -154,20 +154,11 @@ void Recorder::busy(Unit unit, double start, double end, std::size_t last) {
   cycles[last][u] += end - static_cast<double>(last) * width;
 }
 
-void Recorder::come_near(std::size_t bin) {
-  near_begin_ = static_cast<double>(bin) * data_.bins.width;
-  near_end_ = near_begin_ + data_.bins.width;
-  near_counts_ = counts_[bin].data();
-}
-
 void Recorder::operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams) {
   const std::size_t bin = bin_of(end);
-  if (!data_.exact && op_class < counted_classes) {
-    come_near(bin);
-    if (start >= near_begin_) {
-      ++near_counts_[op_class];
-      return;
-    }
+  if (Counts* const counts = counts_between(start, end); counts != nullptr && op_class < counted_classes) {  // a new bin
+    ++(*counts)[op_class];
+    return;
   }
   const OpClass& op = builder_.op_class(op_class);
   busy(op.unit, start, busy_end, busy_end == end ? bin : bin_of(busy_end));
@@ -206,6 +197,7 @@ void Recorder::note_l2(double time, const CacheContents& now) {
 
 void Recorder::drop_events() {
   data_.exact = false;
+  counted_bins_ = counts_.size();
   data_.traffic = {};
   data_.l2 = {};
 }

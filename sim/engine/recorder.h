@@ -26,8 +26,8 @@ class Recorder {
   static constexpr std::size_t most_intervals = 2'000'000;
   static constexpr std::size_t most_runs = 4'000'000;
   static constexpr std::size_t most_events = 200'000;
-  // Most operations lie in the same bin as the last one and belong to one of a few classes. These are only counted, by bin and
-  // class; finish() adds up their bytes and cycles.
+  // Most operations lie in one bin and belong to one of a few classes. These are only counted, by bin and class; finish() adds up
+  // their bytes and cycles.
   static constexpr std::uint32_t counted_classes = 64;
 
   /// `focus_sm` always stays in focus. The SMs of `also`, and all SMs of a small GPU, stay while there is room.
@@ -49,21 +49,18 @@ class Recorder {
   /// Adds an operation that occupies its unit from `start` to `busy_end` and whose bytes move in the last `streams` cycles before
   /// `end`. A compute operation ends when its unit is free; a load or a store lands after it has left the SM's port.
   void operation(std::uint32_t op_class, double start, double busy_end, double end, double streams = 0) {
-    if (start >= near_begin_ && end < near_end_ && op_class < counted_classes)
-      ++near_counts_[op_class];
+    if (Counts* const counts = counts_between(start, end); counts != nullptr && op_class < counted_classes)
+      ++(*counts)[op_class];
     else
       operation_slowly(op_class, start, busy_end, end, streams);
   }
-  /// Returns whether operations from `start` to `end` lie in the bin of the last one, so that counting them is enough.
-  bool is_near(double start, double end) const { return start >= near_begin_ && end < near_end_; }
-  /// Does the same after a move to the bin of `end`, unless events are still kept.
-  bool move_near(double start, double end) {
-    if (is_near(start, end)) return true;
-    if (data_.exact) return false;
-    come_near(bin_of(end));
-    return start >= near_begin_;
+  using Counts = std::array<std::uint32_t, counted_classes>;
+  /// Returns the counts by class of the bin in which `start` and `end` lie, where counting an operation is enough to record it.
+  /// Null: they do not lie in one bin, the bin does not exist yet, or events are still kept.
+  Counts* counts_between(double start, double end) {
+    const auto bin = static_cast<std::size_t>(end * bins_a_cycle_);
+    return bin == static_cast<std::size_t>(start * bins_a_cycle_) && bin < counted_bins_ ? &counts_[bin] : nullptr;
   }
-  void count_near(std::uint32_t op_class, std::uint32_t count) { near_counts_[op_class] += count; }
   /// Operations that come together. They are counted together while they lie in one bin.
   struct Group {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;  // class and number
@@ -110,7 +107,6 @@ class Recorder {
   std::size_t grow(double time);
   void merge_bins();
   void operation_slowly(std::uint32_t op_class, double start, double busy_end, double end, double streams);
-  void come_near(std::size_t bin);
   void spread_counts();
   void add(std::size_t bin, double time, Tensor tensor, Link link, std::int64_t bytes, double streams);
   /// `last` is the bin of `end`.
@@ -121,14 +117,11 @@ class Recorder {
   void drop_events();
   void narrow_focus();
 
-  using Counts = std::array<std::uint32_t, counted_classes>;
-
   const ScheduleBuilder& builder_;
   std::vector<Tensor> tensors_;  // of the program
   TraceData data_;
-  std::vector<Counts> counts_;  // by bin
-  double near_begin_ = 0, near_end_ = -1;
-  std::uint32_t* near_counts_ = nullptr;
+  std::vector<Counts> counts_;    // by bin
+  std::size_t counted_bins_ = 0;  // bins in which operations are counted: none while events are kept, then all
   std::deque<Group> groups_;
   std::int64_t group_bin_ = -2;  // groups are counted in this bin and in the next one
   int focus_sm_;

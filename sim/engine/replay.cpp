@@ -60,9 +60,8 @@ double Replay::go_on(std::size_t number, double time) {
 }
 
 void Replay::record_stretch(const Stretch& stretch, double time) {
-  if (recorder_.move_near(time + stretch.first, time + stretch.last)) {
-    for (std::uint32_t i = 0; i < stretch.class_count; ++i)
-      recorder_.count_near(stretch.counts[i].op_class, stretch.counts[i].count);
+  if (Recorder::Counts* const counts = recorder_.counts_between(time + stretch.first, time + stretch.last)) {
+    for (std::uint32_t i = 0; i < stretch.class_count; ++i) (*counts)[stretch.counts[i].op_class] += stretch.counts[i].count;
   } else {
     for (const StretchOperation& op : stretch.operations)
       recorder_.operation(op.op_class, time + op.from, time + op.to, time + op.to);

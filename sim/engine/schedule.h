@@ -12,7 +12,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -132,6 +131,22 @@ struct ScheduledOp {
   bool signals() const { return (op_class & signal_bit) != 0; }
 };
 
+/// Where the tiles of a block's accesses to a tensor lie, relative to those of its schedule.
+struct TileShift {
+  std::int32_t plane = 0, row = 0, col = 0;
+};
+
+/// A load or a store of a tile, in coordinates of its tensor.
+struct PlacedAccess {
+  std::int32_t plane = 0, row = 0, col = 0;
+  std::uint32_t op_class = 0;
+
+  bool operator==(const PlacedAccess& other) const {
+    const std::int32_t places = (plane ^ other.plane) | (row ^ other.row) | (col ^ other.col);  // one branch, not four
+    return (static_cast<std::uint32_t>(places) | (op_class ^ other.op_class)) == 0;
+  }
+};
+
 /// A load or a store. Its plane is relative to the block's plane; its rows or columns along the domain's axis are relative to the
 /// domain's first row. So all blocks of one shape share a schedule.
 struct ScheduledAccess {
@@ -139,14 +154,8 @@ struct ScheduledAccess {
   std::uint32_t op_class = 0;
   std::int32_t after = 0;  // load: the moment that it waits for
 
-  bool is_same_tile(const ScheduledAccess& other) const {
-    std::array<std::uint64_t, 2> a{}, b{};  // two words are faster to compare than four members
-    std::memcpy(a.data(), this, sizeof(a));
-    std::memcpy(b.data(), &other, sizeof(b));
-    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
-  }
+  PlacedAccess placed(const TileShift& shift) const { return {plane + shift.plane, row + shift.row, col + shift.col, op_class}; }
 };
-static_assert(offsetof(ScheduledAccess, after) == 16);
 
 /// The origin of a block's accesses, which turns those of a schedule into tiles.
 struct BlockOrigin {
@@ -176,6 +185,7 @@ struct BlockOrigin {
   std::int32_t plane_of(Tensor tensor) const { return this->*plane_member(tensor->planes); }
   std::int32_t row_of(Tensor tensor) const { return tensor->rows == axis ? first : 0; }
   std::int32_t col_of(Tensor tensor) const { return tensor->cols == axis ? first : 0; }
+  TileShift shift_of(Tensor tensor) const { return {plane_of(tensor), row_of(tensor), col_of(tensor)}; }
 };
 
 /// The tokens of an operation that synchronise groups of warps. A token within one group is a moment of its stream instead.

@@ -35,12 +35,13 @@ std::uint32_t StretchPositions::pair(std::uint32_t first, std::uint32_t second) 
   return pairs_.try_emplace(std::uint64_t{first} << 32 | second, static_cast<std::uint32_t>(pairs_.size() + 1)).first->second;
 }
 
-/// Numbers each run of `ahead` codes, a power of two, by doubling: pairs, then pairs of pairs. 0 if fewer codes are left.
+/// Numbers each run of `ahead` codes, a power of two, by doubling: pairs, then pairs of pairs. Where fewer codes are left, the run
+/// goes on with `after_last`.
 std::vector<std::uint32_t> StretchPositions::number(std::vector<std::uint32_t> codes, std::size_t ahead) {
   for (std::size_t step = 1; step < ahead; step *= 2)
     for (std::size_t i = 0; i < codes.size(); ++i) {
-      const bool whole = i + step < codes.size() && codes[i] != 0 && codes[i + step] != 0;
-      codes[i] = whole ? pair(codes[i], codes[i + step]) : 0;
+      const std::uint32_t later = i + step < codes.size() ? codes[i + step] : after_last;
+      codes[i] = codes[i] != 0 && later != 0 ? pair(codes[i], later) : 0;
     }
   return codes;
 }
@@ -62,7 +63,8 @@ void StretchPositions::add(BlockSchedule& schedule) {
     codes = number(std::move(codes), loads_ahead);
     if (std::all_of(codes.begin(), codes.end(), [](std::uint32_t code) { return code == 0; })) continue;
     for (std::size_t i = 0; i < codes.size(); ++i) stream.load_positions[i].number = codes[i];
-    stream.load_positions.insert(stream.load_positions.end(), 2, {});
+    // Behind the last load nothing more is loaded. The position after it is looked at, but never reached.
+    stream.load_positions.insert(stream.load_positions.end(), {{after_last, latest}, {}});
     stream.reach.assign(stream.signals + 1, 0);
     for (std::size_t i = 0; i < stream.loads.size(); ++i)
       if (const std::int32_t waits = stream.loads[i].after - stream.signal(0); waits >= 0)
@@ -80,7 +82,7 @@ void StretchPositions::add(BlockSchedule& schedule) {
     }
     codes = number(std::move(codes), operations_ahead);
     for (std::size_t i = 0; i < codes.size(); ++i) stream.positions[i].number = codes[i];
-    stream.positions.emplace_back();
+    stream.positions.emplace_back();  // what follows depends on when all loads have landed
   }
 }
 

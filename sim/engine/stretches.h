@@ -40,6 +40,7 @@ class StretchPositions {
   void add(BlockSchedule& schedule);
 
  private:
+  static constexpr std::uint32_t after_last = ~0U;  // the code of what follows the last operation or load of a stream
   std::vector<std::uint32_t> number(std::vector<std::uint32_t> codes, std::size_t ahead);
   std::uint32_t pair(std::uint32_t first, std::uint32_t second);
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;

@@ -18,6 +18,7 @@ struct UpcomingLoad {
   double time = ResidentGroup::never;
   const Period::Step* step = nullptr;
   ResidentGroup* group = nullptr;  // null: a gap
+  TileShift shift;                 // of the group's block, for the load's tensor
   std::uint16_t sm = 0;
   bool is_last_step = false;     // after its last occurrence the SM leaves the period
   std::uint32_t times_left = 0;  // occurrences after this one

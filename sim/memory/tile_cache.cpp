@@ -169,7 +169,9 @@ void TileCache::unlink_dirty(std::uint32_t number) {
     list.tail = previous;
 }
 
-void TileCache::move_to_front(std::uint32_t number, List& list) {
+void TileCache::move_to_front(std::uint32_t number, Set& set) {
+  ++set.changes;
+  List& list = set.recent;
   Node& n = node(number);
   node(n.previous).next = n.next;
   if (n.next != none)
@@ -195,7 +197,9 @@ void TileCache::install(std::uint32_t number, std::uint64_t slices) {
     touch(number);
   const std::int64_t added = bytes(entry, number & 3, slices & ~n.present);
   n.present |= slices;
-  set_of(number).used += added;
+  Set& set = set_of(number);
+  set.used += added;
+  ++set.changes;
   used_[number >> 1 & 1] += added;
   contents_.resident[entry.geometry.tensor] += added;
   if ((number & 1) != 0) contents_.copies[entry.geometry.tensor] += added;
@@ -205,7 +209,9 @@ void TileCache::remove(std::uint32_t number, std::uint64_t slices) {
   Node& n = node(number);
   const Entry& entry = entries_[number >> 2];
   const std::int64_t removed = bytes(entry, number & 3, slices & n.present);
-  set_of(number).used -= removed;
+  Set& set = set_of(number);
+  set.used -= removed;
+  ++set.changes;
   used_[number >> 1 & 1] -= removed;
   contents_.resident[entry.geometry.tensor] -= removed;
   if ((number & 1) != 0) contents_.copies[entry.geometry.tensor] -= removed;
@@ -282,7 +288,7 @@ std::int64_t TileCache::fetch_home(std::uint32_t number, std::uint64_t slices) {
 }
 
 void TileCache::read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result) {
-  latest_ = {};
+  for (const std::uint32_t from : {0U, 1U}) forget_latest(from);
   if (!two_) {
     result.hbm_read_bytes += fetch_home(entry * 4, slices);
     return shrink(set_of(entry * 4));
@@ -307,6 +313,9 @@ TileAccess TileCache::read_through(const TileRef& tile, std::uint32_t from) {
   TileAccess result;
   result.is_hit = true;
   missed_.clear();
+  forget_latest(from);
+  Set* only = nullptr;  // of the tile's only part
+  int parts = 0;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
     const std::uint32_t entry = find_or_create(key), home = entry * 4 + from * 2;
     result.arrival = std::max(result.arrival, arrivals_[entry]);
@@ -317,12 +326,16 @@ TileAccess TileCache::read_through(const TileRef& tile, std::uint32_t from) {
     }
     // The common case: everything is present on the reading side.
     Set& set = set_of(home);
+    only = ++parts == 1 ? &set : nullptr;
     if (!two_) return touch(home, set);
     if (set.recent.head == home + 1 && node(home + 1).next == home) return;
     touch(home, set);
     touch(home + 1, set);
   });
-  if (result.is_hit) latest_[from] = {tile, result.arrival};
+  if (!result.is_hit) return result;
+  // Parts in one set would change places at another read, unless it follows at once.
+  result.unchanged = Unchanged(only != nullptr ? only->changes : other_reads_[from]);
+  latest_[from] = {tile, result.arrival, result.unchanged};
   return result;
 }
 
@@ -347,7 +360,7 @@ void TileCache::write_home(std::uint32_t number, std::uint64_t slices) {
 }
 
 std::int64_t TileCache::write(const TileRef& tile, int side) {
-  latest_ = {};
+  for (const std::uint32_t from : {0U, 1U}) forget_latest(from);
   std::int64_t crossed = 0;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
     const std::uint32_t home = find_or_create(key) * 4 + (two_ ? static_cast<std::uint32_t>(side) * 2 : 0);
@@ -366,7 +379,7 @@ std::int64_t TileCache::write(const TileRef& tile, int side) {
 }
 
 TileAccess TileCache::add(const TileRef& tile, int side) {
-  latest_ = {};
+  for (const std::uint32_t from : {0U, 1U}) forget_latest(from);
   missed_.clear();
   TileAccess result;
   map_.for_each_part(tile, [&](std::uint64_t key, std::uint64_t slices) {
@@ -388,7 +401,11 @@ TileAccess TileCache::add(const TileRef& tile, int side) {
 }
 
 void TileCache::note_arrival(double cycle) {
-  for (std::uint32_t entry : missed_) arrivals_[entry] = cycle;
+  for (const std::uint32_t entry : missed_) {
+    arrivals_[entry] = cycle;
+    for (const std::uint32_t home : {entry * 4, entry * 4 + 2})
+      if (two_ || home == entry * 4) ++set_of(home).changes;
+  }
 }
 
 bool TileCache::take_written_back(TensorBytes& bytes) {

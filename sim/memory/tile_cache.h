@@ -25,11 +25,25 @@
 
 namespace tilescope {
 
+/// Holds until something changes where a tile was read. As long as it holds, another read of the tile would change nothing.
+class Unchanged {
+ public:
+  Unchanged() = default;
+  explicit Unchanged(const std::uint64_t& changes) : changes_(&changes), seen_(changes) {}
+  bool holds() const { return *changes_ == seen_; }
+
+ private:
+  static constexpr std::uint64_t none = 0;
+  const std::uint64_t* changes_ = &none;  // counts the changes
+  std::uint64_t seen_ = 1;
+};
+
 struct TileAccess {
   std::int64_t hbm_read_bytes = 0;
   std::int64_t crossed_bytes = 0;  // over the fabric, to the reading side
   bool is_hit = false;             // nothing was fetched, and only the order of last use changed
   double arrival = 0;              // when the latest HBM fetch of these tiles arrives; a hit on bytes in flight waits for it
+  Unchanged unchanged;             // of a hit
 };
 
 /// How an L2 is organised. The default is one LRU list per partition.
@@ -56,9 +70,12 @@ class TileCache {
 
   TileAccess read(const TileRef& tile, int side) {
     const std::uint32_t from = two_ ? static_cast<std::uint32_t>(side) : 0;
-    if (const Latest& latest = latest_[from]; latest.tile == tile) return {.is_hit = true, .arrival = latest.arrival};
+    if (const Latest& latest = latest_[from]; latest.tile == tile)
+      return {.is_hit = true, .arrival = latest.arrival, .unchanged = latest.unchanged};
     return read_through(tile, from);
   }
+  /// Notes that another tile than the one of the last read() was read through `side`, and that this changed nothing.
+  void note_other_read(int side) { forget_latest(two_ ? static_cast<std::uint32_t>(side) : 0); }
   /// Writes whole sectors, so nothing is fetched. Returns the bytes that cross the fabric to the other side.
   std::int64_t write(const TileRef& tile, int side);
   /// Adds to whole sectors where their home is.
@@ -97,9 +114,11 @@ class TileCache {
   struct Latest {
     TileRef tile;
     double arrival = 0;
+    Unchanged unchanged;
   };
   struct Set {
-    List recent, dirty;  // only home nodes can be dirty
+    List recent, dirty;         // only home nodes can be dirty
+    std::uint64_t changes = 0;  // of `recent`, of the slices of its nodes, and of their arrivals
     std::int64_t used = 0, dirty_bytes = 0, capacity = 0, dirty_limit = 0;
   };
 
@@ -123,9 +142,9 @@ class TileCache {
   std::int64_t bytes(const Entry& entry, std::uint32_t k, std::uint64_t slices) const;
   void touch(std::uint32_t number) { touch(number, set_of(number)); }
   void touch(std::uint32_t number, Set& set) {
-    if (set.recent.head != number) move_to_front(number, set.recent);
+    if (set.recent.head != number) move_to_front(number, set);
   }
-  void move_to_front(std::uint32_t number, List& list);
+  void move_to_front(std::uint32_t number, Set& set);
   void link(std::uint32_t number);
   void unlink(std::uint32_t number);
   void install(std::uint32_t number, std::uint64_t slices);
@@ -147,6 +166,10 @@ class TileCache {
   void clean(std::uint32_t number, std::uint64_t slices);
   void write_home(std::uint32_t number, std::uint64_t slices);
   TileAccess read_through(const TileRef& tile, std::uint32_t from);
+  void forget_latest(std::uint32_t from) {
+    latest_[from].tile = {};
+    ++other_reads_[from];
+  }
   /// Reads slices that are not all present on the reading side.
   void read_missing(std::uint32_t entry, std::uint64_t slices, std::uint32_t side, TileAccess& result);
   /// Fetches the slices that home node `number` lacks from HBM; returns their bytes.
@@ -174,6 +197,7 @@ class TileCache {
   bool any_written_back_ = false;
   std::vector<std::uint32_t> missed_;
   std::array<Latest, 2> latest_;
+  std::array<std::uint64_t, 2> other_reads_{};  // by partition: reads of other tiles than the latest, and all that is no hit
 };
 
 }  // namespace tilescope

@@ -316,7 +316,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     b.load(Line::load_s, tiles::s, seen);
     b.asked_at_once(elements_per_warp_fetch);
     if (dense()) {
-      b.load_after(Line::load_mask, mask_tile, seen);
+      b.load(Line::load_mask, mask_tile, seen);
       b.asked_at_once(elements_per_warp_fetch);
       b.add(Line::add_mask, tiles::s, mask_tile);
     }
@@ -337,7 +337,7 @@ void Standard::emit_softmax(std::int64_t block, BlockOperations& out) const {
     else
       b.load(Line::load_s_again, tiles::s), b.asked_at_once(elements_per_warp_fetch);
     if (dense() && !softmax_.kept) {
-      b.load_after(Line::load_mask, mask_tile, b.latest());
+      b.load(Line::load_mask, mask_tile);
       b.asked_at_once(elements_per_warp_fetch);
       b.add(Line::add_mask, tiles::s, mask_tile);
     }

@@ -90,8 +90,9 @@ TEST_CASE(
       const std::uint32_t op_class = 1 + static_cast<std::uint32_t>(random()) % (classes - 1);
       const OpClass& c = builder.op_class(op_class);
       const double end = now + c.busy_cycles + (moves_tile(c.kind) ? below(30) : 0);
-      if (random() % 8 == 0 && recorder.move_near(now, end)) {
-        recorder.count_near(op_class, 3);
+      Recorder::Counts* const counts = random() % 8 == 0 ? recorder.counts_between(now, end) : nullptr;
+      if (counts != nullptr) {
+        (*counts)[op_class] += 3;
         for (int i = 0; i < 3; ++i) operations.push_back({op_class, now, now + c.busy_cycles, end});
       } else {
         recorder.operation(op_class, now, now + c.busy_cycles, end);

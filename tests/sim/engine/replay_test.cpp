@@ -167,7 +167,7 @@ TEST_CASE("replay: most loads of a long flash2 are replayed, most of these in pe
   REQUIRE(machine.run_launch(0, 2, 0, {}, 0, 1));
   const std::int64_t pairs = 16 * (8192 / program->tile().block_q) * (8192 / program->tile().block_kv);
   const std::int64_t blocks = 16 * (8192 / program->tile().block_q);
-  // Of two loads a pair of tiles all but those at the end of a block, after which too few follow to compare.
+  // Of two loads a pair of tiles all but those of the focused SM and a few at both ends of a block.
   CHECK(machine.replayed_loads() < 2 * pairs);
   CHECK(machine.replayed_loads() > 2 * pairs - 20 * blocks);
   CHECK(machine.loads_in_periods() > 2 * pairs * 7 / 10);

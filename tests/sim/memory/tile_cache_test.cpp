@@ -621,3 +621,57 @@ TEST_CASE("l2: what is evicted of copies is asked of the other side again, and w
     }
   CHECK(evicting > 20);
 }
+
+TEST_CASE("l2: while a tile counts as unchanged where it was read, leaving out further reads of it changes nothing") {
+  AttentionProblem problem;
+  problem.heads = problem.kv_heads = 2;
+  problem.seq_q = problem.seq_kv = 200;
+  problem.head_dim = 48;
+  const TileMap map(tensor_layouts(problem, TileShape{16, 16}, attention_tensors()));
+  int left_out = 0;
+  for (int round = 0; round < 24; ++round) {
+    CAPTURE(round);
+    std::mt19937 random(static_cast<unsigned>(round + 3));
+    const CachePolicy policy{round % 3 == 0 ? 0 : 4, 2048, 0.5};
+    const int sides = 1 + round % 2;
+    TileCache all(map, Bytes(16 << 10), sides, policy), some(map, Bytes(16 << 10), sides, policy);
+    struct Known {
+      TileRef tile;
+      TileAccess read;
+    };
+    std::array<std::array<Known, 3>, 2> known{};
+    std::array<std::size_t, 2> latest{};  // of them, those that were read last
+    for (int n = 0; n < 600; ++n) {
+      const auto side = random() % 2;
+      const int at = static_cast<int>(side);
+      const std::size_t place = random() % 3;
+      Known& tile = known[side][place];
+      if (random() % 16 == 0 || tile.tile.rows == 0)
+        tile = {{random() % 2 == 0 ? tensors::k : tensors::v, static_cast<std::int32_t>(random() % 2),
+                 static_cast<std::int32_t>(16 * (random() % 11)), random() % 4 == 0 ? 32 : 16, 0, 48},
+                {}};
+      if (random() % 24 == 0) {
+        all.write(tile.tile, at);
+        some.write(tile.tile, at);
+        continue;
+      }
+      const TileAccess expected = all.read(tile.tile, at);
+      if (expected.hbm_read_bytes != 0) all.note_arrival(n);
+      if (tile.read.is_hit && tile.read.unchanged.holds()) {
+        CHECK(expected.is_hit);
+        CHECK(expected.arrival == tile.read.arrival);
+        if (latest[side] != place) some.note_other_read(at);
+        ++left_out;
+      } else {
+        tile.read = some.read(tile.tile, at);
+        if (tile.read.hbm_read_bytes != 0) some.note_arrival(n);
+        CHECK(tile.read.hbm_read_bytes == expected.hbm_read_bytes);
+        CHECK(tile.read.is_hit == expected.is_hit);
+        CHECK(tile.read.arrival == expected.arrival);
+      }
+      latest[side] = place;
+      REQUIRE(some.contents() == all.contents());
+    }
+  }
+  CHECK(left_out > 1000);
+}

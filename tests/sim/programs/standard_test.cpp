@@ -13,6 +13,7 @@
 #include "sim/numerics/tile_machine.h"
 #include "sim/programs/attention_tensors.h"
 #include "sim/programs/tensor_layout.h"
+#include "tests/sim/programs/last_use.h"
 #include "tests/sim/test_gpus.h"
 
 namespace tilescope {
@@ -126,6 +127,29 @@ TEST_CASE("standard: a mask that is the same for every head lies in HBM once, an
   CHECK(bytes("q >= kv") == 64 * 64 * 2);
   CHECK(bytes("q >= kv + h") == 4 * 64 * 64 * 2);
   CHECK(bytes("q >= kv + h + b") == 8 * 64 * 64 * 2);
+}
+
+TEST_CASE("standard: a load of the mask waits until the last one has been added to S") {
+  for (const double shared : {65536.0, 4096.0}) {  // a row of S fits, and does not
+    CAPTURE(shared);
+    GpuSpec gpu = toy_gpu();
+    gpu.sm_shared_bytes = gpu.sm_shared_bytes_per_block = shared;
+    const AttentionProblem p = problem_of({"q >= kv", ""}, 64, shared > 4096 ? 512 : 4096);
+    const auto run = simulated(p, gpu, ProgramTile(16, 16));
+    BlockOperations block;
+    run->program->emit_block(1, 0, block);
+    const Tensor mask = mask_of(*run->program);
+    int loads = 0;
+    bool waits = true;
+    for (std::size_t at = 0; at < block.operations.size(); ++at) {
+      const Operation& op = block.operations[at];
+      if (op.kind != OpKind::load || op.tile.tensor != mask) continue;
+      waits = waits && waited_for(block, at) >= last_use(block, at);
+      ++loads;
+    }
+    CHECK(loads > 8);
+    CHECK(waits);
+  }
 }
 
 TEST_CASE("standard: where a row of S does not fit shared memory, S and the mask are read twice") {
