@@ -23,6 +23,11 @@ Status ClockGauge::begin() {
   return launch(plan_clock_marks(before_, sm_count_), nullptr);
 }
 
+void clear_stale_marks(std::span<ClockMark> marks, std::span<const ClockMark> last) {
+  for (std::size_t sm = 0; sm < std::min(marks.size(), last.size()); ++sm)
+    if (marks[sm].ns == last[sm].ns) marks[sm] = {};
+}
+
 ClockReading reading_of_slowest(std::span<const ClockMark> before, std::span<const ClockMark> after, std::int64_t busy_sms) {
   std::vector<ClockReading> of_sm;
   for (std::size_t sm = 0; sm < before.size(); ++sm) {
@@ -48,6 +53,9 @@ Result<ClockReading> ClockGauge::read(std::int64_t busy_sms) {
   std::vector<ClockMark> before(static_cast<std::size_t>(sm_count_)), after(before.size());
   if (Status read = before_.read(before.data(), before_.bytes()); !read) return read.error();
   if (Status read = after_.read(after.data(), after_.bytes()); !read) return read.error();
+  const std::vector<ClockMark> begun = before;
+  clear_stale_marks(before, begun_);
+  begun_ = begun;
   return reading_of_slowest(before, after, busy_sms);
 }
 

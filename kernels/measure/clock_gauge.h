@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kernels/device.h"
 
@@ -24,6 +25,8 @@ struct ClockMark {
 struct ClockReading {
   double cycles = 0, ns = 0;  // 0: no SM was read both times
 };
+/// Clears the marks that are still those of `last`: no block of the marks landed on these SMs since.
+void clear_stale_marks(std::span<ClockMark> marks, std::span<const ClockMark> last);
 /// Returns the mean over the `busy_sms` SMs whose clocks are lowest, of those that were read both times.
 ClockReading reading_of_slowest(std::span<const ClockMark> before, std::span<const ClockMark> after, std::int64_t busy_sms);
 
@@ -45,7 +48,8 @@ class ClockGauge {
  private:
   int sm_count_ = 0;
   DeviceMemory before_, after_;
-  ClockReading overhead_;  // sums over overheads_
+  std::vector<ClockMark> begun_;  // the marks of the last begin() that was read
+  ClockReading overhead_;         // sums over overheads_
   double overheads_ = 0;
 };
 

@@ -113,7 +113,7 @@ Status Run::times(const DeviceInfo& device, int repeats, MeasuredCase& measured)
   const Result<Timing> cold = time_kernel(kernel_, problem_, tensors_.tensors(), scratch_, options);
   if (!cold) return cold.error();
 
-  measured.time_repeats = options.repeats;
+  measured.time_repeats = static_cast<int>(cold->repeats_ms.size());
   measured.time_warm_ns = in_ns(*warm);
   measured.time_cold_ns = in_ns(*cold);
   std::vector<double> cycles;

@@ -80,7 +80,11 @@ Result<Timing> time_kernel(const KernelInfo& kernel, const AttentionProblem& pro
     if (!repeat) return repeat.error();
     (repeat->is_late ? late : early).push_back(*repeat);
   }
-  for (const Repeat& repeat : early.empty() ? late : early) {  // all are late in a plan of many launches, or on a slow host
+  if (early.empty()) {  // a plan of many launches, or a slow host
+    early = std::move(late);
+    early.resize(std::min(early.size(), static_cast<std::size_t>(options.repeats)));
+  }
+  for (const Repeat& repeat : early) {
     timing.repeats_ms.push_back(repeat.ms);
     if (options.gauge != nullptr) timing.repeats_hz.push_back(options.gauge->hertz(repeat.clock));
   }

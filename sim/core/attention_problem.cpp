@@ -105,15 +105,15 @@ Status check(const AttentionProblem& problem) {
     if (size.value >= largest_size) return refuse("{} is {}: it must be below 2^31", size.setting, size.value);
   }
   if (problem.page_size < 0 || problem.page_size >= largest_size)
-    return refuse("{} is {}: it must be below 2^31", Setting::page_size, problem.page_size);
+    return refuse("{} is {}: it must be from 0 to 2^31 - 1", Setting::page_size, problem.page_size);
   if (problem.head_dim > 256) return refuse("{} is {}: the programs take 1 to 256", Setting::head_dim, problem.head_dim);
   if (problem.heads % problem.kv_heads != 0)
     return refuse("{} heads cannot be shared evenly by {} key-value heads: {} must be a multiple of {}", problem.heads,
                   problem.kv_heads, Setting::heads, Setting::kv_heads);
   const double planes = static_cast<double>(problem.batch) * static_cast<double>(problem.heads);
   if (planes >= static_cast<double>(largest_size))
-    return refuse("{} {} times {} {} is {:.3g} planes: at most 2^31", Setting::batch, problem.batch, Setting::heads, problem.heads,
-                  planes);
+    return refuse("{} {} times {} {} is {:.3g} planes: it must be below 2^31", Setting::batch, problem.batch, Setting::heads,
+                  problem.heads, planes);
   const std::int64_t longest = std::max(problem.seq_q, problem.seq_kv);
   const double tensor_bytes = planes * static_cast<double>(longest * problem.head_dim * element_bytes(problem.dtype));
   if (tensor_bytes > largest_tensor_bytes)

@@ -34,7 +34,7 @@ std::optional<BlockOrder> block_order_from(std::string_view id) {
 }
 
 double l2_of_partition(const GpuSpec& gpu) {
-  return gpu.has_l2() ? gpu.usable_l2_bytes() / gpu.l2_partitions : 0;
+  return gpu.has_l2() ? gpu.l2_capacity_bytes / gpu.l2_partitions : 0;
 }
 
 BlockSequence::BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group)

@@ -1,7 +1,8 @@
 // BlockOrder: the order in which a launch hands its blocks to the SMs.
 //
-// The kernels here go plane by plane (a plane is one head of one batch), query tile by query tile. Another order changes which data
-// resident blocks share, and when the long blocks of a causal mask start.
+// Most kernels go plane by plane (a plane is one head of one batch), query tile by query tile; the last Hopper kernels take the
+// last tiles of a set of planes first. Another order changes which data resident blocks share, and when the long blocks of a causal
+// mask start.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ enum class BlockOrder : std::uint8_t {
   heads,     // interleave heads: the first tile of every head, then the second of every head
   reversed,  // head by head, last tile first; a causal mask makes the last tile the longest
   longest,   // interleave heads, last tile first: the longest tiles of all heads come before any shorter one
-  grouped,   // longest, within sets of heads whose K and V fit the L2 (planes_together.h)
+  grouped,   // longest, within sets of heads whose K and V fit a partition of the L2 (planes_together.h)
 };
 
 struct BlockOrderInfo {
@@ -31,7 +32,8 @@ std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);
 std::optional<BlockOrder> block_order_from(std::string_view id);
 
-/// Returns the bytes of one partition of the L2, through which an SM mostly reads. Without an L2 it returns 0.
+/// Returns the bytes of one partition of the L2, through which an SM mostly reads: its whole size, which is what a kernel can ask
+/// the device for. Without an L2 it returns 0.
 double l2_of_partition(const GpuSpec& gpu);
 
 /// The order of one launch: a permutation of its blocks.

@@ -25,7 +25,7 @@ struct Ticket {
   std::int64_t plane = 0, tile = 0;  // the query tile that it stands for; a plane is one head of one batch
 };
 /// Returns the ticket of a run of `simulation`; nullopt where its launch does not draw its tiles.
-/// Leaves out  the time of a draw; sets of heads as the kernel makes them (docs/ladder.md)
+/// Leaves out  the time of a draw (docs/ladder.md)
 std::optional<Ticket> ticket_of(const Simulation& simulation, const BlockRun& run);
 
 }  // namespace tilescope

@@ -17,6 +17,13 @@ namespace {
 
 constexpr std::array<std::uint8_t, no_pipe + 1> every_pipe = {0, 1, 2, 3, 4};
 
+/// Returns what delayed the data of an operation.
+WaitCause cause_of_data(const ResidentGroup& group, const ScheduledOp& op) {
+  if (op.wait == OperationStream::at_once) return WaitCause::barrier;                   // a token of another group
+  if (op.wait > static_cast<std::int32_t>(group.load_count)) return WaitCause::tensor;  // its own product
+  return group.landed_by[static_cast<std::size_t>(op.wait) - 1];
+}
+
 }  // namespace
 
 SmRunner::SmRunner(const TileProgram& program, const SimulationRequest& request, MemorySystem& memory, Recorder& recorder,
@@ -214,10 +221,7 @@ void SmRunner::record_compute(RunningSm& sm, const ResidentGroup& group, double 
                      : pipe < std::size(by_pipe) && sm.free[pipe_of(c.timing.awaited)] == start ? by_pipe[pipe]
                                                                                                 : WaitCause::smem;
   else if (for_data > for_start)
-    interval.cause = op.wait == OperationStream::at_once ? WaitCause::barrier  // a token of another group
-                     : op.wait > static_cast<std::int32_t>(group.load_count)
-                         ? WaitCause::tensor  // its own product
-                         : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
+    interval.cause = cause_of_data(group, op);
   else
     interval.cause = group.start_cause;
   record(sm, group, interval, group.stream->op_of_compute[group.next_compute]);
@@ -380,9 +384,7 @@ void SmRunner::record_product(RunningSm& sm, const ResidentGroup& group, const Q
   const double for_data = product.issued - product.ready, for_cores = product.start - product.issued;
   if (interval.start > interval.ready) {
     const ScheduledOp op = group.ops[product.number];
-    interval.cause = for_cores > for_data                  ? WaitCause::tensor
-                     : op.wait == OperationStream::at_once ? WaitCause::barrier
-                                                           : group.landed_by[static_cast<std::size_t>(op.wait) - 1];
+    interval.cause = for_cores > for_data ? WaitCause::tensor : cause_of_data(group, op);
   }
   record(sm, group, interval, group.stream->op_of_compute[product.number]);
 }

@@ -24,6 +24,7 @@ enum class HopperRungId : std::uint8_t {
 
 /// One rung. A group has four warps and 64 query rows.
 struct HopperRung {
+  HopperRungId number;
   std::string_view id, title;
   std::string_view summary;        // the one new thing
   std::string_view loop = {};      // id of the rung whose compiled loop its kernel has; empty: its own

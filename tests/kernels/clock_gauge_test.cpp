@@ -33,6 +33,16 @@ TEST_CASE("a clock reading of SMs that were not read is zero") {
   CHECK(none.ns == 0);
 }
 
+TEST_CASE("a clock leaves out an SM whose first mark is of an earlier reading") {
+  std::array<ClockMark, 2> marks = {{{100, 1000}, {200, 5000}}};
+  const std::array<ClockMark, 2> last = {{{100, 1000}, {150, 1100}}};
+  clear_stale_marks(marks, last);
+  CHECK(marks[0].ns == 0);
+  CHECK(marks[1].ns == 5000);
+  clear_stale_marks(marks, {});  // nothing was read before
+  CHECK(marks[1].cycles == 200);
+}
+
 TEST_CASE("a clock is that of the work alone: the mean of the empty readings is taken off") {
   ClockGauge gauge;
   const ClockReading work{.cycles = 18000 + 4000, .ns = 10000 + 2000};  // 10 µs at 1.8 GHz, and 2 µs at 2 GHz around it

@@ -345,9 +345,9 @@ namespace {
 /// Gives all maps of a type the clock under load of the kernel's tile in that type. False: it was cancelled.
 bool find_clocks(Growing<FitMaps>& study, const Measurements& known, const Progress& progress) {
   const auto maps = study.read();
-  for (std::size_t first = 0; first < maps->maps.size(); first += maps->maps.size() / 2) {
-    const FitMap& map = maps->maps[first];  // with the kernel's own number of buffers
-    if (map.clock_hz) continue;
+  for (std::size_t n = 0; n < maps->maps.size(); ++n) {
+    if (study.read()->maps[n].clock_hz) continue;
+    const FitMap& map = maps->maps[n];  // the first of a type has the kernel's own number of buffers
     const FitCell* const usual = map.find(map.usual);
     SimulationRequest request = map.request;
     if (usual != nullptr && usual->fits()) request = request_of(map, *usual);
