@@ -49,23 +49,23 @@ constexpr std::int64_t usual_rows = 10;
 class BestTimes {
  public:
   explicit BestTimes(std::size_t count) : count_(count) {}
-  void add(const SimulationRequest& request, double cycles) {
+  void add(const SimulationRequest& request, double ns) {
     const auto tile = std::make_tuple(request.algorithm, request.tile->block_q, request.tile->block_kv, request.tile->stages);
-    const auto [of_tile, is_new] = cycles_.try_emplace(tile, cycles);
-    if (!is_new) of_tile->second = std::min(of_tile->second, cycles);
+    const auto [of_tile, is_new] = ns_.try_emplace(tile, ns);
+    if (!is_new) of_tile->second = std::min(of_tile->second, ns);
   }
   /// 0 while there are fewer than `count`.
   double worst() const {
-    if (cycles_.size() < count_) return 0;
+    if (ns_.size() < count_) return 0;
     std::vector<double> sorted;
-    for (const auto& [tile, cycles] : cycles_) sorted.push_back(cycles);
+    for (const auto& [tile, ns] : ns_) sorted.push_back(ns);
     std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(count_ - 1));
     return sorted[count_ - 1];
   }
 
  private:
   std::size_t count_;
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, int>, double> cycles_;
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, int>, double> ns_;
 };
 
 /// When to begin nothing more; never without a limit.
@@ -81,7 +81,8 @@ Deadline after_seconds(double seconds) {
 /// What every candidate is simulated with.
 struct Common {
   const Recordings& recordings;
-  double clock_hz = 0;  // 0: that of the GPU
+  const std::map<std::string, double>& clocks_hz;  // by program; 0: that of the GPU
+  double clock_of(const SimulationRequest& request) const { return clocks_hz.at(request.algorithm); }
 };
 
 /// Simulates candidates, and gives up on those that are slower than the best. False once it was interrupted.
@@ -94,13 +95,14 @@ bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best,
   return on_cores(order, core_count(), [&](std::size_t i) {
     if (deadline.is_over()) return true;
     SimulationRequest request = candidates[i].request;
-    if (const std::lock_guard lock(sharing); !candidates[i].own) request.give_up_after_cycles = best.worst();
-    Result<Outcome> outcome = simulate_outcome_at(common.clock_hz, request, common.recordings,
+    if (const std::lock_guard lock(sharing); !candidates[i].own)
+      request.give_up_after_cycles = best.worst() * 1e-9 * at_clock(request, common.clock_of(request)).gpu.sm_clock_hz;
+    Result<Outcome> outcome = simulate_outcome_at(common.clock_of(request), request, common.recordings,
                                                   [&](double) { return !interrupt.asked() && !deadline.is_over(); });
     if (interrupt.asked()) return false;
     const std::lock_guard lock(sharing);
     if (outcome || !deadline.is_over()) candidates[i].tried = true;
-    if (outcome && outcome->done()) best.add(request, outcome->cycles);
+    if (outcome && outcome->done()) best.add(request, outcome->time_ns);
     if (outcome) candidates[i].outcome = std::move(*outcome);
     progress.show(fmt::format("search: {} of {} {} simulated", ++done, candidates.size(), what));
     return true;
@@ -116,14 +118,14 @@ void remove_odd_groups(Candidates& candidates) {
 }
 
 struct Searched {
-  Candidates ranked;           // those that were simulated
-  std::size_t candidates = 0;  // with those that were given up
-  std::size_t untried = 0;     // tiles between powers of two for which there was no time
-  double clock_hz = 0;         // of all of them under load; 0: that of the GPU
-  double noise = 0;            // relative change of the quickest time that the order of events alone makes
-  Measurements known;          // of the GPU
-  bool whole = true;           // false after Ctrl-C
-  Sentence refusal;            // why the first of those that could not be simulated was refused; empty if none was
+  Candidates ranked;                        // those that were simulated
+  std::size_t candidates = 0;               // with those that were given up
+  std::size_t untried = 0;                  // tiles between powers of two for which there was no time
+  std::map<std::string, double> clocks_hz;  // under load, by program; 0: that of the GPU
+  double noise = 0;                         // relative change of the quickest time that the order of events alone makes
+  Measurements known;                       // of the GPU
+  bool whole = true;                        // false after Ctrl-C
+  Sentence refusal;                         // why the first of those that could not be simulated was refused; empty if none was
 };
 
 /// Simulates the jitters of the quickest candidate. False once it was interrupted.
@@ -133,7 +135,8 @@ bool find_noise(Searched& out, const Common& common, const CatchInterrupt& inter
   std::vector<Jitter> runs = jitters(best.request);
   for (Jitter& jitter : runs)
     for (auto* half : {&jitter.longer, &jitter.shorter}) {
-      auto outcome = simulate_outcome_at(common.clock_hz, *half, common.recordings, [&](double) { return !interrupt.asked(); });
+      auto outcome =
+          simulate_outcome_at(common.clock_of(*half), *half, common.recordings, [&](double) { return !interrupt.asked(); });
       if (!outcome) return false;
       (half == &jitter.longer ? jitter.longer_outcome : jitter.shorter_outcome) = std::move(*outcome);
     }
@@ -141,20 +144,24 @@ bool find_noise(Searched& out, const Common& common, const CatchInterrupt& inter
   return true;
 }
 
-/// All run at the clock under load of the first: the kernel as it stands, where its tile fits.
+/// All candidates of a program run at the clock under load of its first: the kernel as it stands, where its tile fits. Two programs
+/// load a GPU differently, and have each their own.
 Searched search(Candidates candidates, std::size_t rows, double finer_seconds, const CatchInterrupt& interrupt,
                 ProgressPrinter& progress) {
   Searched out;
   const Recordings recordings = load_recordings(candidates.front().request.gpu);
   out.known = recordings.known;
   progress.show("search: its clock under load");
-  const auto clock = clock_of_comparison(candidates.front().request, recordings, [&](double) { return !interrupt.asked(); });
-  if (!clock) {
-    out.whole = false;
-    return out;
+  for (const SearchCandidate& first : candidates) {
+    if (out.clocks_hz.contains(first.request.algorithm)) continue;
+    const auto clock = clock_of_comparison(first.request, recordings, [&](double) { return !interrupt.asked(); });
+    if (!clock) {
+      out.whole = false;
+      return out;
+    }
+    out.clocks_hz[first.request.algorithm] = *clock;
   }
-  out.clock_hz = *clock;
-  const Common common{recordings, *clock};
+  const Common common{recordings, out.clocks_hz};
   BestTimes best(std::max(rows, tiles_in_every_order));
   const auto try_more = [&](Candidates more, const char* what, const Deadline& deadline = {}) {
     out.whole = simulate_all(more, common, best, interrupt, progress, what, deadline);
@@ -311,9 +318,12 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
                                           "what the kernel's order adds. Times are predicted{}. {}\n",
                                           searched.candidates, rows.all.size(), how, formula);
   if (sees_nothing) text += "warning: with this mask no query sees a key, and every row of O is 0.\n";
-  if (searched.clock_hz > 0)
-    text += fmt::format("All at {}, the clock under load of the first kernel as it stands. A recorded time has its own clock.\n",
-                        format_clock(searched.clock_hz));
+  std::string clocks;
+  for (const auto& [program, hz] : searched.clocks_hz)
+    if (hz > 0) clocks += fmt::format("{}{} {}", clocks.empty() ? "" : ", ", program, format_clock(hz));
+  if (!clocks.empty())
+    text += fmt::format(
+        "All at the clock under load of the program's kernel as it stands: {}. A recorded time has its own clock.\n", clocks);
   if (!rows_measured.refusal.empty())
     text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
   text += fmt::format("Up to {} (~) is no difference: one cycle of latency more or less changes row 1 that much.",
@@ -346,7 +356,7 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
                 {"hbm_bytes", c.outcome->hbm()},
                 {"cycles", c.outcome->cycles},
                 {"ns", c.outcome->time_ns},
-                {"clock_hz", searched.clock_hz > 0 ? searched.clock_hz : c.request.gpu.sm_clock_hz},
+                {"clock_hz", at_clock(c.request, searched.clocks_hz.at(c.request.algorithm)).gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     row["error"] = nullptr;

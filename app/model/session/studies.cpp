@@ -157,9 +157,10 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
   return recent.front().study;
 }
 
-/// Hands `work` to the worker unless it is at it already. A job for another study gives way.
+/// Hands `work` to the worker unless it is at it already. A job for another study gives way. The run under load goes first: until
+/// it is there, the bar would have another time than the study.
 void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
-  if (under_way_ == what || stopped_) return;
+  if (under_way_ == what || stopped_ || (under_load_ == nullptr && !under_load_given_up_)) return;
   under_way_ = what;
   const int turn = ++*turn_;
   worker_.submit(Queue::background, slots::study, kind,

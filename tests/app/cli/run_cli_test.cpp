@@ -388,7 +388,7 @@ TEST_CASE("cli: search tries no tile that wgmma cannot compute, and says the rat
   CHECK(ranked[0]["tflops"].get<double>() == doctest::Approx(4.0 * 4 * 512 * 512 * 128 / ranked[0]["ns"].get<double>() / 1e3));
 }
 
-TEST_CASE("cli: candidates of a search rank at one clock, that of the kernel as it stands, whose time is that of simulate") {
+TEST_CASE("cli: candidates of a search rank at the clock of their program's kernel as it stands, whose time is that of simulate") {
   std::vector<std::string> arguments = flash3_arguments("325");
   const Json alone = simulated_json(arguments);
   arguments.insert(arguments.begin(), {"search", "--quiet", "--json"});
@@ -406,6 +406,17 @@ TEST_CASE("cli: candidates of a search rank at one clock, that of the kernel as 
     CHECK(candidate["recorded_ns"] > 0);
   }
   CHECK(own);
+  // Two programs have each their own clock, that of their kernel.
+  const std::vector<std::string> problem = {"--gpu", "h100", "--batch", "4", "--heads", "16", "--seq", "1024", "--head-dim", "64"};
+  const auto clock_of = [&](const char* program) {
+    return simulated_json(extended(problem, {"--algorithm", program}))["time"]["under_load"]["clock_hz"].get<double>();
+  };
+  const double flash2 = clock_of("flash2"), flash3 = clock_of("flash3");
+  REQUIRE(flash2 != flash3);
+  std::vector<std::string> both = extended(problem, {"--json", "--quiet", "--finer", "0", "--algorithm", "flash2,flash3"});
+  both.insert(both.begin(), "search");
+  for (const Json& candidate : Json::parse(run_program(both).out)["ranked"])
+    CHECK(candidate["clock_hz"] == (candidate["algorithm"] == "flash2" ? flash2 : flash3));
   CHECK(run_program({"search", "--quiet", "--gpu", "toy", "--seq", "64"}).out.find("clock under load") == std::string::npos);
 }
 
