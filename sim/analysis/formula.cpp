@@ -14,12 +14,8 @@ namespace {
 
 class FormulaWriter {
  public:
-  FormulaWriter(const BlockValues& history, int op, int row, int col)
-      : history_(history),
-        operation_(history.operations().operations[static_cast<std::size_t>(op)]),
-        op_(op),
-        row_(row),
-        col_(col) {
+  FormulaWriter(const BlockValues& values, int op, int row, int col)
+      : values_(values), operation_(values.operations().operations[static_cast<std::size_t>(op)]), op_(op), row_(row), col_(col) {
     row_ = std::clamp(row, 0, std::max(0, operation_.rows - 1));
     col_ = std::clamp(col, 0, std::max(0, operation_.cols - 1));
   }
@@ -91,7 +87,7 @@ class FormulaWriter {
  private:
   /// Returns the value of an on-chip tile before the operation changes it.
   std::shared_ptr<const Matrix> before(ChipTile chip_tile) const {
-    return history_.value(chip_tile, chip_tile == operation_.dst ? history_.before(op_) : op_);
+    return values_.value(chip_tile, chip_tile == operation_.dst ? values_.before(op_) : op_);
   }
 
   static float entry_of(const std::shared_ptr<const Matrix>& m, int r, int c) {
@@ -99,7 +95,7 @@ class FormulaWriter {
   }
   float number(std::size_t operand) const { return entry_of(before(operation_.src[operand]), row_, 0); }
   float element(ChipTile chip_tile) const { return entry_of(before(chip_tile), row_, col_); }
-  float result() const { return entry_of(history_.value(operation_.dst, op_), row_, col_); }
+  float result() const { return entry_of(values_.value(operation_.dst, op_), row_, col_); }
 
   /// Returns the name of an element, such as "P[3,0]"; only the tile's name if it has one number per row.
   std::string entry(ChipTile chip_tile) const {
@@ -149,7 +145,7 @@ class FormulaWriter {
   }
 
   std::string mask() const {
-    const auto value = history_.value(operation_.dst, op_);
+    const auto value = values_.value(operation_.dst, op_);
     int first = operation_.cols;
     while (first > 0 && std::isinf(entry_of(value, row_, first - 1))) --first;
     const std::string_view name = to_string(operation_.dst);
@@ -179,17 +175,17 @@ class FormulaWriter {
     return fmt::format("{} = {} = {}", to_string(o.dst), sum(old, static_cast<float>(added)), format_value(result()));
   }
 
-  const BlockValues& history_;
+  const BlockValues& values_;
   const Operation& operation_;
   int op_, row_, col_;
 };
 
 }  // namespace
 
-std::string formula_with_numbers(const BlockValues& history, int op, int row, int col) {
-  const auto count = static_cast<int>(history.operations().operations.size());
+std::string formula_with_numbers(const BlockValues& values, int op, int row, int col) {
+  const auto count = static_cast<int>(values.operations().operations.size());
   if (op < 0 || op >= count) return {};
-  return FormulaWriter(history, op, row, col).write();
+  return FormulaWriter(values, op, row, col).write();
 }
 
 }  // namespace tilescope

@@ -1,4 +1,4 @@
-// Collects the values of one row from a block's history.
+// Collects the values of one row of a block.
 #include "sim/analysis/softmax_row.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ bool touches_scores(const Operation& o) {
 
 class SoftmaxRowReader {
  public:
-  SoftmaxRowReader(const TileProgram& program, const BlockValues& history, int op, int row)
+  SoftmaxRowReader(const TileProgram& program, const BlockValues& values, int op, int row)
       : program_(program),
-        history_(history),
-        operations_(history.operations().operations),
+        values_(values),
+        operations_(values.operations().operations),
         op_(op),
         row_(row),
         range_(range_around(op)) {
@@ -75,7 +75,7 @@ class SoftmaxRowReader {
 
   /// Finds the query rows of this iteration.
   void find_queries() {
-    const Domain& own = history_.operations().domain;
+    const Domain& own = values_.operations().domain;
     // A block that owns keys has no query rows before its first query tile.
     first_query_ = own.axis == Axis::query ? own.first : 0;
     std::int64_t rows = own.axis == Axis::query ? own.count : std::min(program_.tile().block_q, program_.problem().seq_q);
@@ -115,12 +115,12 @@ class SoftmaxRowReader {
   /// Returns the row's entry of a row vector after operation `op`.
   std::optional<float> number(ChipTile chip_tile, int op) const {
     if (chip_tile == ChipTile::none) return std::nullopt;
-    const auto value = history_.value(chip_tile, op);
+    const auto value = values_.value(chip_tile, op);
     if (value == nullptr || value->rows == 0) return std::nullopt;
     return value->at(std::min(row_, value->rows - 1), 0);
   }
   std::vector<float> whole_row(ChipTile chip_tile, int op) const {
-    const auto value = history_.value(chip_tile, op);
+    const auto value = values_.value(chip_tile, op);
     if (value == nullptr || value->rows == 0) return {};
     const auto first = value->values.begin() + static_cast<std::ptrdiff_t>(std::min(row_, value->rows - 1)) * value->cols;
     return {first, first + value->cols};
@@ -254,7 +254,7 @@ class SoftmaxRowReader {
     const auto add = [&](std::int64_t key, float value) {
       result.scores.push_back({key, value, std::isinf(value) && value < 0, false, std::nullopt});
     };
-    if (!history_.keeps_everything()) {
+    if (!values_.keeps_everything()) {
       if (exact == nullptr) return;
       const ReferenceRow& row = exact_row(*exact, result.query, keys);
       const std::int64_t end = seen_.empty() ? result.kv_tile * tile_keys : static_cast<std::int64_t>(seen_.size());
@@ -337,7 +337,7 @@ class SoftmaxRowReader {
     return std::any_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.dst.is(Meaning::score); });
   }
   std::int64_t visible(std::int64_t query) const {
-    const Domain& own = history_.operations().domain;
+    const Domain& own = values_.operations().domain;
     return program_.problem().visible_keys(query, own.axis == Axis::query ? own.plane : 0);
   }
 
@@ -345,7 +345,7 @@ class SoftmaxRowReader {
   ChipTile tile(Meaning meaning) const { return program_.schema().tile(meaning); }
 
   const TileProgram& program_;
-  const BlockValues& history_;
+  const BlockValues& values_;
   const std::vector<Operation>& operations_;
   int op_, row_;
   IterationRange range_;
@@ -359,9 +359,9 @@ class SoftmaxRowReader {
 
 }  // namespace
 
-SoftmaxRow softmax_row(const TileProgram& program, const BlockValues& history, int op, int row, const ReferencePlane* exact) {
-  const int last = static_cast<int>(history.operations().operations.size()) - 1;
-  return SoftmaxRowReader(program, history, std::clamp(op, -1, last), row).read(exact);
+SoftmaxRow softmax_row(const TileProgram& program, const BlockValues& values, int op, int row, const ReferencePlane* exact) {
+  const int last = static_cast<int>(values.operations().operations.size()) - 1;
+  return SoftmaxRowReader(program, values, std::clamp(op, -1, last), row).read(exact);
 }
 
 }  // namespace tilescope

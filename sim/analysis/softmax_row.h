@@ -47,12 +47,12 @@ struct SoftmaxRow {
 
 /// Collects the values of one row after operation `op`.
 /// Limits      op in [-1, operations); row is clamped to the tile
-/// Leaves out  with a checkpointed history, scores of earlier tiles come from the reference, or are missing without one
-SoftmaxRow softmax_row(const TileProgram& program, const BlockValues& history, int op, int row,
+/// Leaves out  with checkpointed values, scores of earlier tiles come from the reference, or are missing without one
+SoftmaxRow softmax_row(const TileProgram& program, const BlockValues& values, int op, int row,
                        const ReferencePlane* exact = nullptr);
 
 /// Returns an operation's arithmetic for one row, and for one column if its tile has several: "α = e^(1.204 − 1.871) = 0.513".
 /// Limits  row and column are clamped to the tile; "" before the first operation
-std::string formula_with_numbers(const BlockValues& history, int op, int row, int col = 0);
+std::string formula_with_numbers(const BlockValues& values, int op, int row, int col = 0);
 
 }  // namespace tilescope

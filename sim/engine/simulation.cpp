@@ -374,7 +374,7 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request) {
   return tile;
 }
 
-Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress) {
+Result<PlannedRun> plan_run(const SimulationRequest& asked, const Progress& progress) {
   if (const Status status = check(asked.problem); !status) return status.error();
   SimulationRequest request = asked;
   if (const Status status = settle_program(request); !status) return status.error();
@@ -386,7 +386,13 @@ Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& aske
   if (!program) return program.error();
   const ProgramInfo& row = row_for(**info, request.problem);
   if (const Status status = check_stages(**program, row); !status) return status.error();
-  return run_program(request, row, std::shared_ptr<const TileProgram>(std::move(*program)), progress);
+  return PlannedRun{std::move(request), &row, std::move(*program)};
+}
+
+Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress) {
+  const Result<PlannedRun> plan = plan_run(asked, progress);
+  if (!plan) return plan.error();
+  return run_program(plan->request, *plan->info, plan->program, progress);
 }
 
 }  // namespace tilescope

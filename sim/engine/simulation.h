@@ -119,6 +119,17 @@ std::optional<ProgramTile> chosen_tile(const SimulationRequest& request);
 /// A callback that gets the progress, 0..1, from time to time; returning false cancels.
 using Progress = std::function<bool(double)>;
 
+/// What simulate() settles before the first block starts.
+struct PlannedRun {
+  SimulationRequest request;  // with its algorithm, pass, mask and score change settled
+  const ProgramInfo* info = nullptr;
+  std::shared_ptr<const TileProgram> program;
+};
+
+/// Settles a request and makes its program.
+/// Errors  an invalid problem, mask, tile or GPU; cancelled
+Result<PlannedRun> plan_run(const SimulationRequest& asked, const Progress& progress = {});
+
 /// Simulates a request.
 /// Errors  an invalid problem, tile, GPU or occupancy; tensors that do not fit HBM (with both sizes); cancelled
 Result<std::shared_ptr<const Simulation>> simulate(const SimulationRequest& asked, const Progress& progress = {});

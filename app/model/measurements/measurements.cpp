@@ -213,15 +213,12 @@ std::optional<FoundCase> find_case(const Measurements& measurements, const Simul
 
 std::optional<FoundCase> find_case(const Measurements& measurements, const SimulationRequest& request) {
   if (!request.masking.empty() || measurements.bundles.empty()) return std::nullopt;
-  // What simulate() finds before the first block starts.
+  const Result<PlannedRun> plan = plan_run(request);
+  if (!plan) return std::nullopt;
   Simulation planned;
-  planned.request = request;
-  if (!settle_program(planned.request) || !check(request.problem)) return std::nullopt;
-  const auto tile = chosen_tile(planned.request);
-  planned.info = *find_program(planned.request.algorithm, request.problem.pass);
-  auto program = tile ? planned.info->make(request.problem, *tile, request.gpu) : Error{};
-  if (!program) return std::nullopt;
-  planned.program = std::move(*program);
+  planned.request = plan->request;
+  planned.info = plan->info;
+  planned.program = plan->program;
   return find_case(measurements, planned);
 }
 
