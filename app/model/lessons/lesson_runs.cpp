@@ -125,7 +125,22 @@ void keep_parts(const LessonQuestion& ask, SaidFigures& said) {
     }
 }
 
-/// What the texts above the answer say of a run; `run` is its name, empty for that of the scene.
+/// Whether a question is answered by times and nothing else: then no byte answers it.
+bool asks_time_alone(const LessonQuestion& ask) {
+  std::vector<LessonExpression> read = ask.values;
+  read.insert(read.end(), {ask.answer, ask.curve});
+  bool any = false;
+  for (const LessonExpression& expression : read)
+    for (const auto names = names_in(expression.text); const std::string& name : names ? *names : std::vector<std::string>{}) {
+      const std::string_view figure = std::string_view(name).substr(name.rfind('.') + 1);
+      if (figure != "us" && figure != "cycles") return false;
+      any = true;
+    }
+  return any;
+}
+
+/// What may be seen of a run before the answer: the figures that the texts above it say, and the bytes where it is a time; `run` is
+/// its name, empty for that of the scene.
 SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span<const LessonVariant> others) {
   SaidFigures said;
   note_said(page.prose, run, others, said);
@@ -133,6 +148,7 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   note_said(page.ask->question, run, others, said);
   for (const Prose& option : page.ask->options) note_said(option, run, others, said);
   keep_parts(*page.ask, said);
+  if (asks_time_alone(*page.ask)) said.hbm = said.l2 = true;
   return said;
 }
 

@@ -41,7 +41,8 @@ class StateRuns {
 /// Values by expression.
 using ExpressionValues = std::map<std::string, double, std::less<>>;
 
-/// Figures of a run that the page's text says before its question is answered, so that its picture need not hide them.
+/// Figures of a run that need not be hidden before the page's question is answered: its text says them, or it asks for a time and
+/// they are bytes.
 struct SaidFigures {
   bool hbm = false, l2 = false, time = false;
 };

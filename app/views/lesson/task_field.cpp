@@ -48,9 +48,13 @@ void draw_number(const Theme& theme, Commands& commands, LessonKeys& keys, const
 }
 
 void draw_block_orders(const View& view, Commands& commands, LessonKeys& keys) {
+  const Theme& theme = *view.theme;
   for (const BlockOrderInfo& row : block_orders()) {
     const bool chosen = view.requested->request.block_order == row.order;
-    const bool clicked = pill(*view.theme, translated(row.title).c_str(), chosen);
+    const std::string title = translated(row.title);
+    const float room = ImGui::GetContentRegionAvail().x - button_width(theme, "");
+    const std::string label = fmt::format("{}##{}", elide(theme.ui_bold, title, room), row.id);
+    const bool clicked = pill(theme, label.c_str(), chosen, title.c_str());
     keys.item(item_rect());
     if (clicked || keys.entered()) commands.push(SetBlockOrder{row.order});
   }

@@ -148,6 +148,24 @@ TEST_CASE("lesson: a page that looks at Compare shows before the answer what its
   CHECK(held.find('?') != std::string::npos);  // L2↔SM, which the question asks for
 }
 
+TEST_CASE("lesson: a page that looks at Compare and asks for a time shows the bytes before the answer") {
+  const TemporaryFolder folder;
+  std::string text = small_lesson;
+  const auto replace = [&](std::string_view from, std::string_view to) { text.replace(text.find(from), from.size(), to); };
+  replace("&step=1\"\nlook = [\"stage\", \"traffic\"]", "&step=1&view=compare\"\nlook = [\"compare\"]");
+  replace("[\"l2_to_sm + sm_to_l2\", \"standard.l2_to_sm + standard.sm_to_l2\"]", "[\"us\", \"standard.us\"]");
+  Opened opened(start_held(folder.file("00-small.en.md", text)));
+  PanelScreen screen({900, 500});
+  opened.after(OpenLesson{"00-small"});
+  REQUIRE(opened.view().lesson.figures != nullptr);
+  const std::string held = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(held);
+  for (const PageRun& run : opened.view().lesson.figures->runs) {
+    CHECK(held.find(format_bytes(Bytes(hbm_bytes(*run.simulation)))) != std::string::npos);
+    CHECK(held.find(format_time(run.simulation->time)) == std::string::npos);
+  }
+}
+
 TEST_CASE("lesson: a scene that is shown covers nothing of its timeline before the answer") {
   const TemporaryFolder folder;
   std::string text = small_lesson;
