@@ -190,6 +190,20 @@ Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& re
   return outcome;
 }
 
+namespace {
+
+/// Whether two problems have the same sizes; masks and changes of scores may differ.
+bool same_sizes(AttentionProblem a, AttentionProblem b) {
+  for (AttentionProblem* problem : {&a, &b}) {
+    problem->causal = false;
+    problem->mask = nullptr;
+    problem->score_change = nullptr;
+  }
+  return a == b;
+}
+
+}  // namespace
+
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress) {
   const auto own_clock = [&](const Simulation& run) {
@@ -201,9 +215,9 @@ Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shar
     if (request.gpu.sm_clock_hz == run->request.gpu.sm_clock_hz) return run;
     return simulate(request, progress);
   };
-  // Two programs load a GPU differently, and may have different clocks.
+  // Two programs, and two sizes, load a GPU differently, and may have different clocks.
   const bool one_clock = first->request.gpu.id == second->request.gpu.id && first->request.algorithm == second->request.algorithm &&
-                         !clock_is_users(first->request.gpu);
+                         same_sizes(first->request.problem, second->request.problem) && !clock_is_users(first->request.gpu);
   const double clock = own_clock(*first);
   auto of_first = again(first, clock);
   if (!of_first) return of_first.error();

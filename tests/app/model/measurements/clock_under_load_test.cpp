@@ -286,6 +286,16 @@ TEST_CASE("clock under load: two runs that are compared have the clock of the fi
   REQUIRE(programs);
   CHECK(programs->first->request.gpu.sm_clock_hz == clock_under_load(recordings, *flash2)->hz);
   CHECK(programs->second->request.gpu.sm_clock_hz == own->hz);
+  // Two sizes, too; a mask keeps the clock.
+  AttentionProblem longer = recorded_flash3, masked = recorded_flash3;
+  longer.seq_q = longer.seq_kv = 2048;
+  masked.causal = true;
+  const auto sizes = pair_under_load(known, recorded, simulated("flash3", "h100", longer));
+  REQUIRE(sizes);
+  CHECK(sizes->second->request.gpu.sm_clock_hz != own->hz);
+  const auto with_mask = pair_under_load(known, recorded, simulated("flash3", "h100", masked));
+  REQUIRE(with_mask);
+  CHECK(with_mask->second->request.gpu.sm_clock_hz == own->hz);
   // On two GPUs each has its own.
   const auto h200 = simulated("flash3", "h200", recorded_flash3);
   Measurements both = known;
