@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"

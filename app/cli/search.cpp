@@ -23,7 +23,7 @@
 #include "app/cli/text_table.h"
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/clock_under_load.h"
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"

@@ -76,16 +76,21 @@ bool draws_curve(const View& view) {
   return view.lesson.lesson->pages[view.lesson.page].ask->kind == QuestionKind::draw;
 }
 
+/// Page Up and Page Down turn the pages of a deck; without one they step.
+void handle_pages(const View& view, Commands& commands) {
+  if (view.lesson.lesson != nullptr) return;        // its pages are turned already
+  const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
+  if (pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
+  if (pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
+}
+
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
   const bool banks = view.workspace->center == CenterView::banks;  // the arrows step its wavefronts
   const bool arrows = !draws_curve(view) && !banks;
   if (arrows && pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
   if (arrows && pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
-  const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
   const bool pages = view.lesson.lesson == nullptr;
-  if (pages && pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
-  if (pages && pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
   const bool ladder = view.workspace->center == CenterView::ladder;  // ↑ and ↓ choose its rung
   if (pages && !banks && !ladder && !view.lanes.empty()) {
     const int last_row = static_cast<int>(view.lane().simulation->program->tile().block_q) - 1, row = view.workspace->row;
@@ -135,9 +140,8 @@ void handle_blank(Commands& commands) {
 /// A field for raised hands takes digits only: the keys of a clicker and those that close the question still work.
 void handle_counting(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_Q) || pressed(ImGuiKey_Escape)) return commands.push(AskClass{false});
-  if (view.lesson.lesson != nullptr) return;  // its pages are turned already
-  if (pressed(ImGuiKey_PageDown)) commands.push(TurnPage{1});
-  if (pressed(ImGuiKey_PageUp)) commands.push(TurnPage{-1});
+  if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});
+  handle_pages(view, commands);
 }
 
 /// The search, at the term under the mouse where there is one.
@@ -252,6 +256,8 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (!popup && bars && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
   // Inside a popover the arrows and Space go through its items, once they are in use.
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
+  // Before a class the keys of a clicker work whatever has the focus.
+  if (!ImGui::GetIO().NavVisible || view.workspace->present || view.lecture->asking) handle_pages(view, commands);
   if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});

@@ -207,21 +207,23 @@ bool same_sizes(AttentionProblem a, AttentionProblem b) {
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress) {
   const auto own_clock = [&](const Simulation& run) {
-    const auto clock = clock_under_load(recordings_of(known, run.request.gpu), run, progress);
-    return clock ? clock->hz : 0;
+    return clock_under_load(recordings_of(known, run.request.gpu), run, progress).value_or(ClockUnderLoad{});
   };
   const auto again = [&](const std::shared_ptr<const Simulation>& run, double hz) -> Result<std::shared_ptr<const Simulation>> {
     SimulationRequest request = at_clock(run->request, hz);
     if (request.gpu.sm_clock_hz == run->request.gpu.sm_clock_hz) return run;
     return simulate(request, progress);
   };
-  // Two programs, and two sizes, load a GPU differently, and may have different clocks.
+  const ClockUnderLoad of_own_first = own_clock(*first), of_own_second = own_clock(*second);
+  // Two programs, and two sizes, load a GPU differently. Of two recorded runs both clocks are known.
+  const bool both_recorded =
+      of_own_first.from == ClockUnderLoad::From::this_case && of_own_second.from == ClockUnderLoad::From::this_case;
   const bool one_clock = first->request.gpu.id == second->request.gpu.id && first->request.algorithm == second->request.algorithm &&
-                         same_sizes(first->request.problem, second->request.problem) && !clock_is_users(first->request.gpu);
-  const double clock = own_clock(*first);
-  auto of_first = again(first, clock);
+                         same_sizes(first->request.problem, second->request.problem) && !both_recorded &&
+                         !clock_is_users(first->request.gpu);
+  auto of_first = again(first, of_own_first.hz);
   if (!of_first) return of_first.error();
-  auto of_second = again(second, one_clock ? clock : own_clock(*second));
+  auto of_second = again(second, one_clock ? of_own_first.hz : of_own_second.hz);
   if (!of_second) return of_second.error();
   return PairUnderLoad{std::move(*of_first), std::move(*of_second)};
 }

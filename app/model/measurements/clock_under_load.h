@@ -95,8 +95,8 @@ Result<Outcome> simulate_outcome_at(double clock_hz, const SimulationRequest& re
 struct PairUnderLoad {
   std::shared_ptr<const Simulation> first, second;
 };
-/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs, and of two programs or sizes, each run
-/// has its own clock under load. A run whose clock does not change is returned as it is.
+/// Simulates two runs again at the clock that the GPU holds under the first. On two GPUs, of two programs or sizes, and where both
+/// are recorded, each run has its own clock under load. A run whose clock does not change is returned as it is.
 /// Errors   those of simulate(); cancelled
 Result<PairUnderLoad> pair_under_load(const Measurements& known, const std::shared_ptr<const Simulation>& first,
                                       const std::shared_ptr<const Simulation>& second, const Progress& progress = {});

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation_csv.h"
 #include "sim/core/refuse.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "app/model/lessons/lecture.h"
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/beside_run.h"

@@ -10,7 +10,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/typed_limits.h"

@@ -303,9 +303,9 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const NextLimit* const limit_now =
       view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   const NextLimit* limit = changed ? nullptr : limit_now;
-  const double noise = table.noise();
+  const double noise = std::max(table.noise(), least_difference);
   std::string detail = tr("Each row changes one thing and simulates the same problem again. Click a row to load it.");
-  if (noise > 0)
+  if (table.noise() > 0)
     detail.append(" ").append(say(tr("Grey: up to {}. The order of events alone may change that much."), format_percent(noise)));
   if (const double dirty = table.base && table.base->done() ? table.base->dirty() : 0; dirty > 0)
     detail.append(" ").append(say(tr("HBM bytes are those of the run. {} more of {}, unchanged, are written back after it."),

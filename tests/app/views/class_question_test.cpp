@@ -95,6 +95,40 @@ TEST_CASE("lecture: without a deck a question is typed with its choices, and han
   CHECK(class_question(script->view()).text == asked.text);
 }
 
+TEST_CASE("lecture: the keys of a clicker work while the class is asked, whatever field has the focus") {
+  Session::Start start = opening_start();
+  auto deck = std::make_shared<Deck>();
+  for (const char* link : {"seq=32&step=7", "seq=32&step=3"}) {
+    deck->scenes.emplace_back();
+    deck->scenes.back().state = *from_link(link);
+  }
+  deck->scenes.front().steps = StepRange{7, 12};
+  deck->scenes.front().question = ClassQuestion{"How many?", {"one", "two"}, 2};
+  start.deck = deck;
+  const auto script = WindowScript::open(start, 1600, 900);
+  if (script == nullptr) return;
+  script->command(GoToScene{0});
+  script->command(SetPresent{true});
+  script->press(ImGuiKey_Q);
+  REQUIRE(script->view().lecture->asking);
+  const auto step = [&] { return script->view().lane().step; };
+  const std::int64_t first = step();
+  for (int turn = 1; turn <= 4; ++turn) {
+    script->press(ImGuiKey_PageDown);
+    CHECK(step() == first + turn);
+  }
+  for (int turn = 3; turn >= 1; --turn) {
+    script->press(ImGuiKey_PageUp);
+    CHECK(step() == first + turn);
+  }
+  CHECK(script->view().lecture->asking);
+  script->press(ImGuiKey_B);
+  CHECK(script->view().workspace->blank);
+  script->press(ImGuiKey_B);
+  CHECK_FALSE(script->view().workspace->blank);
+  CHECK(script->view().lecture->asking);
+}
+
 TEST_CASE("lecture: a question of the moment belongs to what is shown, and one of a scene is not written over") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;

@@ -296,6 +296,16 @@ TEST_CASE("clock under load: two runs that are compared have the clock of the fi
   const auto with_mask = pair_under_load(known, recorded, simulated("flash3", "h100", masked));
   REQUIRE(with_mask);
   CHECK(with_mask->second->request.gpu.sm_clock_hz == own->hz);
+  // Two recorded runs of one size, with a mask and without.
+  AttentionProblem full = recorded_rung, causal = recorded_rung;
+  full.causal = false;
+  causal.causal = true;
+  const auto of_full = simulated("hopper_causal", "h100", full), of_causal = simulated("hopper_causal", "h100", causal);
+  const auto recorded_both = pair_under_load(known, of_full, of_causal);
+  REQUIRE(recorded_both);
+  CHECK(recorded_both->first->request.gpu.sm_clock_hz == clock_under_load(recordings, *of_full)->hz);
+  CHECK(recorded_both->second->request.gpu.sm_clock_hz == clock_under_load(recordings, *of_causal)->hz);
+  CHECK(recorded_both->first->request.gpu.sm_clock_hz != recorded_both->second->request.gpu.sm_clock_hz);
   // On two GPUs each has its own.
   const auto h200 = simulated("flash3", "h200", recorded_flash3);
   Measurements both = known;

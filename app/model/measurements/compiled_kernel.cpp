@@ -1,5 +1,5 @@
 // Finds the kernel, its tile and its spills.
-#include "app/model/requests/compiled_kernel.h"
+#include "app/model/measurements/compiled_kernel.h"
 
 #include "sim/analysis/format.h"
 #include "sim/core/refuse.h"
