@@ -50,7 +50,7 @@ struct SaidFigures {
 /// A run that a page compares with others.
 struct PageRun {
   std::shared_ptr<const Simulation> simulation;
-  std::optional<FoundCase> recorded;  // on the hardware, where it was
+  std::optional<FoundCase> recorded;  // on the hardware, where it was; also of a run at the recording's clock
   SaidFigures said = {};
 };
 

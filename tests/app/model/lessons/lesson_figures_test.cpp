@@ -197,6 +197,37 @@ TEST_CASE("lesson figures: a page's values are those at its scene, and a reveal'
   CHECK(solved->shown.at("N") == 32);
 }
 
+TEST_CASE("lesson figures: a run at the clock of the recording has it too, and one at another clock has not") {
+  const auto recorded_at = [](const std::string& clock) {
+    const auto lesson = parse_lesson(R"(```lesson
+title = "A clock"
+minutes = 1
+goal = "You can test a clock."
+```
+
+## A page
+
+The time is {= us : us}, or {= slow.us : us}.
+
+```scene
+link = "gpu=h200&heads=16&seq=4096&head_dim=64&view=compare&step=0"
+others = { slow = "sm.clock_hz=)" + clock +
+                                         R"(" }
+```
+)",
+                                     "x", "x.md");
+    REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
+    StateRuns runs(&load_gpu);
+    const auto figures = page_figures(**lesson, 0, runs, load_measurements(), {});
+    REQUIRE_MESSAGE(figures, (figures ? std::string() : figures.error().sentence.text()));
+    REQUIRE(figures->runs.size() == 2);
+    REQUIRE(figures->runs[0].recorded);
+    return figures->runs[1].recorded.has_value();
+  };
+  CHECK(recorded_at("1747000000"));
+  CHECK_FALSE(recorded_at("1600000000"));
+}
+
 TEST_CASE("lesson figures: a change that does not reach a goal says whether it serves it") {
   const auto lesson = load_lesson(load_lesson_list(), "6", "en");
   REQUIRE(lesson);
