@@ -210,13 +210,11 @@ TEST_CASE("lessons: presented, a question stands with all of its answers and its
     script->command(SetLanguage{language});
     for (const LessonInfo& info : script->view().lesson.list->lessons) {
       script->command(OpenLesson{info.id});
-      for (std::size_t page = 0; page < script->view().lesson.lesson->pages.size(); ++page) {
-        if (page > 0) {
-          LessonAnswer none;
-          none.given = false;
-          if (script->view().lesson.locked) script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
-          script->command(TurnLessonPage{1});
-        }
+      const auto pages = script->view().lesson.lesson->pages.size();
+      for (std::size_t page = 0; page < pages; ++page) {
+        if (!script->view().lesson.lesson->pages[page].ask) continue;
+        // Straight to the page: an answer could show another run first, which takes its time.
+        if (page > 0) script->command(OpenLesson{info.id, page});
         REQUIRE(script->view().lesson.page == page);
         if (!script->view().lesson.locked) continue;
         for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}}) {
