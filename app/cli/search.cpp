@@ -128,22 +128,6 @@ struct Searched {
   Sentence refusal;                         // why the first of those that could not be simulated was refused; empty if none was
 };
 
-/// Simulates the jitters of the quickest candidate. False once it was interrupted.
-bool find_noise(Searched& out, const Common& common, const CatchInterrupt& interrupt) {
-  if (!out.ranked.front().done()) return true;
-  const SearchCandidate& best = out.ranked.front();
-  std::vector<Jitter> runs = jitters(best.request);
-  for (Jitter& jitter : runs)
-    for (auto* half : {&jitter.longer, &jitter.shorter}) {
-      auto outcome =
-          simulate_outcome_at(common.clock_of(*half), *half, common.recordings, [&](double) { return !interrupt.asked(); });
-      if (!outcome) return false;
-      (half == &jitter.longer ? jitter.longer_outcome : jitter.shorter_outcome) = std::move(*outcome);
-    }
-  out.noise = std::max(noise_of(runs, best.outcome->time_ns), least_difference);
-  return true;
-}
-
 /// All candidates of a program run at the clock under load of its first: the kernel as it stands, where its tile fits. Two programs
 /// load a GPU differently, and have each their own.
 Searched search(Candidates candidates, std::size_t rows, double finer_seconds, const CatchInterrupt& interrupt,
@@ -178,7 +162,14 @@ Searched search(Candidates candidates, std::size_t rows, double finer_seconds, c
   }
   if (out.whole) try_more(order_candidates(out.ranked, tiles_in_every_order), "orders");
   if (out.whole) try_more(candidates_in_best_order(out.ranked), "tiles in the best order");
-  if (out.whole) out.whole = find_noise(out, common, interrupt);
+  if (out.whole && out.ranked.front().done()) {
+    const SearchCandidate& quickest = out.ranked.front();
+    const auto noise = find_noise(quickest.request, quickest.outcome->time_ns, [&](const SimulationRequest& request) {
+      return simulate_outcome_at(common.clock_of(request), request, common.recordings, [&](double) { return !interrupt.asked(); });
+    });
+    out.whole = static_cast<bool>(noise);
+    if (noise) out.noise = *noise;
+  }
   const auto refused =
       std::find_if(out.ranked.begin(), out.ranked.end(), [](const SearchCandidate& c) { return c.outcome && !c.outcome->done(); });
   if (refused != out.ranked.end()) out.refusal = refused->outcome->refusal;

@@ -167,10 +167,11 @@ std::string quantity_text(double value, FieldUnit unit) {
                                 : fmt::format("{:.15g} {}", left_decimal, decimal[power_decimal]);
 }
 
-bool drag_quantity(const char* label, double& value, float speed, const NumberLimits& limits) {
-  if (limits.unit == FieldUnit::none) return false;
-  if (type_quantity(label, value, limits)) return true;
-  const std::string text = quantity_text(value, limits.unit);
+void drag_quantity(const char* label, double& value, const NumberLimits& limits) {
+  if (type_quantity(label, value, limits)) return;
+  const bool has_unit = limits.unit != FieldUnit::none;
+  const std::string text = has_unit ? quantity_text(value, limits.unit) : limits.whole ? "%.0f" : "%.10g";
+  const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, limits.whole ? 0.25 : 1e-3));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImRect box(at, at + ImVec2(ImGui::CalcItemWidth(), ImGui::GetFrameHeight()));
   // A format without a field is shown as it is.
@@ -179,13 +180,12 @@ bool drag_quantity(const char* label, double& value, float speed, const NumberLi
       limits.whole)
     value = std::round(value);
   const ImGuiID id = ImGui::GetItemID();
-  if (!ImGui::TempInputIsActive(id)) return true;
+  if (!has_unit || !ImGui::TempInputIsActive(id)) return;
   // It was opened for typing just now, with the number alone: once more, with the unit.
   ImGui::GetCurrentContext()->TempInputId = 0;
   std::array<char, 64> typed = {};
   text.copy(typed.data(), typed.size() - 1);
   ImGui::TempInputText(box, id, label, typed.data(), static_cast<int>(typed.size()), ImGuiInputTextFlags_AutoSelectAll);
-  return true;
 }
 
 bool type_quantity(const char* label, double& value, const NumberLimits& limits) {

@@ -36,9 +36,8 @@ std::optional<double> typed_number(std::string_view typed, const NumberLimits& l
 /// Formats a value with its unit so that typed_number() reads the same value: "16 GB/s", "50 MiB", "1980 MHz".
 std::string quantity_text(double value, FieldUnit unit);
 
-/// Adds a field to drag or type a quantity. It shows the value with its unit, also when it is opened for typing.
-/// Returns false where the field has no unit: the caller adds the item.
-bool drag_quantity(const char* label, double& value, float speed, const NumberLimits& limits);
+/// Adds a field to drag or type a number. One with a unit shows the value with it, also when it is opened for typing.
+void drag_quantity(const char* label, double& value, const NumberLimits& limits);
 
 /// Takes over the item `label` while it is typed into, so that units may be typed. Returns false where it is not: the caller adds
 /// the item. What is invalid leaves the value from before typing.

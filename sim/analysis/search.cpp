@@ -96,12 +96,25 @@ std::vector<SearchCandidate> finer_candidates(std::span<const SearchCandidate> r
   return out;
 }
 
+namespace {
+
+/// Whether a program walks its key tiles in one order alone, whichever is asked for.
+bool has_one_key_order(const SimulationRequest& request) {
+  const auto info = find_program(request.algorithm, request.problem.pass);
+  return info && (*info)->key_order;
+}
+
+bool same_tile(const SearchCandidate& a, const SearchCandidate& b) {
+  return a.request.algorithm == b.request.algorithm && a.request.tile == b.request.tile;
+}
+
+}  // namespace
+
 std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> ranked, std::size_t best) {
   std::vector<SearchCandidate> out;
   for (const SearchCandidate& of : ranked.first(std::min(best, ranked.size()))) {
     if (!of.done()) break;
-    const auto info = find_program(of.request.algorithm, of.request.problem.pass);
-    const bool one_order = info && (*info)->key_order;
+    const bool one_order = has_one_key_order(of.request);
     const bool masked = of.request.problem.causal || of.request.problem.mask != nullptr;
     for (const BlockOrderInfo& order : block_orders())
       for (const KeyOrder keys : {KeyOrder::ascending, KeyOrder::descending}) {
@@ -117,32 +130,21 @@ std::vector<SearchCandidate> order_candidates(std::span<const SearchCandidate> r
   return out;
 }
 
-namespace {
-
-bool same_tile(const SearchCandidate& a, const SearchCandidate& b) {
-  return a.request.algorithm == b.request.algorithm && a.request.tile == b.request.tile;
-}
-
-}  // namespace
-
 std::vector<SearchCandidate> candidates_in_best_order(std::span<const SearchCandidate> ranked) {
   std::vector<SearchCandidate> out;
   if (ranked.empty() || !ranked.front().done()) return out;
   const SimulationRequest& best = ranked.front().request;
   const auto in_order = [&](const SearchCandidate& c) {
-    const auto info = find_program(c.request.algorithm, c.request.problem.pass);
-    const bool one_order = info && (*info)->key_order;
-    return c.request.block_order == best.block_order && (one_order || c.request.key_order == best.key_order);
+    return c.request.block_order == best.block_order && (c.request.key_order == best.key_order || has_one_key_order(c.request));
   };
   for (const SearchCandidate& of : ranked) {
     const auto is_known = [&](const SearchCandidate& c) { return same_tile(c, of) && in_order(c); };
     if (std::ranges::any_of(ranked, is_known) || std::ranges::any_of(out, [&](const auto& c) { return same_tile(c, of); }))
       continue;
-    const auto info = find_program(of.request.algorithm, of.request.problem.pass);
     SearchCandidate candidate;
     candidate.request = of.request;
     candidate.request.block_order = best.block_order;
-    if (!(info && (*info)->key_order)) candidate.request.key_order = best.key_order;
+    if (!has_one_key_order(of.request)) candidate.request.key_order = best.key_order;
     out.push_back(std::move(candidate));
   }
   return out;

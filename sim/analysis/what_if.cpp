@@ -175,6 +175,20 @@ double noise_of(std::span<const Jitter> jitters, double time_ns) {
   return noise;
 }
 
+Result<double> find_noise(const SimulationRequest& real, double time_ns,
+                          const std::function<Result<Outcome>(const SimulationRequest&)>& run) {
+  std::vector<Jitter> runs = jitters(real);
+  for (Jitter& jitter : runs) {
+    auto longer = run(jitter.longer);
+    if (!longer) return longer.error();
+    auto shorter = run(jitter.shorter);
+    if (!shorter) return shorter.error();
+    jitter.longer_outcome = std::move(*longer);
+    jitter.shorter_outcome = std::move(*shorter);
+  }
+  return std::max(noise_of(runs, time_ns), least_difference);
+}
+
 std::size_t WhatIfTable::done() const {
   std::size_t count = base ? 1 : 0;
   for (const WhatIfRow& row : rows) count += row.outcome ? 1 : 0;

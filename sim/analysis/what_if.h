@@ -1,6 +1,7 @@
 // What-if studies: the same kernel and problem with one change of the GPU or the order. The difference in time is what it costs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,10 @@ struct Jitter {
 std::vector<Jitter> jitters(const SimulationRequest& real);
 /// Returns the largest relative change of `time_ns` that did not cancel; those that are not simulated are left out.
 double noise_of(std::span<const Jitter> jitters, double time_ns);
+/// Simulates the jitters of `real`, whose time is `time_ns`, by `run`, and returns their noise_of(), at least least_difference.
+/// Errors  those of `run`
+Result<double> find_noise(const SimulationRequest& real, double time_ns,
+                          const std::function<Result<Outcome>(const SimulationRequest&)>& run);
 
 /// A change and its outcome.
 struct WhatIfRow {

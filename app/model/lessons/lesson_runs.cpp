@@ -114,29 +114,31 @@ void note_said(const Prose& prose, std::string_view run, std::span<const LessonV
   }
 }
 
-/// Bytes of one tensor are parts of a bar: a question about them needs the whole bar hidden.
-void keep_parts(const LessonQuestion& ask, SaidFigures& said) {
+/// The figures that a question's answer is made of, by their names.
+std::vector<std::string> figures_asked(const LessonQuestion& ask) {
   std::vector<LessonExpression> read = ask.values;
   read.insert(read.end(), {ask.answer, ask.curve});
+  std::vector<std::string> out;
   for (const LessonExpression& expression : read)
-    for (const auto names = names_in(expression.text); const std::string& name : names ? *names : std::vector<std::string>{}) {
-      said.hbm = said.hbm && name.find("hbm.") == std::string::npos && name.find("hbm_read.") == std::string::npos;
-      said.l2 = said.l2 && name.find("l2_to_sm.") == std::string::npos;
-    }
+    if (const auto names = names_in(expression.text)) out.insert(out.end(), names->begin(), names->end());
+  return out;
+}
+
+/// Bytes of one tensor are parts of a bar: a question about them needs the whole bar hidden.
+void keep_parts(const std::vector<std::string>& asked, SaidFigures& said) {
+  for (const std::string& name : asked) {
+    said.hbm = said.hbm && name.find("hbm.") == std::string::npos && name.find("hbm_read.") == std::string::npos;
+    said.l2 = said.l2 && name.find("l2_to_sm.") == std::string::npos;
+  }
 }
 
 /// Whether a question is answered by times and nothing else: then no byte answers it.
-bool asks_time_alone(const LessonQuestion& ask) {
-  std::vector<LessonExpression> read = ask.values;
-  read.insert(read.end(), {ask.answer, ask.curve});
-  bool any = false;
-  for (const LessonExpression& expression : read)
-    for (const auto names = names_in(expression.text); const std::string& name : names ? *names : std::vector<std::string>{}) {
-      const std::string_view figure = std::string_view(name).substr(name.rfind('.') + 1);
-      if (figure != "us" && figure != "cycles") return false;
-      any = true;
-    }
-  return any;
+bool asks_time_alone(const std::vector<std::string>& asked) {
+  const auto is_time = [](std::string_view name) {
+    const std::string_view figure = name.substr(name.rfind('.') + 1);
+    return figure == "us" || figure == "cycles";
+  };
+  return !asked.empty() && std::ranges::all_of(asked, is_time);
 }
 
 /// What may be seen of a run before the answer: the figures that the texts above it say, and the bytes where it is a time; `run` is
@@ -147,8 +149,9 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   if (!page.ask) return said;
   note_said(page.ask->question, run, others, said);
   for (const Prose& option : page.ask->options) note_said(option, run, others, said);
-  keep_parts(*page.ask, said);
-  if (asks_time_alone(*page.ask)) said.hbm = said.l2 = true;
+  const std::vector<std::string> asked = figures_asked(*page.ask);
+  keep_parts(asked, said);
+  if (asks_time_alone(asked)) said.hbm = said.l2 = true;
   return said;
 }
 

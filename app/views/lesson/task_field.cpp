@@ -22,22 +22,19 @@ void draw_number(const Theme& theme, Commands& commands, LessonKeys& keys, const
   double value = control.value;
   const auto step = [&](const char* sign, bool possible, double next) {
     ImGui::BeginDisabled(!possible);
-    if (ImGui::Button(sign)) value = std::clamp(limits.whole ? std::floor(next) : next, limits.low, limits.high);
+    const bool clicked = ImGui::Button(sign);
     ImGui::EndDisabled();
     keys.item(item_rect());
-    if (keys.entered() && possible) value = std::clamp(limits.whole ? std::floor(next) : next, limits.low, limits.high);
+    if (clicked || (keys.entered() && possible))
+      value = std::clamp(limits.whole ? std::floor(next) : next, limits.low, limits.high);
   };
   const float space = theme.gap * 0.5F, twice = text_width(ImGui::GetFont(), "×2") + 2 * ImGui::GetStyle().FramePadding.x + space;
   step("÷2", value > limits.low, value / 2);
   ImGui::SameLine(0, space);
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - twice);
-  const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, limits.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
-  if (!drag_quantity("##value", value, speed, limits))
-    ImGui::DragScalar("##value", ImGuiDataType_Double, &value, speed, &limits.low, &limits.high, limits.whole ? "%.0f" : "%.10g",
-                      ImGuiSliderFlags_AlwaysClamp);
+  drag_quantity("##value", value, limits);
   ImGui::PopFont();
-  if (limits.whole) value = std::round(value);
   const Rect field = item_rect();
   note_limits(theme, limits, value, {{field.min.x, field.max.y}, {field.max.x, field.max.y + field.height()}});
   keys.item(field);

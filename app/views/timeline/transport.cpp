@@ -173,7 +173,7 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const RunUnderLoad* const loaded = view.studies->under_load.get();
   if (view.measured.found != nullptr && loaded != nullptr)
     time = compare(*loaded->simulation, view.measured.found->measured()).figure(Figure::time);
-  // One time, that of the other views, with its clock. A lesson speaks of the run as it is drawn.
+  // The time that the other views have, with its clock. In a lesson: that of the run as it is drawn.
   const bool as_drawn = loaded == nullptr || view.lesson.lesson != nullptr;
   const Simulation& timed = as_drawn ? run : *loaded->simulation;
   const std::string clock = format_clock(timed.request.gpu.sm_clock_hz);

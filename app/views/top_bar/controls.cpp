@@ -112,13 +112,8 @@ void draw_spec_row(const SpecKey& key, const View& view, Commands& commands, Spe
   ImGui::SetNextItemWidth(-FLT_MIN);
   give_keyboard_if_asked(key.key);
   double dragged = value;
-  const auto speed = static_cast<float>(std::max(std::fabs(value) * 0.01, key.whole ? 0.25 : 1e-3));
   ImGui::PushFont(theme.mono);
-  if (!drag_quantity("##value", dragged, speed, spec_limits(key)) &&
-      ImGui::DragScalar("##value", ImGuiDataType_Double, &dragged, speed, &key.minimum, &key.maximum, key.whole ? "%.0f" : "%.10g",
-                        ImGuiSliderFlags_AlwaysClamp) &&
-      key.whole)
-    dragged = std::round(dragged);
+  drag_quantity("##value", dragged, spec_limits(key));
   if (dragged != value) commands.push(SetSpecValue{fmt::format("{}={}", key.key, dragged)});
   ImGui::PopFont();
   // Below the row, from the field's corner on: what follows in it is the way back.

@@ -33,6 +33,16 @@ ImVec2 field_of(WindowScript& script, ImGuiID id, const ImGuiWindow& window) {
   return {};
 }
 
+/// Opens the popover of the problem from the bar.
+const ImGuiWindow& open_problem(WindowScript& script) {
+  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
+  for (float x = 500; x < 1000 && !open(); x += 40) script.click(x, 22);
+  script.press(ImGuiKey_Escape);
+  for (float x = 700; x < 800 && !open(); x += 20) script.click(x, 22);
+  REQUIRE(open());
+  return *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+}
+
 ImGuiID value_of(const char* field, const ImGuiWindow& window) {
   return ImHashStr("##value", 0, ImHashStr(field, 0, window.ID));
 }
@@ -69,12 +79,7 @@ TEST_CASE("typed limits: text that is not a number is refused") {
 TEST_CASE("typed limits: a refusal stays next to the field until valid input, and moves nothing") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
-  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
-  for (float x = 500; x < 1000 && !open(); x += 40) script->click(x, 22);
-  script->press(ImGuiKey_Escape);
-  for (float x = 700; x < 800 && !open(); x += 20) script->click(x, 22);
-  REQUIRE(open());
-  const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+  const ImGuiWindow& popover = open_problem(*script);
   const ImVec2 size = popover.Size;
   CHECK(note() == nullptr);
 
@@ -99,12 +104,7 @@ TEST_CASE("typed limits: a refusal stays next to the field until valid input, an
 TEST_CASE("typed limits: a button that cannot double a number says what it did, and heads that break their groups are told") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
-  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
-  for (float x = 500; x < 1000 && !open(); x += 40) script->click(x, 22);
-  script->press(ImGuiKey_Escape);
-  for (float x = 700; x < 800 && !open(); x += 20) script->click(x, 22);
-  REQUIRE(open());
-  const ImGuiWindow& popover = *ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+  const ImGuiWindow& popover = open_problem(*script);
   enter(*script, "batch", "3000");
   CHECK(note() == nullptr);
   const ImVec2 field = field_of(*script, value_of("batch", popover), popover);
@@ -205,14 +205,6 @@ std::vector<std::int64_t> slowly(WindowScript& script, const char* text) {
   return rows;
 }
 
-void open_problem(WindowScript& script) {
-  const auto open = [&] { return ImGui::GetCurrentContext()->OpenPopupStack.size() == 1; };
-  for (float x = 500; x < 1000 && !open(); x += 40) script.click(x, 22);
-  script.press(ImGuiKey_Escape);
-  for (float x = 700; x < 800 && !open(); x += 20) script.click(x, 22);
-  REQUIRE(open());
-}
-
 }  // namespace
 
 TEST_CASE("typed limits: a half-typed number is not simulated; Enter, a pause and leaving the field finish it") {
@@ -274,7 +266,7 @@ TEST_CASE("typed limits: a field with a unit is opened with its unit, and takes 
   ImGui::GetIO().ConfigDragClickToInputText = true;
   static ImGuiID id = 0;
   const auto draw = [](const View&, Commands&) {
-    drag_quantity("##value", value, 1e7F, rate);
+    drag_quantity("##value", value, rate);
     id = ImGui::GetItemID();
   };
   screen.frame({}, draw);
