@@ -10,6 +10,8 @@ import sys
 for path in sys.argv[1:]:
     shapes = {}
     for row in csv.DictReader(open(path)):
+        if not row["cycles"] or not row["kernel"].startswith("hopper_") or row["kernel"] == "hopper_flex":
+            continue
         simulated = float(row["cycles"])
         shapes.setdefault(row["problem"], {})[row["kernel"]] = (simulated, simulated / (1 + float(row["cycles_error"])))
     right = pairs = fastest = 0

@@ -1,9 +1,10 @@
-"""Writes the tables of docs/measuring.md, docs/backward.md and docs/masks.md from kernels/lab/measured/<gpu>-pytorch*.json and
-assets/measured/<gpu>*.json.
+"""Writes the tables of docs/measuring.md, docs/backward.md and docs/masks.md from kernels/lab/measured/<gpu>-pytorch*.json,
+assets/measured/<gpu>*.json and tests/validation/*.csv.
 
 Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
 Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
 """
+import csv
 import json
 import math
 import pathlib
@@ -140,6 +141,27 @@ def suite(bundle):
     return table(head, rows) + note
 
 
+def new_shapes(name):
+    """Returns the errors of a bundle of shapes that nobody had seen, by kernel and of all together. A library's cases have none."""
+    by_kernel = {}
+    with open(root / f"tests/validation/{name}.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["time_error"]:
+                by_kernel.setdefault(f"`{row['kernel']}`", []).append(row)
+    by_kernel["all"] = [row for rows in by_kernel.values() for row in rows]
+
+    def cells(kernel, rows):
+        time, hbm = ([float(row[figure]) for row in rows] for figure in ("time_error", "hbm_read_error"))
+        beyond = [sum(row[f"{figure}_verdict"] == "fails" for row in rows)
+                  for figure in ("l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write_after_flush", "time")]
+        mean = [f"{100 * sum(map(abs, errors)) / len(errors):.1f} %" for errors in (time, hbm)]
+        return [kernel, len(rows), mean[0], f"{100 * max(time, key=abs):+.1f} %".replace("-", "−"), mean[1], beyond[0] + beyond[1], beyond[2],
+                beyond[3], beyond[4]]
+
+    head = ["kernel", "cases", "time, mean", "time, worst", "HBM read, mean", "beyond the bound: L2 ↔ SM", "HBM read", "HBM write", "time"]
+    return table(head, [cells(kernel, rows) for kernel, rows in by_kernel.items()]).replace("|---:|", "|---|", 1)
+
+
 def probe_cost():
     rows = []
     for path in sorted((root / "assets/measured").glob("*-probe-*.json")):
@@ -196,7 +218,7 @@ def write(page, tables):
 def main():
     pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
     write("docs/measuring.md", {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle),
-                                "probe": probe_cost(), "samples": samples()})
+                                "probe": probe_cost(), "samples": samples(), "new shapes": new_shapes("h100-new-shapes")})
     if (root / f"kernels/lab/measured/{gpu}-pytorch-backward.json").exists():
         backward = load(f"kernels/lab/measured/{gpu}-pytorch-backward.json")
         write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})

@@ -98,7 +98,7 @@ TEST_CASE("suite: a mask is a word of presets, with or without causal") {
   CHECK(read->front().problem.causal);
   CHECK(read->front().presets == std::vector<std::string>{"softcap:cap=30", "sliding_window:window=100"});
   CHECK(to_text(read->front()) == line);
-  for (const char* suite : {"flex", "flex_pages", "hopper_flex", "flex_backward", "ladder", "h100"}) {
+  for (const char* suite : {"flex", "flex_pages", "hopper_flex", "flex_backward", "ladder", "h100", "new_shapes"}) {
     CAPTURE(suite);
     std::ifstream file(std::string(TILESCOPE_SOURCE_DIR "/assets/suites/") + suite + ".txt");
     const auto cases = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));

@@ -296,7 +296,7 @@ TEST_CASE("cli: a persistent launch says how many blocks it launches and how man
 TEST_CASE("cli: a predicted time says how far such times were off, or that nothing is recorded") {
   const Json recorded = simulated_json(flash3_arguments("325"))["time"]["errors"];
   CHECK(recorded["kernel"] == "flash3");
-  CHECK(recorded["runs"] == 30);
+  CHECK(recorded["runs"] >= 60);  // of two lists
   CHECK(recorded["held_out"] == true);
   CHECK(recorded["worst"] > recorded["mean"]);
   CHECK_FALSE(recorded.contains("borrowed_clock"));
@@ -308,7 +308,8 @@ TEST_CASE("cli: a predicted time says how far such times were off, or that nothi
     return run_program(all).out;
   };
   const std::string flash3 = table(flash3_arguments("4096"));
-  CHECK(flash3.find("mean of 30 recorded runs of flash3, not seen by the model before; ") != std::string::npos);
+  CHECK(flash3.find(fmt::format("mean of {} recorded runs of flash3, not seen by the model before; ",
+                                recorded["runs"].get<int>())) != std::string::npos);
   CHECK(flash3.find("error of the clock") != std::string::npos);
   CHECK(table({"--gpu", "toy"}).find("no run of flash2 is recorded on toy") != std::string::npos);
   std::vector<std::string> in_fp32 = flash3_arguments("4096"), slower = in_fp32;
