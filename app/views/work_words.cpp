@@ -64,14 +64,10 @@ std::string words_of(const ControlMessage& message) {
       return tr("Pinned. Compare shows it beside the next run.");
     case Notice::pinned_again:
       return tr("Pinned. Compare holds several runs: choose A and B there.");
-    case Notice::mask_on_flex:
-      return tr("Algorithm is now FlexAttention: its kernel takes any mask. Ctrl Z goes back.");
-    case Notice::mask_on_hopper_flex:
-      return tr("Algorithm is now FlexAttention on Hopper: its kernel takes any mask. Ctrl Z goes back.");
-    case Notice::pages_on_flex:
-      return tr("Algorithm is now FlexAttention: its kernel reads K and V in pages. Ctrl Z goes back.");
-    case Notice::pages_on_hopper_flex:
-      return tr("Algorithm is now FlexAttention on Hopper: its kernel reads K and V in pages. Ctrl Z goes back.");
+    case Notice::program_for_mask:
+      return say(tr("Algorithm is now {}: its kernel takes any mask. Ctrl Z goes back."), algorithm_title(message.program));
+    case Notice::program_for_pages:
+      return say(tr("Algorithm is now {}: its kernel reads K and V in pages. Ctrl Z goes back."), algorithm_title(message.program));
     case Notice::mask_shows_nothing:
       return tr("This mask shows nothing: no query sees a key, and every row of O is 0");
     case Notice::lesson_waits:

@@ -48,7 +48,7 @@ struct HopperTile {
 /// Returns the tile with number `index`: the last query tile of all planes first, then the one before. Only as many planes take
 /// part at a time as fit the L2 with their K and V.
 template <class Shape>
-__device__ __forceinline__ HopperTile<Shape> longest_first(const HopperArguments& arguments, int index) {
+__device__ __forceinline__ HopperTile<Shape> grouped_tile(const HopperArguments& arguments, int index) {
   const int tiles = (arguments.seq_q + Shape::br - 1) / Shape::br, together = arguments.planes_together;
   const int set = index / (together * tiles), inside = index - set * together * tiles;
   const int planes = min(together, arguments.planes - set * together);

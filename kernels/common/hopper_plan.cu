@@ -101,7 +101,7 @@ PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& pr
   std::array<std::int64_t, 3> grid{tiles * problem.query_planes(), 1, 1};
   if (launch.grid == HopperGrid::tiles)
     grid = {tiles, problem.query_planes(), 1};
-  else if (launch.grid != HopperGrid::longest_first)
+  else if (launch.grid != HopperGrid::grouped)
     grid[0] = std::min<std::int64_t>(grid[0], std::max(1, attribute(cudaDevAttrMultiProcessorCount)));
   return planned("attention", launch.function, grid, launch.threads, launch.shared_bytes, arguments);
 }

@@ -8,10 +8,10 @@ namespace tilescope {
 
 /// Which blocks a launch has, and in which order they get their query tiles.
 enum class HopperGrid {
-  tiles,          // [tiles, planes]: one block a query tile, plane by plane
-  longest_first,  // one block a query tile, one-dimensional, in the order of device::longest_first()
-  persistent,     // at most one block an SM
-  tickets,        // the same; blocks draw their tiles
+  tiles,       // [tiles, planes]: one block a query tile, plane by plane
+  grouped,     // one block a query tile, one-dimensional, in the order of device::grouped_tile()
+  persistent,  // at most one block an SM
+  tickets,     // the same; blocks draw their tiles
 };
 
 struct HopperLaunch {

@@ -20,10 +20,10 @@ struct Flash2Arguments {
   float scale;
 };
 
-/// Order in which blocks get their query tiles. longest_first takes the last tile of all planes (batch x heads) first, because
+/// Order in which blocks get their query tiles. grouped takes the last tiles of a set of planes (batch x heads) first, because
 /// under a causal mask it sees the most keys. Its grid is [planes together, tiles, sets]: K and V of the planes of a set fit the
 /// L2.
-enum class QueryTileOrder { launch, longest_first };
+enum class QueryTileOrder { launch, grouped };
 
 /// Order in which a block visits its key tiles. Descending starts at the diagonal of a causal mask, as FlashAttention-2 does.
 enum class KeyTileOrder { ascending, descending };
@@ -39,7 +39,7 @@ struct Flash2Shape {
   static constexpr bool keeps_offsets = false;           // row_max holds max * scale, what exp2 subtracts
   static constexpr bool skips_hidden = false;            // a warp skips tiles of which none of its rows sees a key
   static constexpr bool descending = tile_order == KeyTileOrder::descending;
-  static constexpr bool longest_first = query_order == QueryTileOrder::longest_first;
+  static constexpr bool grouped = query_order == QueryTileOrder::grouped;
   static constexpr int key_step = descending ? -bc : bc;  // keys from one visited tile to the next
   static constexpr int threads = warps * 32;
   static constexpr int row_bytes = d * 2;
@@ -198,7 +198,7 @@ struct Flash2Place {
 
   __device__ __forceinline__ explicit Flash2Place(int heads)
       : first_row(blockIdx.x * Shape::br), head(blockIdx.y), batch(blockIdx.z) {
-    if constexpr (Shape::longest_first) order(heads);
+    if constexpr (Shape::grouped) order(heads);
   }
 
   /// Reads the block's indices from the hardware again at the end of the kernel, so that no register holds them through the loop.
@@ -208,7 +208,7 @@ struct Flash2Place {
     asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(place.head));
     asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(place.batch));
     place.first_row *= Shape::br;
-    if constexpr (Shape::longest_first) place.order(heads);
+    if constexpr (Shape::grouped) place.order(heads);
     return place;
   }
   /// Turns the indices of a grid [planes together, tiles, sets] into row, head and batch.

@@ -12,10 +12,10 @@ namespace tilescope {
 namespace {
 
 template <class Type, int d>
-Flash2Variant longest_first(bool causal) {
+Flash2Variant grouped(bool causal) {
   using namespace device;
-  return causal ? flash2_variant<Type, d, true, NoProbe, KeyTileOrder::ascending, QueryTileOrder::longest_first>()
-                : flash2_variant<Type, d, false, NoProbe, KeyTileOrder::ascending, QueryTileOrder::longest_first>();
+  return causal ? flash2_variant<Type, d, true, NoProbe, KeyTileOrder::ascending, QueryTileOrder::grouped>()
+                : flash2_variant<Type, d, false, NoProbe, KeyTileOrder::ascending, QueryTileOrder::grouped>();
 }
 
 /// Returns how many planes go together: a divisor of all, and K and V fit half of the L2, where an SM finds most of what it reads.
@@ -40,8 +40,8 @@ std::int64_t planes_together(const AttentionProblem& problem) {
 LaunchPlan plan_flash2_longest(const AttentionProblem& problem, const DeviceTensors& tensors) {
   const bool half = problem.dtype == DataType::fp16, small = problem.head_dim == 64, causal = problem.causal;
   const Flash2Variant variant =
-      half ? (small ? longest_first<device::half_type, 64>(causal) : longest_first<device::half_type, 128>(causal))
-           : (small ? longest_first<device::bfloat_type, 64>(causal) : longest_first<device::bfloat_type, 128>(causal));
+      half ? (small ? grouped<device::half_type, 64>(causal) : grouped<device::half_type, 128>(causal))
+           : (small ? grouped<device::bfloat_type, 64>(causal) : grouped<device::bfloat_type, 128>(causal));
   device::Flash2Arguments arguments{};
   arguments.q = tensors.q;
   arguments.k = tensors.k;

@@ -25,7 +25,7 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_causal_kernel(
         tickets.tell(index);
         while (index < total) {
           const int next = draw_ticket(arguments.tickets);  // its latency passes under the loads
-          producer.load(longest_first<Shape>(arguments, index));
+          producer.load(grouped_tile<Shape>(arguments, index));
           tickets.tell(index = next);
           producer.probe.ended(ProbeStage::ticket);
         }
@@ -37,7 +37,7 @@ __global__ __launch_bounds__(Shape::threads, 1) void hopper_causal_kernel(
         Worker consumer(arguments, memory, group, probe);
         for (int index = tickets.hear(consumer.lane); index < total; index = tickets.hear(consumer.lane)) {
           consumer.probe.ended(ProbeStage::ticket);
-          const auto tile = longest_first<Shape>(arguments, index);
+          const auto tile = grouped_tile<Shape>(arguments, index);
           consumer.visit(tile);
           consumer.store(tile);
         }

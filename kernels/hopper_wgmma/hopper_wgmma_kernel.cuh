@@ -8,11 +8,11 @@
 
 namespace tilescope::device {
 
-/// `longest`: blocks in the order of longest_first(), on a one-dimensional grid.
-template <class Base, int blocks, bool longest = false>
+/// `is_grouped`: blocks in the order of grouped_tile(), on a one-dimensional grid.
+template <class Base, int blocks, bool is_grouped = false>
 struct WgmmaShape : Base {
   static constexpr int threads = 128 * Base::groups, min_blocks = blocks;
-  static constexpr bool takes_longest_first = longest;
+  static constexpr bool grouped = is_grouped;
   static constexpr int lse_at = Base::q_bytes + 2 * Base::ring_bytes, barriers_at = lse_at + Base::lse_bytes;
   static constexpr int shared_bytes = barriers_at + 8 * (1 + 2 * Base::stages);
 };
@@ -26,8 +26,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::min_blocks) void hopper_wgmm
   const std::uint32_t q_full = q_tile + Shape::barriers_at, k_full = q_full + 8, v_full = k_full + 8 * Shape::stages;
   const int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0), warp = __shfl_sync(0xffffffffu, threadIdx.x / 32 & 3, 0),
             lane = threadIdx.x & 31;
-  const auto tile = Shape::takes_longest_first ? longest_first<Shape>(arguments, blockIdx.x)
-                                               : HopperTile<Shape>(arguments, blockIdx.x, blockIdx.y);
+  const auto tile =
+      Shape::grouped ? grouped_tile<Shape>(arguments, blockIdx.x) : HopperTile<Shape>(arguments, blockIdx.x, blockIdx.y);
   const int tiles = tile.key_tiles;
 
   Recorder::block_begins(arguments);

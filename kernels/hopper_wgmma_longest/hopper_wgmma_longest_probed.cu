@@ -11,7 +11,7 @@ LaunchPlan plan_hopper_wgmma_longest_probed(const AttentionProblem& problem, con
     using namespace device;
     constexpr int blocks_per_sm = d == 64 ? 2 : 1;
     using Shape = WgmmaShape<HopperShape<T, d, 2, 128, 2, causal>, blocks_per_sm, true>;
-    return hopper_kernel<Shape>(&hopper_wgmma_kernel<Shape, RoleProbe>, HopperGrid::longest_first);
+    return hopper_kernel<Shape>(&hopper_wgmma_kernel<Shape, RoleProbe>, HopperGrid::grouped);
   });
   return {with_probe(own, buffers[0])};
 }

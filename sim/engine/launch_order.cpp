@@ -9,7 +9,7 @@ namespace tilescope {
 
 BlockSequence launch_order(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu, BlockOrder asked,
                            std::int64_t blocks) {
-  const bool is_own = asked == BlockOrder::launch && launch.longest_first;
+  const bool is_own = asked == BlockOrder::launch && launch.grouped;
   const std::int64_t together = is_own ? planes_together_of_kernel(problem, launch.grid_x, l2_of_partition(gpu))
                                        : planes_together(problem, l2_of_partition(gpu));
   // The other orders permute whole planes, and a part of a launch need not consist of these.

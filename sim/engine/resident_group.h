@@ -39,20 +39,21 @@ struct alignas(64) ResidentGroup {
   static constexpr double never = IssueOrder::never;
   enum class Next : std::uint8_t { nothing, compute, load, store, finish };
 
-  // The event loop touches only the first two cache lines.
-  const ScheduledOp* ops = nullptr;
+  // A load in a period touches only the first cache line, and the event loop only the first two.
   const ScheduledAccess* loads = nullptr;
   double* times = nullptr;  // when each moment of the stream came; `never` for moments to come
-  std::uint32_t op_count = 0, load_count = 0;
-  std::uint32_t next_compute = 0, next_load = 0, next_store = 0;
-  std::uint32_t number = 0;       // among the groups of its block
+  double issued = 0;        // issue of the latest load
+  double drained = 0;       // when all loads and stores so far have landed
+  double copied = 0;        // when all copies so far have landed
+  std::uint32_t next_load = 0, load_count = 0;
+  std::uint32_t next_compute = 0, op_count = 0;
+  const ScheduledOp* ops = nullptr;
   double* next_signal = nullptr;  // next signal to set in `times`
   double compute_end = 0;         // end of the latest compute operation
-  double issued = 0;              // issue of the latest load
-  double drained = 0;             // when all loads and stores so far have landed
-  double copied = 0;              // when all copies so far have landed
-  double issue_rate = 0;          // share of a scheduler's issue slots that the latest operation takes
-  double sliced_end = 0;          // end of the operations whose slices the next product consumes; 0 if there are none
+  std::uint32_t next_store = 0;
+  std::uint32_t number = 0;  // among the groups of its block
+  double issue_rate = 0;     // share of a scheduler's issue slots that the latest operation takes
+  double sliced_end = 0;     // end of the operations whose slices the next product consumes; 0 if there are none
   // Of the latest operation, where products run beside it: what they cost one another in each of its cycles, and until when
   // products are counted. Products that begin while it runs are not known at its start: it ends later by `owed` than
   // `compute_end` says.

@@ -449,20 +449,77 @@ void ScheduleBuilder::add_meeting(const BlockOperations& block, std::size_t toke
   out.token_totals.push_back({static_cast<std::int16_t>(token), static_cast<std::int32_t>(signals_[token].size())});
 }
 
+void OperationStream::clear() {
+  compute.clear();
+  loads.clear();
+  stores.clear();
+  signals = 0;
+  op_of_compute.clear();
+  op_of_load.clear();
+  positions.clear();
+  load_positions.clear();
+  reach.clear();
+  tokens_of_compute.clear();
+  tokens_of_loads.clear();
+}
+
+TokenUse ScheduleBuilder::tokens_of(const Operation& op, const BlockOperations& block, std::int32_t waited) const {
+  TokenUse use;
+  if (op.signal_token >= 0) use.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
+  if (waited < 0 && op.wait_token >= 0) {
+    use.wait = meetings_[static_cast<std::size_t>(op.wait_token)];
+    use.count = op.wait_count;
+    use.delay = delay_of(op, block);
+  }
+  if (persistent_ && op.kind == OpKind::load && op.signal_token >= 0 && op.wait_count <= 0)
+    use.carry = BufferToken::empty_of(op.signal_token);
+  return use;
+}
+
+std::int32_t ScheduleBuilder::add_load(const ScheduledAccess& access, std::int32_t waited, OperationStream& stream) const {
+  ScheduledAccess load = access;
+  load.after = no_ordinal;
+  if (waited >= 0) {
+    load.after = ordinal_[static_cast<std::size_t>(waited)];
+    if (load.after >= 0) stream.compute[static_cast<std::size_t>(load.after)].op_class |= ScheduledOp::signal_bit;
+  }
+  stream.loads.push_back(load);
+  return -static_cast<std::int32_t>(stream.loads.size());
+}
+
+std::int32_t ScheduleBuilder::add_compute(std::uint32_t op_class, std::int32_t waited, OperationStream& stream) const {
+  std::int32_t wait = no_ordinal;
+  if (waited >= 0) {
+    // Compute is in order, so an operation of its own group is over anyway unless it is a load or an asynchronous product.
+    const std::int32_t ordinal = ordinal_[static_cast<std::size_t>(waited)];
+    if (ordinal < 0) {
+      wait = ordinal;
+    } else if (ScheduledOp& product = stream.compute[static_cast<std::size_t>(ordinal)]; timings_[product.number()].asynchronous) {
+      product.op_class |= ScheduledOp::signal_bit;
+      wait = ordinal;
+    }
+  }
+  stream.compute.push_back({op_class, wait});
+  return static_cast<std::int32_t>(stream.compute.size()) - 1;
+}
+
+/// Signals are numbered after the loads, whose count is known only when all operations are in their streams. From here on ordinal_
+/// has the moment of each operation of the stream that signals, by its index there.
+void ScheduleBuilder::turn_into_moments(OperationStream& stream) {
+  for (std::size_t i = 0; i < stream.compute.size(); ++i)
+    if (stream.compute[i].signals()) ordinal_[i] = stream.signal(stream.signals++);
+  const auto moment = [&](std::int32_t waited) {
+    return waited == no_ordinal ? OperationStream::at_once
+           : waited < 0         ? landing(waited)
+                                : ordinal_[static_cast<std::size_t>(waited)];
+  };
+  for (ScheduledAccess& load : stream.loads) load.after = moment(load.after);
+  for (ScheduledOp& op : stream.compute) op.wait = moment(op.wait);
+}
+
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   out.groups.resize(group_count());
-  for (OperationStream& stream : out.groups) {
-    stream.compute.clear();
-    stream.loads.clear();
-    stream.stores.clear();
-    stream.op_of_compute.clear();
-    stream.op_of_load.clear();
-    stream.positions.clear();
-    stream.load_positions.clear();
-    stream.reach.clear();
-    stream.tokens_of_compute.clear();
-    stream.tokens_of_loads.clear();
-  }
+  for (OperationStream& stream : out.groups) stream.clear();
   find_tokens(block, out);
   const bool has_tokens =
       !out.tokens.empty() || needs_.uses_tma ||
@@ -472,67 +529,20 @@ void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& op = block.operations[i];
     OperationStream& stream = out.groups[std::min<std::size_t>(op.group, out.groups.size() - 1)];
-    const std::uint32_t op_class = class_of(op, block);
-    const std::int32_t waited = waited_[i];
-    TokenUse tokens;
-    if (op.signal_token >= 0) tokens.signal = meetings_[static_cast<std::size_t>(op.signal_token)];
-    if (waited < 0 && op.wait_token >= 0)
-      tokens = {meetings_[static_cast<std::size_t>(op.wait_token)], tokens.signal, op.wait_count, delay_of(op, block)};
-    if (persistent_ && op.kind == OpKind::load && op.signal_token >= 0 && op.wait_count <= 0)
-      tokens.carry = BufferToken::empty_of(op.signal_token);
     ScheduledAccess access;
-    access.op_class = op_class;
+    access.op_class = class_of(op, block);
     if (moves_tile(op.kind)) {
       access.plane = op.tile.plane - from.plane_of(op.tile.tensor);
       access.row = op.tile.row - from.row_of(op.tile.tensor);
       access.col = op.tile.col - from.col_of(op.tile.tensor);
     }
-    if (op.kind == OpKind::load) {
-      if (waited >= 0) {
-        // Preliminary: an index into the compute stream, or a load as in ordinal_. The last loop turns it into a moment.
-        access.after = ordinal_[static_cast<std::size_t>(waited)];
-        if (access.after >= 0) stream.compute[static_cast<std::size_t>(access.after)].op_class |= ScheduledOp::signal_bit;
-      } else {
-        access.after = no_ordinal;
-      }
-      ordinal_[i] = -1 - static_cast<std::int32_t>(stream.loads.size());
-      stream.loads.push_back(access);
-      stream.op_of_load.push_back(static_cast<std::int32_t>(i));
-      if (has_tokens) stream.tokens_of_loads.push_back(tokens);
-      continue;
-    }
-    ordinal_[i] = static_cast<std::int32_t>(stream.compute.size());
-    // Compute is in order, so an operation of its own group is over anyway unless it is a load or an asynchronous product.
-    // Preliminary: ordinal_ of what it waits for, as for loads.
-    std::int32_t wait = no_ordinal;
-    if (waited >= 0) {
-      const std::int32_t ordinal = ordinal_[static_cast<std::size_t>(waited)];
-      if (ordinal < 0) {
-        wait = ordinal;
-      } else if (ScheduledOp& product = stream.compute[static_cast<std::size_t>(ordinal)];
-                 timings_[product.number()].asynchronous) {
-        product.op_class |= ScheduledOp::signal_bit;
-        wait = ordinal;
-      }
-    }
-    stream.compute.push_back({op_class, wait});
-    stream.op_of_compute.push_back(static_cast<std::int32_t>(i));
-    if (has_tokens) stream.tokens_of_compute.push_back(tokens);
+    const bool is_load = op.kind == OpKind::load;
+    ordinal_[i] = is_load ? add_load(access, waited_[i], stream) : add_compute(access.op_class, waited_[i], stream);
     if (writes_memory(op.kind)) stream.stores.push_back(access);
+    (is_load ? stream.op_of_load : stream.op_of_compute).push_back(static_cast<std::int32_t>(i));
+    if (has_tokens) (is_load ? stream.tokens_of_loads : stream.tokens_of_compute).push_back(tokens_of(op, block, waited_[i]));
   }
-  // Signals are numbered after the loads, whose count is known only now.
-  for (OperationStream& stream : out.groups) {
-    stream.signals = 0;
-    for (std::size_t i = 0; i < stream.compute.size(); ++i)
-      if (stream.compute[i].signals()) ordinal_[i] = stream.signal(stream.signals++);
-    const auto moment = [&](std::int32_t waited) {
-      return waited == no_ordinal ? OperationStream::at_once
-             : waited < 0         ? landing(waited)
-                                  : ordinal_[static_cast<std::size_t>(waited)];
-    };
-    for (ScheduledAccess& load : stream.loads) load.after = moment(load.after);
-    for (ScheduledOp& op : stream.compute) op.wait = moment(op.wait);
-  }
+  for (OperationStream& stream : out.groups) turn_into_moments(stream);
 }
 
 void ScheduleBuilder::count_again(const BlockSchedule& schedule) {

@@ -208,6 +208,8 @@ struct OperationStream {
   static constexpr std::int32_t landing(std::size_t load) { return static_cast<std::int32_t>(1 + load); }
   std::int32_t signal(std::size_t n) const { return static_cast<std::int32_t>(1 + loads.size() + n); }
   std::size_t moments() const { return 1 + loads.size() + signals; }
+  /// Removes everything and keeps the memory.
+  void clear();
 
   std::vector<ScheduledOp> compute;  // includes stores
   std::vector<ScheduledAccess> loads, stores;
@@ -290,6 +292,13 @@ class ScheduleBuilder {
   void make_asynchronous(OpTiming& timing) const;
   void set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const;
 
+  /// Returns the tokens between groups that an operation waits for and signals. `waited`: as in waited_.
+  TokenUse tokens_of(const Operation& op, const BlockOperations& block, std::int32_t waited) const;
+  /// Add a load, or an operation of compute, that waits for operation `waited` of its group, and return its entry of ordinal_. What
+  /// it waits for stays an entry of ordinal_ until turn_into_moments().
+  std::int32_t add_load(const ScheduledAccess& access, std::int32_t waited, OperationStream& stream) const;
+  std::int32_t add_compute(std::uint32_t op_class, std::int32_t waited, OperationStream& stream) const;
+  void turn_into_moments(OperationStream& stream);
   void add_meeting(const BlockOperations& block, std::size_t token, BlockSchedule& out);
   /// Returns how long after the signal of another group an operation begins.
   float delay_of(const Operation& op, const BlockOperations& block) const;

@@ -228,6 +228,55 @@ void SmRunner::record_compute(RunningSm& sm, const ResidentGroup& group, double 
 }
 
 template <bool plain>
+inline double SmRunner::run_operation(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing,
+                                      double start, double duration, double pipe_free) {
+  const ScheduledOp op = *at;
+  // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
+  const double beside = std::min(std::max(0.0, pipe_free - start), duration);
+  double end = start + duration + beside;
+  if (timing.product && group.sliced != 0) {
+    end = std::max(end, group.sliced_end + timing.duration / group.slices);
+    group.sliced_end = group.sliced = 0;
+  }
+  // The trace shows the pipe as busy only once it is free of the younger block's operation.
+  const double busy_from = std::max(start, sm.free[timing.pipe[0]]), busy_to = busy_from + timing.shown;
+  recorder_.operation(op.number(), busy_from, busy_to, busy_to);
+  if (recording_.is_on()) recording_.note_operation(group, op, busy_from, busy_to);
+  if (!plain && group.focused) {
+    group.next_compute = static_cast<std::uint32_t>(at - group.ops);
+    record_compute(sm, group, start, start + timing.shown);
+  }
+  end = std::max(end, sm.take_all(timing, start));
+  if (timing.slices > 1) {
+    group.sliced_end = std::max(group.sliced_end, end);
+    group.sliced = 1;
+    group.slices = timing.slices;
+    end = start + duration / timing.slices;
+  }
+  return group.compute_end = end;
+}
+
+void SmRunner::issue_product(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing, double start,
+                             double duration) {
+  group.sliced_end = group.sliced = 0;
+  const auto number = static_cast<std::uint32_t>(at - group.ops);
+  double* const moment = at->signals() ? group.next_signal++ : nullptr;
+  const double busy_before = std::max(start, sm.products.all_done());
+  sm.products.push({.slot = group.slot,
+                    .number = number,
+                    .issued = start,
+                    .ready = number == 0 ? group.start : group.compute_end,
+                    .least = duration,
+                    .work = timing.shown,
+                    .depth = timing.spare,
+                    .reads = timing.smem_cycles,
+                    .moment = moment});
+  disturb(sm, group, start, busy_before);
+  sm.take_pipes(timing, start);
+  group.compute_end = never;
+}
+
+template <bool plain>
 inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start, IssueKey rival) {
   const OpTiming* const timings = builder_.timings();
   double until = sm.issue_order.candidate(group.slot).load;
@@ -235,8 +284,6 @@ inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start,
   std::uint64_t before_rival = order_of(time_of(rival)) + (sm.issue_order.order_key(group.slot) <= order_key_of(rival) ? 1 : 0);
   if (!plain) before_rival = std::min(before_rival, order_of(sm.products.next_issued()));
   const std::uint8_t* const awaited_pipe = sm.issue_order.is_oldest(group.slot) ? pipe_of_oldest_.data() : every_pipe.data();
-  const ResidentGroup* const other = plain ? &sm.groups.front() + (1 - group.slot) : nullptr;
-  const double others_take = plain ? std::min(other->issue_rate, 1.0) : 0;
   const ScheduledOp* next = group.ops + group.next_compute;
   const ScheduledOp* const end_of_ops = group.ops + group.op_count;
   const OpTiming* timing = timings + next->number();
@@ -244,59 +291,19 @@ inline void SmRunner::compute(RunningSm& sm, ResidentGroup& group, double start,
   double issued_in = 1;  // its duration
   for (;;) {
     const ScheduledOp op = *next;
-    double longer = 0;
-    if (plain && timing->issued > 0)
-      longer = std::max(0.0, timing->issued * (other->compute_end > start ? others_take : 0.0) - timing->spare);
-    if (!plain) longer = crowded(sm, group, *timing, start);
     const double pipe_free = sm.free[timing->pipe[group.sliced]];  // before the operation itself takes more of the pipe
+    double longer = crowded(sm, group, *timing, start);
     if (are_disturbed_) longer += wait_beside_products(sm, group, op.number(), start, timing->duration + longer);
     const double duration = timing->duration + longer;
     if (timing->issued > 0) {
       issued = timing->issued;
       issued_in = duration;
     }
-    // The oldest block does not wait for a younger one to leave the pipe. They share it, so the operation takes longer instead.
-    const double beside = std::min(std::max(0.0, pipe_free - start), duration);
-    double end = start + duration + beside;
-    if (timing->product && group.sliced != 0) {
-      end = std::max(end, group.sliced_end + timing->duration / group.slices);
-      group.sliced_end = group.sliced = 0;
-    }
-    // The trace shows the pipe as busy only once it is free of the younger block's operation.
-    const double busy_from = std::max(start, sm.free[timing->pipe[0]]), busy_to = busy_from + timing->shown;
     if (!plain && timing->asynchronous) {
-      const auto at = static_cast<std::uint32_t>(next - group.ops);
-      double* const moment = op.signals() ? group.next_signal++ : nullptr;
-      const double busy_before = std::max(start, sm.products.all_done());
-      sm.products.push({.slot = group.slot,
-                        .number = at,
-                        .issued = start,
-                        .ready = at == 0 ? group.start : group.compute_end,
-                        .least = duration,
-                        .work = timing->shown,
-                        .depth = timing->spare,
-                        .reads = timing->smem_cycles,
-                        .moment = moment});
-      disturb(sm, group, start, busy_before);
-      sm.take_pipes(*timing, start);
-      group.compute_end = never;
-      ++next;
+      issue_product(sm, group, next++, *timing, start, duration);
       break;
     }
-    recorder_.operation(op.number(), busy_from, busy_to, busy_to);
-    if (recording_.is_on()) recording_.note_operation(group, op, busy_from, busy_to);
-    if (!plain && group.focused) {
-      group.next_compute = static_cast<std::uint32_t>(next - group.ops);
-      record_compute(sm, group, start, start + timing->shown);
-    }
-    end = std::max(end, sm.take_all(*timing, start));
-    if (timing->slices > 1) {
-      group.sliced_end = std::max(group.sliced_end, end);
-      group.sliced = 1;
-      group.slices = timing->slices;
-      end = start + duration / timing->slices;
-    }
-    group.compute_end = end;
+    const double end = run_operation<plain>(sm, group, next, *timing, start, duration, pipe_free);
     if (op.signals()) {
       *group.next_signal++ = end;
       until = group.load_time();

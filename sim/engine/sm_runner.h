@@ -87,6 +87,14 @@ class SmRunner {
   /// `plain` is the fast path: two blocks on the SM, one group each, and this block is out of focus.
   template <bool plain>
   void compute(RunningSm& sm, ResidentGroup& group, double start, IssueKey rival);
+  /// Runs the operation `at`, which starts at `start` and takes `duration` cycles if its pipe, which is free from `pipe_free` on,
+  /// lets it; returns when the next one of its group may start.
+  template <bool plain>
+  double run_operation(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing, double start,
+                       double duration, double pipe_free);
+  /// Lets a group begin to issue the asynchronous product `at`, which takes at least `duration` cycles.
+  void issue_product(RunningSm& sm, ResidentGroup& group, const ScheduledOp* at, const OpTiming& timing, double start,
+                     double duration);
   void load(RunningSm& sm, ResidentGroup& group, double time);
   void store(RunningSm& sm, ResidentGroup& group, double time);
   void finish(RunningSm& sm, ResidentGroup& group, double time);

@@ -30,13 +30,11 @@
 
 namespace tilescope {
 
-/// Returns the bit of an on-chip tile in BlockOperations::shared_tiles; 0 for an on-chip tile that is never in shared memory.
-constexpr std::uint32_t tile_bit(ChipTile chip_tile) {
-  return chip_tile.index() < most_shared_tiles ? std::uint32_t{1} << chip_tile.index() : 0;
-}
+/// Returns the bits of on-chip tiles in BlockOperations::shared_tiles. A tile whose index has no bit there does not compile.
 template <class... ChipTiles>
-constexpr std::uint32_t tile_bits(const ChipTiles&... chip_tiles) {
-  return (std::uint32_t{0} | ... | tile_bit(chip_tiles));
+consteval std::uint32_t tile_bits(const ChipTiles&... chip_tiles) {
+  if (!(can_be_shared(chip_tiles) && ...)) throw "a tile in shared memory needs an index below most_shared_tiles";
+  return (std::uint32_t{0} | ... | (std::uint32_t{1} << ChipTile(chip_tiles).index()));
 }
 
 /// A line of the listing, counted from 1. It converts from the program's enumeration of its lines, so that a line that does not
@@ -198,7 +196,7 @@ class BlockBuilder {
   void operands(Operation& op, std::initializer_list<ChipTile> sources, bool reads_dst);
   /// Sets the exponentials of each element of dst.
   void exps_each(Operation& op, std::int64_t exps);
-  bool shared(ChipTile chip_tile) const { return (out_.shared_tiles & tile_bit(chip_tile)) != 0; }
+  bool shared(ChipTile chip_tile) const { return is_shared(out_, chip_tile); }
   std::int64_t elements(ChipTile chip_tile) const { return held_[chip_tile.index()].elements; }
   std::int32_t width(ChipTile chip_tile) const { return held_[chip_tile.index()].tile.cols; }
   /// Returns the tile of a tensor at the current coordinates.

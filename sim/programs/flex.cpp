@@ -111,7 +111,7 @@ class Flex final : public TileProgram {
     launch.grid_z = problem.batch;
     launch.needs = flex_needs(problem, tile, gpu);
     // Where later query tiles visit more, the last comes first, so that the launch ends with its shortest blocks.
-    launch.last_rows_first = lists_ && lists_->last_rows_first();
+    launch.reversed = lists_ && lists_->is_reversed();
     launch.first_line = 1;
     launch.last_line = static_cast<int>(std::size(listing));
     launches_.push_back(launch);

@@ -117,8 +117,8 @@ class FlexLists {
   std::vector<KeyTile> visits(const TileGrid& grid, const OfTile& own) const;
   /// Returns the query tiles of the listed blocks of a key tile.
   std::vector<KeyTile> query_visits(const TileGrid& grid, const OfTile& own) const;
-  /// Returns whether later query tiles visit more, so that the last one comes first.
-  bool last_rows_first() const { return later_rows_see_more(*mask_); }
+  /// Returns whether later query tiles visit more, so that the last one of a plane comes first, as with BlockOrder::reversed.
+  bool is_reversed() const { return later_rows_see_more(*mask_); }
   std::shared_ptr<const TableValues> values() const;
 
  private:

@@ -89,10 +89,10 @@ class Hopper final : public TileProgram {
     launch.needs = hopper_needs(id, problem, tile, gpu);
     launch.first_line = 1;
     launch.last_line = static_cast<int>(lines_.lines().size());
-    launch.longest_first = rung_.longest_first;
+    launch.grouped = rung_.grouped;
     launch.persistent = rung_.persistent;
     launch.draws = rung_.draws();
-    launch.last_rows_first = lists_ && lists_->last_rows_first();
+    launch.reversed = lists_ && lists_->is_reversed();
     launches_.push_back(launch);
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
@@ -523,7 +523,7 @@ ProgramInfo info() {
   info.label = rung.title;
   info.has_lists = rung.lists;
   info.takes_pages = rung.lists;
-  info.is_rung = true;
+  info.compared_apart = true;
   if (!rung.lists) info.key_order = KeyOrder::descending;
   return info;
 }
@@ -549,7 +549,7 @@ ProgramInfo flash3_as(HopperRungId rung) {
   row.make = make_flash3;
   row.row_of = flash3_row;
   row.choice = flash3_choice;
-  row.is_rung = false;
+  row.compared_apart = false;
   return row;
 }
 const ProgramInfo& flash3_row(const AttentionProblem& problem) {

@@ -61,7 +61,7 @@ constexpr std::array rungs = {
                .overlap = true,
                .ping_pong = true,
                .persistent = true,
-               .longest_first = true},
+               .grouped = true},
     HopperRung{.number = HopperRungId::flex,
                .id = "hopper_flex",
                .title = "FlexAttention on Hopper",
@@ -75,7 +75,7 @@ constexpr std::array rungs = {
                .summary = "Over rung 1: with a mask, the longest rows go first, by heads that fit the L2 together.",
                .loop = "hopper_wgmma",
                .producer = false,
-               .longest_first = true},
+               .grouped = true},
 };
 static_assert(std::ranges::all_of(rungs,
                                   [](const HopperRung& row) { return &rungs[static_cast<std::size_t>(row.number)] == &row; }),

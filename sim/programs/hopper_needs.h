@@ -33,11 +33,11 @@ struct HopperRung {
   bool overlap = false;            // the next scores and the last output under the softmax
   bool ping_pong = false;          // groups take turns to issue products
   bool persistent = false;         // blocks stay for all tiles
-  bool longest_first = false;      // the last rows first: with a mask, the longest
+  bool grouped = false;            // takes its blocks as BlockOrder::grouped does: with a mask, the longest first
   bool lists = false;              // block lists of any mask, in their order, and a score change
 
   /// Returns whether blocks draw their tiles.
-  constexpr bool draws() const { return persistent && longest_first; }
+  constexpr bool draws() const { return persistent && grouped; }
 };
 /// Returns the rungs by their number. hopper_wgmma_longest is a program only as what flash3 launches.
 std::span<const HopperRung> hopper_rungs();

@@ -117,10 +117,6 @@ std::string Schema::fault() const {
   return {};
 }
 
-bool is_shared(const BlockOperations& block, ChipTile chip_tile) {
-  return chip_tile.index() < most_shared_tiles && (block.shared_tiles >> chip_tile.index() & 1U) != 0;
-}
-
 std::string_view to_string(Unit unit) {
   constexpr std::array<std::string_view, unit_count> names = {"copy", "tensor core", "exp", "scale, sum", "store", "barrier"};
   return names[static_cast<std::size_t>(unit)];

@@ -120,6 +120,10 @@ class ChipTile {
 };
 inline constexpr ChipTile ChipTile::none{};
 std::string_view to_string(ChipTile chip_tile);  // "Q", "m′", "α", …; "none"
+/// Returns whether blocks can have a tile in shared memory. With another index it is always in registers.
+constexpr bool can_be_shared(ChipTile chip_tile) {
+  return chip_tile && chip_tile.index() < most_shared_tiles;
+}
 /// Returns the tensor of a tile; none for ChipTile::none.
 constexpr Tensor tensor_of(ChipTile chip_tile) {
   return chip_tile.tensor();
@@ -287,6 +291,8 @@ void waited_for(const BlockOperations& block, std::vector<std::int32_t>& out, st
 
 /// Returns whether an on-chip tile is in shared memory in this block; otherwise it is in registers. S and P are shared if loaded
 /// from HBM.
-bool is_shared(const BlockOperations& block, ChipTile chip_tile);
+inline bool is_shared(const BlockOperations& block, ChipTile chip_tile) {
+  return can_be_shared(chip_tile) && (block.shared_tiles >> chip_tile.index() & 1U) != 0;
+}
 
 }  // namespace tilescope

@@ -80,16 +80,14 @@ struct LaunchSpec {
   int first_line = 1, last_line = 1;  // of the listing
   Axis axis = Axis::query;            // axis of the rows that its blocks own; blocks are ordered by plane, then along it
   bool mixed = false;                 // has blocks of both axes, in any order
-  bool longest_first = false;         // the kernel itself takes the last tiles of a set of heads first (planes_together.h)
+  bool grouped = false;               // the kernel itself takes its blocks as BlockOrder::grouped does
   bool persistent = false;            // as many blocks as fit stay, and each warp group goes on with the next one's rows
   bool draws = false;                 // of a persistent launch: the next rows are drawn from a counter; otherwise of n blocks each
                                       // takes every n-th
-  bool last_rows_first = false;       // along the axis, the blocks of a plane (grid_x of them) go from the last rows to the first
+  bool reversed = false;              // a plane's blocks (grid_x of them) are numbered from its last rows to its first
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
   /// Returns the number of the block at a position in the order of planes and rows. The same function leads back.
-  std::int64_t in_order_of_rows(std::int64_t n) const {
-    return last_rows_first ? n / grid_x * grid_x + grid_x - 1 - n % grid_x : n;
-  }
+  std::int64_t in_order_of_rows(std::int64_t n) const { return reversed ? n / grid_x * grid_x + grid_x - 1 - n % grid_x : n; }
 };
 
 /// The bytes of one tensor on one link, by a formula.
@@ -211,7 +209,7 @@ struct ProgramInfo {
   std::string_view (*choice)(const AttentionProblem&) = nullptr;
   std::optional<KeyOrder> key_order = {};                         // the only one that it has; absent: it takes both
   ProductInstruction instruction = ProductInstruction::mma_sync;  // of its products; a GPU without wgmma cannot run that of Hopper
-  bool is_rung = false;             // of a ladder: compared with other rungs, and with programs of the same source
+  bool compared_apart = false;      // with other such rows, and with programs of its source: not with the rest of its family
   int scores_computed = 1;          // how often a product computes each visible score; 0: the program reads S or P
   bool accumulates_in_hbm = false;  // outputs begin in HBM, and every visited tile stores what it changes of them
   /// Of a backward program whose warps compute squares of a product in its launch "gradients": their edge. 0: rows or columns, as

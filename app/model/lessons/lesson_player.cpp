@@ -41,14 +41,6 @@ struct ChangedSetting {
 
 }  // namespace
 
-bool moves_playhead(const Command& command) {
-  const auto* playing = std::get_if<SetPlaying>(&command);
-  return std::holds_alternative<Step>(command) || std::holds_alternative<SeekStep>(command) ||
-         std::holds_alternative<SeekCycle>(command) || std::holds_alternative<FocusBlock>(command) ||
-         std::holds_alternative<ShowProbe>(command) || std::holds_alternative<SetFocusSm>(command) ||
-         (playing != nullptr && playing->on);
-}
-
 LessonPlayer::LessonPlayer(const Sources& sources, std::shared_ptr<const LessonList> list, std::set<std::string> done,
                            std::map<std::string, LessonScore> scores, bool offered, GpuLoader load_gpu)
     : from_(sources),

@@ -25,9 +25,6 @@
 
 namespace tilescope {
 
-/// Whether a command moves the playhead, or lets it move.
-bool moves_playhead(const Command& command);
-
 /// OpenLesson's page of whoever comes from the lesson after it.
 inline constexpr std::size_t last_lesson_page = static_cast<std::size_t>(-1);
 

@@ -25,7 +25,7 @@ SimulationRequest request_of_rival(SimulationRequest request, std::string algori
 
 bool is_compared(const ProgramInfo& row, const ProgramInfo& chosen) {
   if (row.family != chosen.family) return false;
-  return !row.is_rung || chosen.is_rung || chosen.source == row.source;
+  return !row.compared_apart || chosen.compared_apart || chosen.source == row.source;
 }
 
 std::string companion_of(std::string_view algorithm) {

@@ -24,20 +24,6 @@ bool only_focus_differs(const std::vector<Runner>& before, const Runner& now) {
   return same_request(was, is) && was.focus_sm != is.focus_sm;
 }
 
-template <class... Each>
-bool is_any(const Command& command) {
-  return (std::holds_alternative<Each>(command) || ...);
-}
-
-/// False for what a state on its way does not have in it, and for what opens another.
-bool changes_state(const Command& command) {
-  return !is_any<OpenState, OpenLink, Undo, Redo, CancelWork, HoverTensor, ShowHelp, ShowFind, Calibrate, LookIntoSms, LookAtMask,
-                 AskVisit, RunValidation, SetValidation, GoOnWithStudy, ShowNotice, SetBlank, OpenDeck, SaveDeck, ShowScenes,
-                 ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck, EditScene, MoveScene, DeleteScene,
-                 AskClass, CountAnswer, WriteQuestion, OpenLesson, TurnLessonPage, AnswerLesson, RetryLesson, CloseLesson,
-                 DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport>(command);
-}
-
 /// With a window to draw, one core is left to the frame and the shown simulation.
 int background_threads(bool threads) {
   return threads ? std::max(1, core_count() - 1) : core_count();
@@ -258,7 +244,7 @@ Session::~Session() = default;
 void Session::apply(const Command& command) {
   if (const auto refusal = state_->lessons.refuses(command)) return state_->workspace.notify(*refusal);
   if (moves_playhead(command)) state_->lessons.stop_reveal();
-  if (changes_state(command)) {
+  if (changes_of(command) != Changes::nothing) {
     if (state_->opening_state) state_->settle_opening();
     state_->last_gesture = state_->gesture;
     state_->unnoted_change |= !moves_playhead(command);

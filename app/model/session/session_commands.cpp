@@ -10,7 +10,6 @@
 #include "app/model/state/window_state.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/mask_choice.h"
-#include "sim/programs/program_names.h"
 
 namespace tilescope {
 
@@ -95,8 +94,7 @@ void Session::State::operator()(const SetProblem& command) {
   if (requested.request.problem == command.problem) return;
   const std::string before = requested.request.algorithm;
   requested.set_problem(command.problem);
-  if (requested.request.algorithm != before)
-    workspace.notify(requested.request.algorithm == program_with_lists() ? Notice::pages_on_flex : Notice::pages_on_hopper_flex);
+  if (requested.request.algorithm != before) workspace.notify(Notice::program_for_pages, requested.request.algorithm);
   simulate_again(command.control);
 }
 
@@ -151,7 +149,7 @@ void Session::State::operator()(const SetMasking& command) {
   requested.set_masking(command.choice);
   if (requested.request.algorithm != before) {
     workspace.row_chosen = workspace.row_by_user = false;
-    workspace.notify(requested.request.algorithm == program_with_lists() ? Notice::mask_on_flex : Notice::mask_on_hopper_flex);
+    workspace.notify(Notice::program_for_mask, requested.request.algorithm);
   }
   simulate_again("mask");
 }

@@ -62,9 +62,9 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
   SweepChoice choice;
   if (auto axis = parse_sweep_axis(usual_range("seq", request))) choice.axis = std::move(*axis);
   const auto chosen = find_program(request.algorithm);
-  // Of the ladder, its ends and the rung that is chosen: the Ladder view has them all.
+  // Of the Hopper kernels, the ends of the ladder and the one that is chosen: the Ladder view has all rungs.
   const auto is_between = [&](const ProgramInfo& row) {
-    return row.is_rung && row.id != ladder().front().id && row.id != ladder().back().id && row.id != request.algorithm;
+    return row.compared_apart && row.id != ladder().front().id && row.id != ladder().back().id && row.id != request.algorithm;
   };
   for (const ProgramInfo& row : program_table())
     if (chosen && is_compared(row, **chosen) && !is_between(row)) choice.algorithms.emplace_back(row.id);

@@ -6,6 +6,15 @@
 
 namespace tilescope {
 
+Changes changes_of(const Command& command) {
+  return std::visit([]<class Each>(const Each&) { return Each::changes; }, command);
+}
+
+bool moves_playhead(const Command& command) {
+  const auto* playing = std::get_if<SetPlaying>(&command);
+  return changes_of(command) == Changes::playhead && (playing == nullptr || playing->on);
+}
+
 Commands::Commands() = default;
 Commands::~Commands() = default;
 

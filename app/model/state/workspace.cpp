@@ -12,8 +12,7 @@ constexpr double seconds_of_a_notice = 12, seconds_of_good_news = 4;
 
 /// Another program than the chosen one runs: that has to be read, not only seen.
 bool is_switch(Notice notice) {
-  return notice == Notice::mask_on_flex || notice == Notice::mask_on_hopper_flex || notice == Notice::pages_on_flex ||
-         notice == Notice::pages_on_hopper_flex;
+  return notice == Notice::program_for_mask || notice == Notice::program_for_pages;
 }
 
 }  // namespace
@@ -50,9 +49,9 @@ void Workspace::notify(Error error) {
   notice_until_ = clock_seconds + seconds_of_a_notice;
 }
 
-void Workspace::notify(Notice notice) {
+void Workspace::notify(Notice notice, std::string program) {
   keep_refusal();
-  message = ControlMessage{{}, {}, notice};
+  message = ControlMessage{{}, {}, notice, std::move(program)};
   notice_until_ = clock_seconds + (is_good(*message) && !is_switch(notice) ? seconds_of_good_news : seconds_of_a_notice);
 }
 

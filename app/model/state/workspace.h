@@ -26,10 +26,8 @@ enum class Notice {
   lesson_holds,
   run_pinned,
   pinned_again,
-  mask_on_flex,
-  mask_on_hopper_flex,
-  pages_on_flex,
-  pages_on_hopper_flex,
+  program_for_mask,
+  program_for_pages,
   mask_shows_nothing
 };
 
@@ -38,6 +36,7 @@ struct ControlMessage {
   std::string control;  // "seq", "heads", "gpu", "block_q", …; empty for the window as a whole
   Error error;
   Notice notice = Notice::none;  // in place of the error
+  std::string program = {};      // of program_for_mask and program_for_pages: the one that is chosen now
 };
 
 /// True of a notice that something was done.
@@ -72,7 +71,7 @@ struct Workspace {
   void refuse(std::string control, Error error);
   /// Says something about the window as a whole, for some seconds.
   void notify(Error error);
-  void notify(Notice notice);
+  void notify(Notice notice, std::string program = {});
   /// Lets go of what was refused: what was asked for is there. A notice that something was done stays for its time.
   void settle();
   void choose_row(int chosen);

@@ -79,7 +79,7 @@ TEST_CASE("block order: a kernel without a mask, or with four tiles a head, take
   CHECK(planes_together_of_kernel(problem, 4, 1e9) == 2);
 }
 
-TEST_CASE("block order: flash3's blocks come in the order of its kernel (longest_first() of hopper_attention.cuh)") {
+TEST_CASE("block order: flash3's blocks come in the order of its kernel (grouped_tile() of hopper_attention.cuh)") {
   GpuSpec gpu = toy_gpu();
   gpu.l2_partitions = 2;
   gpu.l2_usable_fraction = 0.9;

@@ -212,6 +212,18 @@ TEST_CASE("builder: turns of the ring that are copied equal those that are emitt
       }
 }
 
+TEST_CASE("builder: only tiles with an index below 32 can be in shared memory, and their bits are those of their indices") {
+  static constexpr ChipTileSpec last{.name = "last", .tensor = tensors::q, .index = most_shared_tiles - 1},
+      beyond{.name = "beyond", .tensor = tensors::q, .index = most_shared_tiles};
+  static_assert(can_be_shared(last) && !can_be_shared(beyond) && !can_be_shared(ChipTile::none));
+  static_assert(tile_bits(tiles::q, last) == (1U << tile_index::q | 1U << 31U));  // tile_bits(beyond) does not compile
+  BlockOperations block;
+  block.shared_tiles = ~0U;
+  CHECK(is_shared(block, last));
+  CHECK_FALSE(is_shared(block, beyond));
+  CHECK_FALSE(is_shared(block, ChipTile::none));
+}
+
 TEST_CASE("builder: a product reads each factor in shared memory as often as its form says, or as warps share the other one") {
   const AttentionProblem problem{.seq_q = 32, .seq_kv = 16, .head_dim = 8};
   const BlockPlan plan(problem, TileShape{32, 16}, attention_schema());

@@ -57,10 +57,10 @@ TEST_CASE("hopper: a rung keeps what the rungs before it have, and most add one 
       CHECK(rung.overlap >= before->overlap);
       CHECK(rung.ping_pong >= before->ping_pong);
       CHECK(rung.persistent >= before->persistent);
-      CHECK(rung.longest_first >= before->longest_first);
+      CHECK(rung.grouped >= before->grouped);
       const int more = (rung.producer != before->producer) + (rung.groups > before->groups) + (rung.overlap != before->overlap) +
                        (rung.ping_pong != before->ping_pong) + (rung.persistent != before->persistent) +
-                       (rung.longest_first != before->longest_first);
+                       (rung.grouped != before->grouped);
       CHECK(more == 1);
       added += more;
     }
@@ -252,7 +252,7 @@ TEST_CASE("flash3: its program is the rung that its kernel launches, with that l
   const auto longest = simulate(request);
   REQUIRE(longest);
   const LaunchSpec& launch = (*longest)->program->launches().front();
-  CHECK(launch.longest_first);
+  CHECK(launch.grouped);
   CHECK_FALSE(launch.persistent);
   CHECK_FALSE(launch.draws);
   CHECK(launch.needs.threads == 256);

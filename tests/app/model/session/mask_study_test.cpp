@@ -134,7 +134,8 @@ TEST_CASE("mask study: a mask that changes the program says so until it was read
   opened.session.apply(SetMasking{condition("q >= kv")});
   opened.session.finish();
   REQUIRE(opened.view().workspace->message);
-  CHECK(opened.view().workspace->message->notice == Notice::mask_on_flex);
+  CHECK(opened.view().workspace->message->notice == Notice::program_for_mask);
+  CHECK(opened.view().workspace->message->program == "flex");
   opened.after(CancelWork{});
   const SessionView view = opened.after(SetMasking{condition("q > kv")});
   CHECK_FALSE(view.workspace->message);
