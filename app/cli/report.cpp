@@ -18,6 +18,7 @@
 #include "kernels/measure/json_fields.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/launch_balance.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/validation.h"
@@ -277,9 +278,13 @@ void add_l2(TextTable& table, const Simulation& simulation) {
              fmt::format("{} of l2_to_sm; reads of a line close together share one (docs/model-limits.md, rows 46 and 48)",
                          format_percent(static_cast<double>(l2.looked_up.value) / read))});
   const std::string unshared = l2.unshared < 1 ? format_percent(l2.unshared) : std::string("all of it");
-  table.row({"", "L2 busy", format_percent(simulation.utilisation[static_cast<std::size_t>(Bound::l2)]),
-             fmt::format("the larger of its lookups, {}, and the ports of the SMs, {}. Lookups: {} if no read shared one",
-                         format_percent(l2.lookups), format_percent(l2.ports), unshared)});
+  table.row(
+      {"", "L2 busy", l2_busy_text(l2_busy(l2)),
+       fmt::format("the larger of its lookups, {} to {}, and the ports of the SMs, {}. The upper end: no read shares a lookup",
+                   format_percent(l2.lookups), unshared, format_percent(l2.ports))});
+  const double busiest = *std::ranges::max_element(simulation.utilisation);
+  if (simulation.bound != Bound::l2 && l2_busy(l2).most >= busiest)
+    table.row({"", "", "", "the L2 may be the busiest: on hardware blocks drift apart, and fewer reads share a lookup"});
 }
 
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.
@@ -345,8 +350,8 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   std::string busy;
   for (std::size_t i = 0; i < timed.utilisation.size(); ++i)
     if (timed.utilisation[i] > 0)
-      busy +=
-          fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)), format_percent(timed.utilisation[i]));
+      busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", to_string(static_cast<Bound>(i)),
+                          busy_share_text(timed, static_cast<Bound>(i)));
   // The busiest resource bounds the run only if the run is faster without it.
   const bool alone = limit == nullptr || !limit->outcome.done() || limit->decides() || timed.bound == Bound::latency;
   table.row({"", "bottleneck", alone ? std::string(to_string(timed.bound)) : "no single one",
@@ -382,6 +387,9 @@ std::string recorded_table(const RunUnderLoad& loaded) {
     if (const auto& c = compared.figure(figure))
       table.row({"", std::string(to_string(figure)), figure_text(figure, c->measured.median), figure_text(figure, c->simulated),
                  std::isfinite(c->error()) ? format_signed_percent(c->error()) : ""});
+  if (const auto& lookups = compared.l2_lookups)
+    table.row({"", "l2_lookup_read", format_bytes(Bytes(std::llround(lookups->measured.median))),
+               format_bytes(Bytes(std::llround(lookups->simulated))), format_signed_percent(lookups->error())});
   return fmt::format("{}of an {}, {}, {}; cold L2, both at {}\n", table.text(""), known.bundle.device,
                      known.bundle.date.substr(0, 10), std::filesystem::path(known.path).filename().native(),
                      format_clock(loaded.clock.hz));
@@ -435,6 +443,13 @@ Json json_of_recorded(const RunUnderLoad& loaded) {
                                  {"simulated", c->simulated}});
       if (std::isfinite(c->error())) json["figures"].back()["error"] = c->error();
     }
+  if (const auto& lookups = compared.l2_lookups) {
+    const Spread& measured_lookups = lookups->measured;
+    json["figures"].push_back({{"figure", "l2_lookup_read"},
+                               {"recorded", {measured_lookups.median, measured_lookups.least, measured_lookups.most}},
+                               {"simulated", lookups->simulated},
+                               {"error", lookups->error()}});
+  }
   return json;
 }
 
@@ -505,6 +520,7 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                   {"busy", busy_json(*loaded->simulation)}};
     if (loaded->clock.from == ClockUnderLoad::From::like_runs) json["time"]["under_load"]["runs"] = loaded->clock.runs;
     if (loaded->clock.of_unchanged) json["time"]["under_load"]["clock_of_unchanged"] = true;
+    if (loaded->clock.of_own_tile) json["time"]["under_load"]["clock_of_own_tile"] = true;
     add_sms(json["time"]["under_load"], *loaded->simulation);
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
   }
@@ -516,8 +532,11 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
                                    {"noise", beside.effect->noise},
                                    {"is_noise", beside.effect->is_noise()}};
   json["time"]["busy"] = busy_json(simulation);
-  json["time"]["l2_busy"] = {
-      {"lookups", simulation.l2.lookups}, {"unshared", simulation.l2.unshared}, {"ports", simulation.l2.ports}};
+  json["time"]["l2_busy"] = {{"lookups", simulation.l2.lookups},
+                             {"unshared", simulation.l2.unshared},
+                             {"ports", simulation.l2.ports},
+                             {"least", l2_busy(simulation.l2).least},
+                             {"most", l2_busy(simulation.l2).most}};
   add_sms(json["time"], simulation);
   if (limit != nullptr && limit->outcome.done())
     json["time"]["next_limit"] = {

@@ -8,11 +8,13 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command_words.h"
@@ -78,6 +80,37 @@ Deadline after_seconds(double seconds) {
   return {std::chrono::steady_clock::now() + left};
 }
 
+/// Programs that a search without --algorithm takes, and those of the same family that it leaves out.
+struct SearchedPrograms {
+  std::vector<std::string> taken, left_out;
+};
+/// Adds the best programs for Hopper where the GPU has wgmma: those with lists for a mask, else those that are no mere rung.
+SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationRequest& request, bool has_lists) {
+  SearchedPrograms out{std::move(usual), {}};
+  const Pass pass = request.problem.pass == Pass::both ? Pass::backward : request.problem.pass;
+  const auto family = [&](std::string_view id) {
+    const auto row = find_program(id, pass);
+    return row ? (*row)->family : std::string_view();
+  };
+  const std::string_view searched = family(out.taken.front());
+  const bool has_wgmma = request.gpu.sm_wgmma_flops_per_cycle > 0;
+  for (const ProgramInfo& row : program_table()) {
+    if (row.pass != pass || row.family != searched) continue;
+    const auto is_it = [&](const std::string& id) {
+      const auto taken = find_program(id, pass);
+      return taken && (*taken)->id == row.id;
+    };
+    if (std::ranges::any_of(out.taken, is_it)) continue;
+    const bool needs_wgmma = row.instruction == ProductInstruction::wgmma, is_mere_rung = row.is_rung && row.choice == nullptr;
+    if (needs_wgmma && !has_wgmma) continue;
+    if (needs_wgmma && row.has_lists == has_lists && !is_mere_rung)
+      out.taken.emplace_back(row.id);
+    else if (!has_lists || row.has_lists)
+      out.left_out.emplace_back(row.id);
+  }
+  return out;
+}
+
 /// What every candidate is simulated with.
 struct Common {
   const Recordings& recordings;
@@ -126,6 +159,7 @@ struct Searched {
   Measurements known;                       // of the GPU
   bool whole = true;                        // false after Ctrl-C
   Sentence refusal;                         // why the first of those that could not be simulated was refused; empty if none was
+  std::vector<std::string> left_out;        // programs that --algorithm would add
 };
 
 /// All candidates of a program run at the clock under load of its first: the kernel as it stands, where its tile fits. Two programs
@@ -191,6 +225,12 @@ const KernelInfo* kernel_of(const SearchCandidate& candidate) {
   const auto kernel = find_kernel(request.algorithm, request.key_order);
   if (!kernel) return nullptr;
   return supports(**kernel, request.problem, *request.tile) ? *kernel : nullptr;
+}
+
+/// Whether a kernel is compiled with the tile of a candidate, whatever its orders.
+bool kernel_has_tile(const SearchCandidate& candidate) {
+  const auto compiled = compiled_kernel(candidate.request);
+  return compiled && compiled->has_tile;
 }
 
 /// Times on this machine's GPU, by row, and why a row with a kernel has none.
@@ -262,6 +302,20 @@ struct RankedRows {
   std::span<const SearchCandidate* const> quickest() const { return std::span(all).first(shown); }
 };
 
+/// Says how far the ratio of the first row to another one is off: one line for each program of the table.
+std::string ratios_text(const Searched& searched, const RankedRows& rows) {
+  const SearchCandidate& first = *rows.all.front();
+  std::set<std::string, std::less<>> said;
+  std::string text;
+  for (std::size_t i = 1; i < rows.all.size(); ++i) {
+    const SearchCandidate& other = *rows.all[i];
+    if ((i >= rows.shown && !other.own) || !said.insert(other.request.algorithm).second) continue;
+    const auto errors = ratio_errors_of(searched.known, first.request, other.request);
+    text += command_words(ratio_errors_sentence(errors, first.request.algorithm, other.request.algorithm)) + '\n';
+  }
+  return text;
+}
+
 std::string table_of(const Searched& searched, const RankedRows& rows, const MeasuredRows& rows_measured) {
   const std::vector<std::optional<double>>& measured = rows_measured.ns;
   const SearchCandidate* const own = own_of(searched.ranked);
@@ -295,11 +349,13 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
          place < measured.size() && measured[place] ? format_time(Nanoseconds(*measured[place])) : ""});
   };
   for (std::size_t i = 0; i < rows.shown; ++i) row(i);
-  const auto own_place = static_cast<std::size_t>(std::ranges::find(rows.all, own) - rows.all.begin());
-  if (own_place < rows.all.size() && own_place >= rows.shown) row(own_place);
+  for (std::size_t i = rows.shown; i < rows.all.size(); ++i)
+    if (rows.all[i]->own) row(i);
   const std::string how = any_measured ? ", and measured where a kernel is built for them" : "";
   constexpr auto formula =
-      "A tile that no kernel is built for needs what its program's formula says; tiles whose threads would spill are left out.";
+      "No kernel is compiled for tiles other than \"own\": a formula gives their registers, their overheads are those of the own "
+      "tile. "
+      "Tiles whose threads would spill are left out.";
   const auto as_quick =
       std::ranges::count_if(rows.all, [&](const SearchCandidate* c) { return is_noise(first, *c, searched.noise); });
   table.drop_empty_columns();
@@ -314,7 +370,9 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
     if (hz > 0) clocks += fmt::format("{}{} {}", clocks.empty() ? "" : ", ", program, format_clock(hz));
   if (!clocks.empty())
     text += fmt::format(
-        "All at the clock under load of the program's kernel as it stands: {}. A recorded time has its own clock.\n", clocks);
+        "All at the clock under load of the program's kernel as it stands, as in simulate: {}. A recorded time has its own "
+        "clock.\n",
+        clocks);
   if (!rows_measured.refusal.empty())
     text += fmt::format("Not every kernel was measured: {}.\n", command_words(rows_measured.refusal));
   text += fmt::format("Up to {} (~) is no difference: one cycle of latency more or less changes row 1 that much.",
@@ -325,6 +383,10 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
     text +=
         fmt::format("There was no time for {} more tiles between powers of two: use {} for longer.\n", searched.untried, "--finer");
   for (const auto& [program, sentence] : errors) text += command_words(sentence) + '\n';
+  text += ratios_text(searched, rows);
+  if (!searched.left_out.empty())
+    text += fmt::format("Not searched: {}. --algorithm names one or several: --algorithm {},{}.\n",
+                        fmt::join(searched.left_out, ", "), first.request.algorithm, searched.left_out.back());
   return text;
 }
 
@@ -349,6 +411,7 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
                 {"ns", c.outcome->time_ns},
                 {"clock_hz", at_clock(c.request, searched.clocks_hz.at(c.request.algorithm)).gpu.sm_clock_hz},
                 {"bound_by", to_string(c.outcome->bound)},
+                {"has_kernel", kernel_has_tile(c)},
                 {"as_quick_as_first", is_noise(searched.ranked.front(), c, noise)}};
     row["error"] = nullptr;
     if (const auto errors = time_errors_of(searched.known, c.request.gpu.id, c.request))
@@ -359,6 +422,7 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
     rows.push_back(std::move(row));
   }
   Json json = {{"schema", "tilescope.search/1"}, {"whole", searched.whole}, {"noise", noise}, {"ranked", rows}};
+  if (!searched.left_out.empty()) json["left_out"] = searched.left_out;
   if (!rows_measured.refusal.empty()) json["not_measured"] = command_words(rows_measured.refusal);
   return json.dump(1) + "\n";
 }
@@ -376,10 +440,14 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   one.algorithm_given = true;
   const auto request = make_request(one);
   if (!request) return request.error();
-  if (for_flex && request->simulation.gpu.sm_wgmma_flops_per_cycle > 0)
-    for (const ProgramInfo& row : program_table())
-      if (row.has_lists && row.pass == Pass::forward && row.instruction == ProductInstruction::wgmma)
-        algorithms->emplace_back(row.id);
+  std::vector<std::string> left_out;
+  if (!line.algorithm_given) {
+    SearchedPrograms programs = with_hopper(std::move(*algorithms), request->simulation, for_flex);
+    *algorithms = std::move(programs.taken);
+    left_out = std::move(programs.left_out);
+    // A program with an order of its own does not take the one that is asked for.
+    std::erase_if(*algorithms, [&](const std::string& id) { return !check_key_order(line, id, request->simulation.problem.pass); });
+  }
   for (const std::string& id : *algorithms)
     if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   auto candidates = tile_candidates(request->simulation, *algorithms);
@@ -394,6 +462,7 @@ Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) 
   const CatchInterrupt interrupt;
   const auto wanted = static_cast<std::size_t>(line.top.value_or(usual_rows));
   Searched searched = search(std::move(*candidates), wanted, line.finer.value_or(usual_finer_seconds), interrupt, progress);
+  searched.left_out = std::move(left_out);
   progress.end();
   if (!searched.whole) fmt::print(err, "search: stopped; the ranking is of {} candidates\n", searched.ranked.size());
   if (searched.ranked.empty() && searched.whole && !searched.refusal.empty()) return Error{searched.refusal};

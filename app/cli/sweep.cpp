@@ -103,6 +103,22 @@ std::string impossible_kernel(const SweepResult& result, const std::string& algo
   return compiled->warnings().back().text();
 }
 
+/// Says of each program whose points have tiles without a kernel what their times are made of; a line each.
+std::string missing_kernels(const SweepResult& result) {
+  std::string text;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
+      const std::string& algorithm = result.request.algorithms[a];
+      const auto request = request_at(result.request, algorithm, result.request.axis.values[v]);
+      const auto compiled = request && result.at(a, v) && result.at(a, v)->done() ? compiled_kernel(*request) : std::nullopt;
+      if (!compiled || compiled->has_tile || !compiled->tile_is_possible()) continue;
+      text += fmt::format("{} at {} {}: {}\n", algorithm, result.request.axis.key, result.request.axis.values[v],
+                          compiled->warnings().front().text());
+      break;
+    }
+  return text;
+}
+
 std::string table_of(const SweepResult& result) {
   std::string impossible;  // a line for each such point
   TextTable table("lrrrrrrrrrrl");
@@ -134,6 +150,7 @@ std::string table_of(const SweepResult& result) {
   table.drop_empty_columns();
   std::string text = table.text("");
   if (!impossible.empty()) text += '\n' + impossible;
+  if (const std::string missing = missing_kernels(result); !missing.empty()) text += '\n' + missing;
   // A product without a visible tile is not computed.
   const auto sees_nothing = [](const auto& point) { return point && point->done() && point->flops == 0; };
   if (!result.request.base.masking.empty() && std::ranges::any_of(result.points, sees_nothing))

@@ -205,6 +205,14 @@ std::string validation_table(const ValidationReport& report) {
   if (const ErrorSummary& lookups = report.summary.all.l2_lookups; lookups.cases > 0)
     text += fmt::format("L2 lookups of reads: {} / {} over {} cases; they have no bound (docs/model-limits.md, row 46)\n\n",
                         format_percent(lookups.mean()), format_percent(lookups.worst), lookups.cases);
+  const auto judge = std::ranges::find(report.summary.lists, "judge", &GroupSummary::name);
+  if (const ErrorSummary& all = report.summary.all.figure(Figure::time);
+      judge != report.summary.lists.end() && judge->figure(Figure::time).cases > 0 && judge->figure(Figure::time).cases < all.cases)
+    text += fmt::format(
+        "time: {} over all {} cases, {} over the {} of the list judge, which the model had not seen. Beside predicted times stands "
+        "the second\n\n",
+        format_percent(all.mean()), all.cases, format_percent(judge->figure(Figure::time).mean()),
+        judge->figure(Figure::time).cases);
   for (const auto& [i, figure] : figures_with(report, Verdict::within_spread)) text += "~ " + line_of(report, i, figure) + '\n';
   for (const auto& [i, figure] : figures_with(report, Verdict::known_miss)) text += "! " + line_of(report, i, figure) + '\n';
   for (const std::string& line : complaints(report)) text += "✗ " + line + '\n';

@@ -12,6 +12,7 @@
 #include "app/views/chrome.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/launch_balance.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/what_if.h"
@@ -72,11 +73,16 @@ void draw_bound(const Rect& rect, const View& view) {
                  !shared && run.sms.many_idle() ? tr("Busy, of the SM time with a block:") : tr("Busy time, of the whole run:"));
       for (std::size_t i = 0; i < run.utilisation.size(); ++i)
         if (run.utilisation[i] > 0 && is_shared(static_cast<Bound>(i)) == shared)
-          add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), format_percent(run.utilisation[i])));
+          add_line(body, fmt::format("{}: {}", bound_name(static_cast<Bound>(i)), busy_share_text(run, static_cast<Bound>(i))));
     }
     if (run.l2.looked_up.value > 0)
       add_line(body, say(tr("L2: lookups {}, ports of the SMs {}. Reads of a line close together share a lookup."),
                          format_percent(run.l2.lookups), format_percent(run.l2.ports)));
+    if (const L2Busy l2 = l2_busy(run.l2); !l2.is_known())
+      add_line(
+          body,
+          say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
+              format_percent(run.l2.lookups), format_percent(std::min(1.0, run.l2.unshared))));
     if (const double products = product_share(run); products > 0 && tensor > products)
       add_line(body,
                say(run.sms.many_idle()

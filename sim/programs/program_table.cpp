@@ -166,8 +166,12 @@ Result<const ProgramInfo*> find_program(std::string_view id, Pass pass, std::spa
     return info.both;
   }
   for (const ProgramInfo& info : table)
-    if (info.pass == Pass::backward && info.id.starts_with(id) && info.id.substr(id.size()).starts_with("_"))
+    if (info.pass == Pass::backward && info.id.starts_with(id) && info.id.substr(id.size()).starts_with("_")) {
+      if (pass == Pass::both && info.both != nullptr)
+        return refuse("{} has no run of {} {}: use {} {} with {} {}, whose forward pass is {}", id, Setting::pass, to_string(pass),
+                      Setting::algorithm, info.id, Setting::pass, to_string(pass), info.forward);
       return refuse("{} has no run of {} {}: use {} {}", id, Setting::pass, to_string(pass), Setting::algorithm, info.id);
+    }
   ListedPrograms others;
   for (const ProgramInfo& info : table)
     if (std::any_of(table.begin(), table.end(), [&](const ProgramInfo& other) { return other.forward == info.id; }))

@@ -14,6 +14,7 @@
 #include "sim/analysis/roofline.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/block_mask.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
@@ -68,7 +69,8 @@ std::string_view to_string(ClockUnderLoad::From from) {
 }
 
 std::string origin_text(const ClockUnderLoad& clock) {
-  const std::string_view where = clock.of_unchanged ? " on the unchanged GPU" : "";
+  const std::string where = fmt::format("{}{}", clock.of_own_tile ? " with the kernel's own tile and orders" : "",
+                                        clock.of_unchanged ? " on the unchanged GPU" : "");
   switch (clock.from) {
     case ClockUnderLoad::From::this_case:
       return fmt::format("as recorded for this run{}", where);
@@ -102,18 +104,48 @@ std::optional<ClockUnderLoad> known_clock(const GpuSpec& gpu, const std::optiona
   return std::nullopt;
 }
 
-/// The clock of the same run on its GPU without changed values; nullopt where it cannot be simulated or has none.
-std::optional<ClockUnderLoad> clock_without_changes(const Recordings& recordings, const Simulation& changed,
-                                                    const Progress& progress) {
-  const auto gpu = load_gpu(changed.request.gpu.id);
-  if (!gpu) return std::nullopt;
-  SimulationRequest request = changed.request;
-  request.gpu = *gpu;
-  request.keeps_intervals = false;
-  if (has_as_many_blocks_as_fit(changed)) request.blocks_per_sm.reset();
-  const auto made = simulate(request, progress);
+/// The run that a changed one is a variant of: the kernel as it stands, on its GPU without changed values.
+struct AsItStands {
+  SimulationRequest request;
+  bool other_gpu = false, other_tile = false;  // what the variant has changed
+  bool is_changed() const { return other_gpu || other_tile; }
+};
+
+/// Whether a tile is another one than `own`, the kernel's.
+bool is_other_tile(const ProgramTile& tile, const ProgramTile& own, const SimulationRequest& kernel) {
+  if (!(TileShape(tile) == TileShape(own))) return true;
+  if (tile.stages == 0) return false;
+  const auto info = find_program(kernel.algorithm, kernel.problem.pass);
+  if (!info) return true;
+  const auto program = (*info)->make(kernel.problem, own, kernel.gpu);
+  return !program || own_ring(**program) != tile.stages;
+}
+
+AsItStands as_it_stands(const SimulationRequest& variant) {
+  AsItStands kernel{variant, !unchanged(variant.gpu), false};
+  if (kernel.other_gpu) {
+    if (auto gpu = load_gpu(variant.gpu.id))
+      kernel.request.gpu = std::move(*gpu);
+    else
+      kernel.other_gpu = false;
+  }
+  kernel.request.tile.reset();
+  kernel.request.block_order = BlockOrder::launch;
+  if (!find_kernel(variant.algorithm, variant.key_order)) kernel.request.key_order = KeyOrder::ascending;
+  kernel.request.keeps_intervals = false;
+  kernel.request.give_up_after_cycles = 0;
+  const auto own = chosen_tile(kernel.request), tile = chosen_tile(variant);
+  kernel.other_tile = (own && tile && is_other_tile(*tile, *own, kernel.request)) ||
+                      variant.block_order != kernel.request.block_order || variant.key_order != kernel.request.key_order;
+  return kernel;
+}
+
+/// The clock of the kernel as it stands; nullopt where it cannot be simulated or has none.
+std::optional<ClockUnderLoad> clock_of(const AsItStands& kernel, const Recordings& recordings, const Progress& progress) {
+  const auto made = simulate(kernel.request, progress);
   auto clock = made ? clock_under_load(recordings, **made) : std::nullopt;
-  if (clock) clock->of_unchanged = true;
+  if (clock) clock->of_unchanged = kernel.other_gpu;
+  if (clock) clock->of_own_tile = kernel.other_tile;
   return clock;
 }
 
@@ -124,8 +156,14 @@ std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, con
   const GpuSpec& gpu = simulation.request.gpu;
   if (clock_is_users(gpu)) return std::nullopt;
   if (const auto clock = known_clock(gpu, find_case(recordings.known, simulation))) return clock;
-  if (!unchanged(gpu) && !recordings.runs.empty())
-    if (const auto clock = clock_without_changes(recordings, simulation, progress)) return clock;
+  if (!recordings.runs.empty()) {
+    AsItStands kernel = as_it_stands(simulation.request);
+    const bool has_all_blocks = has_as_many_blocks_as_fit(simulation);
+    if (kernel.is_changed() || !has_all_blocks) kernel.request.blocks_per_sm.reset();
+    kernel.other_tile = kernel.other_tile || !has_all_blocks;
+    if (kernel.is_changed())
+      if (const auto clock = clock_of(kernel, recordings, progress)) return clock;
+  }
   // Products in fp32 run on other units, and nothing is recorded of them.
   if (simulation.request.problem.dtype != DataType::fp32)
     if (const auto clock = borrowed_clock(recordings.runs, load_of(simulation)))
@@ -235,6 +273,12 @@ Result<Outcome> simulate_outcome_under_load(const SimulationRequest& request, co
   if (!hz)
     if (const auto clock = known_clock(request.gpu, find_case(recordings.known, request))) hz = clock->hz;
   std::shared_ptr<const Simulation> at_highest;
+  // The clock of a variant is that of its kernel, whatever the variant takes at the highest one.
+  if (AsItStands kernel = as_it_stands(request); !hz && !recordings.runs.empty() && kernel.is_changed()) {
+    kernel.request.blocks_per_sm.reset();
+    if (const auto clock = clock_of(kernel, recordings, progress)) hz = clock->hz;
+    if (progress && !progress(1)) return Error{phrase("the simulation was cancelled"), Error::Kind::cancelled};
+  }
   if (!hz) {
     SimulationRequest totals = request;
     totals.keeps_intervals = false;

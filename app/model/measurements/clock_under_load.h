@@ -28,8 +28,10 @@ struct ClockUnderLoad {
   enum class From : std::uint8_t { this_case, like_runs, calibration, set };
   double hz = 0;
   From from = From::calibration;
-  int runs = 0;               // like_runs: of how many recorded runs it is the mean
-  bool of_unchanged = false;  // it is that of the same run on the GPU without changed values
+  int runs = 0;  // like_runs: of how many recorded runs it is the mean
+  // It is that of the same run …
+  bool of_unchanged = false;  // on the GPU without changed values
+  bool of_own_tile = false;   // in the tile and the orders of the kernel as it stands
 };
 /// Returns the key of JSON: "this_case", "like_runs", "calibration", "set".
 std::string_view to_string(ClockUnderLoad::From from);
@@ -48,8 +50,9 @@ Recordings recordings_of(const Measurements& known, const GpuSpec& gpu);
 Recordings load_recordings(const GpuSpec& gpu);
 
 /// Returns the clock of a run: that which the user set for load, else that of its own recording, else borrowed_clock(), else
-/// sm.clock_under_load_hz. On a GPU with changed values it is the clock of the same run without them, which is simulated for it: a
-/// change must not show as another clock. nullopt where none is known, or where the user chose the clock itself; also if cancelled.
+/// sm.clock_under_load_hz. With another tile or order than the kernel's, and on a GPU with changed values, it is the clock of the
+/// kernel as it stands, which is simulated for it: a change must not show as another clock. nullopt where none is known, or where
+/// the user chose the clock itself; also if cancelled.
 std::optional<ClockUnderLoad> clock_under_load(const Recordings& recordings, const Simulation& simulation,
                                                const Progress& progress = {});
 

@@ -33,8 +33,9 @@ std::vector<Sentence> CompiledKernel::warnings() const {
                "kernel",
                program, untaken));
   else if (!has_tile)
-    sentences.push_back(
-        phrase("compiled for {}x{} alone: a formula gives the registers of this tile", tile.block_q, tile.block_kv));
+    sentences.push_back(phrase(
+        "no kernel is compiled for this tile, only for {}x{}: a formula gives its registers, and its overheads are those of {}x{}",
+        tile.block_q, tile.block_kv, tile.block_q, tile.block_kv));
   if (wanted > limit)
     sentences.push_back(
         phrase("a thread needs {} registers with this tile, and the limit is {}: it would spill, which the model leaves out",

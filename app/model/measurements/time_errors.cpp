@@ -37,6 +37,26 @@ TimeErrors errors_of(const Measurements& known, std::string_view gpu, std::strin
   return errors;
 }
 
+/// A recorded run with the relative error of its predicted time.
+struct JudgedRun {
+  std::string problem;
+  double error = 0;
+};
+
+/// The runs of a kernel on a GPU; `held_out`: of the list judge alone.
+std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
+  std::vector<JudgedRun> runs;
+  for (const auto& bundle : known.bundles) {
+    if (bundle->bundle.gpu != gpu) continue;
+    for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
+      const MeasuredCase& measured = bundle->bundle.cases[i];
+      if (measured.kernel != kernel || !std::isfinite(bundle->time_errors[i]) || (held_out && measured.list != "judge")) continue;
+      runs.push_back({short_text(measured), bundle->time_errors[i]});
+    }
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::vector<double> time_errors_in_table(std::string_view name, std::span<const MeasuredCase> cases) {
@@ -69,6 +89,47 @@ Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gp
       return errors;
     }
   return refuse("no run of {} is recorded on {}", request.algorithm, gpu);
+}
+
+Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationRequest& a, const SimulationRequest& b) {
+  if (!unchanged(a.gpu) || !unchanged(b.gpu)) return refuse("nothing is recorded on a GPU with changed values");
+  const auto of_a = time_errors_of(known, a.gpu.id, a), of_b = time_errors_of(known, b.gpu.id, b);
+  if (!of_a) return of_a.error();
+  if (!of_b) return of_b.error();
+  const bool one_program = of_a->kernel == of_b->kernel && a.gpu.id == b.gpu.id;
+  if (one_program && (of_a->other_tile || of_b->other_tile)) return refuse("no recording has two tiles of one program");
+  for (const bool held_out : {true, false}) {
+    const auto first = judged_runs(known, a.gpu.id, of_a->kernel, held_out),
+               second = judged_runs(known, b.gpu.id, of_b->kernel, held_out);
+    RatioErrors errors;
+    errors.held_out = held_out;
+    for (std::size_t i = 0; i < first.size(); ++i)
+      for (std::size_t j = one_program ? i + 1 : 0; j < second.size(); ++j) {
+        if ((first[i].problem == second[j].problem) == one_program) continue;
+        const double error = std::abs((1 + first[i].error) / (1 + second[j].error) - 1);
+        ++errors.pairs;
+        errors.mean += error;
+        errors.worst = std::max(errors.worst, error);
+      }
+    if (errors.pairs == 0) continue;
+    errors.mean /= errors.pairs;
+    return errors;
+  }
+  return refuse("no two such runs are recorded");
+}
+
+Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b) {
+  const std::string first(a), second(b);
+  if (!errors)
+    return first == second ? phrase("How far the ratio of two times of {} is off is unknown: {}.", first, errors.error().sentence)
+                           : phrase("How far the ratio of a time of {} to one of {} is off is unknown: {}.", first, second,
+                                    errors.error().sentence);
+  const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
+  const Sentence of = errors->held_out ? phrase("recorded runs that the model had not seen") : phrase("recorded runs");
+  return first == second ? phrase("The ratio of two times of {} is ±{}: mean of {} pairs of {}, {} at worst.", first, mean,
+                                  errors->pairs, of, worst)
+                         : phrase("The ratio of a time of {} to one of {} is ±{}: mean of {} pairs of {}, {} at worst.", first,
+                                  second, mean, errors->pairs, of, worst);
 }
 
 Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program) {

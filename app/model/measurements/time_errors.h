@@ -36,6 +36,20 @@ struct TimeErrors {
 /// Errors  nothing is recorded of the program; no kernel could run the request, so that no recorded run is like it
 Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
 
+/// How far predicted ratios of two times were off, over pairs of recorded runs.
+struct RatioErrors {
+  int pairs = 0;
+  bool held_out = false;       // the model had seen neither run of any pair
+  double mean = 0, worst = 0;  // of the absolute relative error of the ratio
+};
+/// Returns the errors of a ratio of the time of `a` to that of `b`: pairs of recorded runs of both programs on one problem or, of
+/// one program on one GPU, pairs on two problems. Runs are chosen as time_errors_of() does. Errors   those of time_errors_of(); two
+/// tiles of one program, a GPU with changed values: no recording has them; no such pair
+Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationRequest& a, const SimulationRequest& b);
+
+/// Says them in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
+Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);
+
 /// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there.
 Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program);
 

@@ -14,6 +14,7 @@
 #include "app/views/study_panel.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
 #include "sim/analysis/validation.h"
 #include "sim/programs/occupancy.h"
@@ -202,6 +203,21 @@ CompareRow row_of(const ComparedFigure& f, BusyWith busy) {
   return row;
 }
 
+/// Shows the busy share of the L2 as ranges. Ranges that meet have no difference.
+void show_l2_ranges(CompareRow& row, const Simulation& first, const Simulation& second) {
+  const L2Busy a = l2_busy(first.l2), b = l2_busy(second.l2);
+  if (a.is_known() && b.is_known()) return;
+  row.first = l2_busy_text(a);
+  row.second = l2_busy_text(b);
+  if (a.least <= b.most && b.least <= a.most) {
+    row.difference = row.ratio = {};
+    row.tone = CompareRow::Tone::plain;
+  }
+  row.details = fmt::format("A: {}", row.first);
+  add_line(row.details, fmt::format("B: {}", row.second));
+  add_line(row.details, tr("From as many shared lookups as the model has to none. The hardware is between both."));
+}
+
 const char* limit_name(Occupancy::Limit limit) {
   switch (limit) {
     case Occupancy::Limit::blocks:
@@ -363,6 +379,9 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
                                       : say(tr("A at {}, B at {}."), format_clock(clock), format_clock(clock_of_second)));
 
   sheet.detail += ' ' + errors_of_both(known, first, second);
+  sheet.detail +=
+      ' ' + say(ratio_errors_sentence(ratio_errors_of(known, first.request, second.request),
+                                      algorithm_title(first.request.algorithm), algorithm_title(second.request.algorithm)));
 
   const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));
@@ -371,6 +390,7 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
     section.title = group_title(group);
     for (const ComparedFigure& figure : comparison.of(group)) {
       CompareRow row = row_of(figure, busy);
+      if (figure.figure == RunFigure::busy && figure.bound == Bound::l2) show_l2_ranges(row, first, second);
       if (figure.figure == RunFigure::blocks_per_sm)
         add_line(row.details,
                  say(tr("Limited by {} (A), {} (B)"), limit_text(first, figure.launch), limit_text(second, figure.launch)));

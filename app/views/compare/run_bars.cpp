@@ -17,6 +17,7 @@
 #include "app/views/mask/mask_words.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
 #include "sim/masks/presets.h"
 
@@ -240,7 +241,7 @@ std::string against(double value, double first) {
 std::array<std::string, 2> bound_texts(const Simulation& run) {
   const std::string bound = bound_text(run.bound, run.sms);
   if (run.bound == Bound::latency) return {bound, bound_name(run.bound)};
-  const std::string busy = format_percent(run.utilisation[static_cast<std::size_t>(run.bound)]);
+  const std::string busy = busy_share_text(run, run.bound);
   return {fmt::format("{}: {}", bound, busy_text(run.bound, busy, run.sms)), fmt::format("{} {}", bound_name(run.bound), busy)};
 }
 

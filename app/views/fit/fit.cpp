@@ -89,11 +89,11 @@ std::string finding(const FitMaps& maps) {
     std::size_t sound = 0;
     for (const FitMap& map : maps.maps)
       for (const FitCell& cell : map.cells) sound += cell.fits() && !cell.spills ? 1 : 0;
-    return own + say(tr(". None of the {} tiles that fit without spilling is faster"), sound);
+    return own + say(tr(". None of the {} tiles of powers of two that fit without spilling is faster"), sound);
   }
   const double change = best->outcome->time_ns / usual->outcome->time_ns - 1;
   if (-change < least_difference)
-    return own + say(tr(". No tile that fits is faster by {} or more"), format_percent(least_difference));
+    return own + say(tr(". No tile of powers of two that fits is faster by {} or more"), format_percent(least_difference));
   const std::string name =
       best_map == &real ? tile_text(best->tile) : fmt::format("{} ({})", tile_text(best->tile), map_name(*best_map));
   return own +
@@ -126,6 +126,7 @@ std::string detail(const FitMap& map, const std::string& errors) {
             spills));
   if (const std::string clock = one_clock_text(map.clock_hz, gpu, tr("the kernel's tile")); !clock.empty()) add(clock);
   add(errors);
+  add(tr("Fit tries powers of two in the kernel's own order; tilescope search also tries sizes between them, and other orders."));
   add(tr("Click a tile to use it."));
   return text;
 }

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/measurements/time_errors.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
@@ -19,6 +20,7 @@
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/what_if.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -130,7 +132,50 @@ bool clocks_differ(const std::vector<Row>& rows) {
   return false;
 }
 
-std::string finding(const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
+/// The rungs whose simulated cycles differ from those of `best` by no more than ratios of both are off on average: no rung wins
+/// there. Where that is unknown, by no more than noise.
+std::vector<const Row*> simulated_ties(const View& view, const LadderStudy& study, const std::vector<Row>& rows, const Row& best) {
+  const auto request_of = [&](const Row& row) {
+    SimulationRequest request = study.of;
+    request.algorithm = row.rung->algorithm;
+    request.tile.reset();
+    return request;
+  };
+  std::vector<const Row*> ties;
+  for (const Row& row : rows) {
+    if (row.rung == best.rung || row.simulated <= 0) continue;
+    double off = least_difference;
+    if (view.measured.known != nullptr)
+      if (const auto errors = ratio_errors_of(*view.measured.known, request_of(best), request_of(row)))
+        off = std::max(off, errors->mean);
+    if (best.simulated / row.simulated - 1 <= off) ties.push_back(&row);
+  }
+  return ties;
+}
+
+/// The rungs whose repeated measurements overlap those of `best`.
+std::vector<const Row*> measured_ties(const std::vector<Row>& rows, const Row& best) {
+  std::vector<const Row*> ties;
+  for (const Row& row : rows)
+    if (row.rung != best.rung && row.found != nullptr && row.found->cycles.least <= best.found->cycles.most) ties.push_back(&row);
+  return ties;
+}
+
+const char* within_error() {
+  return tr(". Within the model's error of it: {}");
+}
+
+/// Appends `pattern` with the titles of the rungs; nothing where there is none.
+void add_ties(std::string& text, const char* pattern, const std::vector<const Row*>& ties) {
+  std::string names;
+  for (const Row* row : ties) {
+    if (!names.empty()) names += ", ";
+    names += algorithm_title(row->rung->algorithm);
+  }
+  if (!names.empty()) text += say(pattern, names);
+}
+
+std::string finding(const View& view, const LadderStudy& study, const std::vector<Row>& rows, const RateUnit& unit) {
   if (study.done() < study.rungs.size()) return tr("Simulating the rungs…");
   const Row& first = rows.front();
   const auto best =
@@ -139,13 +184,18 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
   if (peak(study.of.gpu) <= 0) return say(tr("{} has no wgmma: the rungs need an h100 or an h200"), study.of.gpu.id);
   const auto measured =
       std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
+  const auto ties = simulated_ties(view, study, rows, *best);
   if (measured->measured > 0) {
     const auto rate_of = [&](double value) { return rate_figure(value, unit) + " " + unit.name; };
-    const std::string lead = say(tr("Fewest cycles measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
-                                 rate_of(measured->measured_rate()), format_clock(measured->found->sm_clock_hz));
-    if (best->rung == measured->rung) return say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()));
-    return say(tr("{}. Fewest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm),
-               rate_of(best->simulated_rate()), format_clock(best->clock_hz));
+    std::string lead = say(tr("Fewest cycles measured: {}, {} at {}"), algorithm_title(measured->rung->algorithm),
+                           rate_of(measured->measured_rate()), format_clock(measured->found->sm_clock_hz));
+    add_ties(lead, tr(" (the runs overlap with {})"), measured_ties(rows, *measured));
+    std::string text = best->rung == measured->rung
+                           ? say(tr("{}. Fewest simulated, too: {}"), lead, rate_of(best->simulated_rate()))
+                           : say(tr("{}. Fewest simulated: {}, {} at {}"), lead, algorithm_title(best->rung->algorithm),
+                                 rate_of(best->simulated_rate()), format_clock(best->clock_hz));
+    add_ties(text, within_error(), ties);
+    return text;
   }
   if (best == rows.begin()) {
     const std::string none = say(tr("No rung is faster than {} here"), algorithm_title(first.rung->algorithm));
@@ -153,12 +203,14 @@ std::string finding(const LadderStudy& study, const std::vector<Row>& rows, cons
     return why.empty() ? none : none + ". " + why;
   }
   const std::string rate = rate_figure(best->simulated_rate(), unit) + " " + unit.name;
-  if (clocks_differ(rows))
-    return say(tr("Fewest cycles: {}, {} at {}. {} has {}× as many"), algorithm_title(best->rung->algorithm), rate,
-               format_clock(best->clock_hz), algorithm_title(first.rung->algorithm),
-               format_times(best->simulated / first.simulated));
-  return say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
-             format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
+  std::string text = clocks_differ(rows)
+                         ? say(tr("Fewest cycles: {}, {} at {}. {} has {}× as many"), algorithm_title(best->rung->algorithm), rate,
+                               format_clock(best->clock_hz), algorithm_title(first.rung->algorithm),
+                               format_times(best->simulated / first.simulated))
+                         : say(tr("{}: {}, {}× the rate of {}"), algorithm_title(best->rung->algorithm), rate,
+                               format_times(best->simulated / first.simulated), algorithm_title(first.rung->algorithm));
+  add_ties(text, within_error(), ties);
+  return text;
 }
 
 /// "B 1 H 16 N 8192 d 128 fp16, causal": what the figures are of.
@@ -521,7 +573,7 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
     detail.append(" ").append(tr("Each clock is borrowed from recorded runs around the load of the rung."));
   }
   if (const std::string few = few_blocks(rows); !few.empty()) detail.append(" ").append(few);
-  study_head(view, finding(study, rows, unit), detail);
+  study_head(view, finding(view, study, rows, unit), detail);
   draw_beside_line(view);
   draw_choices(view, commands, study);
   study_progress(view, commands, study.done(), study.rungs.size());

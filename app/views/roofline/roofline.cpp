@@ -12,6 +12,7 @@
 #include "app/views/panels.h"
 #include "app/views/study_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
 
 namespace tilescope {
@@ -489,6 +490,12 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   const NextLimit* const limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
   std::string detail = held ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
+  const L2Use& l2 = timed_run(view).l2;
+  if (!held && !l2_busy(l2).is_known())
+    detail +=
+        say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
+            format_percent(l2.lookups), format_percent(std::min(1.0, l2.unshared))) +
+        ' ';
   study_head(
       view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
       detail + clock_text(view, study) + " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request));

@@ -151,6 +151,8 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
                      format_clock(loaded->clock.hz));
   if (const RunUnderLoad* const loaded = view.studies->under_load.get(); loaded != nullptr && loaded->clock.of_unchanged)
     add_line(load, tr("It is the clock of the same run on the unchanged GPU: a changed value does not show as another clock."));
+  if (const RunUnderLoad* const loaded = view.studies->under_load.get(); loaded != nullptr && loaded->clock.of_own_tile)
+    add_line(load, tr("It is the clock of the kernel's own tile and orders: another tile does not show as another clock."));
   const auto with_load = [&](std::string text) {
     if (!load.empty()) add_line(text, load);
     return text;

@@ -359,7 +359,8 @@ TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kerne
   };
   CHECK(warnings(flash3_arguments("325")).empty());
   const std::string other = warnings(extended(flash3_arguments("325"), {"--block-kv", "64"}));
-  CHECK(other.find("compiled for 128x128 alone") != std::string::npos);
+  CHECK(other.find("no kernel is compiled for this tile, only for 128x128") != std::string::npos);
+  CHECK(other.find("its overheads are those of 128x128") != std::string::npos);
   CHECK(other.find("wgmma takes 64") == std::string::npos);
   CHECK(warnings(extended(flash3_arguments("325"), {"--block-q", "96"}))
             .find("a warp group has 48 rows, and wgmma takes 64 at a time") != std::string::npos);
@@ -416,9 +417,84 @@ TEST_CASE("cli: candidates of a search rank at the clock of their program's kern
   REQUIRE(flash2 != flash3);
   std::vector<std::string> both = extended(problem, {"--json", "--quiet", "--finer", "0", "--algorithm", "flash2,flash3"});
   both.insert(both.begin(), "search");
-  for (const Json& candidate : Json::parse(run_program(both).out)["ranked"])
+  const Json ranked_of_both = Json::parse(run_program(both).out)["ranked"];
+  REQUIRE(ranked_of_both.size() > 3);
+  for (const Json& candidate : ranked_of_both)
     CHECK(candidate["clock_hz"] == (candidate["algorithm"] == "flash2" ? flash2 : flash3));
   CHECK(run_program({"search", "--quiet", "--gpu", "toy", "--seq", "64"}).out.find("clock under load") == std::string::npos);
+}
+
+TEST_CASE("cli: simulate and search rank two tiles alike, since both have the clock of the kernel's own tile") {
+  const std::vector<std::string> problem = {"--gpu", "h100", "--algorithm", "flash3", "--heads", "16",
+                                            "--seq", "1024", "--head-dim",  "128",    "--dtype", "fp16"};
+  std::vector<std::string> all = extended(problem, {"--json", "--quiet", "--finer", "0"});
+  all.insert(all.begin(), "search");
+  int compared = 0;
+  const Json ranked = Json::parse(run_program(all).out)["ranked"];
+  for (const Json& candidate : ranked) {
+    if (candidate["block_order"] != "launch") continue;
+    const Json alone = simulated_json(extended(problem, {"--block-q", candidate["tile"]["block_q"].dump().c_str(), "--block-kv",
+                                                         candidate["tile"]["block_kv"].dump().c_str(), "--stages",
+                                                         candidate["stages"].dump().c_str()}))["time"]["under_load"];
+    CAPTURE(candidate.dump());
+    CHECK(std::llround(candidate["ns"].get<double>()) == alone["ns"].get<long long>());
+    CHECK(alone.value("clock_of_own_tile", false) == !candidate["own"].get<bool>());
+    ++compared;
+  }
+  CHECK(compared > 3);
+}
+
+TEST_CASE("cli: a search takes the best program of the GPU, and names those that it leaves out") {
+  const auto search = [](const char* gpu, std::initializer_list<std::string> more) {
+    std::vector<std::string> all = {"search", "--quiet", "--finer", "0", "--gpu", gpu, "--seq", "256", "--head-dim", "64"};
+    all.insert(all.end(), more);
+    return run_program(all).out;
+  };
+  const std::string h100 = search("h100", {});
+  CHECK(h100.find("flash3") != std::string::npos);
+  CHECK(h100.find("\nNot searched: flex, hopper_wgmma") != std::string::npos);
+  const std::string a100 = search("a100", {});
+  CHECK(a100.find("flash3") == std::string::npos);
+  CHECK(a100.find("\nNot searched: flex.") != std::string::npos);
+  CHECK(search("h100", {"--algorithm", "flash2"}).find("Not searched") == std::string::npos);
+  CHECK(search("h100", {"--pass", "backward"}).find("flash3_backward") != std::string::npos);
+}
+
+TEST_CASE("cli: a search says how far the ratio of two programs is off, and that nothing is recorded of two tiles") {
+  const std::string text = run_program({"search", "--quiet", "--finer", "0", "--gpu", "h100", "--algorithm",
+                                        "hopper_wgmma,hopper_ping_pong", "--seq", "512", "--heads", "4", "--head-dim", "128"})
+                               .out;
+  CHECK(text.find("The ratio of a time of hopper_") != std::string::npos);
+  CHECK(text.find("is off is unknown: no recording has two tiles of one program.") != std::string::npos);
+}
+
+TEST_CASE("cli: what a refused pass proposes leads to a run") {
+  const auto refused =
+      run_program({"simulate", "--algorithm", "flash3", "--gpu", "h100", "--seq", "256", "--head-dim", "128", "--pass", "both"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("use --algorithm flash3_backward with --pass both, whose forward pass is flash2") != std::string::npos);
+  const auto followed = run_program(
+      {"simulate", "--algorithm", "flash3_backward", "--gpu", "h100", "--seq", "256", "--head-dim", "128", "--pass", "both"});
+  CHECK(followed.code == 0);
+}
+
+TEST_CASE("cli: the busy share of the L2 is a range, and a recorded run shows its measured lookups") {
+  const std::vector<std::string> run = {"simulate", "--algorithm", "flash3", "--gpu",      "h100", "--batch",
+                                        "2",        "--heads",     "8",      "--kv-heads", "2",    "--seq",
+                                        "325",      "--head-dim",  "128",    "--dtype",    "fp16"};
+  const std::string text = run_program(run).out;
+  CHECK(text.find("l2_lookup_read") != std::string::npos);
+  CHECK(text.find("The upper end: no read shares a lookup") != std::string::npos);
+  const Json json = Json::parse(run_program(extended(run, {"--json"})).out);
+  const Json& l2 = json["time"]["l2_busy"];
+  CHECK(l2["most"].get<double>() > l2["least"].get<double>());
+  bool found = false;
+  for (const Json& figure : json["recorded"]["figures"]) {
+    if (figure["figure"] != "l2_lookup_read") continue;
+    found = true;
+    CHECK(figure["recorded"][0].get<double>() > figure["simulated"].get<double>());
+  }
+  CHECK(found);
 }
 
 TEST_CASE("cli: the number of buffers is told, and why it is one") {

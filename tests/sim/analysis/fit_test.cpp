@@ -275,6 +275,7 @@ TEST_CASE("what if: a variant changes the numbers that it names by its factor, a
       {"hbm_double", {"hbm.bytes_per_second"}, 2},
       {"l2_double", {"l2.bytes_per_cycle", "l2.copy_bytes_per_cycle", "l2.fabric_bytes_per_cycle", "sm.l2_bytes_per_cycle"}, 2},
       {"shared_double", {"sm.shared_bytes", "sm.shared_bytes_per_block"}, 2},
+      {"shared_rate_double", {"sm.shared_bytes_per_cycle", "sm.copy_bytes_per_cycle"}, 2},
       {"exp_double", {"sm.exps_per_cycle"}, 2},
       {"tensor_double", {"sm.tensor_flops_per_cycle", "sm.mma_flops_per_cycle", "sm.wgmma_flops_per_cycle"}, 2},
       {"sms_double", {"sm.count"}, 2},

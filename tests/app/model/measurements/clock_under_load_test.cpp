@@ -190,6 +190,33 @@ TEST_CASE("clock under load: a changed value of the GPU keeps the clock of the u
   CHECK(clock_under_load(recordings, **simulate(chosen))->hz == 1.1e9);
 }
 
+TEST_CASE("clock under load: another tile, order or number of blocks keeps the clock of the kernel as it stands") {
+  SimulationRequest own = simulated("flash3", "h100", recorded_flash3)->request;
+  own.problem.seq_q = own.problem.seq_kv = 1024;
+  own.tile.reset();
+  own.blocks_per_sm.reset();
+  const Recordings recordings = load_recordings(own.gpu);
+  const auto clock = clock_under_load(recordings, **simulate(own));
+  REQUIRE(clock);
+  CHECK(clock->from == ClockUnderLoad::From::like_runs);
+  SimulationRequest tile = own, order = own;
+  tile.tile = ProgramTile(128, 32);
+  order.block_order = BlockOrder::reversed;
+  for (const SimulationRequest& changed : {tile, order}) {
+    const auto of_changed = clock_under_load(recordings, **simulate(changed));
+    REQUIRE(of_changed);
+    CHECK(of_changed->hz == clock->hz);
+    CHECK(of_changed->of_own_tile);
+    const auto outcome = simulate_outcome_under_load(changed, recordings);
+    REQUIRE(outcome);
+    CHECK(outcome->under_load.clock_hz == clock->hz);
+  }
+  // The kernel's own tile with its own number of buffers is the kernel.
+  SimulationRequest named = own;
+  named.tile = ProgramTile(128, 128, 2);
+  CHECK_FALSE(clock_under_load(recordings, **simulate(named))->of_own_tile);
+}
+
 TEST_CASE("clock under load: a recorded case is found before anything is simulated") {
   const auto run = simulated("flash3", "h100", recorded_flash3);
   const Recordings recordings = load_recordings(run->request.gpu);
@@ -270,7 +297,11 @@ TEST_CASE("clock under load: two runs that are compared have the clock of the fi
   REQUIRE(own);
   REQUIRE(of_other);
   CHECK(own->from == ClockUnderLoad::From::this_case);
-  CHECK(of_other->from == ClockUnderLoad::From::like_runs);
+  // Another tile has the clock of the kernel's own, in whatever order they are compared.
+  CHECK(of_other->from == ClockUnderLoad::From::this_case);
+  CHECK(of_other->of_own_tile);
+  CHECK_FALSE(own->of_own_tile);
+  CHECK(of_other->hz == own->hz);
   const auto pair = pair_under_load(known, recorded, other), swapped = pair_under_load(known, other, recorded);
   REQUIRE(pair);
   REQUIRE(swapped);

@@ -91,6 +91,47 @@ TEST_CASE("time errors: they are unknown where no kernel could run the request, 
   CHECK_FALSE(of(request));
 }
 
+TEST_CASE("ratio errors: they are the mean over pairs of recorded runs of both programs on one problem") {
+  const Measurements known = load_measurements_of("h100");
+  const auto runs = [&](std::string_view kernel) {
+    std::vector<std::pair<std::string, double>> found;
+    for (const auto& bundle : known.bundles)
+      for (std::size_t i = 0; i < bundle->time_errors.size(); ++i)
+        if (const MeasuredCase& c = bundle->bundle.cases[i];
+            c.kernel == kernel && c.list == "judge" && std::isfinite(bundle->time_errors[i]))
+          found.emplace_back(short_text(c), bundle->time_errors[i]);
+    return found;
+  };
+  double sum = 0;
+  int pairs = 0;
+  for (const auto& [problem, error] : runs("hopper_ping_pong"))
+    for (const auto& [other, other_error] : runs("hopper_wgmma"))
+      if (problem == other) {
+        sum += std::abs((1 + error) / (1 + other_error) - 1);
+        ++pairs;
+      }
+  REQUIRE(pairs > 0);
+  const SimulationRequest a = request_for("hopper_ping_pong", long_causal), b = request_for("hopper_wgmma", long_causal);
+  const auto errors = ratio_errors_of(known, a, b);
+  REQUIRE(errors);
+  CHECK(errors->held_out);
+  CHECK(errors->pairs == pairs);
+  CHECK(errors->mean == doctest::Approx(sum / pairs));
+  // Of two tiles nothing is recorded, and no tile of a program is compared with another one by runs of two problems.
+  SimulationRequest tile = a;
+  tile.tile = ProgramTile(128, 64);
+  CHECK_FALSE(ratio_errors_of(known, a, tile));
+  CHECK(ratio_errors_of(known, a, a));
+  // Two GPUs: the same problem on both.
+  Measurements both = known;
+  const Measurements h200 = load_measurements_of("h200");
+  both.bundles.insert(both.bundles.end(), h200.bundles.begin(), h200.bundles.end());
+  CHECK(ratio_errors_of(both, a, request_for("hopper_ping_pong", long_causal, "h200")));
+  SimulationRequest changed = b;
+  REQUIRE(set_spec_value(changed.gpu, "hbm.bytes_per_second=1e12"));
+  CHECK_FALSE(ratio_errors_of(known, a, changed));
+}
+
 TEST_CASE("time errors: every recorded case of our own kernels has a row in the table of its bundle") {
   for (const auto& known : load_measurements().bundles) {
     CAPTURE(known->path);
