@@ -114,10 +114,7 @@ Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string&
   if (!loaded) return loaded.error();
   if (page == last_lesson_page) page = (*loaded)->pages.size() - 1;
   if (page >= (*loaded)->pages.size()) return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
-  if (lesson_ != nullptr && lesson_->id != (*loaded)->id) {
-    keep_left(std::move(left));
-    attempts_.insert_or_assign(lesson_->id, std::move(attempt_));
-  }
+  if (lesson_ != nullptr && lesson_->id != (*loaded)->id) set_aside(std::move(left));
   attempt_ = {};
   if (auto before = attempts_.extract((*loaded)->id); !before.empty() && fit(before.mapped().answers, **loaded))
     attempt_ = std::move(before.mapped());
@@ -185,6 +182,15 @@ std::shared_ptr<const WindowState> LessonPlayer::retry() {
   attempt_.left.erase(page_);
   show_page(page_);
   return state_of_page();
+}
+
+void LessonPlayer::set_aside(std::shared_ptr<WindowState> left) {
+  if (lesson_ == nullptr) return;
+  keep_left(std::move(left));
+  attempts_.insert_or_assign(lesson_->id, std::exchange(attempt_, {}));
+  lesson_.reset();
+  runs_.reset();
+  show_page(0);
 }
 
 void LessonPlayer::close() {

@@ -60,6 +60,8 @@ class LessonPlayer {
   std::shared_ptr<const WindowState> answer(const LessonAnswer& answer);
   /// Forgets the answer to the page's question and returns the state that asks it again; null where it is not answered.
   std::shared_ptr<const WindowState> retry();
+  /// Closes the lesson and keeps its answers for whoever opens it again.
+  void set_aside(std::shared_ptr<WindowState> left);
   void close();
   void decline_offer() { offered_ = false; }
   /// The same lesson in the language in use.
