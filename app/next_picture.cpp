@@ -16,17 +16,21 @@ namespace tilescope {
 
 std::vector<std::string> next_picture_arguments(const SessionView& view) {
   std::vector<std::string> out;
-  if (const Lesson* lesson = view.lesson.lesson) {
+  const Lesson* const lesson = view.lesson.lesson;
+  if (lesson != nullptr && !view.lecture->turns_from(lesson->id, view.lesson.page, 1)) {
     if (view.lesson.page + 1 >= lesson->pages.size()) return {};
     out = {"--lesson", fmt::format("{}:{}", lesson->id, view.lesson.page + 2)};
   } else {
     const int next = view.lecture->scene() + 1;
     if (view.lecture->at(next) == nullptr) return {};
-    out = {"--open", to_link(view.lecture->state_of(next, false))};
+    if (const auto& page = view.lecture->at(next)->lesson)
+      out = {"--lesson", fmt::format("{}:{}", page->lesson, page->page + 1)};
+    else
+      out = {"--open", to_link(view.lecture->state_of(next, false))};
   }
   const Workspace& workspace = *view.workspace;
   out.insert(out.end(), {"--theme", workspace.theme == ThemeKind::light ? "light" : "dark", "--language", workspace.language,
-                         "--present", "--size", "1280x720", "--quiet"});
+                         "--present", "--size", fmt::format("{}x{}", class_picture_width, class_picture_height), "--quiet"});
   return out;
 }
 

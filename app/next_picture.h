@@ -15,6 +15,9 @@
 
 namespace tilescope {
 
+/// Size of a picture of what the class sees, before it stands small in the presenter's window.
+inline constexpr int class_picture_width = 1280, class_picture_height = 720;
+
 /// Returns the arguments of `tilescope render` that draw what comes next before the class; empty where nothing does.
 std::vector<std::string> next_picture_arguments(const SessionView& view);
 

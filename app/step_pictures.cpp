@@ -18,6 +18,7 @@
 #include "app/platform/files.h"
 #include "app/platform/quiet_libraries.h"
 #include "app/ui/language.h"
+#include "app/views/lecture/small_picture.h"
 #include "app/views/lesson/figure_words.h"
 #include "app/views/panel_table.h"
 #include "app/views/work_words.h"
@@ -67,7 +68,9 @@ Session::Start start_of(const RenderOptions& options) {
   start.load_table = &load_table;
   start.load_text = [](const std::string& path) { return read_text_file(path); };
   start.measurements = load_measurements();
-  if (!options.lesson.empty()) start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const bool has_pages = options.deck != nullptr &&
+                         std::ranges::any_of(options.deck->scenes, [](const Scene& scene) { return scene.lesson.has_value(); });
+  if (has_pages || !options.lesson.empty()) start.lessons = std::make_shared<const LessonList>(load_lesson_list());
   start.threads = false;
   if (options.told) start.told = [told = options.told](WorkKind kind, double fraction) { told(words_of(kind), fraction); };
   return start;
@@ -209,6 +212,13 @@ void StepPictures::carry_out(const Command& command) {
   session_.tick(longer_than_a_reveal);
   session_.finish();
   build(frames_to_open);
+}
+
+void StepPictures::add_small_pictures(const Picture& now, const Picture* next) {
+  frame_->select();
+  class_picture().take(now);
+  if (next != nullptr) next_picture().take(*next);
+  build(frames_to_settle);
 }
 
 void StepPictures::seek(std::int64_t step) {

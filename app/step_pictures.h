@@ -31,6 +31,8 @@ class StepPictures {
   bool moving() const;
   /// Lets time pass on the way to a step.
   void pass(double seconds);
+  /// Gives the presenter's panel what the class sees, and what it sees next; null: nothing comes next.
+  void add_small_pictures(const Picture& now, const Picture* next);
   /// Draws the present moment.
   Result<Picture> draw();
   /// Whether the present moment, and those after it, are for draw_svg().

@@ -305,9 +305,15 @@ void FontLibrary::build(ImFontAtlas& atlas, Theme& theme, std::u32string_view te
   theme.mono_small = make(mono, 11);
   theme.mono_tiny = make(mono, 9);
   theme.display = make(bold, 26);
-  theme.reading = reading ? make(regular, 13 * reading_scale) : theme.ui;
-  theme.reading_bold = reading ? make(bold, 13 * reading_scale) : theme.ui_bold;
-  theme.reading_mono = reading ? make(mono, 13 * reading_scale) : theme.mono;
+  const auto larger = [&](const std::vector<const Face*>& faces, ReadingSize of, ImFont* plain) {
+    return reading ? make(faces, 13 * reading_scales[static_cast<std::size_t>(of)]) : plain;
+  };
+  theme.reading = larger(regular, ReadingSize::reading, theme.ui);
+  theme.reading_bold = larger(bold, ReadingSize::reading, theme.ui_bold);
+  theme.reading_mono = larger(mono, ReadingSize::reading, theme.mono);
+  theme.lecture = larger(regular, ReadingSize::lecture, theme.ui);
+  theme.lecture_bold = larger(bold, ReadingSize::lecture, theme.ui_bold);
+  theme.lecture_mono = larger(mono, ReadingSize::lecture, theme.mono);
   atlas.TexDesiredWidth = 2048;
   atlas.Build();
   built_in_ = regular.empty();

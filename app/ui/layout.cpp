@@ -71,7 +71,7 @@ void join_columns(Layout& layout, float scale) {
 Layout present_layout(float width, float height, float scale, bool sm_rows) {
   constexpr float transport_height = 40, timeline_height = 120, least_height_with_timeline = 640;
   constexpr float sm_rows_share = 0.3F;
-  constexpr float least_row = 260, row_share = 0.25F, softmax_height = 400, least_listing = 200;
+  constexpr float softmax_height = 400, least_listing = 200;
   const float down = std::min(1.0F, height / (420 * scale));
   const float gap = std::max(2.0F, std::round(8 * scale * down));
   Layout out;
@@ -80,7 +80,7 @@ Layout present_layout(float width, float height, float scale, bool sm_rows) {
                          : height >= least_height_with_timeline * scale ? std::round(timeline_height * scale)
                                                                         : 0;
   const float low = height - gap, split = low - transport - timeline - gap;
-  const float right = std::round(std::min(std::max(row_share * width, least_row * scale), 0.42F * width));
+  const float right = presented_column(width, scale);
   const float x3 = width - gap - right, x4 = width - gap;
   out.top_bar = {{0, 0}, {width, caption}};
   out.stage = {{gap, caption}, {x3 - gap, split}};
@@ -124,6 +124,11 @@ float scale_of_window(float width, float height) {
   const float fits = larger > 1 ? 1 + (larger - 1) / 2 : std::min(1.0F, std::min(width / least_width, height / least_height));
   // The small number absorbs rounding.
   return std::clamp(std::floor(fits * steps + 1e-3F) / steps, least, most);
+}
+
+float presented_column(float width, float scale) {
+  constexpr float least = 260, share = 0.25F, most_share = 0.42F;
+  return std::round(std::min(std::max(share * width, least * scale), most_share * width));
 }
 
 Layout compute_layout(float width, float height, float scale, const LayoutShares& shares, bool present, bool lesson, bool sm_rows) {

@@ -47,6 +47,7 @@ struct Layout {
   bool one_column = false;        // listing, softmax and traffic share one rectangle, with side_tabs above
   Rect side_tabs;                 // empty with three columns
   Rect alone;                     // for a maximised panel
+  Rect question;                  // to the class, while presenting; empty: it stands below the picture, or there is none
   std::array<Rect, 4> splitters;  // by Splitter; empty if not shown
 };
 
@@ -64,6 +65,9 @@ Layout compute_layout(float width, float height, float scale, const LayoutShares
 /// Gives a presented race the width of the window, and in a low one the timeline's room too: two stages are what it shows. Rows of
 /// all SMs keep what the stages do not need.
 void give_room_to_race(Layout& layout, float height, float scale, bool sm_rows = false);
+
+/// Presented, the width of what stands beside the picture: the row and the listing, or a question to the class.
+float presented_column(float width, float scale);
 
 /// Of the window's width: the text of a presented lesson.
 inline constexpr float usual_lesson_share = 0.28F;

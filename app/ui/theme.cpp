@@ -122,14 +122,16 @@ Theme without_small_text(Theme theme) {
   return theme;
 }
 
-Theme reading_theme(const Theme& theme) {
-  Theme larger = make_theme(theme.kind, theme.scale * reading_scale);
+Theme reading_theme(const Theme& theme, ReadingSize size) {
+  if (size == ReadingSize::usual) return theme;
+  Theme larger = make_theme(theme.kind, theme.scale * reading_scales[static_cast<std::size_t>(size)]);
   for (auto font : theme_fonts) larger.*font = theme.*font;
   larger.ui_small = theme.ui;
   larger.mono_small = theme.mono;
-  larger.ui = theme.reading;
-  larger.ui_bold = larger.heading = theme.reading_bold;
-  larger.mono = theme.reading_mono;
+  const bool largest = size == ReadingSize::lecture;
+  larger.ui = largest ? theme.lecture : theme.reading;
+  larger.ui_bold = larger.heading = largest ? theme.lecture_bold : theme.reading_bold;
+  larger.mono = largest ? theme.lecture_mono : theme.reading_mono;
   return larger;
 }
 

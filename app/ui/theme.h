@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include <imgui.h>
 
@@ -41,6 +42,9 @@ struct Theme {
   ImFont* reading = nullptr;
   ImFont* reading_bold = nullptr;
   ImFont* reading_mono = nullptr;
+  ImFont* lecture = nullptr;
+  ImFont* lecture_bold = nullptr;
+  ImFont* lecture_mono = nullptr;
 
   float gap = 0, padding = 0, rounding = 0, row_height = 0;
 
@@ -53,9 +57,10 @@ struct Theme {
 };
 
 /// Copies every font; used when only the colours change.
-inline constexpr std::array theme_fonts = {&Theme::ui,      &Theme::ui_small,     &Theme::ui_bold,     &Theme::heading,
-                                           &Theme::mono,    &Theme::mono_small,   &Theme::mono_tiny,   &Theme::display,
-                                           &Theme::reading, &Theme::reading_bold, &Theme::reading_mono};
+inline constexpr std::array theme_fonts = {&Theme::ui,           &Theme::ui_small,     &Theme::ui_bold,      &Theme::heading,
+                                           &Theme::mono,         &Theme::mono_small,   &Theme::mono_tiny,    &Theme::display,
+                                           &Theme::reading,      &Theme::reading_bold, &Theme::reading_mono, &Theme::lecture,
+                                           &Theme::lecture_bold, &Theme::lecture_mono};
 
 /// Returns the theme without fonts; the font loader fills them in.
 Theme make_theme(ThemeKind kind, float scale);
@@ -63,10 +68,11 @@ Theme make_theme(ThemeKind kind, float scale);
 /// Returns the theme with small text as large as the rest, for who sits at the back of a room.
 Theme without_small_text(Theme theme);
 
-/// How much larger the text of a presented lesson is than the labels beside it.
-inline constexpr float reading_scale = 1.25F;
-/// Returns the theme of a presented lesson's text: fonts and measures larger by `reading_scale`.
-Theme reading_theme(const Theme& theme);
+/// How large the text of a presented lesson is: that of the labels beside it, or larger by one of `reading_scales`.
+enum class ReadingSize : std::uint8_t { usual, reading, lecture };
+inline constexpr std::array reading_scales = {1.0F, 1.25F, 1.6F};  // by ReadingSize
+/// Returns the theme of a presented lesson's text, with fonts and measures of that size.
+Theme reading_theme(const Theme& theme, ReadingSize size = ReadingSize::reading);
 
 /// Gives ImGui's own widgets (menus, sliders, text fields) the theme's colours and measures.
 void apply_to_imgui(const Theme& theme);

@@ -31,14 +31,28 @@ namespace tilescope {
 
 namespace {
 
-/// Text scale while presenting, by the width in points: as large as leaves room for the numbers in the cells of a small example.
-/// A lesson takes a column of its own, so it needs a wider window for the same text, and its own text is larger anyway.
-float present_scale(float width, bool lesson) {
-  constexpr float narrow = 1280, steps = 20;
-  const float wide = lesson ? 1920 : 1600, least = lesson ? 1.1F : 1.25F, most = lesson ? 1.25F : 1.4F;
-  const float scale = least + (most - least) * std::clamp((width - narrow) / (wide - narrow), 0.0F, 1.0F);
-  return std::round(scale * steps) / steps;
+/// Scale while presenting, for a window in points: a class sees the window whole, so text grows with it. It is as large as leaves
+/// room for the numbers in the cells of a small example. A lesson takes a column of its own, so the rest has less room.
+float present_scale(float width, float height, bool lesson) {
+  constexpr float least_width = 1280, least_height = 720, least = 0.6F, steps = 20;
+  const float part = std::max(least, std::min(width / least_width, height / least_height));
+  return std::floor((lesson ? 1.1F : 1.25F) * part * steps + 1e-3F) / steps;
 }
+const PanelInfo* find_panel(std::string_view id) {
+  for (const PanelInfo& panel : panel_table())
+    if (panel.id == id) return &panel;
+  return nullptr;
+}
+
+/// Scale of the only panel of a window.
+float alone_fit(std::string_view id, float width, float height) {
+  constexpr float steps = 20;
+  const PanelInfo* const panel = find_panel(id);
+  if (panel == nullptr || panel->grows_from.x <= 0) return 1;
+  const float part = std::min(width / panel->grows_from.x, height / panel->grows_from.y);
+  return std::max(1.0F, std::floor(part * steps + 1e-3F) / steps);
+}
+
 /// Text scale of a maximised column panel.
 constexpr float alone_scale = 1.5F;
 /// Frames continue this long after input: longer than a tooltip's delay.
@@ -51,12 +65,6 @@ const char* center_panel(const View& view) {
   for (const CenterViewInfo& row : center_views())
     if (row.view == view.workspace->center) return row.id.data();
   return "stage";
-}
-
-const PanelInfo* find_panel(std::string_view id) {
-  for (const PanelInfo& panel : panel_table())
-    if (panel.id == id) return &panel;
-  return nullptr;
 }
 
 /// Returns true where one panel has all the room: a maximised one, or a view about the whole run or many, which has no step.
@@ -212,15 +220,17 @@ float AppFrame::take_text_scale_change() {
 }
 
 void AppFrame::update_theme(float width, float height) {
-  // A single panel gets all the room; the user's text size stays.
-  const float fit = options_.panel.empty() ? scale_of_window(width / options_.display_scale, height / options_.display_scale) : 1;
   const Workspace& workspace = *session_.view().workspace;
   const std::string_view alone = workspace.alone;
   const bool column_alone = std::find(side_panels.begin(), side_panels.end(), alone) != side_panels.end();
   const View view{session_.view(), &theme_};
   const bool lesson = in_column(view), reading = workspace.present;
-  const float scale = options_.scale * fit * (workspace.present ? present_scale(width / options_.display_scale, lesson) : 1) *
-                      (column_alone ? alone_scale : 1);
+  const float wide = width / options_.display_scale, high = height / options_.display_scale;
+  // A single panel gets all the room; the user's text size stays, unless the panel is read from afar.
+  const float fit = !options_.panel.empty() ? alone_fit(options_.panel, wide, high)
+                    : reading               ? present_scale(wide, high, lesson)
+                                            : scale_of_window(wide, high);
+  const float scale = options_.scale * fit * (column_alone ? alone_scale : 1);
   const bool other_fonts = scale != built_scale_ || workspace.language != built_language_ || reading != built_reading_;
   if (!other_fonts && theme_.kind == workspace.theme) return;
   Theme theme = make_theme(workspace.theme, scale);
@@ -352,9 +362,9 @@ void AppFrame::draw_panel(const char* id, const Rect& rect, const View& view, Co
   const auto content = [&](float room, float points) {
     return points > 0 && room - 2 * theme_.padding < points * theme_.scale ? std::round(points * theme_.scale) : 0;
   };
-  // A question to the class takes height for a while: a plot is then lower, and not cut.
-  const bool lower = view.workspace->present && view.lecture->asking;
-  const ImVec2 size = {content(rect.width(), least.width), lower ? 0 : content(rect.height(), least.height)};
+  // A question to the class takes width for a while: a plot is then narrower, and not cut.
+  const bool narrower = view.workspace->present && view.lecture->asking;
+  const ImVec2 size = {narrower ? 0 : content(rect.width(), least.width), content(rect.height(), least.height)};
   if (!panel->lays_itself_out) ImGui::SetNextWindowContentSize(size);
   if (size.x > 0) flags |= ImGuiWindowFlags_HorizontalScrollbar;
   if (!panel->scrolls && size.x == 0 && size.y == 0) flags |= ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
@@ -401,15 +411,19 @@ void AppFrame::draw_splitters(const View& view) {
   }
 }
 
-void AppFrame::draw_window(const View& view, Commands& commands) {
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const float height = picture_height(view, options_.left_over != nullptr);
+void AppFrame::lay_out(const View& view) {
+  ImVec2 size = ImGui::GetIO().DisplaySize;
+  const float whole = size.x, height = picture_height(view, options_.left_over != nullptr);
+  // A question to the class stands over the lesson's text or in place of the row; what has all the width gives some of it.
+  const bool asks = view.workspace->present && view.lecture->asking;
+  const bool gives = asks && !in_column(view) && (has_whole_window(view) || presents_race(view) || presents_lesson(view));
+  if (gives) size.x -= presented_column(size.x, theme_.scale) + theme_.gap;
   if (presents_lesson(view)) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
     PresentedText text{.share = 0};
     if (in_column(view)) {
       text = presented_text(view, theme_, size.x, size.y);  // as without a question to the class below
-      lesson_place().large = text.large;
+      lesson_place().size = text.size;
     }
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline"), text.share});
@@ -419,6 +433,21 @@ void AppFrame::draw_window(const View& view, Commands& commands) {
     fit_column_to_lesson(view);
   }
   if (presents_race(view)) give_room_to_race(layout_, height, theme_.scale, view.workspace->by_sm);
+  if (!asks) return;
+  if (gives) {
+    layout_.top_bar.max.x = whole;
+    layout_.question = {{size.x, layout_.top_bar.max.y}, {whole - theme_.gap, layout_.transport.max.y}};
+  } else if (in_column(view)) {
+    layout_.question = layout_.lesson;
+  } else {
+    layout_.question = {layout_.softmax.min, {layout_.softmax.max.x, layout_.stage.max.y}};
+    layout_.softmax = layout_.listing = {};
+  }
+}
+
+void AppFrame::draw_window(const View& view, Commands& commands) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  lay_out(view);
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -533,7 +562,7 @@ void AppFrame::draw_in_front(const View& view, Commands& commands) {
   }
   if (view.lecture->listed) draw_scenes(view, commands);
   view.workspace->find ? draw_find(view, commands) : close_find();
-  if (view.lecture->asking) draw_question(view, commands);
+  if (view.lecture->asking) draw_question(view, commands, layout_.question);
   if (view.workspace->blank) return draw_blank(view);
   draw_pointer(view);
 }
@@ -610,7 +639,7 @@ std::vector<AppFrame::Place> AppFrame::places_of(const View& view) const {
   places.push_back({"stage", layout_.stage, layout_.stage});
   if (presents_race(view)) return places;
   if (view.workspace->present && !in_column(view)) {
-    places.push_back({"softmax", layout_.softmax, layout_.softmax});
+    if (layout_.softmax.height() > 0) places.push_back({"softmax", layout_.softmax, layout_.softmax});
     if (layout_.listing.height() > 0) places.push_back({"listing", layout_.listing, layout_.listing});
     return places;
   }

@@ -87,6 +87,8 @@ class AppFrame {
   void say_missing_fonts() const;
   std::vector<Place> places_of(const View& view) const;
   std::string_view panel_under_mouse(const View& view) const;
+  /// Computes `layout_` for what is shown.
+  void lay_out(const View& view);
   void draw_window(const View& view, Commands& commands);
   void draw_frame(const Rect& rect) const;
   void draw_place(const Place& place, const View& view, Commands& commands);

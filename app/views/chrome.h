@@ -52,10 +52,11 @@ bool page_asks(const View& view);
 bool can_write_question(const View& view);
 /// True while one is being written: letters are for its fields.
 bool writes_question();
-/// Returns the height at the bottom of the window that draw_question() takes; 0 while nothing is asked.
+/// Returns the height at the bottom of the window that draw_question() takes; 0 while nothing is asked, and while presenting.
 float question_room(const View& view);
-/// Draws the scene's question to the class at the bottom of the window, with what was counted.
-void draw_question(const View& view, Commands& commands);
+/// Draws the scene's question to the class with what was counted: in `beside` while presenting, where the picture keeps its height;
+/// else at the bottom of the window.
+void draw_question(const View& view, Commands& commands, const Rect& beside);
 /// Whether the laser pointer is shown: its button or key is held. No tooltip then covers what it points at.
 bool holds_pointer(const View& view);
 void draw_pointer(const View& view);

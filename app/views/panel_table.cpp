@@ -23,7 +23,7 @@ std::span<const PanelInfo> panel_table() {
       {"mask", "Mask", &draw_mask_panel},
       {"banks", "Banks", &draw_banks_panel, plot_below_text},
       {"ladder", "Ladder", &draw_ladder_panel, {500, 0}, true},
-      {"presenter", "Presenter", &draw_presenter_panel, {0, 0}, true},
+      {"presenter", "Presenter", &draw_presenter_panel, {0, 0}, true, false, false, {960, 640}},
       {"lesson", "Lesson", &draw_lesson_panel, {180, 0}, true},
       {"curve", "Curve", &draw_curve_panel, {300, 200}, false, false, true},
   };

@@ -22,6 +22,7 @@ struct PanelInfo {
   bool scrolls = false;          // a text that may be longer than its room
   bool lays_itself_out = false;  // simplifies itself in less room
   bool reads_large = false;      // for a class as large as the lesson's text, where it has the room
+  ImVec2 grows_from = {};        // alone in a window larger than these points, its text grows with it; 0: it does not
 };
 std::span<const PanelInfo> panel_table();
 

@@ -34,7 +34,7 @@ constexpr std::array key_rows = {
     SpecKey{"sm.max_blocks", &GpuSpec::sm_max_blocks, 1, 1024, true, "Thread blocks that one SM holds at once."},
     SpecKey{"sm.shared_bytes", &GpuSpec::sm_shared_bytes, 256, gib, true, "Shared memory of one SM, in bytes."},
     SpecKey{"sm.shared_bytes_per_block", &GpuSpec::sm_shared_bytes_per_block, 256, gib, true,
-            "The most shared memory one block can have, in bytes."},
+            "Shared memory per block, in bytes; the most that one can have."},
     SpecKey{"sm.tensor_flops_per_cycle", &GpuSpec::sm_tensor_flops_per_cycle, 1, 1e7, false,
             "Dense tensor-core rate of one SM, fp16 or bf16 in, fp32 accumulation, in FLOP a cycle."},
     SpecKey{"sm.fp32_flops_per_cycle", &GpuSpec::sm_fp32_flops_per_cycle, 1, 1e7, false,

@@ -10,6 +10,11 @@ const Scene* Lecture::at(int index) const {
   return index >= 0 && index < count() ? &deck().scenes[static_cast<std::size_t>(index)] : nullptr;
 }
 
+bool Lecture::turns_from(const std::string& lesson, std::size_t page, int direction) const {
+  const Scene* const scene = shown();
+  return scene != nullptr && scene->lesson == ScenePage{lesson, page} && at(now_.scene + direction) != nullptr;
+}
+
 void Lecture::change_to(Deck deck) {
   now_.deck = std::make_shared<const Deck>(std::move(deck));
 }

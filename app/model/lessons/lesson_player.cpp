@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/model/background/slots.h"
+#include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_expression.h"
 #include "sim/core/refuse.h"
 
@@ -60,11 +61,11 @@ LessonView LessonPlayer::view() const {
   view.lesson = lesson_.get();
   view.page = page_;
   view.scene = &scene();
-  if (const auto given = answers_.find(page_); given != answers_.end()) view.answer = &given->second;
+  if (const auto given = attempt_.answers.find(page_); given != attempt_.answers.end()) view.answer = &given->second;
   view.figures = figures_.get();
   view.problem = problem_ ? &*problem_ : nullptr;
   view.task = task_ ? &*task_ : nullptr;
-  if (const auto reached = reached_.find(page_); reached != reached_.end()) view.reached = &reached->second;
+  if (const auto reached = attempt_.reached.find(page_); reached != attempt_.reached.end()) view.reached = &reached->second;
   view.locked = locked();
   view.asks_later = asks_later();
   view.covers = covers();
@@ -74,49 +75,63 @@ LessonView LessonPlayer::view() const {
     const LessonPage& page = lesson_->pages[i];
     view.questions += page.ask ? 1 : 0;
     view.tasks += page.task ? 1 : 0;
-    if (page.task) view.goals.push_back({i, reached_.contains(i)});
-    if (!page.ask || right_.contains(i)) continue;
-    const auto given = answers_.find(i);
-    view.missed.push_back({i, given != answers_.end() && given->second.given});
+    if (page.task) view.goals.push_back({i, attempt_.reached.contains(i)});
+    if (!page.ask || attempt_.right.contains(i)) continue;
+    const auto given = attempt_.answers.find(i);
+    view.missed.push_back({i, given != attempt_.answers.end() && given->second.given});
   }
-  view.right = static_cast<int>(right_.size());
-  view.tasks_reached = static_cast<int>(reached_.size());
+  view.right = static_cast<int>(attempt_.right.size());
+  view.tasks_reached = static_cast<int>(attempt_.reached.size());
   return view;
 }
 
 // --- pages ------------------------------------------------------------------------------------------------------------------
 
-Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string& id, std::size_t page) {
+namespace {
+
+/// Whether answers fit the questions of a lesson: its file may have changed since they were given.
+bool fit(const std::map<std::size_t, LessonAnswer>& answers, const Lesson& lesson) {
+  return std::ranges::all_of(answers, [&](const auto& given) {
+    const auto& [page, answer] = given;
+    return page < lesson.pages.size() && lesson.pages[page].ask && is_complete(*lesson.pages[page].ask, answer);
+  });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const WindowState>> LessonPlayer::open(const std::string& id, std::size_t page,
+                                                              std::shared_ptr<WindowState> left) {
   const LessonList none;
   auto loaded = load_lesson(list_ != nullptr ? *list_ : none, id, from_.workspace.language);
   if (!loaded) return loaded.error();
   if (page == last_lesson_page) page = (*loaded)->pages.size() - 1;
   if (page >= (*loaded)->pages.size()) return refuse("there is no page {}: the lesson has {}", page + 1, (*loaded)->pages.size());
+  if (lesson_ != nullptr && lesson_->id != (*loaded)->id) set_aside(std::move(left));
+  attempt_ = {};
+  if (auto before = attempts_.extract((*loaded)->id); !before.empty() && fit(before.mapped().answers, **loaded))
+    attempt_ = std::move(before.mapped());
   lesson_ = std::move(*loaded);
   path_ = id;
   offered_ = false;
-  forget_attempt();
   show_page(page);
   return state_of_page();
 }
 
-void LessonPlayer::forget_attempt() {
-  answers_.clear();
-  reached_.clear();
-  right_.clear();
-  left_.clear();
-}
-
-std::shared_ptr<const WindowState> LessonPlayer::turn_page(int pages, std::shared_ptr<WindowState> left) {
-  if (lesson_ == nullptr) return nullptr;
-  // A reveal that is under way has come to its end meanwhile.
-  if (left != nullptr && reveal_) {
+/// Keeps what the page shows, for whoever comes back to it. A reveal that is under way has come to its end meanwhile.
+void LessonPlayer::keep_left(std::shared_ptr<WindowState> left) {
+  if (left == nullptr || locked()) return;
+  if (reveal_) {
     if (reveal_->to_end)
       left->position = WindowState::Cycle{reveal_->to};
     else
       left->position = WindowState::Step{reveal_->step};
   }
-  if (left != nullptr && !locked()) left_[page_] = std::move(left);
+  attempt_.left[page_] = std::move(left);
+}
+
+std::shared_ptr<const WindowState> LessonPlayer::turn_page(int pages, std::shared_ptr<WindowState> left) {
+  if (lesson_ == nullptr) return nullptr;
+  keep_left(std::move(left));
   const auto before = static_cast<int>(page_), last = static_cast<int>(lesson_->pages.size()) - 1;
   const int wanted = std::clamp(before + std::clamp(pages, -last, last), 0, last);
   while (static_cast<int>(page_) < wanted && !locked()) ++page_;
@@ -142,28 +157,38 @@ void LessonPlayer::show_page(std::size_t page) {
 /// The page's scene, and once its question is answered that of its reveal.
 const LessonScene& LessonPlayer::scene() const {
   const std::optional<LessonReveal>& reveal = lesson_->pages[page_].reveal;
-  return reveal && reveal->scene && answers_.contains(page_) ? *reveal->scene : lesson_->scene_of(page_);
+  return reveal && reveal->scene && attempt_.answers.contains(page_) ? *reveal->scene : lesson_->scene_of(page_);
 }
 
 /// The scene, or what it has become, in the window's own room.
 std::shared_ptr<const WindowState> LessonPlayer::state_of_page() const {
-  const auto left = left_.find(page_);
-  auto state = std::make_shared<WindowState>(left != left_.end() ? *left->second : scene().state);
+  const auto left = attempt_.left.find(page_);
+  auto state = std::make_shared<WindowState>(left != attempt_.left.end() ? *left->second : scene().state);
   keep_room(*state, from_.workspace);
   return state;
 }
 
 std::shared_ptr<const WindowState> LessonPlayer::retry() {
-  if (lesson_ == nullptr || answers_.erase(page_) == 0) return nullptr;
-  right_.erase(page_);
-  left_.erase(page_);
+  if (lesson_ == nullptr || attempt_.answers.erase(page_) == 0) return nullptr;
+  attempt_.right.erase(page_);
+  attempt_.left.erase(page_);
   show_page(page_);
   return state_of_page();
 }
 
+void LessonPlayer::set_aside(std::shared_ptr<WindowState> left) {
+  if (lesson_ == nullptr) return;
+  keep_left(std::move(left));
+  attempts_.insert_or_assign(lesson_->id, std::exchange(attempt_, {}));
+  lesson_.reset();
+  runs_.reset();
+  show_page(0);
+}
+
 void LessonPlayer::close() {
   lesson_.reset();
-  forget_attempt();
+  attempt_ = {};
+  attempts_.clear();
   runs_.reset();
   show_page(0);
 }
@@ -190,13 +215,13 @@ void LessonPlayer::mark_done() {
 // --- the question -----------------------------------------------------------------------------------------------------------
 
 bool LessonPlayer::locked() const {
-  return lesson_ != nullptr && lesson_->pages[page_].ask && !answers_.contains(page_);
+  return lesson_ != nullptr && lesson_->pages[page_].ask && !attempt_.answers.contains(page_);
 }
 
 bool LessonPlayer::asks_later() const {
   const WindowState& shown = scene().state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i)
-    if (lesson_->pages[i].ask && !answers_.contains(i) && same_run(lesson_->scene_of(i).state, shown)) return true;
+    if (lesson_->pages[i].ask && !attempt_.answers.contains(i) && same_run(lesson_->scene_of(i).state, shown)) return true;
   return false;
 }
 
@@ -240,14 +265,14 @@ bool LessonPlayer::covers_time() const {
   const WindowState& shown = scene().state;
   for (std::size_t i = page_ + 1; i < lesson_->pages.size(); ++i) {
     const auto& ask = lesson_->pages[i].ask;
-    if (ask && !answers_.contains(i) && asks_time(*ask) && same_run(lesson_->scene_of(i).state, shown)) return true;
+    if (ask && !attempt_.answers.contains(i) && asks_time(*ask) && same_run(lesson_->scene_of(i).state, shown)) return true;
   }
   return false;
 }
 
 std::shared_ptr<const WindowState> LessonPlayer::answer(const LessonAnswer& answer) {
   if (!locked() || !is_complete(*lesson_->pages[page_].ask, answer)) return nullptr;
-  answers_.emplace(page_, answer);
+  attempt_.answers.emplace(page_, answer);
   reveal_waits_ = true;
   mark_done();
   return lesson_->pages[page_].reveal->scene ? state_of_page() : nullptr;
@@ -255,9 +280,9 @@ std::shared_ptr<const WindowState> LessonPlayer::answer(const LessonAnswer& answ
 
 /// Once the page's figures are there.
 void LessonPlayer::mark_right() {
-  const auto given = answers_.find(page_);
-  if (given == answers_.end() || figures_ == nullptr || !given->second.given) return;
-  if (is_right(*lesson_->pages[page_].ask, given->second, *figures_)) right_.insert(page_);
+  const auto given = attempt_.answers.find(page_);
+  if (given == attempt_.answers.end() || figures_ == nullptr || !given->second.given) return;
+  if (is_right(*lesson_->pages[page_].ask, given->second, *figures_)) attempt_.right.insert(page_);
   count_score();
 }
 
@@ -265,7 +290,7 @@ void LessonPlayer::count_score() {
   LessonScore& score = scores_[lesson_->id];
   score.questions =
       static_cast<int>(std::ranges::count_if(lesson_->pages, [](const LessonPage& page) { return page.ask.has_value(); }));
-  score.right = std::min(score.questions, std::max(score.right, static_cast<int>(right_.size())));
+  score.right = std::min(score.questions, std::max(score.right, static_cast<int>(attempt_.right.size())));
 }
 
 void LessonPlayer::begin_reveal() {
@@ -381,7 +406,7 @@ void LessonPlayer::ask_task() {
                           }
                           problem_.reset();
                           task_ = *made;
-                          if (made->reached) reached_.insert_or_assign(page, *made);
+                          if (made->reached) attempt_.reached.insert_or_assign(page, *made);
                         };
                       });
 }

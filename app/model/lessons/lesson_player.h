@@ -44,9 +44,11 @@ class LessonPlayer {
   /// Whether the session must go on ticking.
   bool revealing() const { return reveal_.has_value(); }
 
-  /// Opens a lesson at a page, or at last_lesson_page, and returns the state that it shows.
+  /// Opens a lesson at a page, or at last_lesson_page, and returns the state that it shows. A lesson that one comes back to from
+  /// another has its answers still; the open one begins anew. `left` is that of turn_page().
   /// Errors  those of load_lesson(); no such page. What was open stays.
-  Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page);
+  Result<std::shared_ptr<const WindowState>> open(const std::string& id, std::size_t page,
+                                                  std::shared_ptr<WindowState> left = nullptr);
   /// Turns pages and returns the state that is shown then; null where there is none to turn to. Forward it stops at a question that
   /// is not answered. `left` is what the page before shows now, and what it shows when one comes back; null: its scene again.
   std::shared_ptr<const WindowState> turn_page(int pages, std::shared_ptr<WindowState> left);
@@ -55,6 +57,8 @@ class LessonPlayer {
   std::shared_ptr<const WindowState> answer(const LessonAnswer& answer);
   /// Forgets the answer to the page's question and returns the state that asks it again; null where it is not answered.
   std::shared_ptr<const WindowState> retry();
+  /// Closes the lesson and keeps its answers for whoever opens it again.
+  void set_aside(std::shared_ptr<WindowState> left);
   void close();
   void decline_offer() { offered_ = false; }
   /// The same lesson in the language in use.
@@ -75,9 +79,17 @@ class LessonPlayer {
     bool to_end = false;  // of the run
   };
 
+  /// What was done in a lesson, by page.
+  struct Attempt {
+    std::map<std::size_t, LessonAnswer> answers;
+    std::map<std::size_t, TaskFigures> reached;
+    std::map<std::size_t, std::shared_ptr<const WindowState>> left;  // what a page showed when it was left
+    std::set<std::size_t> right;                                     // pages whose question was answered so
+  };
+
   const LessonScene& scene() const;
   std::shared_ptr<const WindowState> state_of_page() const;
-  void forget_attempt();
+  void keep_left(std::shared_ptr<WindowState> left);
   void show_page(std::size_t page);
   bool locked() const;
   bool asks_later() const;
@@ -101,11 +113,9 @@ class LessonPlayer {
   std::shared_ptr<const Lesson> lesson_;
   std::string path_;  // what it was opened by
   std::size_t page_ = 0;
-  std::map<std::size_t, LessonAnswer> answers_;  // by page
-  std::map<std::size_t, TaskFigures> reached_;
-  std::map<std::size_t, std::shared_ptr<const WindowState>> left_;  // what a page showed when it was left, by page
-  std::set<std::size_t> right_;                                     // pages whose question was answered so
-  std::shared_ptr<StateRuns> runs_;                                 // of the page; used by one job at a time
+  Attempt attempt_;                          // of the open lesson
+  std::map<std::string, Attempt> attempts_;  // of those that were open before it, by id, until lessons are closed
+  std::shared_ptr<StateRuns> runs_;          // of the page; used by one job at a time
   std::shared_ptr<const PageFigures> figures_;
   std::optional<Error> problem_;
   std::optional<TaskFigures> task_;

@@ -141,8 +141,18 @@ bool asks_time_alone(const std::vector<std::string>& asked) {
   return !asked.empty() && std::ranges::all_of(asked, is_time);
 }
 
-/// What may be seen of a run before the answer: the figures that the texts above it say, and the bytes where it is a time; `run` is
-/// its name, empty for that of the scene.
+/// Whether a question compares the scene's run with other runs, or with its recording. What is simulated of that run does not
+/// answer it then.
+bool compares_scene(const std::vector<std::string>& asked, std::span<const LessonVariant> others) {
+  const auto of_other = [&](std::string_view name) {
+    return std::ranges::any_of(others, [&](const LessonVariant& other) { return name.substr(0, name.find('.')) == other.name; });
+  };
+  const auto recorded = [](std::string_view name) { return name.find("measured.") != std::string_view::npos; };
+  return std::ranges::any_of(asked, of_other) || (std::ranges::any_of(asked, recorded) && !std::ranges::all_of(asked, recorded));
+}
+
+/// What may be seen of a run before the answer: the figures that the texts above it say, the bytes where it is a time, and all of
+/// the scene's run where that is compared; `run` is its name, empty for that of the scene.
 SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span<const LessonVariant> others) {
   SaidFigures said;
   note_said(page.prose, run, others, said);
@@ -150,6 +160,7 @@ SaidFigures said_figures(const LessonPage& page, std::string_view run, std::span
   note_said(page.ask->question, run, others, said);
   for (const Prose& option : page.ask->options) note_said(option, run, others, said);
   const std::vector<std::string> asked = figures_asked(*page.ask);
+  if (run.empty() && compares_scene(asked, others)) return {true, true, true, true};
   keep_parts(asked, said);
   if (asks_time_alone(asked)) said.hbm = said.l2 = true;
   return said;

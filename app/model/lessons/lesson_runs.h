@@ -41,10 +41,11 @@ class StateRuns {
 /// Values by expression.
 using ExpressionValues = std::map<std::string, double, std::less<>>;
 
-/// Figures of a run that need not be hidden before the page's question is answered: its text says them, or it asks for a time and
-/// they are bytes.
+/// Figures of a run that need not be hidden before the page's question is answered: its text says them, it asks for a time and
+/// they are bytes, or it compares this run with others or with its recording.
 struct SaidFigures {
   bool hbm = false, l2 = false, time = false;
+  bool others = false;  // all that has no name here, such as work
 };
 
 /// A run that a page compares with others.

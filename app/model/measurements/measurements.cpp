@@ -122,7 +122,10 @@ Result<KnownBundle> known_bundle(const fs::path& path, std::string_view text, bo
   Result<KnownMisses> misses = known_misses_of(path);
   if (!misses) return misses.error();
   KnownBundle known{std::move(*bundle), path.native(), false, std::move(*misses)};
-  if (shipped) known.time_errors = time_errors_in_table(path.stem().native(), known.bundle.cases);
+  if (!shipped) return known;
+  const std::string name = path.stem().native();
+  known.time_errors = time_errors_in_table(name, known.bundle.cases);
+  known.results = results_in_table(name, known.bundle.cases, known.misses.of(known.bundle));
   return known;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/analysis/known_misses.h"
+#include "sim/analysis/validation.h"
 #include "sim/core/measurement.h"
 #include "sim/core/probe_result.h"
 #include "sim/engine/simulation.h"
@@ -22,6 +23,8 @@ struct KnownBundle {
   KnownMisses misses{};  // reviewed, from the file beside the bundle; none for a live one
   /// By case: the relative error of the predicted time, as tests/validation has it; NaN where it has none. Empty for a live one.
   std::vector<double> time_errors{};
+  /// By case: what the model of this version gives, as tests/validation has it. Empty where no table has all cases.
+  std::vector<CaseValidation> results{};
 };
 
 /// What a kernel recorded of itself, and the numbers that it was given (of the plane of the followed row).

@@ -23,6 +23,10 @@ std::span<const ValidationTable> validation_tables();
 /// Returns the relative error of the simulated time of each case, by the table of that name; NaN where the table has none.
 std::vector<double> time_errors_in_table(std::string_view name, std::span<const MeasuredCase> cases);
 
+/// Returns the validation of each case, by the table of that name; empty where it lacks one of them.
+std::vector<CaseValidation> results_in_table(std::string_view name, std::span<const MeasuredCase> cases,
+                                             std::span<const KnownMiss> known);
+
 /// The errors of predicted times over recorded runs, each at the clock of its recording.
 struct TimeErrors {
   std::string kernel;  // whose runs they are

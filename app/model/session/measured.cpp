@@ -41,6 +41,20 @@ struct Measured::Shelf {
   std::atomic<const KnownBundle*> wanted = nullptr;  // whose validation may go on
 };
 
+namespace {
+
+/// Sums the results up, once there are all.
+void sum_up(ValidationState& held) {
+  if (!held.complete() || held.summary) return;
+  std::vector<CaseValidation> results;
+  for (const auto& result : held.results) results.push_back(*result);
+  const KnownBundle& known = *held.bundle;
+  held.summary = summarise(known.bundle.cases, results);
+  held.stale = stale_misses(known.misses, known.bundle, known.bundle.cases, results);
+}
+
+}  // namespace
+
 Measured::Measured(const Sources& sources, Measurements known, GpuLoader load_gpu, int threads)
     : from_(sources), load_gpu_(load_gpu), threads_(threads), known_(std::move(known)), shelf_(std::make_shared<Shelf>()) {
   if (!known_.bundles.empty()) validation_ = &validation_of(known_.bundles.front());
@@ -52,7 +66,10 @@ ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle
     if (state.bundle == bundle) return state;
   ValidationState& added = validations_.emplace_back();
   added.bundle = bundle;
+  added.results.assign(bundle->results.begin(), bundle->results.end());  // the table of this version saves minutes
+  added.done = added.results.size();
   added.results.resize(bundle->bundle.cases.size());
+  sum_up(added);
   return added;
 }
 
@@ -209,14 +226,7 @@ void Measured::take_validated() {
     if (!held->results[index]) ++held->done;
     held->results[index] = std::move(result);
   }
-  for (ValidationState& held : validations_) {
-    if (!held.complete() || held.summary) continue;
-    std::vector<CaseValidation> results;
-    for (const auto& result : held.results) results.push_back(*result);
-    const KnownBundle& known = *held.bundle;
-    held.summary = summarise(known.bundle.cases, results);
-    held.stale = stale_misses(known.misses, known.bundle, known.bundle.cases, results);
-  }
+  for (ValidationState& held : validations_) sum_up(held);
 }
 
 void Measured::run_validation(bool on) {

@@ -69,6 +69,7 @@ Session::State::State(Start start)
   }
   simulate_again({});
   if (start.state != nullptr) (*this)(OpenState{start.state});
+  if (const Scene* scene = lecture.shown(); scene != nullptr && scene->lesson) open_scene(lecture.scene(), false);
 }
 
 Session::State::~State() {

@@ -2,16 +2,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/model/lessons/lesson.h"
 #include "app/model/session/session_state.h"
 
 namespace tilescope {
 
 void Session::State::open_scene(int index, bool from_behind) {
   if (lecture.at(index) == nullptr) return;
-  WindowState state = lecture.state_of(index, from_behind);
-  keep_room(state, workspace);
+  lessons.set_aside(settled_state());
+  before_lesson.reset();  // the scene before is a key away
   lecture.go(index);
   if (lecture_since < 0) lecture_since = clock ? clock() : 0;
+  if (const auto& page = lecture.shown()->lesson) {
+    auto shown = lessons.open(page->lesson, page->page);
+    if (shown) return show_scene(std::move(*shown));
+    workspace.notify(shown.error());  // its state stands in for it
+  }
+  WindowState state = lecture.state_of(index, from_behind);
+  keep_room(state, workspace);
   (*this)(OpenState{std::make_shared<const WindowState>(std::move(state))});
 }
 
@@ -65,6 +73,10 @@ void Session::State::operator()(const BookmarkState&) {
   scene.state = window_state_of(view());
   // The row that the window chose is what is seen: another program version may choose another.
   if (workspace.row_chosen) scene.state.row = workspace.row;
+  if (const LessonView open = lessons.view(); open.lesson != nullptr) {
+    scene.title = open.lesson->pages[open.page].title;
+    scene.lesson = ScenePage{open.lesson->id, open.page};
+  }
   lecture.bookmark(std::move(scene));
   workspace.notify(Notice::scene_kept);
 }

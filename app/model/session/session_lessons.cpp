@@ -10,20 +10,25 @@ void Session::State::show_scene(std::shared_ptr<const WindowState> scene) {
   if (scene != nullptr) (*this)(OpenState{std::move(scene)});
 }
 
+/// What the window shows; null while nothing is, or while another state is on its way.
+std::shared_ptr<WindowState> Session::State::settled_state() const {
+  return !playback.empty() && !opening_state ? std::make_shared<WindowState>(window_state_of(view())) : nullptr;
+}
+
 void Session::State::operator()(const OpenLesson& command) {
   const bool first = lessons.view().lesson == nullptr;
-  auto scene = lessons.open(command.id, command.page);
+  std::shared_ptr<WindowState> settled = settled_state();
+  auto scene = lessons.open(command.id, command.page, settled);
   if (!scene) return workspace.notify(scene.error());
   // From lesson to lesson it stays what it was.
-  if (first && !playback.empty() && !opening_state) before_lesson = std::make_shared<const WindowState>(window_state_of(view()));
-  lecture_since = clock ? clock() : 0;  // a lesson has its own time
+  if (first) before_lesson = std::move(settled);
+  if (first) lecture_since = clock ? clock() : 0;  // lessons have a time of their own, all of them together
   lecture.stop_asking();
   show_scene(std::move(*scene));
 }
 
 void Session::State::operator()(const TurnLessonPage& command) {
-  const bool settled = !playback.empty() && !opening_state;
-  auto scene = lessons.turn_page(command.direction, settled ? std::make_shared<WindowState>(window_state_of(view())) : nullptr);
+  auto scene = lessons.turn_page(command.direction, settled_state());
   if (scene != nullptr) lecture.stop_asking();  // it was the question of the page before
   show_scene(std::move(scene));
 }

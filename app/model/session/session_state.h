@@ -141,6 +141,7 @@ struct Session::State {
   void operator()(const WriteQuestion& command);
 
   // session_lessons.cpp
+  std::shared_ptr<WindowState> settled_state() const;
   void show_scene(std::shared_ptr<const WindowState> scene);
   void operator()(const OpenLesson& command);
   void operator()(const TurnLessonPage& command);

@@ -117,6 +117,8 @@ class DeckReader {
       } else if (key == "link") {
         if (!link(node, into.state)) return false;
         linked = true;
+      } else if (key == "lesson") {
+        if (!page(node, into.lesson)) return false;
       } else if (key == "steps") {
         if (!steps(node, into.steps)) return false;
       } else if (key == "question") {
@@ -130,7 +132,8 @@ class DeckReader {
           return fail(at(node, phrase("answer must be the number of a choice, 1 first")));
         question.answer = static_cast<int>(*answer);
       } else {
-        return fail(unknown(key, node, phrase("a scene"), {"title", "link", "notes", "steps", "question", "choices", "answer"}));
+        return fail(
+            unknown(key, node, phrase("a scene"), {"title", "link", "lesson", "notes", "steps", "question", "choices", "answer"}));
       }
     }
     if (!linked) return fail(at(table, phrase("a scene needs its link")));
@@ -147,6 +150,21 @@ class DeckReader {
     auto state = read_link(*text);
     if (!state) return fail(at(node, state.error().sentence));
     into = std::move(*state);
+    return true;
+  }
+
+  bool page(const toml::node& node, std::optional<ScenePage>& into) {
+    const auto text = node.value_exact<std::string>();
+    const std::size_t colon = text ? text->rfind(':') : std::string::npos;
+    std::size_t number = 0;
+    if (colon != std::string::npos) {
+      const char* const end = text->data() + text->size();
+      const auto [stop, code] = std::from_chars(text->data() + colon + 1, end, number);
+      if (code != std::errc() || stop != end) number = 0;
+    }
+    if (number == 0 || is_blank(text->substr(0, colon)))
+      return fail(at(node, phrase("lesson must be a page such as \"01-why-memory:2\"")));
+    into = ScenePage{text->substr(0, colon), number - 1};
     return true;
   }
 
@@ -203,6 +221,7 @@ std::string format_deck(const Deck& deck) {
     out << "\n[[scene]]\n";
     line("title", said(scene.title));
     line("link", to_link(scene.state));
+    if (scene.lesson) line("lesson", fmt::format("{}:{}", scene.lesson->lesson, scene.lesson->page + 1));
     if (scene.steps) line("steps", to_string(*scene.steps));
     if (!scene.notes.empty()) line("notes", scene.notes);
     if (!scene.question || is_blank(scene.question->text)) continue;

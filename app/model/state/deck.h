@@ -1,8 +1,9 @@
 // Deck: the scenes of a lecture, one after the other: states of the window with titles and notes, in one TOML file.
 //
-//   deck.toml ──parse_deck()──► Deck { scenes: title, link, notes, steps, question } ──format_deck()──► deck.toml
+//   deck.toml ──parse_deck()──► Deck { scenes: title, link, lesson, notes, steps, question } ──format_deck()──► deck.toml
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,9 +29,17 @@ struct ClassQuestion {
   bool operator==(const ClassQuestion&) const = default;
 };
 
+/// A page of a lesson that a scene opens, with its text and its question.
+struct ScenePage {
+  std::string lesson;    // id
+  std::size_t page = 0;  // 0 first; "01-why-memory:1" in the file
+  bool operator==(const ScenePage&) const = default;
+};
+
 struct Scene {
   std::string title, notes;
-  WindowState state;
+  WindowState state;                // of a page: what it shows where its lesson is not known
+  std::optional<ScenePage> lesson;  // absent: the state alone
   std::optional<StepRange> steps;
   std::optional<ClassQuestion> question;
   bool operator==(const Scene&) const = default;

@@ -44,6 +44,14 @@ std::string with_count(Setting setting, std::int64_t value) {
   return fmt::format("{} {}", control_name(setting), format_count(value));
 }
 
+/// A text that begins with a capital, as it stands after a comma: "size of the L2", and "SM 3" as it was.
+std::string after_comma(std::string text) {
+  const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (text.size() > 1 && upper(text[0]) && lower(text[1])) text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
 /// A setting of a run as a name says it.
 using SettingText = std::function<std::string(const Simulation&)>;
 
@@ -132,7 +140,7 @@ struct Column {
 enum class Held { none, all, unsaid };
 
 bool is_held(Held held, const Column& column, const PageRun& run) {
-  return held == Held::all || (held == Held::unsaid && (column.figure == nullptr || !(run.said.*column.figure)));
+  return held == Held::all || (held == Held::unsaid && !(run.said.*column.figure));
 }
 
 Bar traffic_bar(const PageRun& run, Link up, Link down) {
@@ -206,7 +214,7 @@ Bar time_bar(const PageRun& run) {
 std::vector<Column> columns_of(std::span<const PageRun> runs) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
-  const auto add = [&](const char* title, auto bar_of, double least_ratio, bool SaidFigures::*figure = nullptr) {
+  const auto add = [&](const char* title, auto bar_of, double least_ratio, bool SaidFigures::*figure = &SaidFigures::others) {
     Column column{title, {}, {}, figure};
     for (const PageRun& run : runs) column.bars.push_back(bar_of(run));
     const auto [least, most] =
@@ -405,7 +413,7 @@ std::vector<std::string> distinct_names(std::span<const PageRun> runs) {
     for (const PageRun& run : runs) texts.push_back(setting(*run.simulation));
     if (std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts.front(); })) continue;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (i == 0 || is_program || texts[i] != texts.front()) names[i] += (names[i].empty() ? "" : ", ") + texts[i];
+      if (i == 0 || is_program || texts[i] != texts.front()) names[i] += names[i].empty() ? texts[i] : ", " + after_comma(texts[i]);
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (names[i].empty()) names[i] = translated(runs[i].simulation->info->title);

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
@@ -19,23 +21,6 @@
 namespace tilescope {
 
 namespace {
-
-/// In a low window the picture above needs the height of a larger font.
-bool has_height_for_display(const Theme& theme) {
-  constexpr float least_height_of_display = 640;
-  return ImGui::GetMainViewport()->Size.y >= least_height_of_display * theme.scale;
-}
-
-/// Returns the font of choices and figures: a class reads them from the back of the room, where they are short enough for that.
-ImFont* choice_font(const View& view, const ClassQuestion& question) {
-  constexpr float most_of_width = 0.3F;
-  const Theme& theme = *view.theme;
-  if (!view.workspace->present || !has_height_for_display(theme)) return theme.heading;
-  const float most = most_of_width * ImGui::GetMainViewport()->Size.x;
-  const bool short_enough = std::all_of(question.choices.begin(), question.choices.end(),
-                                        [&](const std::string& choice) { return text_width(theme.display, choice) <= most; });
-  return short_enough ? theme.display : theme.heading;
-}
 
 /// Parts of a choice's width: its text, the raised hands, their share in percent; the bar takes the rest.
 struct ChoiceWidths {
@@ -61,46 +46,70 @@ ChoiceWidths choice_widths(const Theme& theme, ImFont* font, const ClassQuestion
   return widths;
 }
 
-/// A choice: its text, how many raised a hand, and their share as a bar.
-void draw_choice(const View& view, Commands& commands, const ClassQuestion& question, std::size_t i, int all, bool appearing,
-                 ImFont* font, const ChoiceWidths& widths, float between) {
+/// A choice while it is drawn.
+struct Choice {
+  std::size_t index = 0;
+  std::string text;
+  bool right = false;  // and marked so
+};
+
+std::vector<Choice> choices_of(const View& view, const ClassQuestion& question) {
+  std::vector<Choice> choices;
+  for (std::size_t i = 0; i < std::min(question.choices.size(), most_choices); ++i) {
+    const bool right = shows_class_answer(view) && question.answer == static_cast<int>(i) + 1;
+    choices.push_back({i, choice_text(question, i, right), right});
+  }
+  return choices;
+}
+
+/// Draws how many raised a hand for a choice: a field, their share as a bar, and in percent. `width` is that of all three.
+void draw_hands(const View& view, Commands& commands, const Choice& choice, ImFont* font, const ChoiceWidths& widths, float width) {
   const Theme& theme = *view.theme;
-  const Lecture& lecture = *view.lecture;
-  const bool right = shows_class_answer(view) && question.answer == static_cast<int>(i) + 1;
-  const int count = lecture.counts[i];
-  ImGui::PushID(static_cast<int>(i));
-  const float left = ImGui::GetCursorScreenPos().x, width = ImGui::GetContentRegionAvail().x - between;
+  const auto& counts = view.lecture->counts;
+  const int count = counts[choice.index], all = std::accumulate(counts.begin(), counts.end(), 0);
+  const ImVec2 from = ImGui::GetCursorScreenPos();
   const auto go_to = [&](float x) {
     ImGui::SameLine();
-    ImGui::SetCursorScreenPos({left + x, ImGui::GetCursorScreenPos().y});
+    ImGui::SetCursorScreenPos({from.x + x, from.y});
   };
-  ImGui::PushFont(font);  // of the field too, so that all stand on one line
-  ImGui::AlignTextToFramePadding();
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + widths.text + 1);
-  text_item(font, right ? theme.good : theme.text, choice_text(question, i, right));
-  ImGui::PopTextWrapPos();
-  go_to(widths.text + widths.gap);
   int typed = count;
   ImGui::SetNextItemWidth(widths.field);
-  const bool first = i == 0;
+  const bool first = choice.index == 0, appearing = ImGui::IsWindowAppearing();
   auto& waiting = panel_state<std::string>("digits of a class");
   if (first && appearing) waiting.clear();
   if (first && appearing) ImGui::SetKeyboardFocusHere();
   if (first) give_digits("##count", waiting, false);
   if (ImGui::InputInt("##count", &typed, 0, 0, ImGuiInputTextFlags_CharsDecimal))
-    commands.push(CountAnswer{static_cast<int>(i), typed});
+    commands.push(CountAnswer{static_cast<int>(choice.index), typed});
   if (first) give_digits("##count", waiting, true);
   item_tooltip(theme, tr("Raised hands"));
-  go_to(widths.text + widths.field + 2 * widths.gap);
+  go_to(widths.field + widths.gap);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float bar = std::max(widths.least_bar, width - widths.without_bar()), height = ImGui::GetFrameHeight();
+  const float bar = std::max(widths.least_bar, width - widths.field - widths.percent - 2 * widths.gap);
+  const float height = ImGui::GetFrameHeight();
   const double share = all > 0 ? static_cast<double>(count) / all : 0;
   draw_bar(ImGui::GetWindowDrawList(), theme, {{at.x, at.y + height * 0.1F}, {at.x + bar, at.y + height * 0.9F}}, share,
-           right ? theme.good : theme.accent);
+           choice.right ? theme.good : theme.accent);
   ImGui::Dummy({bar, height});
-  go_to(widths.text + widths.field + 3 * widths.gap + bar);
+  go_to(widths.field + 2 * widths.gap + bar);
   ImGui::AlignTextToFramePadding();
   text_item(font, theme.text, fmt::format("{:.0f} %", 100 * share));
+}
+
+/// Draws a choice in one line: its text and the hands for it.
+void draw_choice(const View& view, Commands& commands, const Choice& choice, ImFont* font, const ChoiceWidths& widths,
+                 float between) {
+  const Theme& theme = *view.theme;
+  ImGui::PushID(static_cast<int>(choice.index));
+  const float left = ImGui::GetCursorScreenPos().x, width = ImGui::GetContentRegionAvail().x - between;
+  ImGui::PushFont(font);  // of the field too, so that all stand on one line
+  ImGui::AlignTextToFramePadding();
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + widths.text + 1);
+  text_item(font, choice.right ? theme.good : theme.text, choice.text);
+  ImGui::PopTextWrapPos();
+  ImGui::SameLine();
+  ImGui::SetCursorScreenPos({left + widths.text + widths.gap, ImGui::GetCursorScreenPos().y});
+  draw_hands(view, commands, choice, font, widths, width - widths.text - widths.gap);
   ImGui::PopFont();
   ImGui::PopID();
 }
@@ -123,19 +132,17 @@ std::size_t choice_columns(const View& view, const ChoiceWidths& widths, std::si
 }
 
 /// Draws the choices in rows.
-void draw_choices(const View& view, Commands& commands, const ClassQuestion& question, bool appearing) {
+void draw_choices(const View& view, Commands& commands, const ClassQuestion& question) {
   const Theme& theme = *view.theme;
-  const std::size_t count = std::min(question.choices.size(), most_choices);
-  int all = 0;
-  for (std::size_t i = 0; i < count; ++i) all += view.lecture->counts[i];
-  ImFont* const font = choice_font(view, question);
-  const ChoiceWidths widths = choice_widths(theme, font, question, count);
+  const std::vector<Choice> choices = choices_of(view, question);
+  ImFont* const font = theme.heading;
+  const ChoiceWidths widths = choice_widths(theme, font, question, choices.size());
   const float between = 2 * theme.gap;
-  const std::size_t columns = choice_columns(view, widths, count, between);
+  const std::size_t columns = choice_columns(view, widths, choices.size(), between);
   if (!ImGui::BeginTable("choices", static_cast<int>(columns), ImGuiTableFlags_SizingStretchSame)) return;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const Choice& choice : choices) {
     ImGui::TableNextColumn();
-    draw_choice(view, commands, question, i, all, appearing, font, widths, columns > 1 ? between : 0);
+    draw_choice(view, commands, choice, font, widths, columns > 1 ? between : 0);
   }
   ImGui::EndTable();
 }
@@ -157,8 +164,8 @@ void begin_writing(const View& view) {
   if (const ClassQuestion* const written = view.lecture->written()) draft.fields.fill(*written);
 }
 
-/// Draws the fields of a question of the moment, and asks it.
-void draw_writing(const View& view, Commands& commands) {
+/// Draws the fields of a question of the moment, and asks it. `wide`: the buttons have room beside the question.
+void draw_writing(const View& view, Commands& commands, bool wide) {
   const Theme& theme = *view.theme;
   Writing& draft = writing();
   const float left = ImGui::GetContentRegionAvail().x;
@@ -166,10 +173,10 @@ void draw_writing(const View& view, Commands& commands) {
   const float buttons = width_of(tr("Ask")) + width_of(tr("Close")) + 2 * theme.gap;
   ImGui::PushFont(theme.heading);
   if (std::exchange(draft.to_text, false)) ImGui::SetKeyboardFocusHere();
-  ImGui::SetNextItemWidth(left - buttons);
+  ImGui::SetNextItemWidth(wide ? left - buttons : left);
   if (ImGui::InputTextWithHint("##text", tr("Question to the class"), &draft.fields.text, ImGuiInputTextFlags_EnterReturnsTrue))
     draft.to_choices = true;
-  ImGui::SameLine();
+  if (wide) ImGui::SameLine();
   bool asked = pill(theme, tr("Ask"), true, tr("Ask the class (Ctrl+Enter)"));
   ImGui::SameLine();
   if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
@@ -228,23 +235,67 @@ void draw_question_buttons(const View& view, Commands& commands, const QuestionB
   if (pill(theme, tr("Close"), false, tr("Back to the picture (Q)"))) commands.push(AskClass{false});
 }
 
+std::string text_of(const ClassQuestion& question) {
+  return question.text.empty() ? tr("Question to the class") : question.text;
+}
+
+/// Draws the question and its choices below each other: the largest text that fits the column, for who sits at the back.
+void draw_asked_beside(const View& view, Commands& commands, float most_height) {
+  const Theme& theme = *view.theme;
+  const ClassQuestion question = class_question(view);
+  const std::string text = text_of(question);
+  const std::vector<Choice> choices = choices_of(view, question);
+  const float width = ImGui::GetContentRegionAvail().x, space = ImGui::GetStyle().ItemSpacing.y;
+  const float button = theme.row_height + space;
+  const auto height_of = [&](ImFont* font) {
+    float height = wrapped_height(font, text, width) + space + 2 * button;
+    for (std::size_t i = 0; i < choices.size(); ++i)  // with the mark, so that nothing moves when it comes
+      height += wrapped_height(font, choice_text(question, i, question.answer > 0), width) + font->FontSize + 5 * space;
+    return height;
+  };
+  ImFont* font = theme.heading;
+  for (ImFont* const larger : {theme.reading_bold, theme.lecture_bold, theme.display})
+    if (height_of(larger) <= most_height) font = larger;
+  const ChoiceWidths widths = choice_widths(theme, font, question, choices.size());
+  // Short choices stand beside their hands, where the bar still tells them apart.
+  const float readable_bar = std::round(80 * theme.scale);
+  const bool one_line = widths.without_bar() + readable_bar <= width;
+  ImGui::PushFont(font);
+  ImGui::PushTextWrapPos(0);
+  text_item(font, theme.text, text);
+  for (const Choice& choice : choices) {
+    ImGui::Dummy({0, space});
+    if (one_line) {
+      draw_choice(view, commands, choice, font, widths, 0);
+      continue;
+    }
+    ImGui::PushID(static_cast<int>(choice.index));
+    text_item(font, choice.right ? theme.good : theme.text, choice.text);
+    draw_hands(view, commands, choice, font, widths, width);
+    ImGui::PopID();
+  }
+  ImGui::PopTextWrapPos();
+  ImGui::PopFont();
+  draw_question_buttons(view, commands, question_buttons(view, question));
+}
+
 /// Draws the question, its buttons and its choices.
 void draw_asked(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const ClassQuestion question = class_question(view);
-  const std::string text = question.text.empty() ? tr("Question to the class") : question.text;
+  const std::string text = text_of(question);
   const QuestionButtons buttons = question_buttons(view, question);
   const float left = ImGui::GetContentRegionAvail().x - buttons.width;
-  // A class reads two lines of it; elsewhere a question that needs two takes the smaller font.
-  const float lines = view.workspace->present ? 2 : 1;
-  const bool large = text_width(theme.display, text) + theme.gap <= lines * left && has_height_for_display(theme);
+  // A question that needs two lines takes the smaller font, and so does one in a low window: the picture above needs the height.
+  constexpr float least_height_of_display = 640;
+  const bool has_height = ImGui::GetMainViewport()->Size.y >= least_height_of_display * theme.scale;
+  const bool large = text_width(theme.display, text) + theme.gap <= left && has_height;
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + left - theme.gap);
   text_item(large ? theme.display : theme.heading, theme.text, text);
   ImGui::PopTextWrapPos();
   ImGui::SameLine(left);
   draw_question_buttons(view, commands, buttons);
-  const bool appearing = ImGui::IsWindowAppearing();
-  draw_choices(view, commands, question, appearing);
+  draw_choices(view, commands, question);
 }
 
 /// The height that the question took in the last frame in which it was drawn.
@@ -255,27 +306,34 @@ struct QuestionRoom {
 }  // namespace
 
 float question_room(const View& view) {
-  return view.lecture->asking ? panel_state<QuestionRoom>("question").height : 0;
+  return view.lecture->asking && !view.workspace->present ? panel_state<QuestionRoom>("question").height : 0;
 }
 
 bool writes_question() {
   return writing().on && ImGui::GetFrameCount() - writing().frame <= 1;
 }
 
-void draw_question(const View& view, Commands& commands) {
+void draw_question(const View& view, Commands& commands, const Rect& beside) {
   const Theme& theme = *view.theme;
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
-  const float width = screen.x - 2 * theme.gap;
-  constexpr float most_of_screen = 0.45F;
-  ImGui::SetNextWindowPos({theme.gap, screen.y - theme.gap}, ImGuiCond_Always, {0, 1});
-  ImGui::SetNextWindowSizeConstraints({width, 0}, {width, std::round(most_of_screen * screen.y)});
+  const bool below = beside.width() <= 0;
+  constexpr float most_of_screen = 0.45F, most_of_column = 0.56F;  // the text of a lesson above it has figures that a class needs
+  const Rect room =
+      below ? Rect{{theme.gap, (1 - most_of_screen) * screen.y}, {screen.x - theme.gap, screen.y - theme.gap}} : beside;
+  const bool whole_column = !below && !page_asks(view);
+  ImGui::SetNextWindowPos({room.min.x, room.max.y}, ImGuiCond_Always, {0, 1});
+  ImGui::SetNextWindowSizeConstraints({room.width(), whole_column ? room.height() : 0}, {room.width(), std::round(room.height())});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##question", nullptr, flags)) {
     if (writing().on && !can_write_question(view)) writing().on = false;
-    writing().on ? draw_writing(view, commands) : draw_asked(view, commands);
+    const float most = (page_asks(view) ? most_of_column : 1) * room.height() - 2 * theme.padding;
+    if (writing().on)
+      draw_writing(view, commands, below);
+    else
+      below ? draw_asked(view, commands) : draw_asked_beside(view, commands, most);
   }
   panel_state<QuestionRoom>("question").height = ImGui::GetWindowHeight() + theme.gap;
   ImGui::End();
@@ -292,7 +350,8 @@ bool holds_pointer(const View& view) {
 void draw_pointer(const View& view) {
   if (!holds_pointer(view)) return;
   const ImGuiIO& io = ImGui::GetIO();
-  const float radius = std::max(4.0F, std::round(7 * view.theme->scale));
+  constexpr float part_of_height = 0.025F;  // a class sees it from the back of the room
+  const float radius = std::max(4.0F, std::round(0.5F * part_of_height * io.DisplaySize.y));
   ImDrawList* list = ImGui::GetForegroundDrawList();
   list->AddCircleFilled(io.MousePos, radius * 2.2F, IM_COL32(255, 30, 30, 60));
   list->AddCircleFilled(io.MousePos, radius, IM_COL32(255, 30, 30, 235));

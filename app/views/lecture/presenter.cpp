@@ -89,7 +89,7 @@ void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, cons
   const auto draw = [&] { next ? draw_next(theme, *next) : wrapped_text(theme.heading, theme.text_dim, last); };
   if (class_picture().empty()) return draw();
   const bool both = next && !next_picture().empty();
-  const float room = ImGui::GetContentRegionAvail().x, share = both ? 0.36F : 0.38F, width = std::round(share * room);
+  const float room = ImGui::GetContentRegionAvail().x, share = both ? 0.34F : 0.38F, width = std::round(share * room);
   const auto draw_picture = [&](const SmallPicture& picture, const char* title) {
     ImGui::BeginGroup();
     text_item(theme.ui_small, theme.text_dim, title);
@@ -100,7 +100,7 @@ void draw_now_and_next(const Theme& theme, const std::optional<Next>& next, cons
   ImGui::SameLine(0, 2 * theme.gap);
   if (both) {
     draw_picture(next_picture(), tr("Then it sees"));
-    return draw();
+    ImGui::SameLine(0, 2 * theme.gap);
   }
   ImGui::BeginGroup();
   draw();
@@ -191,7 +191,11 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   divider(theme);
   if (in_lesson) {
     const bool last = view.lesson.page + 1 == view.lesson.lesson->pages.size();
-    draw_now_and_next(theme, last ? std::nullopt : std::optional(next_page(view.lesson)), tr("This is the last page."));
+    const bool of_deck = lecture.turns_from(view.lesson.lesson->id, view.lesson.page, 1);
+    const std::optional<Next> next = of_deck ? std::optional(next_scene(*lecture.next()))
+                                     : last  ? std::nullopt
+                                             : std::optional(next_page(view.lesson));
+    draw_now_and_next(theme, next, tr("This is the last page."));
     divider(theme);
     return draw_lesson_notes(view);
   }

@@ -45,6 +45,7 @@ struct SceneFields {
     out->title = title;
     out->notes = notes;
     out->state = of.state;
+    out->lesson = of.lesson;
     if (!steps.empty()) out->steps = step_range_from(steps) ? step_range_from(steps) : of.steps;
     out->question = question.question();
     return out;

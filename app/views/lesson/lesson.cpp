@@ -432,7 +432,7 @@ void draw_told(const View& view, float height) {
 
 void draw_lesson_panel(const View& shown, Commands& commands) {
   View view = shown;
-  const Theme theme = shown.workspace->present && lesson_place().large ? reading_theme(*shown.theme) : *shown.theme;
+  const Theme theme = shown.workspace->present ? reading_theme(*shown.theme, lesson_place().size) : *shown.theme;
   view.theme = &theme;
   const LessonView& lesson = view.lesson;
   if (lesson.lesson == nullptr) return text_item(theme.ui, theme.text_dim, tr("No lesson is open."));

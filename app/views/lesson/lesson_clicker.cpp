@@ -5,6 +5,7 @@
 
 #include <imgui.h>
 
+#include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_player.h"
 #include "app/model/lessons/lesson_runs.h"
@@ -36,6 +37,15 @@ bool is_last_page(const LessonView& lesson) {
   return lesson.page + 1 == lesson.lesson->pages.size();
 }
 
+/// Whether the page is a scene of the deck that is open, and another scene comes.
+bool turns_scene(const View& view, int direction) {
+  return view.lecture->turns_from(view.lesson.lesson->id, view.lesson.page, direction);
+}
+
+bool covers_answer(const View& view) {
+  return view.lecture->asking && view.lesson.answer != nullptr;
+}
+
 }  // namespace
 
 LessonPlace& lesson_place() {
@@ -55,7 +65,9 @@ void click_lesson(const View& view, int direction, Commands& commands) {
   LessonPlace& place = lesson_place();
   const LessonView& lesson = view.lesson;
   place.from_behind = false;
-  if (has_more(place, direction)) {
+  // The question to the class covers the end of the text, where the answer stands.
+  if (covers_answer(view) && direction > 0) return commands.push(AskClass{false});
+  if (has_more(place, direction) && !view.lecture->asking) {
     const float by = static_cast<float>(direction) * scrolled_part * place.seen;
     place.wanted = std::clamp(place.scroll + by, 0.0F, place.most);
     place.followed = -1;
@@ -67,6 +79,7 @@ void click_lesson(const View& view, int direction, Commands& commands) {
       none.given = false;
       return commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
     }
+    if (turns_scene(view, 1)) return commands.push(TurnPage{1});
     if (!is_last_page(lesson)) return commands.push(TurnLessonPage{1});
     if (!shows_end(place, lesson)) {
       place.ended = lesson.lesson->id;
@@ -78,6 +91,8 @@ void click_lesson(const View& view, int direction, Commands& commands) {
   if (shows_end(place, lesson)) {
     place.ended.clear();
     place.from_behind = true;
+  } else if (turns_scene(view, -1)) {
+    commands.push(TurnPage{-1});
   } else if (lesson.page > 0) {
     place.from_behind = true;
     commands.push(TurnLessonPage{-1});
@@ -90,8 +105,10 @@ void click_lesson(const View& view, int direction, Commands& commands) {
 std::string next_click_in_lesson(const View& view) {
   const LessonPlace& place = lesson_place();
   const LessonView& lesson = view.lesson;
-  if (has_more(place, 1)) return tr("Page Down: more of this page ▾");
+  if (covers_answer(view)) return tr("Page Down: back to the text");
+  if (has_more(place, 1) && !view.lecture->asking) return tr("Page Down: more of this page ▾");
   if (lesson.locked) return tr("Page Down: the answer");
+  if (turns_scene(view, 1)) return tr("Page Down: the next scene");
   if (!is_last_page(lesson)) return tr("Page Down: the next page");
   if (!shows_end(place, lesson)) return tr("Page Down: the end of the lesson");
   const LessonInfo* after = lesson_beside(lesson, 1);

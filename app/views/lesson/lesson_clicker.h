@@ -11,14 +11,14 @@ namespace tilescope {
 
 /// Where the text of the page stands, kept between frames.
 struct LessonPlace {
-  std::string ended;            // the lesson whose end is shown, by its id
-  float scroll = 0, most = 0;   // of the text
-  float seen = 0;               // height of the part that is on screen
-  int frame = -1;               // that drew it last
-  std::optional<float> wanted;  // scroll of the next frame
-  bool from_behind = false;     // the page was turned to from the one after it, and stands at its end
-  bool large = true;            // presented, the text is larger than that of the panels
-  float followed = -1;          // the scroll that last brought the answer into view; below 0: none is to be
+  std::string ended;                        // the lesson whose end is shown, by its id
+  float scroll = 0, most = 0;               // of the text
+  float seen = 0;                           // height of the part that is on screen
+  int frame = -1;                           // that drew it last
+  std::optional<float> wanted;              // scroll of the next frame
+  bool from_behind = false;                 // the page was turned to from the one after it, and stands at its end
+  ReadingSize size = ReadingSize::reading;  // of the text, presented
+  float followed = -1;                      // the scroll that last brought the answer into view; below 0: none is to be
 };
 LessonPlace& lesson_place();
 

@@ -26,6 +26,16 @@ float page_height(const View& view, float width) {
   return height;
 }
 
+/// Its question with the answer, which a class sees at once after the text has scrolled away; 0 without a question.
+float answer_height(const View& view, float width) {
+  const Theme& theme = *view.theme;
+  const LessonPage& page = view.lesson.lesson->pages[view.lesson.page];
+  if (!page.ask) return 0;
+  const ExpressionValues* values = view.lesson.figures != nullptr ? &view.lesson.figures->revealed : nullptr;
+  const float pad = std::round(10 * theme.scale);
+  return question_height(view, width - 2 * pad) + prose_height(theme, page.reveal->say, values, width - 2 * pad) + 4 * pad;
+}
+
 /// What stands above and below the page.
 float around_page(const View& view, float width) {
   const Theme& theme = *view.theme;
@@ -39,18 +49,19 @@ float around_page(const View& view, float width) {
 }  // namespace
 
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
-  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F};
-  const Theme reading = reading_theme(theme);
+  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F};
   PresentedText last;
-  for (const bool large : {true, false}) {
-    const Theme& used = large ? reading : theme;
+  for (const ReadingSize size : {ReadingSize::lecture, ReadingSize::reading, ReadingSize::usual}) {
+    const Theme used = reading_theme(theme, size);
     const View shown{view, &used};
     for (const float share : wider) {
-      last = {share, large};
+      last = {share, size};
       const Rect column = present_lesson_layout(width, height, theme.scale, {.lesson_share = share}).lesson;
       const float inside = column.width() - 2 * theme.padding;
       const float room = column.height() - 2 * theme.padding - around_page(shown, inside);
-      if (page_height(shown, inside - 2 * std::round(2 * used.scale)) <= room) return last;
+      const float text = inside - 2 * std::round(2 * used.scale);
+      const bool answer_fits = size != ReadingSize::lecture || answer_height(shown, text) <= room;
+      if (answer_fits && page_height(shown, text) <= room) return last;
     }
   }
   return last;

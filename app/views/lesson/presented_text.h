@@ -6,13 +6,14 @@
 
 namespace tilescope {
 
-/// The column's part of the window's width, and whether its text is larger than that of the panels.
+/// The column's part of the window's width, and how large its text is.
 struct PresentedText {
   float share = usual_lesson_share;
-  bool large = true;
+  ReadingSize size = ReadingSize::reading;
 };
 
-/// Returns the largest text in the narrowest column that shows the page whole until it is answered. A page that no column shows
+/// Returns the largest text in the narrowest column that shows the page whole until it is answered. The very largest also leaves
+/// room for the whole answer, so that the text does not change its size when it comes. A page that no column shows
 /// whole gets the one that hides least. `theme` is that of the panels, `width` and `height` are those of the window.
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height);
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "app/model/lessons/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
@@ -501,8 +502,9 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
       detail + clock_text(view, study) + " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request));
   draw_beside_line(view);
   std::vector<std::string> sentences;
+  const bool asks = present && view.lecture->asking;  // the plot is then narrower, and needs the height
   for (const RooflineKernel& kernel : study.kernels) {
-    if (held) break;
+    if (held || asks) break;
     for (std::string_view launch : launches_of(kernel))
       sentences.push_back(limit_sentence(study, kernel, launch, timed_run(view), present));
     if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));

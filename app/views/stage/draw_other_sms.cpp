@@ -76,6 +76,13 @@ std::string activity_text(StageContext& context, int sm, const SmActivity& activ
   return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
 }
 
+/// The same in a word or two, for a narrow card: an operation without where it goes, a stall without its cause.
+std::string brief_text(const OtherSm& other) {
+  if (!other.activity.doing) return other.activity.next ? tr("stalled") : other.text;
+  const std::string_view text = other.text;
+  return std::string(text.substr(0, std::min(text.find(" →"), text.find(" ←"))));
+}
+
 /// Scans the trace of an SM once a cycle that is shown, not once a frame.
 const OtherSm& state_of(StageContext& context, int sm) {
   OtherSm& other = context.cache.others[sm];
@@ -139,13 +146,15 @@ void draw_chips(StageContext& context, const Rect& area, const TraceState& state
                        .glow_color = with_alpha(theme.color(tensor), 0.55F)});
   }
   context.flush();
+  // All have their names, or none has: the colours say which.
+  for (std::size_t i = 0; i < chip_tiles.size(); ++i)
+    if (text_width(theme.ui_small, to_string(chip_tiles[i])) > chips[i].width()) return;
   for (std::size_t i = 0; i < chip_tiles.size(); ++i) {
     const bool on = fullness[i] > 0.6F;
     const ImU32 color =
         on ? text_on(theme, heat_color(theme, tensor_of(chip_tiles[i]), 0.75F)) : theme.text_color(tensor_of(chip_tiles[i]));
     const std::string_view name = to_string(chip_tiles[i]);
-    if (text_width(theme.ui_small, name) <= chips[i].width())  // else the color says which
-      draw_text(context.list, theme.ui_small, chips[i], color, name, Align::center);
+    draw_text(context.list, theme.ui_small, chips[i], color, name, Align::center);
   }
 }
 
@@ -216,7 +225,8 @@ void draw_card(StageContext& context, const SmBox& box) {
   context.flush();
   draw_bar(context.list, theme, bar, other.done, theme.accent);
   draw_text(context.list, theme.ui, title_line, theme.text, first_that_fits(theme.ui, title_line.width(), {title, name}));
-  draw_text(context.list, theme.ui_small, doing, theme.text_dim, other.text);
+  draw_text(context.list, theme.ui_small, doing, theme.text_dim,
+            first_that_fits(theme.ui_small, doing.width(), {other.text, brief_text(other), std::string()}));
   if (hovered) {
     context.tip(title, other.text + "\n" +
                            fill_in(tr("{} of its operations done; blocks on this SM: {}"),

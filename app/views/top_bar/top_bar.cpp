@@ -505,18 +505,21 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   }
   text += fmt::format("   {}", tile_label(view));
   const float inset = theme.gap + theme.padding;
-  const Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, text);
-  // The name of the scene, where the class looks first for what it is about.
+  Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
+  ImDrawList* list = ImGui::GetWindowDrawList();
   const Scene* scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
-  const float taken = text_width(theme.ui_bold, text) + 2 * theme.gap;
-  const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
-  const float counted = text_width(theme.ui_bold, count) + theme.gap;
-  if (scene == nullptr || taken + counted >= line.width()) return;
-  draw_text(ImGui::GetWindowDrawList(), theme.ui_bold, line, theme.text_dim, count, Align::right);
-  const Rect title = {{line.min.x + taken, line.min.y}, {line.max.x - counted, line.max.y}};
-  draw_text(ImGui::GetWindowDrawList(), theme.heading, title, theme.text, elide(theme.heading, scene_name(*scene), title.width()),
-            Align::right);
+  if (scene != nullptr) {
+    const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
+    draw_text(list, theme.ui_bold, line, theme.text_dim, count, Align::right);
+    line.max.x -= text_width(theme.ui_bold, count) + 2 * theme.gap;
+  }
+  if (scene == nullptr) return draw_text(list, theme.ui_bold, line, theme.text_dim, text);
+  // The name of the scene comes first, as large as the bar; what is simulated takes the room that is left.
+  const std::string name = scene_name(*scene);
+  ImFont* const font = text_width(theme.display, name) <= line.width() ? theme.display : theme.heading;
+  draw_text(list, font, line, theme.text, elide(font, name, line.width()));
+  line.min.x += text_width(font, name) + 3 * theme.gap;
+  if (text_width(view.theme->ui, text) <= line.width()) draw_text(list, view.theme->ui, line, theme.text_dim, text, Align::right);
 }
 
 }  // namespace tilescope

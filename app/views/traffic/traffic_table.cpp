@@ -24,7 +24,8 @@ struct Columns {
   bool exact = false;  // bytes to the byte; else shortened
 };
 
-Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float left, float right) {
+/// `held`: a question of a lesson is asked, and only what ran so far has figures.
+Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float left, float right, bool held) {
   const std::int64_t largest = std::max(sheet.total.whole, sheet.total.formula);
   Columns columns;
   float name = 24 * theme.scale;
@@ -40,11 +41,12 @@ Columns lay_out_columns(const Theme& theme, const TrafficSheet& sheet, float lef
   const int others = count - (compared ? 2 : 1);
   float edge = right;
   const auto take = [&](float& column) { column = edge, edge -= columns.width; };
-  if (others >= 2) take(columns.measured);
-  if (others >= 1) take(columns.formula);
+  const int confirming = held ? others - 1 : others;
+  if (confirming >= 2) take(columns.measured);
+  if (confirming >= 1) take(columns.formula);
   if (compared) take(columns.pinned);
   take(columns.whole);
-  if (others >= 3) take(columns.so_far);
+  if (held ? others >= 1 : others >= 3) take(columns.so_far);
   columns.exact = text_width(theme.mono_small, fmt::format("≥ {}", format_count(largest))) + 6 * theme.scale <= columns.width;
   return columns;
 }
@@ -240,7 +242,7 @@ const char* choice_name(LinkChoice choice) {
 std::optional<Tensor> draw_traffic_table(const View& view, const TrafficSheet& sheet, LinkChoice choice, float header_height,
                                          float row_height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const Columns columns = lay_out_columns(*view.theme, sheet, at.x, at.x + ImGui::GetContentRegionAvail().x);
+  const Columns columns = lay_out_columns(*view.theme, sheet, at.x, at.x + ImGui::GetContentRegionAvail().x, view.lesson.locked);
   draw_header(ImGui::GetWindowDrawList(), view, columns, at.y, header_height, choice);
   ImGui::SetCursorScreenPos({at.x, at.y + header_height});
   const std::optional<Tensor> under_mouse = draw_rows(view, sheet, columns, row_height);

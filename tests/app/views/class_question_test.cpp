@@ -156,7 +156,7 @@ TEST_CASE("lecture: a question of the moment belongs to what is shown, and one o
 TEST_CASE("lecture: the bars of three long choices have the width of the window") {
   const auto script = WindowScript::open(1280, 720);
   if (script == nullptr) return;
-  script->command(SetPresent{true});
+  script->command(AskClass{true});
   const auto columns = [&] {
     script->hover(5, 5);
     ImGuiWindow* const window = question_window(*script);
@@ -172,7 +172,77 @@ TEST_CASE("lecture: the bars of three long choices have the width of the window"
   CHECK(columns() == 2);
 }
 
-TEST_CASE("lecture: beside a question to the class a presented plot is lower, and none of it is cut") {
+TEST_CASE("lecture: presented, a question to the class takes nothing from the stage") {
+  const TemporaryFolder folder;
+  for (const bool of_lesson : {false, true}) {
+    CAPTURE(of_lesson);
+    const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1600, 900);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    if (of_lesson) script->command(OpenLesson{"00-small"});
+    const auto stage = [&]() -> const ImGuiWindow* {
+      script->hover(5, 5);
+      for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows)
+        if (window->Active && std::string_view(window->Name).find("/stage_") != std::string_view::npos) return window;
+      return nullptr;
+    };
+    REQUIRE(stage() != nullptr);
+    const ImRect before = stage()->Rect();
+    script->press(ImGuiKey_Q);
+    const ImGuiWindow* const question = question_window(*script);
+    REQUIRE(question != nullptr);
+    REQUIRE(stage() != nullptr);
+    CHECK(stage()->Rect().Min.x == before.Min.x);
+    CHECK(stage()->Rect().Max.x == before.Max.x);
+    CHECK(stage()->Rect().GetHeight() == before.GetHeight());
+    CHECK_FALSE(question->Rect().Overlaps(before));
+    CHECK(question->ScrollMax.y == 0);
+  }
+}
+
+TEST_CASE("lecture: the clicker closes the question of a lesson after its answer, and the class reads why") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  script->command(OpenLesson{"00-small"});
+  script->press(ImGuiKey_Q);
+  script->press(ImGuiKey_PageDown);
+  CHECK_FALSE(script->view().lesson.locked);
+  CHECK(script->view().lecture->asking);  // with what was counted
+  script->press(ImGuiKey_PageDown);
+  CHECK_FALSE(script->view().lecture->asking);
+  CHECK(script->view().lesson.page == 0);
+}
+
+TEST_CASE("lecture: presented text and the pointer grow with the height of the window") {
+  const auto script = WindowScript::open(1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  const auto text = [&] {
+    script->hover(5, 5);
+    return ImGui::GetIO().FontDefault->FontSize / static_cast<float>(script->height());
+  };
+  const auto pointer = [&] {
+    script->frame().io().AddKeyEvent(ImGuiKey_L, true);
+    script->hover(300, 300);
+    float top = 300, low = 300;
+    for (const ImDrawVert& vertex : ImGui::GetForegroundDrawList()->VtxBuffer)
+      if ((vertex.col >> IM_COL32_A_SHIFT) > 230) top = std::min(top, vertex.pos.y), low = std::max(low, vertex.pos.y);
+    script->frame().io().AddKeyEvent(ImGuiKey_L, false);
+    script->hover(300, 300);
+    return (low - top) / static_cast<float>(script->height());
+  };
+  const float small = text();
+  CHECK(pointer() == doctest::Approx(0.025).epsilon(0.15));
+  for (const auto& [width, height] : {std::pair(1600, 900), std::pair(3840, 2160)}) {
+    script->resize(width, height);
+    CHECK(text() == doctest::Approx(small).epsilon(0.06));
+    CHECK(pointer() == doctest::Approx(0.025).epsilon(0.15));
+  }
+}
+
+TEST_CASE("lecture: beside a question to the class a presented plot is narrower, and none of it is cut") {
   Session::Start start = opening_start();
   start.center = CenterView::sweep;
   const auto script = WindowScript::open(start, 1280, 720);
@@ -185,6 +255,8 @@ TEST_CASE("lecture: beside a question to the class a presented plot is lower, an
     if (!window->Active || std::string_view(window->Name).find("/sweep_") == std::string_view::npos) continue;
     ++found;
     CHECK(window->ScrollMax.y == 0);
+    CHECK(window->ScrollMax.x == 0);
+    CHECK_FALSE(question_window(*script)->Rect().Overlaps(window->Rect()));
   }
   CHECK(found == 1);
 }

@@ -10,9 +10,11 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
+#include "app/model/requests/assets.h"
 #include "app/next_picture.h"
 #include "app/ui/text_record.h"
 #include "app/views/lecture/small_picture.h"
+#include "app/window.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -92,4 +94,19 @@ TEST_CASE("presenter: what the class sees stands small beside the next page") {
   CHECK(pictures() == 1);
   frame->reset();
   script->frame().select();
+}
+
+TEST_CASE("presenter: rendered alone it has the small pictures of its window, and larger text in a larger one") {
+  if (WindowScript::open(64, 64) == nullptr) return;
+  RenderOptions options;
+  options.request = opening_start().request;
+  options.panel = "presenter";
+  options.lesson = "1:2";
+  options.width = 960;
+  options.height = 640;
+  const TextRecording recording;
+  REQUIRE(render_picture(options));
+  const std::string text = recording.text();
+  CHECK(text.find("The class sees") != std::string::npos);
+  CHECK(text.find("Then it sees") != std::string::npos);
 }

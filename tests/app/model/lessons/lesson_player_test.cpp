@@ -203,6 +203,35 @@ TEST_CASE("lesson: the answer shows the run of the reveal, and asked again the p
   CHECK(room.lesson().scene->look == std::vector<std::string>{"stage", "traffic"});
 }
 
+TEST_CASE("lesson: answers and pages stay while another lesson is open, and go with the last one") {
+  Classroom room;
+  const std::string other = room.folder.file("01-other.en.md", small_lesson);
+  room.opened.after(OpenLesson{"00-small"});
+  room.answer(option(1));
+  const std::int64_t end = room.step();
+  room.opened.after(SeekStep{end - 1});
+  room.opened.after(OpenLesson{other});
+  REQUIRE(room.lesson().locked);
+  room.answer(option(0));
+  room.opened.after(TurnLessonPage{1});
+
+  room.opened.after(OpenLesson{"00-small"});  // back to the lesson before
+  CHECK_FALSE(room.lesson().locked);
+  REQUIRE(room.lesson().answer != nullptr);
+  CHECK(room.lesson().answer->option == 1);
+  CHECK(room.lesson().right == 1);
+  CHECK(room.step() == end - 1);  // as it was left
+  room.opened.after(OpenLesson{other});
+  REQUIRE(room.lesson().answer != nullptr);
+  CHECK(room.lesson().answer->option == 0);
+
+  room.opened.after(OpenLesson{other});  // the open lesson itself begins anew
+  CHECK(room.lesson().locked);
+  room.opened.after(CloseLesson{});
+  room.opened.after(OpenLesson{"00-small"});
+  CHECK(room.lesson().locked);
+}
+
 TEST_CASE("lesson: closed, it brings back what was open before the first lesson") {
   Classroom room;
   const auto link = [&] { return to_link(window_state_of(room.opened.view())); };

@@ -27,6 +27,22 @@ const AttentionProblem long_causal = {.seq_q = 4096, .seq_kv = 4096, .head_dim =
 
 }  // namespace
 
+TEST_CASE("validation: a bundle that comes with the program has the results of its table, of every case") {
+  const Measurements known = load_measurements();
+  int tables = 0;
+  for (const auto& bundle : known.bundles) {
+    CAPTURE(bundle->path);
+    REQUIRE(bundle->results.size() == bundle->bundle.cases.size());
+    ++tables;
+    for (std::size_t i = 0; i < bundle->results.size(); ++i) {
+      const auto& time = bundle->results[i].figure(Figure::time);
+      if (time && std::isfinite(bundle->time_errors[i]))
+        CHECK(time->error() == doctest::Approx(bundle->time_errors[i]).epsilon(1e-4));
+    }
+  }
+  CHECK(tables > 10);
+}
+
 TEST_CASE("time errors: mean and worst are those of the table's judge cases") {
   double sum = 0, worst = 0;
   int rows = 0;

@@ -7,7 +7,10 @@
 #include <doctest/doctest.h>
 
 #include "app/model/lessons/lecture.h"
+#include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_runs.h"
 #include "app/platform/files.h"
+#include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/temporary_folder.h"
 
@@ -259,4 +262,48 @@ TEST_CASE("session: a page turns to the next scene at the end of the run, though
   opened.after(SeekStep{opened.view().lane().step_count});
   opened.after(TurnPage{1});
   CHECK(opened.view().lecture->scene() == 1);
+}
+
+TEST_CASE("session: a page of a lesson is kept as a scene, which opens it again with its answer") {
+  const TemporaryFolder folder;
+  Session::Start start = opening_start();
+  start.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  Opened opened(std::move(start));
+  const auto lesson = [&] { return opened.view().lesson; };
+  opened.after(BookmarkState{});
+  opened.after(OpenLesson{"00-small"});
+  LessonAnswer second;
+  second.option = 1;
+  opened.after(AnswerLesson{std::make_shared<const LessonAnswer>(second)});
+  opened.after(BookmarkState{});
+  const Scene kept = *opened.view().lecture->shown();
+  CHECK(kept.title == "Choice");
+  CHECK(kept.lesson == ScenePage{"00-small", 0});
+
+  opened.after(TurnPage{-1});  // a scene without a lesson
+  CHECK(opened.view().lecture->scene() == 0);
+  CHECK(lesson().lesson == nullptr);
+  opened.after(TurnPage{1});
+  REQUIRE(lesson().lesson != nullptr);
+  CHECK(lesson().page == 0);
+  REQUIRE(lesson().answer != nullptr);
+  CHECK(lesson().answer->option == 1);
+
+  // A deck that begins with a page begins in its lesson.
+  Session::Start again = opening_start();
+  again.lessons = list_of_small_lesson(folder.file("00-small.en.md", small_lesson));
+  Deck deck;
+  deck.scenes = {kept, Scene{}};
+  deck.scenes[1].lesson = ScenePage{"99-nowhere", 3};
+  deck.scenes[1].state = kept.state;
+  again.deck = std::make_shared<const Deck>(deck);
+  again.state = std::make_shared<const WindowState>(kept.state);
+  Opened reopened(std::move(again));
+  reopened.session.finish();
+  REQUIRE(reopened.view().lesson.lesson != nullptr);
+  CHECK(reopened.view().lesson.locked);
+  // A lesson that is not there leaves the state of its scene.
+  reopened.after(TurnPage{1});
+  CHECK(reopened.view().lecture->scene() == 1);
+  CHECK(reopened.view().lesson.lesson == nullptr);
 }

@@ -27,6 +27,7 @@ Deck two_scenes() {
   first.question = ClassQuestion{"How many bytes?", {"fewer", "as many", "more"}, 1};
   Scene second;
   second.state = state_of("gpu=h200&race=1&heads=4&seq=512&head_dim=64&view=roofline");
+  second.lesson = ScenePage{"01-why-memory", 6};
   deck.scenes = {first, second};
   return deck;
 }
