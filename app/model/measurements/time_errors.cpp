@@ -106,7 +106,8 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationR
   if (!of_a) return of_a.error();
   if (!of_b) return of_b.error();
   const bool one_program = of_a->kernel == of_b->kernel && a.gpu.id == b.gpu.id;
-  if (one_program && (of_a->other_tile || of_b->other_tile)) return refuse("no recording has two tiles of one program");
+  if (one_program && (of_a->other_tile || of_b->other_tile || a.problem == b.problem))
+    return refuse("no recording has two tiles or orders of one program");
   for (const bool held_out : {true, false}) {
     const auto first = judged_runs(known, a.gpu.id, of_a->kernel, held_out),
                second = judged_runs(known, b.gpu.id, of_b->kernel, held_out);
