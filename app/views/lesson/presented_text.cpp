@@ -60,8 +60,10 @@ PresentedText presented_text(const View& view, const Theme& theme, float width, 
       const float inside = column.width() - 2 * theme.padding;
       const float room = column.height() - 2 * theme.padding - around_page(shown, inside);
       const float text = inside - 2 * std::round(2 * used.scale);
+      // Larger words break lines where the estimate does not: a line is spare.
+      const float spare = size != ReadingSize::usual ? std::round(1.3F * used.ui->FontSize) : 0;
       const bool answer_fits = size != ReadingSize::lecture || answer_height(shown, text) <= room;
-      if (answer_fits && page_height(shown, text) <= room) return last;
+      if (answer_fits && page_height(shown, text) + spare <= room) return last;
     }
   }
   return last;
