@@ -101,7 +101,8 @@ SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationReq
       return taken && (*taken)->id == row.id;
     };
     if (std::ranges::any_of(out.taken, is_it)) continue;
-    const bool needs_wgmma = row.instruction == ProductInstruction::wgmma, is_mere_rung = row.compared_apart && row.choice == nullptr;
+    const bool needs_wgmma = row.instruction == ProductInstruction::wgmma,
+               is_mere_rung = row.compared_apart && row.choice == nullptr;
     if (needs_wgmma && !has_wgmma) continue;
     if (needs_wgmma && row.has_lists == has_lists && !is_mere_rung)
       out.taken.emplace_back(row.id);

@@ -66,9 +66,11 @@ ValidationState& Measured::validation_of(const std::shared_ptr<const KnownBundle
     if (state.bundle == bundle) return state;
   ValidationState& added = validations_.emplace_back();
   added.bundle = bundle;
-  added.results.assign(bundle->results.begin(), bundle->results.end());  // the table of this version saves minutes
-  added.done = added.results.size();
   added.results.resize(bundle->bundle.cases.size());
+  if (bundle->results.size() == added.results.size()) {  // the table of this version saves minutes
+    added.results.assign(bundle->results.begin(), bundle->results.end());
+    added.done = added.results.size();
+  }
   sum_up(added);
   return added;
 }

@@ -23,42 +23,10 @@ using namespace tilescope;
 
 namespace {
 
-/// What a page of any lesson shows or compares.
-std::vector<WindowState> states_of(const LessonList& list) {
-  std::vector<WindowState> states;
-  for (const LessonInfo& info : list.lessons) {
-    const auto lesson = load_lesson(list, info.id, "en");
-    REQUIRE_MESSAGE(lesson, (lesson ? std::string() : lesson.error().sentence.text()));
-    for (std::size_t page = 0; page < (*lesson)->pages.size(); ++page) {
-      const LessonScene& scene = (*lesson)->scene_of(page);
-      states.push_back(scene.state);
-      for (const LessonVariant& other : scene.others) states.push_back(other.state);
-    }
-  }
-  return states;
-}
-
-/// The recordings with only the cases that a lesson names: a page opens the Validate view, which simulates all cases of a bundle,
-/// and that takes minutes.
-Measurements measurements_of(const LessonList& list) {
-  const std::vector<WindowState> states = states_of(list);
-  Measurements out = load_measurements();
-  for (auto& known : out.bundles) {
-    auto shorter = std::make_shared<KnownBundle>(*known);
-    std::erase_if(shorter->bundle.cases, [&](const MeasuredCase& each) {
-      return std::none_of(states.begin(), states.end(), [&](const WindowState& state) {
-        return state.algorithm == each.kernel && state.problem == each.problem;
-      });
-    });
-    known = std::move(shorter);
-  }
-  return out;
-}
-
 Session::Start start_with_lessons() {
   Session::Start start = opening_start();
   start.lessons = std::make_shared<const LessonList>(load_lesson_list());
-  start.measurements = measurements_of(*start.lessons);
+  start.measurements = load_measurements();
   start.load_table = &load_table;
   return start;
 }
