@@ -148,7 +148,7 @@ TEST_CASE("clock under load: a run that was recorded has the clock of its record
   CHECK(loaded->simulation->request.gpu.sm_clock_hz == loaded->clock.hz);
   CHECK(loaded->simulation->time.value > run->time.value);
   REQUIRE(loaded->errors.time);
-  CHECK(loaded->errors.time->runs == 30);
+  CHECK(loaded->errors.time->runs >= 60);
   CHECK_FALSE(loaded->errors.clock);  // the clock is its own
   // A study has the same figures, from one simulation: the clock is known before.
   int finished = 0;
