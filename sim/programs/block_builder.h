@@ -33,8 +33,9 @@ namespace tilescope {
 /// Returns the bits of on-chip tiles in BlockOperations::shared_tiles. A tile whose index has no bit there does not compile.
 template <class... ChipTiles>
 consteval std::uint32_t tile_bits(const ChipTiles&... chip_tiles) {
-  if (!(can_be_shared(chip_tiles) && ...)) throw "a tile in shared memory needs an index below most_shared_tiles";
-  return (std::uint32_t{0} | ... | (std::uint32_t{1} << ChipTile(chip_tiles).index()));
+  if (!((ChipTile(chip_tiles)->index < most_shared_tiles) && ...))
+    throw "a tile in shared memory needs an index below most_shared_tiles";
+  return (std::uint32_t{0} | ... | (std::uint32_t{1} << ChipTile(chip_tiles)->index));
 }
 
 /// A line of the listing, counted from 1. It converts from the program's enumeration of its lines, so that a line that does not

@@ -215,7 +215,7 @@ TEST_CASE("builder: turns of the ring that are copied equal those that are emitt
 TEST_CASE("builder: only tiles with an index below 32 can be in shared memory, and their bits are those of their indices") {
   static constexpr ChipTileSpec last{.name = "last", .tensor = tensors::q, .index = most_shared_tiles - 1},
       beyond{.name = "beyond", .tensor = tensors::q, .index = most_shared_tiles};
-  static_assert(can_be_shared(last) && !can_be_shared(beyond) && !can_be_shared(ChipTile::none));
+  CHECK((can_be_shared(last) && !can_be_shared(beyond) && !can_be_shared(ChipTile::none)));
   static_assert(tile_bits(tiles::q, last) == (1U << tile_index::q | 1U << 31U));  // tile_bits(beyond) does not compile
   BlockOperations block;
   block.shared_tiles = ~0U;
