@@ -17,22 +17,29 @@ namespace tilescope {
 
 namespace {
 
-/// `held_out`: of those cases alone.
-TimeErrors errors_of(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
-  TimeErrors errors;
-  errors.kernel = kernel;
-  errors.held_out = held_out;
+/// Visits the recorded runs of a kernel on a GPU with the relative error of their predicted time; `held_out`: those of the list
+/// judge alone.
+template <class Visit>
+void for_each_judged_run(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out, Visit visit) {
   for (const auto& bundle : known.bundles) {
     if (bundle->bundle.gpu != gpu) continue;
     for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
       const MeasuredCase& measured = bundle->bundle.cases[i];
-      const double error = std::abs(bundle->time_errors[i]);
-      if (measured.kernel != kernel || !std::isfinite(error) || (held_out && measured.list != "judge")) continue;
-      ++errors.runs;
-      errors.mean += error;
-      errors.worst = std::max(errors.worst, error);
+      const double error = bundle->time_errors[i];
+      if (measured.kernel == kernel && std::isfinite(error) && (!held_out || measured.list == "judge")) visit(measured, error);
     }
   }
+}
+
+TimeErrors errors_of(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
+  TimeErrors errors;
+  errors.kernel = kernel;
+  errors.held_out = held_out;
+  for_each_judged_run(known, gpu, kernel, held_out, [&](const MeasuredCase&, double error) {
+    ++errors.runs;
+    errors.mean += std::abs(error);
+    errors.worst = std::max(errors.worst, std::abs(error));
+  });
   if (errors.runs > 0) errors.mean /= errors.runs;
   return errors;
 }
@@ -43,17 +50,11 @@ struct JudgedRun {
   double error = 0;
 };
 
-/// The runs of a kernel on a GPU; `held_out`: of the list judge alone.
 std::vector<JudgedRun> judged_runs(const Measurements& known, std::string_view gpu, std::string_view kernel, bool held_out) {
   std::vector<JudgedRun> runs;
-  for (const auto& bundle : known.bundles) {
-    if (bundle->bundle.gpu != gpu) continue;
-    for (std::size_t i = 0; i < bundle->time_errors.size(); ++i) {
-      const MeasuredCase& measured = bundle->bundle.cases[i];
-      if (measured.kernel != kernel || !std::isfinite(bundle->time_errors[i]) || (held_out && measured.list != "judge")) continue;
-      runs.push_back({short_text(measured), bundle->time_errors[i]});
-    }
-  }
+  for_each_judged_run(known, gpu, kernel, held_out, [&](const MeasuredCase& measured, double error) {
+    runs.push_back({short_text(measured), error});
+  });
   return runs;
 }
 
