@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/platform/files.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
 
@@ -64,12 +65,10 @@ Result<fs::path> find_asset(std::string_view relative) {
 std::vector<fs::path> find_assets(std::string_view folder, std::string_view extension) {
   std::vector<fs::path> files;
   for (const fs::path& assets : asset_folders()) {
-    std::error_code code;
-    for (fs::directory_iterator file(assets / folder, code), end; !code && file != end; file.increment(code))
-      if (file->path().extension() == extension) files.push_back(file->path());
+    for (const fs::path& path : paths_in(assets / folder))
+      if (path.extension() == extension) files.push_back(path);
     if (!files.empty()) break;
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -1,6 +1,7 @@
 // Reads and writes whole files.
 #include "app/platform/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -100,14 +101,13 @@ fs::path part_of(const fs::path& target) {
 /// Removes parts of this target whose program has ended without doing so: killed, or out of power.
 void remove_leftovers(const fs::path& target) {
   const std::string start = target.filename().native() + std::string(part_suffix);
-  std::error_code code;
   std::vector<fs::path> left;
-  for (fs::directory_iterator file(folder_of(target), code), end; !code && file != end; file.increment(code)) {
-    const std::string name = file->path().filename().native();
+  for (const fs::path& path : paths_in(folder_of(target))) {
+    const std::string name = path.filename().native();
     if (!name.starts_with(start)) continue;
     const int process = std::atoi(name.c_str() + start.size());
     const bool ended = process == ::getpid() || (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH);
-    if (ended) left.push_back(file->path());
+    if (ended) left.push_back(path);
   }
   for (const fs::path& part : left) {
     // A process of another container cannot be seen, but its lock can. The same holds for this process.
@@ -125,6 +125,16 @@ int open_part(const fs::path& part) {
 }
 
 }  // namespace
+
+std::vector<fs::path> paths_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  // Not increment(code): it is noexcept, yet allocates, and without memory ends the program.
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  } catch (const fs::filesystem_error&) {}
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
 Result<std::string> read_binary_file(const fs::path& path, std::size_t limit) {
   std::error_code code;

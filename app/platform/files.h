@@ -16,6 +16,9 @@ inline constexpr std::size_t largest_text_bytes = std::size_t{16} << 20;
 /// Returns a path from the root on; as it is where that cannot be known.
 std::string whole_path(const std::filesystem::path& path);
 
+/// Returns the paths of what a folder holds, by name; of none, or of what was read, where it cannot be read.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
+
 /// Reads a whole text file.
 /// Errors  missing, a folder or a device, not readable, empty, binary (holds a zero byte), larger than `limit`.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t limit = largest_text_bytes);

@@ -17,14 +17,23 @@ namespace tilescope {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::vector<fs::path> specs_in(const fs::path& folder) {
+  std::vector<fs::path> specs = paths_in(folder);
+  std::erase_if(specs, [](const fs::path& path) {
+    std::error_code unreadable;
+    return path.extension() != ".toml" || !fs::is_regular_file(path, unreadable);
+  });
+  return specs;
+}
+
+}  // namespace
+
 std::vector<std::string> gpu_ids() {
   std::vector<std::string> ids;
   for (const fs::path& folder : asset_folders()) {
-    std::error_code code;
-    for (fs::directory_iterator file(folder / "gpus", code), end; !code && file != end; file.increment(code)) {
-      std::error_code unreadable;
-      if (file->path().extension() == ".toml" && file->is_regular_file(unreadable)) ids.push_back(file->path().stem().native());
-    }
+    for (const fs::path& file : specs_in(folder / "gpus")) ids.push_back(file.stem().native());
     if (!ids.empty()) break;  // the folder that find_asset() would take them from
   }
   const auto rank = [](const std::string& id) { return id == "toy" ? 0 : id == "textbook" ? 1 : 2; };
@@ -48,12 +57,7 @@ std::vector<std::string> own_gpus() {
   std::vector<std::string> files;
   const auto folder = own_gpu_folder();
   if (!folder) return files;
-  std::error_code code;
-  for (fs::directory_iterator file(*folder, code), end; !code && file != end; file.increment(code)) {
-    std::error_code unreadable;
-    if (file->path().extension() == ".toml" && file->is_regular_file(unreadable)) files.push_back(file->path().native());
-  }
-  std::sort(files.begin(), files.end());
+  for (const fs::path& file : specs_in(*folder)) files.push_back(file.native());
   return files;
 }
 
