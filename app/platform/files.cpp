@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -128,10 +130,14 @@ int open_part(const fs::path& part) {
 
 std::vector<fs::path> paths_in(const fs::path& folder) {
   std::vector<fs::path> paths;
-  // Not increment(code): it is noexcept, yet allocates, and without memory ends the program.
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
-  } catch (const fs::filesystem_error&) {}
+  // Not std::filesystem::directory_iterator: it allocates where it may not throw, and without memory ends the program.
+  const std::unique_ptr<DIR, decltype([](DIR* open) { ::closedir(open); })> open(::opendir(folder.c_str()));
+  if (open == nullptr && errno == ENOMEM) throw std::bad_alloc();
+  while (open != nullptr) {
+    const dirent* entry = ::readdir(open.get());
+    if (entry == nullptr) break;
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") paths.push_back(folder / name);
+  }
   std::sort(paths.begin(), paths.end());
   return paths;
 }
