@@ -221,8 +221,7 @@ Result<int> measure_samples(const CommandLine& line, std::FILE* out) {
 }
 
 Result<std::vector<SuiteCase>> read_suite(const std::string& name) {
-  if (name == "default") return default_suite();
-  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
+  if (std::optional<std::vector<SuiteCase>> suite = built_in_suite(name)) return std::move(*suite);
   const auto text = read_text_file(name);
   if (!text) return text.error();
   return suite_from_text(*text, name);

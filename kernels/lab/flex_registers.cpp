@@ -8,11 +8,10 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "kernels/flex/flex.h"
-#include "kernels/measure/suite.h"
+#include "kernels/lab/read_suite.h"
 #include "sim/masks/mask_choice.h"
 
 using namespace tilescope;
@@ -64,10 +63,9 @@ int main(int argc, char** argv) {
     fmt::print("usage: tilescope_flex_registers FILE.txt [PART [CUBIN]]\n");
     return 2;
   }
-  std::ifstream file(argv[1]);
-  const Result<std::vector<SuiteCase>> suite = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
+  const Result<std::vector<SuiteCase>> suite = read_suite(argv[1]);
   if (!suite) {
-    fmt::print("{}: {}\n", argv[1], suite.error().sentence.text());
+    fmt::print("{}\n", suite.error().sentence.text());
     return 2;
   }
   int compiled = 0, spilled = 0, failed = 0;

@@ -11,10 +11,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "kernels/lab/read_suite.h"
 #include "kernels/measure/measure_case.h"
 #include "kernels/measure/probe.h"
 #include "kernels/measure/probe_json.h"
-#include "kernels/measure/suite.h"
 #include "sim/numerics/tile_machine.h"
 
 using namespace tilescope;
@@ -24,10 +24,9 @@ int main(int argc, char** argv) {
     fmt::print("usage: tilescope_record_probes CASES.txt OUT_FOLDER COMMIT\n");
     return 2;
   }
-  std::ifstream file(argv[1]);
-  const Result<std::vector<SuiteCase>> suite = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
+  const Result<std::vector<SuiteCase>> suite = read_suite(argv[1]);
   if (!suite) {
-    fmt::print("{}: {}\n", argv[1], suite.error().sentence.text());
+    fmt::print("{}\n", suite.error().sentence.text());
     return 2;
   }
   const Result<DeviceInfo> device = find_device();

@@ -1,7 +1,7 @@
 // tilescope_record_suite: measures the cases of one pass of the suite, as `tilescope measure --suite` does. It needs no CMake and
 // no window libraries: kernels/build_gpu_check.sh builds it.
 //
-//   tilescope_record_suite forward|backward|FILE.txt OUT.json COMMIT
+//   tilescope_record_suite default|forward|backward|FILE.txt OUT.json COMMIT
 //   Exit codes: 0 all measured, 1 some not, 2 the request was wrong, 77 no CUDA device (skipped).
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 #include <fstream>
 
 #include "kernels/kernel_traffic.h"
+#include "kernels/lab/read_suite.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
-#include "kernels/measure/suite.h"
 #include "sim/masks/mask_choice.h"
 
 using namespace tilescope;
@@ -41,24 +41,16 @@ void print(const SuiteCase& one, const MeasuredCase& measured, int sm_count) {
   std::fflush(stdout);
 }
 
-/// The built-in suite of a pass, or that of a file.
-Result<std::vector<SuiteCase>> suite_of(const std::string& name) {
-  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
-  std::ifstream file(name);
-  if (!file) return Error{"no such file, and neither forward nor backward"};
-  return suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    fmt::print("usage: tilescope_record_suite forward|backward|FILE.txt OUT.json COMMIT\n");
+    fmt::print("usage: tilescope_record_suite default|forward|backward|FILE.txt OUT.json COMMIT\n");
     return 2;
   }
-  const Result<std::vector<SuiteCase>> suite = suite_of(argv[1]);
+  const Result<std::vector<SuiteCase>> suite = read_suite(argv[1]);
   if (!suite) {
-    fmt::print("{}: {}\n", argv[1], suite.error().sentence.text());
+    fmt::print("{}\n", suite.error().sentence.text());
     return 2;
   }
   Result<MeasuringSession> session = MeasuringSession::open();

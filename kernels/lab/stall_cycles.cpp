@@ -7,12 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
+#include "kernels/lab/read_suite.h"
 #include "kernels/measure/counters.h"
 #include "kernels/measure/device_problem.h"
-#include "kernels/measure/suite.h"
 #include "kernels/measure/timing.h"
 
 using namespace tilescope;
@@ -77,8 +75,7 @@ int main(int argc, char** argv) {
     fmt::print("usage: tilescope_stall_cycles SUITE.txt\n");
     return 2;
   }
-  std::ifstream file(argv[1]);
-  const Result<std::vector<SuiteCase>> suite = suite_from_text(std::string(std::istreambuf_iterator<char>(file), {}), argv[1]);
+  const Result<std::vector<SuiteCase>> suite = read_suite(argv[1]);
   Result<CounterSession> session = CounterSession::open();
   const Result<DeviceInfo> device = find_device();
   if (!suite || !session || !device) {

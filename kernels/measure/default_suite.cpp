@@ -607,4 +607,10 @@ std::vector<SuiteCase> default_suite(Pass pass) {
   return chosen;
 }
 
+std::optional<std::vector<SuiteCase>> built_in_suite(std::string_view name) {
+  if (name == "default") return default_suite();
+  if (const std::optional<Pass> pass = pass_from(name); pass && *pass != Pass::both) return default_suite(*pass);
+  return std::nullopt;
+}
+
 }  // namespace tilescope

@@ -1,6 +1,7 @@
 // The suite: kernels and problems to measure, and which of them may be used to develop the time model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct SuiteCase {
 const std::vector<SuiteCase>& default_suite();
 /// Returns its cases of one pass.
 std::vector<SuiteCase> default_suite(Pass pass);
+/// Returns the whole of it for "default", its cases of one pass for "forward" and "backward", and nothing for another name.
+std::optional<std::vector<SuiteCase>> built_in_suite(std::string_view name);
 
 /// Parses one case a line: kernel batch heads kv_heads seq_q seq_kv head_dim fp16|bf16 mask build|judge. '#' is a comment.
 /// The mask is "full", "causal", or presets joined by '+': "causal+softcap:cap=20". K and V in pages are a last word: "pages=64" or
