@@ -431,9 +431,15 @@ Status check(const GpuSpec& gpu) {
   if (chosen && !(gpu.sm_clock_under_load_hz >= least_hz && gpu.sm_clock_under_load_hz <= gpu.sm_clock_hz))
     return refuse("sm.clock_under_load_hz is {:.12g}: it must be from {:.12g} to sm.clock_hz, {:.12g}", gpu.sm_clock_under_load_hz,
                   least_hz, gpu.sm_clock_hz);
-  if (gpu.sm_shared_bytes_per_block <= gpu.sm_shared_bytes) return Done{};
-  return refuse("sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
-                gpu.sm_shared_bytes_per_block, gpu.sm_shared_bytes);
+  if (gpu.sm_shared_bytes_per_block > gpu.sm_shared_bytes)
+    return refuse("sm.shared_bytes_per_block is {} and sm.shared_bytes {}: a block cannot have more than its SM",
+                  gpu.sm_shared_bytes_per_block, gpu.sm_shared_bytes);
+  // A copy is half reads. If reads alone took longer than the whole copy, writes would take less than no time.
+  if (gpu.hbm_read_fraction > 0 && gpu.hbm_read_fraction <= gpu.hbm_sustained_fraction / 2)
+    return refuse(
+        "hbm.read_fraction is {} and hbm.sustained_fraction {}: reads alone must reach more than half of a copy's bandwidth",
+        gpu.hbm_read_fraction, gpu.hbm_sustained_fraction);
+  return Done{};
 }
 
 Status set_spec_value(GpuSpec& spec, std::string_view assignment) {

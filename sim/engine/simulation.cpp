@@ -52,6 +52,7 @@ Status check_gpu(const SimulationRequest& request) {
   const GpuSpec& gpu = request.gpu;
   if (gpu.sm_count < 1 || gpu.sm_clock_hz <= 0)
     return refuse("GPU '{}' has {:g} SMs at {:g} Hz: it needs at least one SM and a clock", gpu.id, gpu.sm_count, gpu.sm_clock_hz);
+  if (Status status = check(gpu); !status) return status;
   if (request.focus_sm < 0 || request.focus_sm >= static_cast<int>(gpu.sm_count))
     return refuse("there is no SM {}: {} has SMs 0 to {}", request.focus_sm, gpu.id, static_cast<int>(gpu.sm_count) - 1);
   return Done{};

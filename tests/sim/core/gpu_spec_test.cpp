@@ -250,6 +250,18 @@ TEST_CASE("gpu spec: a rate, a time or a share may be a fraction, and a number o
 }
 
 TEST_CASE("gpu spec: groups of SMs are a list of whole numbers that agrees with the SMs and the partitions, or are refused") {
+TEST_CASE("gpu spec: reads that take longer than a whole copy are refused, for writes would take less than no time") {
+  const std::string half = "read_fraction = { value = 0.5, source = \"vendor\", note = \"n\" }";
+  CHECK(error_of(toy_with("hbm", "read_fraction", half)) ==
+        "my.toml: hbm.read_fraction is 0.5 and hbm.sustained_fraction 1: reads alone must reach more than half of a copy's "
+        "bandwidth");
+  GpuSpec gpu = shipped("toy");
+  gpu.hbm_read_fraction = 0.51;
+  CHECK(check(gpu));
+  gpu.hbm_read_fraction = 0;  // that of a copy
+  CHECK(check(gpu));
+}
+
   const auto toy_with_groups = [](const std::string& value) {
     return toy_with("sm", "groups", "groups = { value = " + value + ", source = \"vendor\", note = \"n\" }");
   };

@@ -510,6 +510,12 @@ TEST_CASE("simulate: each wrong request is one sentence with the values and the 
   request.focus_sm = 0;
   request.gpu.sm_count = 0;
   has(error_of(request), {"toy", "at least one SM"});
+  request.gpu = toy_gpu();
+  request.gpu.hbm_read_fraction = 0.1;
+  has(error_of(request), {"hbm.read_fraction is 0.1", "more than half"});
+  request.gpu = toy_gpu();
+  request.gpu.sm_shared_bytes_per_block = 2 * request.gpu.sm_shared_bytes;
+  has(error_of(request), {"sm.shared_bytes_per_block", "more than its SM"});
 }
 
 TEST_CASE("simulate: tensors that do not fit HBM are an error with both sizes and what they are for") {
