@@ -29,6 +29,8 @@ constexpr std::array key_rows = {
     SpecKey{"sm.count", &GpuSpec::sm_count, 1, 4096, true, "Streaming multiprocessors (SMs)."},
     SpecKey{"sm.clock_hz", &GpuSpec::sm_clock_hz, 1e6, 1e11, false,
             "Clock of the SMs, in Hz; all cycles are cycles of this clock."},
+    SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 0, 1e11, false,
+            "SM clock that the GPU holds while all SMs work, in hertz; at most sm.clock_hz. 0 if nobody measured it.", true},
     SpecKey{"sm.registers", &GpuSpec::sm_registers, 1024, 1 << 24, true, "32-bit registers of one SM."},
     SpecKey{"sm.max_threads", &GpuSpec::sm_max_threads, 32, 1 << 16, true, "Threads that one SM holds at once."},
     SpecKey{"sm.max_blocks", &GpuSpec::sm_max_blocks, 1, 1024, true, "Thread blocks that one SM holds at once."},
@@ -150,6 +152,10 @@ constexpr std::array key_rows = {
     SpecKey{
         "hbm.write_wait_cycles", &GpuSpec::hbm_write_wait_cycles, 0, 1e6, false,
         "Extra latency of a 2 KiB read while HBM only writes, in cycles; the model scales it by the write share of HBM's time."},
+    SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
+            "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link.", true},
+    SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
+            "Extra latency of a read over the link to another device, in cycles.", true},
     SpecKey{"launch.overhead_ns", &GpuSpec::launch_overhead_ns, 0, 1e9, false,
             "Gap between two dependent launches of one stream, in nanoseconds."},
     SpecKey{"launch.interval_ns", &GpuSpec::launch_interval_ns, 0, 1e9, false,
@@ -160,15 +166,6 @@ constexpr std::array key_rows = {
             "Time that an SM's first blocks wait for the code and parameters of the launch, in cycles."},
     SpecKey{"launch.block_cycles", &GpuSpec::launch_block_cycles, 0, 1e6, false,
             "Time from one block launch to the next anywhere on the GPU, in cycles."},
-};
-
-constexpr std::array optional_rows = {
-    SpecKey{"sm.clock_under_load_hz", &GpuSpec::sm_clock_under_load_hz, 0, 1e11, false,
-            "SM clock that the GPU holds while all SMs work, in hertz; at most sm.clock_hz. 0 if nobody measured it."},
-    SpecKey{"link.bytes_per_second", &GpuSpec::link_bytes_per_second, 0, 1e16, false,
-            "Bandwidth of the link to another device, one direction, in bytes a second; 0 for no link."},
-    SpecKey{"link.latency_cycles", &GpuSpec::link_latency_cycles, 0, 1e6, false,
-            "Extra latency of a read over the link to another device, in cycles."},
 };
 
 constexpr std::array<std::pair<std::string_view, Source>, 4> source_names = {
@@ -187,7 +184,6 @@ std::optional<Sentence> renamed(std::string_view key) {
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
   for (const SpecKey& row : key_rows) names.push_back(row.key);
-  for (const SpecKey& row : optional_rows) names.push_back(row.key);
   names.push_back(sm_groups_key);
   return names;
 }
@@ -243,7 +239,7 @@ class SpecReader {
     if (spec_.id.empty()) return missing("id");
     if (spec_.name.empty()) return missing("name");
     for (const SpecKey& key : key_rows)
-      if (!spec_.provenance.contains(key.key)) {
+      if (!key.optional && !spec_.provenance.contains(key.key)) {
         if (key.minimum > 0) return missing(key.key);
         return refuse("{}: {} is missing: add it, with 0 if nobody measured it", origin_, key.key);
       }
@@ -402,15 +398,9 @@ std::span<const SpecKey> spec_keys() {
   return key_rows;
 }
 
-std::span<const SpecKey> optional_spec_keys() {
-  return optional_rows;
-}
-
 const SpecKey* find_spec_key(std::string_view key) {
-  for (const std::span<const SpecKey> rows : {std::span<const SpecKey>(key_rows), std::span<const SpecKey>(optional_rows)})
-    for (const SpecKey& row : rows)
-      if (row.key == key) return &row;
-  return nullptr;
+  const auto found = std::ranges::find(key_rows, key, &SpecKey::key);
+  return found != key_rows.end() ? &*found : nullptr;
 }
 
 Result<GpuSpec> parse_gpu_spec(std::string_view toml_text, std::string_view origin) {

@@ -145,10 +145,12 @@ struct SpecKey {
   double minimum, maximum;   // accepted range
   bool whole;                // a whole number
   std::string_view meaning;  // one sentence, with the unit
+  bool optional = false;     // a file may leave it out, and no simulation of one device uses it
+
+  /// Returns whether another value may change a simulation of one device.
+  constexpr bool may_change_a_run() const { return minimum < maximum && !optional; }
 };
 std::span<const SpecKey> spec_keys();
-/// The keys that a spec may leave out: those of the link to other devices, and the clock under load. --set and files take them.
-std::span<const SpecKey> optional_spec_keys();
 /// The one key without a row: its value is a list of { sms, side }, not a number. Files can set it, --set cannot.
 inline constexpr std::string_view sm_groups_key = "sm.groups";
 inline constexpr std::string_view sm_groups_meaning =

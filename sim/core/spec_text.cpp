@@ -1,9 +1,6 @@
 // Writes a spec section by section, in the order of its keys.
 #include "sim/core/spec_text.h"
 
-#include <algorithm>
-#include <vector>
-
 #include <fmt/format.h>
 
 namespace tilescope {
@@ -38,7 +35,8 @@ std::string line(std::string_view name, std::string_view value, const GpuSpec& s
 std::string spec_text(const GpuSpec& spec, std::string_view heading) {
   std::string text = fmt::format("# {}\nid = {}\nname = {}\n", heading, quoted(spec.id), quoted(spec.name));
   std::string_view section;
-  const auto add = [&](const SpecKey& key) {
+  for (const SpecKey& key : spec_keys()) {
+    if (key.optional && !spec.provenance.contains(key.key)) continue;
     const std::size_t dot = key.key.find('.');
     if (key.key.substr(0, dot) != section) {
       section = key.key.substr(0, dot);
@@ -46,17 +44,7 @@ std::string spec_text(const GpuSpec& spec, std::string_view heading) {
     }
     text += line(key.key.substr(dot + 1), fmt::format("{}", spec.*key.member), spec, key.key);
     if (key.key == "sm.count" && !spec.sm_groups.empty()) text += line("groups", groups_text(spec.sm_groups), spec, sm_groups_key);
-  };
-  // An optional key stands in the section of its neighbours: a section may not begin twice.
-  std::vector<SpecKey> keys(spec_keys().begin(), spec_keys().end());
-  for (const SpecKey& key : optional_spec_keys()) {
-    if (!spec.provenance.contains(key.key)) continue;
-    const auto after = std::find_if(keys.rbegin(), keys.rend(), [&](const SpecKey& one) {
-      return one.key.substr(0, one.key.find('.')) == key.key.substr(0, key.key.find('.'));
-    });
-    keys.insert(after == keys.rend() ? keys.end() : after.base(), key);
   }
-  for (const SpecKey& key : keys) add(key);
   return text;
 }
 

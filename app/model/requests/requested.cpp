@@ -89,6 +89,8 @@ void Requested::reset_spec_value(std::string_view key) {
     request.gpu.*row.member = gpu_base.*row.member;
     if (const auto from = gpu_base.provenance.find(row.key); from != gpu_base.provenance.end())
       request.gpu.provenance[std::string(row.key)] = from->second;
+    else
+      request.gpu.provenance.erase(std::string(row.key));
   }
 }
 

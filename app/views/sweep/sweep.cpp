@@ -55,7 +55,7 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
   ImGui::SetNextItemWidth(std::round(70 * theme.scale));
   if (ImGui::BeginCombo("##spec", tr("GPU"), ImGuiComboFlags_NoArrowButton)) {
     for (const SpecKey& key : spec_keys())
-      if (key.minimum < key.maximum && ImGui::Selectable(std::string(key.key).c_str(), key.key == choice.axis.key))
+      if (key.may_change_a_run() && ImGui::Selectable(std::string(key.key).c_str(), key.key == choice.axis.key))
         commands.push(SetSweep{usual_range(key.key, view.lane().simulation->request), choice.algorithms, choice.quantity});
     ImGui::EndCombo();
   }

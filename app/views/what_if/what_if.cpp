@@ -237,7 +237,7 @@ void draw_slider(const View& view, Commands& commands) {
   ImGui::SetNextItemWidth(std::round(220 * theme.scale));
   if (ImGui::BeginCombo("##key", chosen != nullptr ? spec_key_name(*chosen).c_str() : state.key.c_str())) {
     for (const SpecKey& key : spec_keys())
-      if (key.minimum < key.maximum &&
+      if (key.may_change_a_run() &&
           ImGui::Selectable(fmt::format("{}  ({})", spec_key_name(key), key.key).c_str(), key.key == state.key))
         state.key = std::string(key.key);
     ImGui::EndCombo();

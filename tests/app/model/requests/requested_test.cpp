@@ -3,6 +3,7 @@
 
 #include "app/model/requests/assets.h"
 #include "app/model/requests/requested.h"
+#include "sim/analysis/outcome.h"
 
 using namespace tilescope;
 
@@ -44,6 +45,18 @@ TEST_CASE("requested: a value of the GPU changes and goes back to its file's, al
   requested.reset_spec_value("");
   CHECK(requested.request.gpu.sm_clock_hz == clock);
   CHECK(requested.request.gpu.provenance.find("sm.clock_hz")->second.source != Source::user);
+}
+
+TEST_CASE("requested: a value that the GPU's file leaves out can be set, and reset to nothing") {
+  Requested requested = toy();
+  REQUIRE_FALSE(requested.gpu_base.provenance.contains("link.latency_cycles"));
+  REQUIRE(requested.set_spec_value("link.latency_cycles=7"));
+  REQUIRE(requested.set_spec_value("sm.clock_under_load_hz=1000000"));
+  CHECK_FALSE(same_numbers(requested.request.gpu, requested.gpu_base));
+  requested.reset_spec_value("");
+  CHECK(same_numbers(requested.request.gpu, requested.gpu_base));
+  for (const char* key : {"link.latency_cycles", "sm.clock_under_load_hz"})
+    CHECK_FALSE(requested.request.gpu.provenance.contains(key));
 }
 
 TEST_CASE("requested: a matrix takes the place of seeded values where its shape is the problem's") {

@@ -256,6 +256,7 @@ TEST_CASE("window state: a session's state follows its commands, and its link op
   Opened opened;
   opened.after(SetProblem{with_rows(opened.view(), 96), "seq"});
   opened.after(SetSpecValue{"l2.capacity_bytes=65536"});
+  opened.after(SetSpecValue{"sm.clock_under_load_hz=1000000"});
   opened.after(SetMatrix{Meaning::value, ""});
   opened.after(SeekStep{12});
   opened.after(SelectRow{3});
@@ -263,7 +264,8 @@ TEST_CASE("window state: a session's state follows its commands, and its link op
   opened.after(SetThemeKind{ThemeKind::light});
   const WindowState state = window_state_of(opened.view());
   CHECK(state.problem.seq_q == 96);
-  CHECK(state.spec_values == std::map<std::string, double, std::less<>>{{"l2.capacity_bytes", 65536.0}});
+  CHECK(state.spec_values ==
+        std::map<std::string, double, std::less<>>{{"l2.capacity_bytes", 65536.0}, {"sm.clock_under_load_hz", 1e6}});
   CHECK(state.position == decltype(state.position){WindowState::Step{12}});
   CHECK(state.row == 3);
   CHECK(state.center == CenterView::fit);
