@@ -14,11 +14,6 @@ namespace {
 
 constexpr double writes_remembered = 2000;  // decay time of HBM's write share, in cycles
 
-/// Returns the cycles per byte; 0 for a rate of 0, which means no limit.
-double cycles_per(double rate) {
-  return rate > 0 ? 1 / rate : 0;
-}
-
 std::uint64_t mixed(std::uint64_t key, std::int64_t part) {
   key = (key ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15U;
   return key ^ key >> 32;

@@ -136,7 +136,7 @@ void Periods::complete_step(Period::Step& step, std::uint32_t op_class) {
   const OpTiming& timing = builder_.timings()[op_class];
   step.copies_free = timing.smem_cycles > 0 ? replay_.stretches()[step.stretch].key.copies_free : -never;
   step.copies = timing.copy;
-  step.follows = timing.copy || !builder_.models_instruction_latency();
+  step.follows = timing.copy || !builder_.costs().models_instruction_latency();
   if (op_class >= Recorder::counted_classes) return;
   const Stretch& stretch = replay_.stretches()[step.stretch];
   std::vector<std::pair<std::uint32_t, std::uint32_t>> counts = {{op_class, 1}};

@@ -1,358 +1,37 @@
-// Sorts a block's operations into streams, and computes the cost of each distinct operation once.
+// Sorts a block's operations into streams, and numbers what they wait for.
 #include "sim/engine/schedule.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
 #include <limits>
 
 #include "sim/core/mask.h"
-#include "sim/core/page_table.h"
-#include "sim/engine/instructions.h"
 #include "sim/programs/block_plan.h"
 
 namespace tilescope {
 
 namespace {
 
-/// The delay of the slowest warp at a barrier, in latencies of shared memory.
-/// Source  stall counters of the kernels: a warp waits 35 to 125 cycles at a barrier, four times as long as at one that all warps
-///         reach together (docs/model-limits.md, row 9)
-constexpr double barrier_skew_round_trips = 2;
-/// The shuffles by which the four lanes that share a row of an mma.sync tile find its maximum. Each takes a round trip to shared
-/// memory.
-constexpr double row_max_shuffles = 2;
-/// The lines of the tile for which hbm.tile_latency_cycles is measured: 16 KiB.
-constexpr double tile_latency_lines = 16 * 1024 / 128.0;
-/// The lines of the loads for which hbm.write_wait_cycles is measured, 2 KiB, and those at which the wait begins to grow.
-/// Source  loads of 512 bytes, 2 KiB and 8 KiB: the notes of hbm.write_wait_cycles in assets/gpus/
-constexpr double write_wait_lines = 2 * 1024 / 128.0, write_wait_begins = 2;
-constexpr std::int64_t wavefront_bytes = 128;  // one word per lane
-
 /// Marks an operation that waits for nothing.
 constexpr std::int32_t no_ordinal = std::numeric_limits<std::int32_t>::min();
-
-/// Returns the cycles per unit of work; 0 for a rate of 0, which means that the resource is not modelled.
-double per(double rate) {
-  return rate > 0 ? 1 / rate : 0;
-}
-
-OpKey key_of(const Operation& op, const BlockOperations& block) {
-  OpKey key;
-  key.kind = op.kind;
-  key.line = op.line;
-  key.launch = static_cast<std::uint8_t>(block.launch);
-  key.group = op.group;
-  key.dst = static_cast<std::uint8_t>(op.dst.index());
-  key.left = static_cast<std::uint8_t>(op.src[0].index());
-  key.right = static_cast<std::uint8_t>(op.src[1].index());
-  key.tensor = static_cast<std::uint8_t>(op.tile.tensor.index());
-  key.sectors_at_once = op.sectors_at_once;
-  key.slices = op.slices;
-  key.wait_on = op.wait_on;
-  key.asynchronous = op.asynchronous;
-  key.paced = op.paced;
-  key.instructions = op.instructions;
-  key.other_alu = op.other_alu;
-  key.other_exps = op.other_exps;
-  key.barriers = op.barriers;
-  key.shared_round_trips = op.shared_round_trips;
-  key.l2_round_trips = op.l2_round_trips;
-  key.wavefronts = op.wavefronts;
-  key.executed_eighths = op.executed_eighths;
-  key.rows = op.rows;
-  key.cols = op.cols;
-  key.inner = op.inner;
-  key.tile_rows = op.tile.rows;
-  key.tile_cols = op.tile.cols;
-  key.shared_tiles = block.shared_tiles;
-  key.smem_read_bytes = op.smem_read_bytes;
-  key.smem_write_bytes = op.smem_write_bytes;
-  key.bytes = op.bytes;
-  key.flops = op.flops;
-  key.exps = op.exps;
-  return key;
-}
 
 /// Returns the landing moment of a load, from its entry -1 - n in ordinal_.
 std::int32_t landing(std::int32_t ordinal) {
   return OperationStream::landing(static_cast<std::size_t>(-1 - ordinal));
 }
 
-/// Returns the pipe that an operation waits for: that of its unit, except that fp32 products do not use the tensor core.
-Pipe awaited_pipe_of(const OpClass& c) {
-  switch (c.unit) {
-    case Unit::tensor:
-      return c.on_tensor_cores ? Pipe::tensor : Pipe::fp32;
-    case Unit::exp:
-      return Pipe::exp;
-    case Unit::fp32:
-      return Pipe::fp32;
-    case Unit::copy:
-    case Unit::store:
-    case Unit::sync:
-      break;
-  }
-  return Pipe::none;
-}
-
 }  // namespace
 
 ScheduleBuilder::ScheduleBuilder(const GpuSpec& gpu, const AttentionProblem& problem)
-    : gpu_(gpu),
-      cycles_per_smem_byte_(per(gpu.sm_shared_bytes_per_cycle)),
-      cycles_per_port_byte_(per(gpu.sm_l2_bytes_per_cycle)),
-      cycles_per_store_byte_(per(gpu.sm_store_bytes_per_cycle > 0 ? gpu.sm_store_bytes_per_cycle : gpu.sm_l2_bytes_per_cycle)),
-      cycles_per_added_byte_(gpu.sm_reduce_bytes_per_cycle > 0 ? per(gpu.sm_reduce_bytes_per_cycle) : cycles_per_store_byte_),
-      cycles_per_copied_byte_(gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : cycles_per_smem_byte_),
-      problem_(problem),
-      table_(64, 0) {
+    : costs_(gpu, problem), problem_(problem), table_(64, 0) {
   classes_.reserve(64);
   classes_.emplace_back();  // a class that no operation matches, so that the first guess exists
   classes_.front().key.rows = -1;
   timings_.emplace_back();
 }
 
-void ScheduleBuilder::set_work(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const KernelNeeds& needs = needs_of(op);
-  const Instructions counts = instructions_of(op, block, needs, problem_.dtype);
-  constexpr double lanes = warp_lanes;
-  const double mma_rate = gpu_.product_flops_per_cycle(), wgmma_rate = gpu_.product_flops_per_cycle(ProductInstruction::wgmma);
-  const double others = counts.issued - counts.mma;
-  std::array<double, pipe_count>& work = c.timing.work;
-  const auto of = [&](Pipe pipe) -> double& { return work[static_cast<std::size_t>(pipe)]; };
-  const bool on_tensor_cores = counts.mma > 0 || counts.wgmma_flops > 0;
-  c.on_tensor_cores = on_tensor_cores;
-  of(Pipe::tensor) = counts.mma * mma_flops * per(mma_rate) + counts.wgmma_flops * per(wgmma_rate);
-  of(Pipe::exp) = counts.exp * lanes * per(gpu_.sm_exps_per_cycle);
-  of(Pipe::fp32) = std::max(
-      {counts.issued * per(gpu_.sm_issues_per_cycle), counts.alu * lanes * per(gpu_.sm_alu_lanes_per_cycle),
-       counts.fp32 * 2 * lanes * per(gpu_.sm_fp32_flops_per_cycle) + counts.widened * lanes * per(gpu_.sm_alu_lanes_per_cycle)});
-  // With mma.sync every other instruction delays the tensor core of its sub-partition. The cost depends on whether the instruction
-  // stands between products of its own warp (mixed) or belongs to another warp.
-  const bool mixed = counts.mma > 0 || op.slices > 1;
-  const double issue_cycles = mixed ? gpu_.sm_product_mixed_cycles : gpu_.sm_product_issue_cycles;
-  // fp32 products do not use the tensor cores.
-  const bool in_the_way =
-      needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32;
-  const double taken = in_the_way ? others * issue_cycles / gpu_.sm_sub_partitions : 0;
-  if (counts.mma > 0) of(Pipe::tensor) += taken;
-  // A block with fewer warps than sub-partitions leaves some idle, and a warp cannot issue one instruction every cycle. Overhead
-  // instructions delay a warp's next operation even when the pipes are idle, so they are added on top.
-  const double warps = needs.threads / lanes, spread = gpu_.sm_sub_partitions / std::min(gpu_.sm_sub_partitions, warps);
-  const double beside = op.instructions * instruction_cycles(needs),
-               in_calls = models_instruction_latency() ? counts.in_calls / warps : 0,
-               own = std::max(counts.issued / warps * instruction_cycles(needs) - beside, in_calls);
-  c.timing.duration = std::max(*std::max_element(work.begin(), work.end()) * spread - beside, own) + beside;
-  if (!on_tensor_cores) of(Pipe::tensor) = taken;
-  if (is_disturbed() && !on_tensor_cores) {
-    // An fp32 instruction takes a place in the register file from the products. Between exponentials it mostly finds a free one: a
-    // compiler also puts the additions of the row sum there.
-    const bool spread_out = op.kind == OpKind::exp || op.kind == OpKind::row_sum;
-    const double fp32_takes = spread_out ? gpu_.sm_wgmma_mixed_cycles : gpu_.sm_wgmma_fp32_cycles;
-    c.beside.waits = static_cast<float>(
-        (counts.alu * gpu_.sm_beside_wgmma_alu_cycles + counts.exp * gpu_.sm_beside_wgmma_exp_cycles) / gpu_.sm_sub_partitions);
-    c.beside.takes =
-        static_cast<float>((counts.alu * gpu_.sm_wgmma_alu_cycles + counts.fp32 * fp32_takes) / gpu_.sm_sub_partitions);
-  }
-  if (models_instruction_latency()) c.timing.issued = static_cast<float>(counts.issued / warps);
-}
-
-/// Returns the mean cycles from an instruction of a warp to its next: its issue slot, the wait for the previous result, and the
-/// issue slots that the block's other warps on its sub-partition take meanwhile.
-double ScheduleBuilder::instruction_cycles(const KernelNeeds& needs) const {
-  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return 0;
-  const double issue = gpu_.sm_sub_partitions / gpu_.sm_issues_per_cycle;  // of a scheduler
-  const double alone = issue + needs.dependent_share * std::max(0.0, gpu_.sm_dependent_cycles - issue);
-  const double others = std::max(0.0, static_cast<double>(needs.threads) / warp_lanes / gpu_.sm_sub_partitions - 1);
-  return std::max((others + 1) * issue, (alone + std::sqrt(alone * alone + 4 * others * issue * issue)) / 2);
-}
-
 void ScheduleBuilder::begin_launch(const KernelNeeds& needs, bool persistent) {
-  needs_ = needs;
+  costs_.begin_launch(needs);
   persistent_ = persistent;
-  group_needs_.assign(std::max<std::size_t>(1, needs.groups.size()), needs);
-  for (std::size_t g = 0; g < needs.groups.size(); ++g) group_needs_[g].threads = warp_lanes * needs.groups[g].warps;
-  setup_ = {};
-  const double warps = static_cast<double>(needs.threads) / warp_lanes;
-  if (!models_instruction_latency() || gpu_.sm_issues_per_cycle <= 0) return;
-  setup_.work[static_cast<std::size_t>(Pipe::fp32)] = needs.setup_instructions * warps / gpu_.sm_issues_per_cycle;
-  if (needs.has_products && needs.instruction == ProductInstruction::mma_sync && problem_.dtype != DataType::fp32)
-    setup_.work[static_cast<std::size_t>(Pipe::tensor)] =
-        needs.setup_instructions * warps * gpu_.sm_product_issue_cycles / gpu_.sm_sub_partitions;
-  setup_.issued = static_cast<float>(needs.setup_instructions);
-  setup_.duration = needs.setup_instructions * instruction_cycles(needs) + needs.setup_round_trips * gpu_.sm_shared_latency_cycles;
-}
-
-/// Returns the latency from the last instruction of an operation to the first that can use its result.
-double ScheduleBuilder::latency_of(const OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const double farthest = std::max(gpu_.l2_latency_cycles, gpu_.l2_far_latency_cycles);  // one round trip asks for many lines
-  double cycles = op.barriers * gpu_.sm_barrier_cycles;
-  if (models_instruction_latency())
-    cycles += op.l2_round_trips * farthest +
-              (op.shared_round_trips + barrier_skew_round_trips * op.barriers) * gpu_.sm_shared_latency_cycles;
-  if (op.kind == OpKind::wait && op.wait_on == WaitOn::mbarrier) cycles += gpu_.sm_mbarrier_wait_cycles;
-  if (op.kind == OpKind::barrier) cycles += std::max(gpu_.sm_barrier_cycles, gpu_.sm_shared_latency_cycles);
-  if (c.timing.product) {
-    cycles += gpu_.sm_product_latency_cycles;
-    if (is_shared(block, op.src[1])) cycles += gpu_.sm_shared_latency_cycles;
-  }
-  if (op.kind == OpKind::row_max && op.rows >= 8 && gpu_.sm_product_latency_cycles > 0)
-    cycles += row_max_shuffles * gpu_.sm_shared_latency_cycles;
-  return cycles;
-}
-
-void ScheduleBuilder::set_shared_memory(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  c.smem_write = op.smem_write_bytes;
-  c.smem_write_tensor = op.kind == OpKind::load ? op.tile.tensor : tensor_of(op.dst);
-  c.smem_read[0] = op.smem_read_bytes;
-  c.smem_read_tensor[0] = writes_memory(op.kind) ? op.tile.tensor : tensor_of(op.src[0]);
-  const bool first = is_shared(block, op.src[0]), second = is_shared(block, op.src[1]);
-  if (!first && second) c.smem_read_tensor[0] = tensor_of(op.src[1]);
-  if (first && second) {
-    // A warp reads only its own rows of the first operand. The rest are reads of the second operand, repeated by every warp.
-    const std::int64_t own = op.kind == OpKind::matmul
-                                 ? std::int64_t{op.rows} * op.inner * bytes_of_element(tensor_of(op.src[0])) * op.left_reads
-                                 : op.smem_read_bytes / 2;
-    c.smem_read[0] = std::min(op.smem_read_bytes, own);
-    c.smem_read[1] = op.smem_read_bytes - c.smem_read[0];
-    c.smem_read_tensor[1] = tensor_of(op.src[1]);
-  }
-}
-
-/// Sets the pipe and the port that must be free before an operation can begin.
-void ScheduleBuilder::set_pipes(OpTiming& timing) const {
-  if (timing.smem_cycles > 0) timing.port = smem_port;
-  if (timing.store) {  // its instructions need issue slots, which belong to fp32
-    timing.pipe.fill(timing.work[static_cast<std::size_t>(Pipe::fp32)] > 0 ? pipe_of(Pipe::fp32) : no_pipe);
-    return;
-  }
-  timing.pipe.fill(pipe_of(timing.awaited));
-  // Work between an interleaved operation and its product runs while the interleaved operation still holds the pipe.
-  if (!timing.product && models_instruction_latency()) timing.pipe[1] = no_pipe;
-}
-
-/// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
-double ScheduleBuilder::lines_waited_for(const Operation& op) const {
-  if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
-  const double waiting = needs_.has_products ? 1 : static_cast<double>(needs_of(op).threads) / warp_lanes;
-  return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
-}
-
-/// Returns the latency of the last line of a load from HBM. It grows with the number of lines: measured for one line and for a
-/// 16 KiB tile, and interpolated by the logarithm of the number.
-double ScheduleBuilder::hbm_latency_of(const Operation& op) const {
-  const double spread = std::max(0.0, gpu_.hbm_tile_latency_cycles - gpu_.hbm_latency_cycles);
-  return gpu_.hbm_latency_cycles + spread * std::min(1.0, std::log(lines_waited_for(op)) / std::log(tile_latency_lines));
-}
-
-/// Returns the extra latency of a load while HBM only writes. It grows with the logarithm of the lines.
-double ScheduleBuilder::hbm_write_wait_of(const Operation& op) const {
-  return gpu_.hbm_write_wait_cycles *
-         std::max(0.0, std::log2(lines_waited_for(op) / write_wait_begins) / std::log2(write_wait_lines / write_wait_begins));
-}
-
-/// Returns the bytes of an operation that pass through the memory pipe of its SM, on their way to or from shared memory.
-std::int64_t ScheduleBuilder::bytes_through_shared(const Operation& op, const Operation& executed,
-                                                   const BlockOperations& block) const {
-  const KernelNeeds& needs = needs_of(op);
-  std::int64_t bytes = executed.smem_read_bytes + op.smem_write_bytes;
-  if (!models_instruction_latency()) return bytes;
-  // A tile of sums is staged through shared memory. That costs time but is not traffic of the algorithm. Additions are not staged:
-  // a lane adds what it holds.
-  if (op.kind == OpKind::store && op.tile.cols > 1 && !is_shared(block, op.src[0]) && needs.has_products)
-    bytes += 2 * std::int64_t{op.tile.rows} * op.tile.cols * bytes_of_element(op.tile.tensor);
-  return bytes + static_cast<std::int64_t>(executed.wavefronts) * needs.threads / warp_lanes * wavefront_bytes;
-}
-
-OpClass ScheduleBuilder::make_class(const Operation& op, const BlockOperations& block) const {
-  OpClass c;
-  // A GPU for teaching computes only the part of a tile that exists.
-  const Operation executed = models_instruction_latency() ? as_executed(op, block) : op;
-  c.kind = op.kind;
-  c.unit = unit_of(op);
-  c.line = op.line;
-  c.launch = static_cast<std::uint8_t>(block.launch);
-  c.tensor = op.tile.tensor;
-  c.bytes = op.bytes;
-  c.tile_rows = op.tile.rows;
-  c.tile_cols = op.tile.cols;
-  c.exps = op.exps;
-  if (op.kind == OpKind::matmul) c.flops = op.flops;
-  c.timing.store = writes_memory(op.kind);
-  c.timing.copy = op.kind == OpKind::load && is_shared(block, op.dst);
-  c.timing.paced = op.paced;
-  c.timing.slices = op.slices;
-  set_work(c, executed, block);
-  c.timing.awaited = awaited_pipe_of(c);
-  c.timing.product = c.timing.awaited == Pipe::tensor;
-  if (op.kind == OpKind::matmul && !c.timing.product) c.unit = Unit::fp32;
-  set_shared_memory(c, op, block);
-  c.bank_cycles = static_cast<double>(bytes_through_shared(op, executed, block)) * cycles_per_smem_byte_;
-  c.timing.smem_cycles = c.bank_cycles;
-  c.timing.duration = std::max(c.timing.duration, c.bank_cycles);
-  c.timing.spare = static_cast<float>(c.timing.duration - c.timing.issued * instruction_cycles(needs_of(op)));
-  c.timing.duration += latency_of(c, executed, block);
-  c.timing.shown = c.timing.awaited == Pipe::none ? c.timing.duration : c.timing.work[static_cast<std::size_t>(c.timing.awaited)];
-  c.busy_cycles = c.timing.shown;
-  c.moves = moves_tile(op.kind) || c.smem_read[0] != 0 || c.smem_read[1] != 0 || c.smem_write != 0;
-  if (op.kind == OpKind::load)
-    set_load(c, op, block);
-  else if (c.timing.store)
-    set_store(c, op, block);
-  else
-    set_pipes(c.timing);
-  if (op.asynchronous && c.timing.product) make_asynchronous(c.timing);
-  return c;
-}
-
-/// Sets what a load costs its SM and the way to it. One pipe of an SM carries both shared-memory and L2 traffic.
-void ScheduleBuilder::set_load(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const auto bytes = static_cast<double>(op.bytes);
-  c.hbm_latency = hbm_latency_of(op);
-  c.hbm_write_wait = hbm_write_wait_of(op);
-  c.busy_cycles = bytes * cycles_per_port_byte_;
-  const bool into_shared = is_shared(block, op.dst);
-  if (into_shared && needs_of(op).uses_tma) {
-    c.timing.asynchronous = true;
-    if (gpu_.sm_box_bytes_per_cycle > 0) c.busy_cycles = bytes / gpu_.sm_box_bytes_per_cycle;
-    const bool in_pages = problem_.page_size > 0 && PageTable::holds(op.tile.tensor);
-    c.timing.duration =
-        boxes_of(op, in_pages ? std::min(problem_.page_size, most_box_rows) : most_box_rows) * gpu_.sm_box_issue_cycles;
-    if (models_instruction_latency()) c.timing.smem_cycles = bytes * cycles_per_smem_byte_;
-  } else if (models_instruction_latency()) {
-    c.timing.smem_cycles = std::max(c.bank_cycles, bytes * (into_shared ? cycles_per_copied_byte_ : cycles_per_smem_byte_));
-  }
-  set_pipes(c.timing);
-}
-
-/// Sets what a store or an addition costs its SM. It uses the memory pipe twice: for its staging and to leave the SM.
-void ScheduleBuilder::set_store(OpClass& c, const Operation& op, const BlockOperations& block) const {
-  const auto bytes = static_cast<double>(op.bytes);
-  const double sent = bytes * (adds_to_memory(op.kind) ? cycles_per_added_byte_ : cycles_per_store_byte_);
-  c.busy_cycles = sent;
-  if (is_bulk_addition(op, block, needs_of(op))) {  // the copy engine reads the tile
-    c.timing.asynchronous = true;
-    c.timing.duration = gpu_.sm_box_issue_cycles;
-  } else if (models_instruction_latency()) {
-    c.timing.adds = op.kind == OpKind::reduce_add && gpu_.sm_reduce_queue_bytes > 0;
-    // What limits additions lies behind the memory pipe (docs/findings/additions.md).
-    c.timing.smem_cycles = c.bank_cycles + (c.timing.adds ? bytes * cycles_per_smem_byte_ : sent);
-  }
-  set_pipes(c.timing);
-  if (c.timing.asynchronous) c.timing.port = no_pipe;
-}
-
-/// Lets a product occupy the warps only until it is issued. It is then in the queue of the tensor cores, and reads shared memory
-/// meanwhile.
-void ScheduleBuilder::make_asynchronous(OpTiming& timing) const {
-  timing.asynchronous = true;
-  timing.shown = std::max(timing.shown, timing.smem_cycles);
-  const double instructions = std::max(1.0F, timing.issued);  // wgmma of each warp
-  timing.duration = (models_instruction_latency() ? instructions : 0) * gpu_.sm_wgmma_issue_cycles;
-  timing.spare = static_cast<float>(timing.shown / instructions * gpu_.sm_wgmma_queue);
-  timing.pipe.fill(no_pipe);
-  timing.port = no_pipe;
 }
 
 std::uint32_t ScheduleBuilder::find_class(const OpKey& key, const Operation& op, const BlockOperations& block) {
@@ -367,11 +46,9 @@ std::uint32_t ScheduleBuilder::find_class(const OpKey& key, const Operation& op,
   std::size_t at = key.hash() & (table_.size() - 1);
   for (; table_[at] != 0; at = (at + 1) & (table_.size() - 1))
     if (classes_[table_[at] - 1].key == key) return table_[at] - 1;
-  classes_.push_back(make_class(op, block));
+  classes_.push_back(costs_.class_of(op, block));
   classes_.back().key = key;
   timings_.push_back(classes_.back().timing);
-  // The queue of products, not the issue, occupies the tensor cores.
-  if (timings_.back().asynchronous) timings_.back().work[static_cast<std::size_t>(Pipe::tensor)] = 0;
   table_[at] = static_cast<std::uint32_t>(classes_.size());
   return static_cast<std::uint32_t>(classes_.size()) - 1;
 }
@@ -409,9 +86,9 @@ float ScheduleBuilder::delay_of(const Operation& op, const BlockOperations& bloc
   const std::vector<std::int32_t>& by = signals_[static_cast<std::size_t>(op.wait_token)];
   // The latency of a load is measured to the end of the wait for it.
   if (by.empty() || block.operations[static_cast<std::size_t>(by.front())].kind == OpKind::load) return 0;
-  if (op.wait_on == WaitOn::named_barrier) return static_cast<float>(gpu_.sm_named_barrier_cycles);
-  const double own = op.kind == OpKind::wait ? gpu_.sm_mbarrier_wait_cycles : 0;  // part of the operation
-  return static_cast<float>(std::max(0.0, gpu_.sm_mbarrier_cycles - own));
+  if (op.wait_on == WaitOn::named_barrier) return static_cast<float>(costs_.gpu().sm_named_barrier_cycles);
+  const double own = op.kind == OpKind::wait ? costs_.gpu().sm_mbarrier_wait_cycles : 0;  // part of the operation
+  return static_cast<float>(std::max(0.0, costs_.gpu().sm_mbarrier_cycles - own));
 }
 
 void ScheduleBuilder::find_tokens(const BlockOperations& block, BlockSchedule& out) {
@@ -518,11 +195,11 @@ void ScheduleBuilder::turn_into_moments(OperationStream& stream) {
 }
 
 void ScheduleBuilder::build(const BlockOperations& block, BlockSchedule& out) {
-  out.groups.resize(group_count());
+  out.groups.resize(costs_.group_count());
   for (OperationStream& stream : out.groups) stream.clear();
   find_tokens(block, out);
   const bool has_tokens =
-      !out.tokens.empty() || needs_.uses_tma ||
+      !out.tokens.empty() || costs_.needs().uses_tma ||
       std::any_of(block.operations.begin(), block.operations.end(), [](const Operation& op) { return op.asynchronous; });
   ordinal_.resize(block.operations.size());
   const BlockOrigin from = origin(block.domain);

@@ -201,7 +201,7 @@ void find_bound(Simulation& simulation, const std::vector<OpClass>& classes, con
     if (launch.sm_cycles <= 0) continue;
     const double share = static_cast<double>(c.count) / launch.sm_cycles;  // the SMs with a block are averaged
     const auto add = [&](Bound bound, double work) { launch.utilisation[static_cast<std::size_t>(bound)] += work * share; };
-    const auto work = [&](Pipe pipe) { return c.timing.work[static_cast<std::size_t>(pipe)]; };
+    const auto work = [&](Pipe pipe) { return c.work[static_cast<std::size_t>(pipe)]; };
     add(Bound::smem, c.bank_cycles);
     add(Bound::tensor, work(Pipe::tensor));
     add(Bound::exp, work(Pipe::exp));

@@ -38,7 +38,7 @@ SmRunner::SmRunner(const TileProgram& program, const SimulationRequest& request,
       schedules_(program, builder) {
   for (std::uint8_t pipe = 0; pipe <= no_pipe; ++pipe) {
     const bool yields = pipe == pipe_of(Pipe::tensor) || pipe == pipe_of(Pipe::exp);
-    pipe_of_oldest_[pipe] = yields && builder.models_instruction_latency() ? no_pipe : pipe;
+    pipe_of_oldest_[pipe] = yields && builder.costs().models_instruction_latency() ? no_pipe : pipe;
   }
 }
 
@@ -110,7 +110,7 @@ void SmRunner::refresh(RunningSm& sm, ResidentGroup& group) {
 void SmRunner::start_block(RunningSm& sm, ResidentBlock& block, double time, WaitCause cause) {
   time = queue_.start_after(time, gpu_.launch_block_cycles);
   take_block(sm, block, time, queue_.take());
-  for (std::size_t group = 0; group < builder_.group_count(); ++group) start_group(sm, block.groups[group], time, cause);
+  for (std::size_t group = 0; group < builder_.costs().group_count(); ++group) start_group(sm, block.groups[group], time, cause);
 }
 
 void SmRunner::take_block(RunningSm& sm, ResidentBlock& block, double time, std::int64_t position) {
@@ -120,7 +120,7 @@ void SmRunner::take_block(RunningSm& sm, ResidentBlock& block, double time, std:
   block.run = recorder_.begin_run({launch_, sm.number, place, number, time, time, device_});
   block.focused = block.run >= 0 && recorder_.wants_intervals(sm.number);
   schedules_.schedule(block, number);
-  block.groups_left = builder_.group_count();
+  block.groups_left = builder_.costs().group_count();
   block.signalled.assign(block.schedule->tokens.size(), {});
   block.ordinal = position + 1;
   block.waiting = 0;
@@ -172,7 +172,7 @@ void SmRunner::start_group(RunningSm& sm, ResidentGroup& group, double time, Wai
   group.copied = 0;
   group.issue_rate = 0;
   if (group.op_count + group.load_count > 0 && cause != WaitCause::none) {
-    const OpTiming& setup = builder_.setup();
+    const OpTiming& setup = builder_.costs().setup();
     sm.take_pipes(setup, time);
     const double longer = crowded(sm, group, setup, group.drained);
     note_issue_rate(group, setup.issued, setup.duration + longer);
@@ -343,7 +343,8 @@ void SmRunner::land(RunningSm& sm, ResidentGroup& group, double time, std::uint3
     transfer.end = std::max(transfer.end, sm.serve(sm.memory_pipe.copies_free, time, timing.smem_cycles) + gpu_.l2_latency_cycles);
   if (group.focused) {
     // Where an earlier copy lands later, it is what the group waits for.
-    const bool follows = timing.copy || !builder_.models_instruction_latency(), is_last = !follows || transfer.end >= group.copied;
+    const bool follows = timing.copy || !builder_.costs().models_instruction_latency(),
+               is_last = !follows || transfer.end >= group.copied;
     group.landed_by[at] = is_last ? transfer.limit : group.copied_by;
     if (timing.copy && is_last) group.copied_by = transfer.limit;
     Interval interval;
@@ -371,7 +372,7 @@ void SmRunner::end_issue(RunningSm& sm) {
   const double issued = sm.products.next_issued();
   const QueuedProduct product = sm.products.pop();
   ResidentGroup& group = sm.groups[product.slot];
-  const double end = product.end + builder_.product_latency();
+  const double end = product.end + builder_.costs().product_latency();
   recorder_.operation(group.ops[product.number].number(), product.end - product.work, product.end, product.end);
   if (group.focused) record_product(sm, group, product);
   if (product.moment != nullptr) *product.moment = end;
@@ -401,7 +402,8 @@ void SmRunner::store(RunningSm& sm, ResidentGroup& group, double time) {
   const ScheduledOp op = group.ops[group.next_compute];
   const OpTiming& timing = builder_.timings()[op.number()];
   // The tile is staged through shared memory first, so it leaves from the middle of the operation on.
-  const double landed = transfer.end + (builder_.models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
+  const double landed =
+      transfer.end + (builder_.costs().models_instruction_latency() && !timing.asynchronous ? timing.duration / 2 : 0);
   group.drained = std::max(group.drained, landed);
   if (group.focused) record_compute(sm, group, time, landed, transfer.streams);
   const std::uint32_t at = group.next_compute++;
@@ -424,7 +426,7 @@ bool SmRunner::signal(RunningSm& sm, const ResidentGroup& group, const TokenUse&
   ResidentBlock& block = *group.block;
   std::vector<double>& times = block.signalled[static_cast<std::size_t>(use.signal)];
   times.push_back(times.empty() ? time : std::max(times.back(), time));
-  for (std::size_t other = 0; other < builder_.group_count(); ++other) {
+  for (std::size_t other = 0; other < builder_.costs().group_count(); ++other) {
     if (ResidentGroup& peer = block.groups[other]; &peer != &group && peer.stream != nullptr) refresh(sm, peer);
     if (block.neighbour == nullptr) continue;
     if (ResidentGroup& peer = block.neighbour->groups[other]; peer.stream != nullptr) refresh(sm, peer);
@@ -469,7 +471,7 @@ void SmRunner::finish(RunningSm& sm, ResidentGroup& group, double time) {
     return;
   }
   go_on_with_next(sm, block, group.number, time);
-  for (std::size_t waiting = 0; waiting < builder_.group_count(); ++waiting)
+  for (std::size_t waiting = 0; waiting < builder_.costs().group_count(); ++waiting)
     if ((block.neighbour->waiting >> waiting & 1U) != 0) go_on_with_next(sm, *block.neighbour, waiting, time);
   block.neighbour->waiting = 0;
 }
@@ -499,7 +501,7 @@ double SmRunner::part_done() const {
   for (const RunningSm& sm : sms_)
     for (const ResidentGroup& group : sm.groups)
       if (group.next != Next::nothing)
-        blocks += group.next_compute / (1.0 + group.op_count) / static_cast<double>(builder_.group_count());
+        blocks += group.next_compute / (1.0 + group.op_count) / static_cast<double>(builder_.costs().group_count());
   return blocks / static_cast<double>(queue_.count());
 }
 
@@ -522,53 +524,59 @@ void SmRunner::begin_launch(int launch, int blocks_per_sm, double start, std::in
   builder_.begin_launch(spec.needs, spec.persistent);
   schedules_.begin_launch(launch);
   warps_a_scheduler_.clear();
-  for (std::size_t group = 0; group < builder_.group_count(); ++group)
-    warps_a_scheduler_.push_back(builder_.warps_of(group) / gpu_.sm_sub_partitions);
+  for (std::size_t group = 0; group < builder_.costs().group_count(); ++group)
+    warps_a_scheduler_.push_back(builder_.costs().warps_of(group) / gpu_.sm_sub_partitions);
   const bool strides = spec.persistent && !spec.draws;
   queue_.begin(launch_order(spec, program_.problem(), gpu_, block_order_, count), first, count,
                strides ? std::min<std::int64_t>(count, std::int64_t{blocks_per_sm} * gpu_.sm_count) : 0, start);
   finished_ = 0;
   latest_end_ = start;
   // In a persistent kernel the groups of a block do not end together, so its next block has a place of its own.
-  const std::size_t groups = builder_.group_count(), places = spec.persistent ? 2 : 1;
+  const std::size_t places = spec.persistent ? 2 : 1;
   for (std::size_t number = 0; number < sms_.size(); ++number) {
-    RunningSm& sm = sms_[number];
-    sm.number = static_cast<int>(number);
-    sm.blocks.resize(static_cast<std::size_t>(blocks_per_sm) * places);
-    sm.groups.resize(sm.blocks.size() * groups);
-    sm.issue_order.reset(sm.groups.size());
-    sm.products.clear();
-    sm.next = nullptr;
-    sm.resident = 0;
-    sm.occupied_cycles = 0;
-    for (std::size_t place = 0; place < sm.blocks.size(); ++place) {
-      ResidentBlock& block = sm.blocks[place];
-      block.groups = &sm.groups[place * groups];
-      block.groups_left = 0;
-      block.neighbour = spec.persistent ? &sm.blocks[place ^ 1] : nullptr;
-    }
-    for (std::size_t slot = 0; slot < sm.groups.size(); ++slot) {
-      ResidentGroup& group = sm.groups[slot];
-      group.slot = static_cast<std::uint32_t>(slot);
-      group.number = static_cast<std::uint32_t>(slot % groups);
-      group.block = &sm.blocks[slot / groups];
-      group.next = Next::nothing;
-      group.stream = nullptr;
-    }
+    sms_[number].number = static_cast<int>(number);
+    reset(sms_[number], static_cast<std::size_t>(blocks_per_sm) * places, spec.persistent);
   }
-  are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * groups > 1;
-  are_disturbed_ = builder_.is_disturbed();
-  // The first wave goes round robin over the SMs. Later blocks go to the first free slot.
-  for (std::size_t place = 0; place < static_cast<std::size_t>(blocks_per_sm) * places && queue_.left() > 0; place += places) {
-    if (const std::int64_t left = queue_.left(); left < static_cast<std::int64_t>(sms_.size())) {
-      for (const int number : sms_of_part(gpu_, static_cast<int>(left))) {
-        RunningSm& sm = sms_[static_cast<std::size_t>(number)];
-        start_block(sm, sm.blocks[place], start, WaitCause::launch);
-      }
-      break;
-    }
-    for (RunningSm& sm : sms_) start_block(sm, sm.blocks[place], start, WaitCause::launch);
+  are_crowded_ = static_cast<std::size_t>(blocks_per_sm) * builder_.costs().group_count() > 1;
+  are_disturbed_ = builder_.costs().is_disturbed();
+  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks_per_sm) && queue_.left() > 0; ++block)
+    start_round(block * places, start);
+}
+
+void SmRunner::reset(RunningSm& sm, std::size_t places, bool persistent) const {
+  const std::size_t groups = builder_.costs().group_count();
+  sm.blocks.resize(places);
+  sm.groups.resize(places * groups);
+  sm.issue_order.reset(sm.groups.size());
+  sm.products.clear();
+  sm.next = nullptr;
+  sm.resident = 0;
+  sm.occupied_cycles = 0;
+  for (std::size_t place = 0; place < places; ++place) {
+    ResidentBlock& block = sm.blocks[place];
+    block.groups = &sm.groups[place * groups];
+    block.groups_left = 0;
+    block.neighbour = persistent ? &sm.blocks[place ^ 1] : nullptr;
   }
+  for (std::size_t slot = 0; slot < sm.groups.size(); ++slot) {
+    ResidentGroup& group = sm.groups[slot];
+    group.slot = static_cast<std::uint32_t>(slot);
+    group.number = static_cast<std::uint32_t>(slot % groups);
+    group.block = &sm.blocks[slot / groups];
+    group.next = Next::nothing;
+    group.stream = nullptr;
+  }
+}
+
+void SmRunner::start_round(std::size_t place, double start) {
+  if (const std::int64_t left = queue_.left(); left < static_cast<std::int64_t>(sms_.size())) {
+    for (const int number : sms_of_part(gpu_, static_cast<int>(left))) {
+      RunningSm& sm = sms_[static_cast<std::size_t>(number)];
+      start_block(sm, sm.blocks[place], start, WaitCause::launch);
+    }
+    return;
+  }
+  for (RunningSm& sm : sms_) start_block(sm, sm.blocks[place], start, WaitCause::launch);
 }
 
 }  // namespace tilescope

@@ -52,7 +52,7 @@ class SmRunner {
   /// Notes when whoever waits for a load may go on: of a copy, when all copies up to it have landed, as after cp.async.wait_group.
   /// A load into registers waits for earlier copies only on a GPU for teaching (docs/model-limits.md, row 43).
   void note_landing(ResidentGroup& group, std::uint32_t at, const OpTiming& timing, double landed) const {
-    if (timing.copy || !builder_.models_instruction_latency()) landed = std::max(group.copied, landed);
+    if (timing.copy || !builder_.costs().models_instruction_latency()) landed = std::max(group.copied, landed);
     if (timing.copy) group.copied = landed;
     group.times[OperationStream::landing(at)] = landed;
   }
@@ -68,6 +68,11 @@ class SmRunner {
   static constexpr double never = ResidentGroup::never;
   using Next = ResidentGroup::Next;
 
+  /// Empties an SM and gives it room for `places` blocks.
+  void reset(RunningSm& sm, std::size_t places, bool persistent) const;
+  /// Starts a block in `place` of each SM, round robin; of fewer SMs if fewer blocks are left. Later blocks go to the first free
+  /// slot.
+  void start_round(std::size_t place, double start);
   void start_block(RunningSm& sm, ResidentBlock& block, double time, WaitCause cause);
   /// `cause` says what the start waited for; none: the group goes on from an earlier block, without a start of its own.
   void start_group(RunningSm& sm, ResidentGroup& group, double time, WaitCause cause);
