@@ -73,7 +73,7 @@ bool Periods::passes(RunningSm& sm, const Period::Step& step, const GroupCounter
 }
 
 void Periods::begin_launch() {
-  standings_.assign(runner_.sms().size(), {});
+  in_period_.assign(runner_.sms().size(), {});
   upcoming_.clear();
   plan_at_ = plan_wait_ = 0;
 }
@@ -148,19 +148,19 @@ void Periods::let_enter(double now) {
   StretchTable& stretches = replay_.stretches();
   std::size_t count = 0;
   double cycles = 0;
-  for (const Standing& standing : standings_) {
-    if (standing.period < 0) continue;
+  for (const InPeriod& own : in_period_) {
+    if (own.period < 0) continue;
     ++count;
-    cycles = stretches.period(standing.period).cycles;
+    cycles = stretches.period(own.period).cycles;
   }
   entering_.clear();
-  for (std::size_t sm = 0; sm < standings_.size(); ++sm) {
-    if (standings_[sm].period >= 0 || !enter(sm, cycles)) continue;
+  for (std::size_t sm = 0; sm < in_period_.size(); ++sm) {
+    if (in_period_[sm].period >= 0 || !enter(sm, cycles)) continue;
     ++count;
-    cycles = stretches.period(standings_[sm].period).cycles;
+    cycles = stretches.period(in_period_[sm].period).cycles;
   }
   upcoming_.add(entering_);
-  if (count * least_part < standings_.size()) return leave_all(now);
+  if (count * least_part < in_period_.size()) return leave_all(now);
   plan_wait_ = 0;
   plan_at_ = now + cycles;
 }
@@ -168,7 +168,7 @@ void Periods::let_enter(double now) {
 bool Periods::enter(std::size_t number, double cycles) {
   RunningSm& sm = runner_.sms()[number];
   StretchTable& stretches = replay_.stretches();
-  const Replay::Standing in = replay_.standing(number);
+  const Replay::InStretch in = replay_.in_stretch(number);
   if (in.stretch < 0 || !in.is_behind || number > most_sm_number) return false;
   const std::int32_t found = stretches.period_of(in.stretch);
   if (found < 0) return false;
@@ -205,7 +205,7 @@ bool Periods::enter(std::size_t number, double cycles) {
     while (more < count && passes(sm, step_after(more), entry, start)) ++more;
     entry.restore(sm);
   }
-  standings_[number] = {found, first, entry.loads()};
+  in_period_[number] = {found, first, entry.loads()};
   order_.set(number, never);
   double time = start;
   for (std::size_t n = 0; n < count; ++n) {
@@ -225,29 +225,29 @@ bool Periods::enter(std::size_t number, double cycles) {
 void Periods::leave(std::size_t number) {
   RunningSm& sm = runner_.sms()[number];
   StretchTable& stretches = replay_.stretches();
-  Standing& standing = standings_[number];
-  Replay::Standing& in = replay_.standing(number);
-  const std::vector<Period::Step>& steps = stretches.period(standing.period).steps;
-  std::int64_t loads = -standing.first_load;
+  InPeriod& own = in_period_[number];
+  Replay::InStretch& in = replay_.in_stretch(number);
+  const std::vector<Period::Step>& steps = stretches.period(own.period).steps;
+  std::int64_t loads = -own.first_load;
   for (const ResidentGroup& group : sm.groups)
     if (group.stream != nullptr) loads += group.next_load;
   const auto done = static_cast<std::size_t>(loads), count = steps.size();
   for (std::size_t n = 0; n < std::min(done, count); ++n) {
     const auto times = static_cast<std::uint32_t>(done / count + (n < done % count ? 1 : 0));
-    Replay::advance(sm, stretches[steps[(standing.first_step + n) % count].stretch], times);
+    Replay::advance(sm, stretches[steps[(own.first_step + n) % count].stretch], times);
   }
   if (done > 0) {
-    const Period::Step& last = steps[(standing.first_step + done - 1) % count];
+    const Period::Step& last = steps[(own.first_step + done - 1) % count];
     in.stretch = last.stretch;
     in.since = sm.groups[last.slot].issued;
   }
-  standing.period = -1;
+  own.period = -1;
   order_.set(number, in.since + stretches[in.stretch].cycles);
 }
 
 void Periods::leave_all(double time) {
-  for (std::size_t sm = 0; sm < standings_.size(); ++sm)
-    if (standings_[sm].period >= 0) leave(sm);
+  for (std::size_t sm = 0; sm < in_period_.size(); ++sm)
+    if (in_period_[sm].period >= 0) leave(sm);
   upcoming_.clear();
   plan_wait_ = std::clamp(2 * plan_wait_, first_wait, most_wait);
   plan_at_ = time + plan_wait_;

@@ -49,7 +49,7 @@ class Periods {
   static constexpr double never = ResidentGroup::never;
   /// The period that an SM is in since load `first_step` of it; -1: none. Meanwhile only the next_load counters of its groups are
   /// current, whose sum was `first_load` then.
-  struct Standing {
+  struct InPeriod {
     std::int32_t period = -1;
     std::uint32_t first_step = 0;
     std::int64_t first_load = 0;
@@ -75,7 +75,7 @@ class Periods {
   Recorder& recorder_;
   const ScheduleBuilder& builder_;
   const double l2_latency_cycles_;
-  std::vector<Standing> standings_;  // by SM
+  std::vector<InPeriod> in_period_;  // by SM
   UpcomingLoads upcoming_;
   std::vector<UpcomingLoad> entering_;
   double plan_at_ = 0, plan_wait_ = 0;  // when to let SMs enter again, and how long to wait if few do

@@ -16,7 +16,7 @@ constexpr int loads_of_a_trial = 4096, loads_of_a_rest = 1 << 17;
 }  // namespace
 
 void Replay::begin_launch() {
-  standings_.assign(runner_.sms().size(), {});
+  in_stretch_.assign(runner_.sms().size(), {});
   binade_end_ = 0;
 }
 
@@ -29,8 +29,8 @@ bool Replay::may_replay(const RunningSm& sm) const {
 
 double Replay::go_on(std::size_t number, double time) {
   RunningSm& sm = runner_.sms()[number];
-  Standing& standing = standings_[number];
-  const std::int32_t before = std::exchange(standing.stretch, -1);
+  InStretch& in = in_stretch_[number];
+  const std::int32_t before = std::exchange(in.stretch, -1);
   if (resting_ > 0) {
     --resting_;
     return runner_.run_ahead(sm);
@@ -53,8 +53,8 @@ double Replay::go_on(std::size_t number, double time) {
   recording.begin(sm, time, key_);
   const double next = runner_.run_ahead(sm);
   if (std::optional<Stretch> stretch = recording.end(sm, next, binade_end_)) {
-    standing.stretch = stretches_.add(std::move(*stretch));
-    if (before >= 0) stretches_[before].successor = standing.stretch;
+    in.stretch = stretches_.add(std::move(*stretch));
+    if (before >= 0) stretches_[before].successor = in.stretch;
   }
   return next;
 }
@@ -73,12 +73,12 @@ double Replay::accept(std::size_t sm, std::int32_t number, double time) {
   record_stretch(stretch, time);
   advance(runner_.sms()[sm], stretch);
   count_replayed(1);
-  standings_[sm] = {number, time, true};
+  in_stretch_[sm] = {number, time, true};
   return time + stretch.cycles;
 }
 
 bool Replay::replay(std::size_t number, double time, double& next) {
-  const std::int32_t current = standings_[number].stretch;
+  const std::int32_t current = in_stretch_[number].stretch;
   if (current < 0) return false;
   RunningSm& sm = runner_.sms()[number];
   const Stretch& before = stretches_[current];
@@ -123,11 +123,11 @@ double Replay::land_in_stretch(std::size_t number, ResidentGroup& group, std::in
 }
 
 void Replay::catch_up(std::size_t number) {
-  Standing& standing = standings_[number];
-  if (!std::exchange(standing.is_behind, false)) return;
+  InStretch& in = in_stretch_[number];
+  if (!std::exchange(in.is_behind, false)) return;
   RunningSm& sm = runner_.sms()[number];
-  const StretchKey& end = stretches_[standing.stretch].end;
-  const double time = standing.since;
+  const StretchKey& end = stretches_[in.stretch].end;
+  const double time = in.since;
   std::transform(end.free.begin(), end.free.end(), sm.free.begin(), [time](double cycles) { return time + cycles; });
   sm.memory_pipe = {time + end.memory_free, time + end.copies_free};
   for (std::size_t i = 0; i < sm.groups.size(); ++i) {
@@ -151,9 +151,9 @@ void Replay::catch_up(std::size_t number) {
 }
 
 void Replay::begin_binade(double time) {
-  for (std::size_t sm = 0; sm < standings_.size(); ++sm) {
+  for (std::size_t sm = 0; sm < in_stretch_.size(); ++sm) {
     catch_up(sm);
-    standings_[sm].stretch = -1;
+    in_stretch_[sm].stretch = -1;
   }
   recorder_.forget_groups();
   stretches_.clear(runner_.sms().front().groups.size());

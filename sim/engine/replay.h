@@ -24,12 +24,12 @@ class Replay {
 
   /// Where an SM is: in stretch `stretch` since `since`; -1: in none that is known. While `is_behind`, only the next_* counters of
   /// its groups are current; catch_up() brings the other state up to date.
-  struct Standing {
+  struct InStretch {
     std::int32_t stretch = -1;
     double since = 0;
     bool is_behind = false;
   };
-  Standing& standing(std::size_t sm) { return standings_[sm]; }
+  InStretch& in_stretch(std::size_t sm) { return in_stretch_[sm]; }
   StretchTable& stretches() { return stretches_; }
 
   void begin_launch();
@@ -46,7 +46,7 @@ class Replay {
   double go_on(std::size_t sm, double time);
   /// Runs an SM from an event that is no load to its next event; returns the time of that event.
   double run_ahead(std::size_t sm) {
-    standings_[sm].stretch = -1;
+    in_stretch_[sm].stretch = -1;
     return runner_.run_ahead(runner_.sms()[sm]);
   }
   /// Lands the load at `time` and goes on with stretch `number`; returns the time of the next event.
@@ -90,7 +90,7 @@ class Replay {
   Recorder& recorder_;
   const ScheduleBuilder& builder_;
   const double l2_latency_cycles_;
-  std::vector<Standing> standings_;  // by SM
+  std::vector<InStretch> in_stretch_;  // by SM
   StretchTable stretches_;
   StretchKey key_;
   double binade_end_ = 0;
