@@ -21,7 +21,7 @@ DeviceLinks::DeviceLinks(const GpuSpec& gpu, const TensorHomes& homes)
 
 double DeviceLinks::cross(DeviceId from, DeviceId to, double cycle, std::int64_t bytes) {
   double& free = free_[from.index() * static_cast<std::size_t>(homes_.devices()) + to.index()];
-  return free = std::max(free, cycle) + static_cast<double>(bytes) * cycles_per_byte_;
+  return free = std::max(free, cycle) + cycles(bytes);
 }
 
 }  // namespace tilescope

@@ -56,6 +56,8 @@ class DeviceLinks {
   const TensorHomes& homes() const { return homes_; }
   MemorySystem& memory(DeviceId device) const { return *memories_[device.index()]; }
   double latency() const { return latency_; }
+  /// Returns the cycles in which a link moves bytes.
+  double cycles(std::int64_t bytes) const { return static_cast<double>(bytes) * cycles_per_byte_; }
   /// Queues bytes on a link at `cycle`; returns when the last one has crossed.
   double cross(DeviceId from, DeviceId to, double cycle, std::int64_t bytes);
 

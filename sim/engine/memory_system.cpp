@@ -105,9 +105,7 @@ void MemorySystem::write_back(double cycle, int launch) {
     ledger_.add(launch, tensor, Link::hbm_write, 0, bytes, device_);
     recorder_.traffic(cycle, tensor, Link::hbm_write, bytes);
     const double cycles = static_cast<double>(bytes) * hbm_write_cycles_per_byte_;
-    hbm_bytes_ += static_cast<double>(bytes);
-    serve(hbm_free_, cycle, cycles);
-    hbm_busy_ += cycles;
+    serve_hbm(cycle, bytes, cycles);
     hbm_writing_ = part_writing(cycle) * writes_remembered + cycles;
     hbm_wrote_at_ = std::max(hbm_wrote_at_, cycle);
   }
@@ -184,11 +182,9 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
   }
   double hbm_end = access.arrival;
   if (access.hbm_read_bytes != 0) {
-    const double hbm_cycles = static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_;
-    hbm_busy_ += hbm_cycles;
-    hbm_bytes_ += static_cast<double>(access.hbm_read_bytes);
     const double arrival =
-        serve(hbm_free_, cycle, hbm_cycles) + op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
+        serve_hbm(cycle, access.hbm_read_bytes, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_) +
+        op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
@@ -255,12 +251,7 @@ Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
-  recorder_.operation(where.op_class, port_end - port_cycles, port_end, transfer.end, transfer.streams);
-  if (transfer.hbm_bytes != 0) recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
-  if (cache_) {
-    if (cache_->any_written_back()) write_back(cycle, op.launch);
-    recorder_.l2_after(cycle, cache_->contents());
-  }
+  end_load(*this, cycle, where.op_class, port_end, transfer);
   return transfer;
 }
 
@@ -276,15 +267,23 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
   transfer.hbm_bytes = read.hbm_bytes;
+  transfer.streams = std::max({op.busy_cycles, read.streams, links_->cycles(op.bytes)});
   ledger_.add(op.launch, op.tensor, Link::peer_read, op.line, op.bytes, device_);
-  recorder_.operation(op_class, port_end - op.busy_cycles, port_end, transfer.end);
-  recorder_.traffic(transfer.end, op.tensor, Link::peer_read, op.bytes);
-  if (read.hbm_bytes != 0) far.recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, read.hbm_bytes);
-  if (far.cache_) {
-    if (far.cache_->any_written_back()) far.write_back(cycle, op.launch);
-    far.recorder_.l2_after(cycle, far.cache_->contents());
-  }
+  end_load(far, cycle, op_class, port_end, transfer);
   return transfer;
+}
+
+inline void MemorySystem::end_load(MemorySystem& home, double cycle, std::uint32_t op_class, double port_end,
+                                   const Transfer& transfer) {
+  const OpClass& op = builder_.op_class(op_class);
+  recorder_.operation(op_class, port_end - op.busy_cycles, port_end, transfer.end, transfer.streams);
+  if (&home != this) recorder_.traffic(transfer.end, op.tensor, Link::peer_read, op.bytes, transfer.streams);
+  if (transfer.hbm_bytes != 0)
+    home.recorder_.traffic(transfer.end, op.tensor, Link::hbm_read, transfer.hbm_bytes, transfer.streams);
+  if (home.cache_) {
+    if (home.cache_->any_written_back()) home.write_back(cycle, op.launch);
+    home.recorder_.l2_after(cycle, home.cache_->contents());
+  }
 }
 
 Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where, const BlockOrigin& origin) {
@@ -316,10 +315,8 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
   } else {
     if (adds_to_memory(op.kind)) hbm_end = fetch_sums(op, cycle, op.bytes);
     const double hbm_cycles = bytes * hbm_write_cycles_per_byte_;
-    hbm_busy_ += hbm_cycles;
-    hbm_bytes_ += bytes;
     streams = std::max(streams, hbm_cycles);
-    hbm_end = serve(hbm_free_, std::max(cycle, hbm_end), hbm_cycles) + hbm_latency_;
+    hbm_end = serve_hbm(std::max(cycle, hbm_end), op.bytes, hbm_cycles) + hbm_latency_;
   }
   Transfer transfer = finish(cycle, port_end, l2_end, hbm_end, near_latency_);
   transfer.sent = std::max(port_end, l2_end);
@@ -334,10 +331,7 @@ Transfer MemorySystem::store(int sm, double cycle, const ScheduledAccess& where,
 
 double MemorySystem::fetch_sums(const OpClass& op, double cycle, std::int64_t bytes) {
   if (bytes == 0) return 0;
-  const double hbm_cycles = static_cast<double>(bytes) * hbm_read_cycles_per_byte_;
-  hbm_busy_ += hbm_cycles;
-  hbm_bytes_ += static_cast<double>(bytes);
-  const double arrival = serve(hbm_free_, cycle, hbm_cycles) + hbm_latency_;
+  const double arrival = serve_hbm(cycle, bytes, static_cast<double>(bytes) * hbm_read_cycles_per_byte_) + hbm_latency_;
   ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, bytes, device_);
   recorder_.traffic(arrival, op.tensor, Link::hbm_read, bytes);
   return arrival;

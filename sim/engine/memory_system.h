@@ -144,8 +144,16 @@ class MemorySystem {
   L2Read read_place(int side, double cycle, const OpClass& op, const TileRef& tile, std::int64_t read_bytes);
   /// Loads a tile from another device, over the link.
   Transfer load_from(DeviceId home, int sm, double cycle, std::uint32_t op_class, const TileRef& tile);
+  /// Records a load whose bytes have come from the L2 of `home`, and what that L2 did for it.
+  void end_load(MemorySystem& home, double cycle, std::uint32_t op_class, double port_end, const Transfer& transfer);
   /// Queues `cycles` of work at `cycle` on a queue that is busy until `free`; returns when the work is done.
   static double serve(double& free, double cycle, double cycles) { return free = (free > cycle ? free : cycle) + cycles; }
+  /// The same for HBM: counts `bytes` and the `cycles` that they take.
+  double serve_hbm(double cycle, std::int64_t bytes, double cycles) {
+    hbm_bytes_ += static_cast<double>(bytes);
+    hbm_busy_ += cycles;
+    return serve(hbm_free_, cycle, cycles);
+  }
   /// Queues bytes on the fabric towards `side`; returns when they have crossed.
   double cross(int side, double cycle, std::int64_t bytes);
   Transfer finish(double cycle, double port_end, double l2_end, double hbm_end, double latency) const;

@@ -171,6 +171,17 @@ TEST_CASE("devices: what crosses the link is half of K and V for each query tile
         in_bins += bin[tensor.index()][static_cast<std::size_t>(Link::peer_read)];
       CHECK(in_bins == of_peer);
     }
+  // The bytes of a tile cross the link one after another, not all at its end.
+  const Trace& trace = run->trace(first);
+  const std::int64_t tile_bytes = 32 * 64 * 2;
+  int within_a_tile = 0;
+  for (double cycle = 0; cycle < trace.end_cycle(); cycle += trace.end_cycle() / 500) {
+    const TraceState state = trace.state_at_cycle(trace.focused_sms().front(), cycle);
+    REQUIRE(state.traffic_exact);
+    const std::int64_t crossed = state.traffic[tensors::k.index()][static_cast<std::size_t>(Link::peer_read)];
+    within_a_tile += crossed % tile_bytes != 0 ? 1 : 0;
+  }
+  CHECK(within_a_tile > 0);
   CHECK(ledger.total(tensors::q, Link::peer_read).value == 0);
   for (const LedgerEntry& entry : ledger.entries()) CHECK(entry.device.number <= 1);
   for (const DeviceId device : {first, second}) {
