@@ -18,6 +18,7 @@
 #include "sim/programs/backward_needs.h"
 #include "sim/programs/backward_tensors.h"
 #include "sim/programs/flash3_choice.h"
+#include "sim/programs/hopper_needs.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
 #include "sim/programs/table_tensors.h"
@@ -74,85 +75,32 @@ std::vector<LaunchNeeds> flash2_longest_needs(const AttentionProblem& p) {
   return flash2_needs_of(kernel_profile("flash2_longest").build("attention", p), p);
 }
 
-/// A Hopper kernel: the shape that its source names, as a function of the problem.
-struct HopperShape {
-  std::int64_t groups, stages;  // a group has 64 query rows
-  bool has_producer, has_own_output, draws_tickets;
-};
-constexpr std::int64_t hopper_group_rows = 64, hopper_key_rows = 128;
-
-HopperShape wgmma_shape(const AttentionProblem&) {
-  return {2, 2, false, false, false};
-}
-HopperShape producer_shape(const AttentionProblem&) {
-  return {2, 2, true, false, false};
-}
-HopperShape three_groups_shape(const AttentionProblem&) {
-  return {3, 2, true, false, false};
-}
-HopperShape overlap_shape(const AttentionProblem& p) {
-  return {p.head_dim == 64 ? 3 : 2, 2, true, false, false};
-}
-HopperShape persistent_shape(const AttentionProblem& p) {
-  return {p.head_dim == 64 ? 3 : 2, 2, true, true, false};
-}
-HopperShape causal_shape(const AttentionProblem& p) {
-  return {p.head_dim == 64 ? 3 : 2, 2, true, true, true};
-}
-template <auto shape>
-TileShape hopper_tile(const AttentionProblem& p) {
-  return {hopper_group_rows * shape(p).groups, hopper_key_rows};
+template <HopperRungId id>
+TileShape hopper_kernel_tile(const AttentionProblem& p) {
+  constexpr std::int64_t group_rows = 64, keys = 128;
+  return {group_rows * hopper_groups(hopper_rung(id), p), keys};
 }
 /// Shared memory: Q, the rings of K and V, O where it has a place of its own, L, the barriers, and what hands out tickets.
-LaunchNeeds hopper_needs_of(std::string_view id, const HopperShape& shape, const AttentionProblem& p) {
-  const std::int64_t rows = hopper_group_rows * shape.groups, ring_bytes = shape.stages * hopper_key_rows * row_bytes(p);
-  const std::int64_t barriers = shape.has_producer ? 2 * shape.groups + 4 * shape.stages : 1 + 2 * shape.stages;
-  constexpr std::int64_t barrier_bytes = 8, ticket_bytes = 40;
-  return compiled("attention", kernel_profile(id).build("attention", p),
-                  rows * row_bytes(p) * (shape.has_own_output ? 2 : 1) + 2 * ring_bytes + rows * 4 + barriers * barrier_bytes +
-                      (shape.draws_tickets ? ticket_bytes : 0),
-                  static_cast<int>(shape.stages), 1);
-}
-std::vector<LaunchNeeds> hopper_wgmma_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_wgmma", wgmma_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_producer_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_producer", producer_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_three_groups_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_three_groups", three_groups_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_overlap_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_overlap", overlap_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_ping_pong_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_ping_pong", overlap_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_persistent_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_persistent", persistent_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_causal_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_causal", causal_shape(p), p)};
-}
-std::vector<LaunchNeeds> hopper_wgmma_longest_needs(const AttentionProblem& p) {
-  return {hopper_needs_of("hopper_wgmma_longest", wgmma_shape(p), p)};
+template <HopperRungId id>
+std::vector<LaunchNeeds> hopper_kernel_needs(const AttentionProblem& p) {
+  const HopperRung& rung = hopper_rung(id);
+  const TileShape tile = hopper_kernel_tile<id>(p);
+  constexpr std::int64_t stages = 2, barrier_bytes = 8, ticket_bytes = 40;
+  const std::int64_t ring_bytes = stages * tile.block_kv * row_bytes(p);
+  const std::int64_t barriers = rung.producer ? 2 * hopper_groups(rung, p) + 4 * stages : 1 + 2 * stages;
+  return {compiled("attention", kernel_profile(rung.id()).build("attention", p),
+                   tile.block_q * row_bytes(p) * (rung.persistent ? 2 : 1) + 2 * ring_bytes + tile.block_q * 4 +
+                       barriers * barrier_bytes + (rung.draws() ? ticket_bytes : 0),
+                   stages, 1)};
 }
 
-// flash3 is what it chooses.
-TileShape flash3_tile(const AttentionProblem& p) {
-  return (*find_kernel(flash3_choice(p)))->tile(p);
+std::string_view flash3_kernel(const AttentionProblem& p) {
+  return hopper_rung(flash3_choice(p)).id();
 }
-std::vector<LaunchNeeds> flash3_needs(const AttentionProblem& p) {
-  return (*find_kernel(flash3_choice(p)))->needs(p);
-}
-LaunchPlan plan_flash3(const AttentionProblem& p, const DeviceTensors& tensors) {
-  return (*find_kernel(flash3_choice(p)))->plan(p, tensors);
-}
-LaunchPlan plan_flash3_probed(const AttentionProblem& p, const DeviceTensors& tensors, std::span<const ProbeBuffers> buffers) {
-  return (*find_kernel(flash3_choice(p)))->plan_probed(p, tensors, buffers);
-}
-std::vector<ProbeShape> flash3_probe_shapes(const AttentionProblem& p, const TileShape& tile) {
-  return (*find_kernel(flash3_choice(p)))->probe_shapes(p, tile);
+/// flash3 has no device code: what a function of its row returns is what that of the launched kernel returns.
+template <auto function, class Returned, class... Rest>
+Returned of_launched(const AttentionProblem& p, Rest... rest) {
+  return ((*find_kernel(flash3_kernel(p)))->*function)(p, rest...);
 }
 /// The needs of a flex kernel without expressions; those of a request come from its compilation.
 std::vector<LaunchNeeds> flex_needs(const AttentionProblem& p) {
@@ -439,8 +387,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<wgmma_shape>,
-     .needs = hopper_wgmma_needs,
+     .tile = hopper_kernel_tile<HopperRungId::wgmma>,
+     .needs = hopper_kernel_needs<HopperRungId::wgmma>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_wgmma,
      .plan_probed = plan_hopper_wgmma_probed,
@@ -450,8 +398,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<wgmma_shape>,
-     .needs = hopper_wgmma_longest_needs,
+     .tile = hopper_kernel_tile<HopperRungId::wgmma_longest>,
+     .needs = hopper_kernel_needs<HopperRungId::wgmma_longest>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_wgmma_longest,
      .plan_probed = plan_hopper_wgmma_longest_probed,
@@ -462,8 +410,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<producer_shape>,
-     .needs = hopper_producer_needs,
+     .tile = hopper_kernel_tile<HopperRungId::producer>,
+     .needs = hopper_kernel_needs<HopperRungId::producer>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_producer,
      .plan_probed = plan_hopper_producer_probed,
@@ -473,8 +421,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<three_groups_shape>,
-     .needs = hopper_three_groups_needs,
+     .tile = hopper_kernel_tile<HopperRungId::three_groups>,
+     .needs = hopper_kernel_needs<HopperRungId::three_groups>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_three_groups,
      .plan_probed = plan_hopper_three_groups_probed,
@@ -484,8 +432,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<overlap_shape>,
-     .needs = hopper_overlap_needs,
+     .tile = hopper_kernel_tile<HopperRungId::overlap>,
+     .needs = hopper_kernel_needs<HopperRungId::overlap>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_overlap,
      .plan_probed = plan_hopper_overlap_probed,
@@ -495,8 +443,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<overlap_shape>,
-     .needs = hopper_ping_pong_needs,
+     .tile = hopper_kernel_tile<HopperRungId::ping_pong>,
+     .needs = hopper_kernel_needs<HopperRungId::ping_pong>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_ping_pong,
      .plan_probed = plan_hopper_ping_pong_probed,
@@ -506,8 +454,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<persistent_shape>,
-     .needs = hopper_persistent_needs,
+     .tile = hopper_kernel_tile<HopperRungId::persistent>,
+     .needs = hopper_kernel_needs<HopperRungId::persistent>,
      .plane_traffic = hopper_traffic,
      .plan = plan_hopper_persistent,
      .plan_probed = plan_hopper_persistent_probed,
@@ -517,8 +465,8 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = hopper_tile<causal_shape>,
-     .needs = hopper_causal_needs,
+     .tile = hopper_kernel_tile<HopperRungId::causal>,
+     .needs = hopper_kernel_needs<HopperRungId::causal>,
      .plane_traffic = hopper_causal_traffic,
      .plan = plan_hopper_causal,
      .plan_probed = plan_hopper_causal_probed,
@@ -528,13 +476,13 @@ constexpr KernelInfo rows[] = {
      .inputs = qkv,
      .outputs = o_and_lse,
      .is_hopper = true,
-     .tile = flash3_tile,
-     .needs = flash3_needs,
+     .tile = of_launched<&KernelInfo::tile>,
+     .needs = of_launched<&KernelInfo::needs>,
      .plane_traffic = hopper_traffic,
-     .plan = plan_flash3,
-     .plan_probed = plan_flash3_probed,
-     .probe_shapes = flash3_probe_shapes,
-     .choice = flash3_choice},
+     .plan = of_launched<&KernelInfo::plan>,
+     .plan_probed = of_launched<&KernelInfo::plan_probed>,
+     .probe_shapes = of_launched<&KernelInfo::probe_shapes>,
+     .choice = flash3_kernel},
     {.id = "flex",
      .summary = "Over flash2: lists of key blocks from any mask expression, and a score expression; compiled for the request.",
      .inputs = qkv,

@@ -86,7 +86,7 @@ const char* ladder_run(const char* id, const long long* sizes, int is_bf16, int 
   tensors.v = addresses[2];
   tensors.o = addresses[3];
   tensors.lse = static_cast<float*>(addresses[4]);
-  const std::string_view wanted = std::string_view(id) == "flash3" ? flash3_choice(problem) : id;
+  const std::string_view wanted = std::string_view(id) == "flash3" ? to_string(flash3_choice(problem)) : id;
   for (const Row& row : rows) {
     if (row.id != wanted) continue;
     for (PlannedLaunch launch : row.plan(problem, tensors)) {

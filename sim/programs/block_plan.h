@@ -32,6 +32,12 @@ struct BufferToken {
   }
   static constexpr std::int16_t full(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer); }
   static constexpr std::int16_t empty(std::size_t buffer) { return static_cast<std::int16_t>(2 * buffer + 1); }
+  static constexpr std::int16_t full(ChipTile chip_tile, std::int64_t ring) {
+    return full(buffer(chip_tile, static_cast<std::int32_t>(ring)));
+  }
+  static constexpr std::int16_t empty(ChipTile chip_tile, std::int64_t ring) {
+    return empty(buffer(chip_tile, static_cast<std::int32_t>(ring)));
+  }
   static constexpr bool is_empty(std::size_t token) { return token % 2 == 1; }
   /// Returns the `empty` of the buffer whose `full` is given.
   static constexpr std::int16_t empty_of(std::int16_t full) { return static_cast<std::int16_t>(full + 1); }

@@ -150,20 +150,19 @@ inline constexpr ChipTile lse = declared::lse, row_dot = declared::row_dot;
 /// A group's half of a tile.
 namespace halves {
 namespace declared {
-constexpr ChipTileSpec of(ChipTileSpec spec) {
-  spec.ring = false;
-  spec.strips = true;
-  return spec;
-}
-inline constexpr ChipTileSpec k = of(tiles::declared::k_kept), v = of(tiles::declared::v_kept), d_p = of(tiles::declared::d_p),
-                              d_s = of(tiles::declared::d_s), d_k = of(tiles::declared::d_k), d_v = of(tiles::declared::d_v);
-inline constexpr ChipTileSpec d_q_sent = of(tiles::declared::d_q_part);  // in shared memory
+inline constexpr ChipTileSpec k = tiles::declared::k_kept.in_strips(), v = tiles::declared::v_kept.in_strips(),
+                              d_p = tiles::declared::d_p.in_strips(), d_s = tiles::declared::d_s.in_strips(),
+                              d_k = tiles::declared::d_k.in_strips(), d_v = tiles::declared::d_v.in_strips();
+inline constexpr ChipTileSpec d_q_sent = tiles::declared::d_q_part.in_strips();  // in shared memory
 inline constexpr ChipTileSpec d_q_part =
-    of({.name = "dSK", .tensor = tensors::d_q_acc, .index = tile_index::half_d_q_part, .part = TilePart::of_tile});
-inline constexpr ChipTileSpec p_kept = of({.name = "P", .tensor = tensors::p, .index = tile_index::half_p_kept});
-inline constexpr ChipTileSpec s = of({.name = "S", .tensor = tensors::s, .index = tile_index::half_s});
-inline constexpr ChipTileSpec p = of({.name = "P", .tensor = tensors::p, .index = tile_index::half_p});
-inline constexpr ChipTileSpec d_s_kept = of({.name = "dS", .tensor = tensors::d_s, .index = tile_index::half_d_s_kept});
+    ChipTileSpec{.name = "dSK", .tensor = tensors::d_q_acc, .index = tile_index::half_d_q_part, .part = TilePart::of_tile}
+        .in_strips();
+inline constexpr ChipTileSpec p_kept =
+    ChipTileSpec{.name = "P", .tensor = tensors::p, .index = tile_index::half_p_kept}.in_strips();
+inline constexpr ChipTileSpec s = ChipTileSpec{.name = "S", .tensor = tensors::s, .index = tile_index::half_s}.in_strips();
+inline constexpr ChipTileSpec p = ChipTileSpec{.name = "P", .tensor = tensors::p, .index = tile_index::half_p}.in_strips();
+inline constexpr ChipTileSpec d_s_kept =
+    ChipTileSpec{.name = "dS", .tensor = tensors::d_s, .index = tile_index::half_d_s_kept}.in_strips();
 }  // namespace declared
 inline constexpr ChipTile k = declared::k, v = declared::v, s = declared::s, p = declared::p, d_p = declared::d_p,
                           d_s = declared::d_s, d_k = declared::d_k, d_v = declared::d_v, d_q_sent = declared::d_q_sent,
@@ -279,16 +278,14 @@ class Flash3Backward final : public TileProgram {
 
     std::int64_t count() const { return std::ssize(visits); }
     std::int64_t stage_of(std::int64_t n) const { return n % stages; }
-    static std::int16_t full(ChipTile chip_tile, std::int64_t buffer) {
-      return BufferToken::full(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
-    }
-    static std::int16_t empty(ChipTile chip_tile, std::int64_t buffer) {
-      return BufferToken::empty(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
-    }
 
     TileRange keys_of(std::int64_t g) const { return part_of(keys, half_of(program.tile_.block_kv), g); }
     bool has_keys(std::int64_t g) const { return keys_of(g).count > 0; }
-    std::int64_t groups_with_keys() const { return has_keys(1) ? 2 : 1; }
+    std::int64_t groups_with_keys() const {
+      std::int64_t groups = 0;
+      for (std::int64_t g = 0; g < flash3_backward_groups; ++g) groups += has_keys(g) ? 1 : 0;
+      return groups;
+    }
     bool has_queries(std::int64_t g, std::int64_t n) const { return queries_of(g, n).count > 0; }
     /// Returns whether a query of tile n does not see all keys of group g.
     bool hides_keys(std::int64_t g, std::int64_t n) const {
@@ -364,13 +361,13 @@ class Flash3Backward final : public TileProgram {
         const bool is_last = g + 1 == groups_with_keys();
         const std::int64_t first = keys_of(g).first - keys.first;
         b.load_boxes(line, chip_tile, is_last ? program.tile_.block_kv - first : half_of(program.tile_.block_kv));
-        b.signals(full(chip_tile, g));
+        b.signals(BufferToken::full(chip_tile, g));
       }
     }
     /// `freed` is the on-chip tile whose release also frees this one.
     void loaded(ChipTile chip_tile, ChipTile freed, std::int64_t n) const {
-      b.await_token(empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
-      b.signals(full(chip_tile, stage_of(n)));
+      b.await_token(BufferToken::empty(freed, stage_of(n)), flash3_backward_groups * (n / stages));
+      b.signals(BufferToken::full(chip_tile, stage_of(n)));
     }
     void load_tile(std::int64_t n) const {
       look_at(0, n, n);
@@ -393,19 +390,19 @@ class Flash3Backward final : public TileProgram {
     // A consumer group.
     void wait_for_load(Line line, ChipTile chip_tile, std::int64_t buffer, std::int64_t signals) const {
       b.emit_wait(line, chip_tile, WaitOn::mbarrier);
-      b.await_token(full(chip_tile, buffer), signals);
+      b.await_token(BufferToken::full(chip_tile, buffer), signals);
     }
     void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
       wait_for_load(line, chip_tile, stage_of(n), n / stages + 1);
     }
     void issued(ChipTile result, std::int64_t g) const {
       b.asynchronous();
-      b.signals(full(result, g));
+      b.signals(BufferToken::full(result, g));
     }
     /// Waits for the `nth` product into `result`.
     void wait_for_product(Line line, ChipTile result, std::int64_t g, std::int64_t nth) const {
       b.emit_wait(line, result, WaitOn::product);
-      b.await_token(full(result, g), nth);
+      b.await_token(BufferToken::full(result, g), nth);
     }
     void start_scores(std::int64_t g, std::int64_t n) const {
       look_at(g, n, n);
@@ -419,7 +416,7 @@ class Flash3Backward final : public TileProgram {
       wait_for_product(Line::wait_s, halves::s, g, n + 1);
       if (hides_keys(g, n)) b.mask(Line::mask, halves::s);
       b.exp(Line::exp, halves::p, halves::s, rings::lse);
-      b.await_token(full(rings::lse, stage_of(n)), n / stages + 1);
+      b.await_token(BufferToken::full(rings::lse, stage_of(n)), n / stages + 1);
       b.copy(Line::exp, halves::p_kept, halves::p);
       b.overhead(program.overhead("p"));
     }
@@ -433,7 +430,7 @@ class Flash3Backward final : public TileProgram {
       if (!has_queries(g, n)) return;
       look_at_queries(g, n, iteration);
       b.emit_wait(Line::put, halves::d_q_sent, WaitOn::product);
-      b.await_token(empty(halves::d_q_sent, g), sent_before(g, n));
+      b.await_token(BufferToken::empty(halves::d_q_sent, g), sent_before(g, n));
       b.copy(Line::put, halves::d_q_sent, halves::d_q_part);
       b.overhead(program.overhead("put"));
     }
@@ -441,7 +438,7 @@ class Flash3Backward final : public TileProgram {
       if (!has_queries(g, n)) return;
       look_at_queries(g, n, iteration);
       b.reduce_add(Line::add, halves::d_q_sent);
-      b.signals(empty(halves::d_q_sent, g));
+      b.signals(BufferToken::empty(halves::d_q_sent, g));
     }
     std::int64_t sent_before(std::int64_t g, std::int64_t n) const {
       return sent[static_cast<std::size_t>(n)][static_cast<std::size_t>(g)];
@@ -457,7 +454,7 @@ class Flash3Backward final : public TileProgram {
         b.reads_strip(static_cast<std::size_t>(from));
         b.asynchronous();
       }
-      b.signals(full(halves::d_q_part, g));
+      b.signals(BufferToken::full(halves::d_q_part, g));
     }
 
     /// Takes one query tile, from P on, and makes the next P.
@@ -512,12 +509,12 @@ class Flash3Backward final : public TileProgram {
         wait_for_product(Line::wait_d_p, halves::d_p, g, n + 1);
         b.subtract_rows(Line::subtract, halves::d_p, rings::row_dot);
         b.overhead(program.overhead("subtract"));
-        b.await_token(full(rings::row_dot, stage_of(n)), n / stages + 1);
+        b.await_token(BufferToken::full(rings::row_dot, stage_of(n)), n / stages + 1);
         b.multiply(Line::d_s, halves::d_p, halves::p_kept);
         b.copy(Line::d_s, halves::d_s_kept, halves::d_p);
         b.copy(Line::d_s, halves::d_s, halves::d_p);
         b.overhead(program.overhead("d_s"));
-        b.signals(full(halves::d_s, 0));
+        b.signals(BufferToken::full(halves::d_s, 0));
         b.matmul(Line::d_k, halves::d_k, halves::d_s_kept, tiles::q_ring,
                  {.accumulate = true, .factor = program.plan_.scale, .transpose_left = true});
         issued(halves::d_k, g);
@@ -528,11 +525,11 @@ class Flash3Backward final : public TileProgram {
     void release(std::int64_t g, std::int64_t n, std::int64_t iteration) const {
       look_at(g, n, iteration);
       b.emit_wait(Line::wait_d_v, has_keys(g) ? halves::d_v : tiles::d_o_ring, WaitOn::product);
-      b.await_token(full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
-      b.signals(empty(tiles::d_o_ring, stage_of(n)));
+      b.await_token(BufferToken::full(halves::d_v, g), has_keys(g) ? n + 1 : 0);
+      b.signals(BufferToken::empty(tiles::d_o_ring, stage_of(n)));
       b.emit_wait(Line::wait_d_k, has_keys(g) ? halves::d_k : tiles::q_ring, WaitOn::product);
-      b.await_token(full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
-      b.signals(empty(tiles::q_ring, stage_of(n)));
+      b.await_token(BufferToken::full(halves::d_k, g), has_keys(g) ? n + 1 : 0);
+      b.signals(BufferToken::empty(tiles::q_ring, stage_of(n)));
     }
   };
 

@@ -41,14 +41,11 @@ namespace {
 // On-chip tiles: those of the other attention programs, but each group has its own strip of every tile of query rows.
 namespace strips {
 namespace declared {
-constexpr ChipTileSpec of(ChipTileSpec spec) {
-  spec.ring = false;
-  spec.strips = true;
-  return spec;
-}
-inline constexpr ChipTileSpec q = of(tiles::declared::q), s = of(tiles::declared::s), p = of(tiles::declared::p),
-                              m = of(tiles::declared::m), m_new = of(tiles::declared::m_new), l = of(tiles::declared::l),
-                              alpha = of(tiles::declared::alpha), o = of(tiles::declared::o), lse = of(tiles::declared::lse);
+inline constexpr ChipTileSpec q = tiles::declared::q.in_strips(), s = tiles::declared::s.in_strips(),
+                              p = tiles::declared::p.in_strips(), m = tiles::declared::m.in_strips(),
+                              m_new = tiles::declared::m_new.in_strips(), l = tiles::declared::l.in_strips(),
+                              alpha = tiles::declared::alpha.in_strips(), o = tiles::declared::o.in_strips(),
+                              lse = tiles::declared::lse.in_strips();
 }  // namespace declared
 inline constexpr ChipTile q = declared::q, s = declared::s, p = declared::p, m = declared::m, m_new = declared::m_new,
                           l = declared::l, alpha = declared::alpha, o = declared::o, lse = declared::lse;
@@ -224,12 +221,6 @@ class Hopper final : public TileProgram {
     LineId at(Line line) const { return program.lines_[line]; }
     std::int64_t groups() const { return static_cast<std::int64_t>(strips.size()); }
     bool has_rows(std::size_t s) const { return strips[s].count > 0; }
-    static std::int16_t full(ChipTile chip_tile, std::int64_t buffer) {
-      return BufferToken::full(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
-    }
-    static std::int16_t empty(ChipTile chip_tile, std::int64_t buffer) {
-      return BufferToken::empty(BufferToken::buffer(chip_tile, static_cast<std::int32_t>(buffer)));
-    }
 
     void emit() const {
       b.tokens_by_hand();
@@ -242,10 +233,10 @@ class Hopper final : public TileProgram {
           b.group(0);
           b.load_boxes(at(Line::load_q), strips::q, program.box_rows_);
           if (program.plan_.pages)
-            b.await_token(full(paged::entries, 0), 1);
+            b.await_token(BufferToken::full(paged::entries, 0), 1);
           else
             after_lists();
-          b.signals(full(strips::q, static_cast<std::int64_t>(s)));
+          b.signals(BufferToken::full(strips::q, static_cast<std::int64_t>(s)));
         });
       for_each_strip([&](std::size_t s) {
         clear();
@@ -253,7 +244,7 @@ class Hopper final : public TileProgram {
         for (std::size_t rows = rung().producer ? s : 0; rows < (rung().producer ? s + 1 : strips.size()); ++rows) {
           if (!has_rows(rows)) continue;
           b.emit_wait(at(Line::wait_q), strips::q, WaitOn::mbarrier);
-          b.await_token(full(strips::q, static_cast<std::int64_t>(rows)), 1);
+          b.await_token(BufferToken::full(strips::q, static_cast<std::int64_t>(rows)), 1);
         }
       });
       walk([&](const KeyTile& tile) {
@@ -276,14 +267,14 @@ class Hopper final : public TileProgram {
       const auto load = [&](Line line, ChipTile list, std::int64_t entries) {
         b.mask_list(own.plane, own.row, entries);
         b.load_after(at(line), list, -1);
-        b.signals(full(list, 0));
+        b.signals(BufferToken::full(list, 0));
       };
       load(Line::load_counts, lists::partial_count_tile, 1);
       load(Line::load_counts, lists::full_count_tile, 1);
       const auto load_entries = [&](ChipTile list, std::int64_t entries) {
         if (entries == 0) return;
         load(Line::load_lists, list, entries);
-        b.await_token(full(lists::full_count_tile, 0), 1);
+        b.await_token(BufferToken::full(lists::full_count_tile, 0), 1);
       };
       load_entries(lists::partial_tile, std::ssize(own.partial));
       load_entries(lists::full_tile, std::ssize(own.full));
@@ -295,7 +286,7 @@ class Hopper final : public TileProgram {
       b.pages(pages.first, pages.count);
       b.load_after(at(Line::load_pages), paged::entries, -1);
       after_lists();
-      b.signals(full(paged::entries, 0));
+      b.signals(BufferToken::full(paged::entries, 0));
     }
     /// Makes the latest operation wait for the lists.
     void after_lists() const {
@@ -303,15 +294,15 @@ class Hopper final : public TileProgram {
       const ChipTile last = !own.full.empty()      ? lists::full_tile
                             : !own.partial.empty() ? lists::partial_tile
                                                    : lists::full_count_tile;
-      b.await_token(full(last, 0), 1);
+      b.await_token(BufferToken::full(last, 0), 1);
     }
 
     /// Loads once all groups have read the buffer. Without a producer, one barrier at the end of a tile frees K and V together.
     void load_into_ring(Line line, ChipTile chip_tile) const {
       b.group(0);
       b.load_boxes(at(line), chip_tile, program.key_box_);
-      b.await_token(empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
-      b.signals(full(chip_tile, stage()));
+      b.await_token(BufferToken::empty(rung().producer ? chip_tile : tiles::k, stage()), groups() * (b.iteration() / stages));
+      b.signals(BufferToken::full(chip_tile, stage()));
     }
 
     template <class Emit>
@@ -363,7 +354,7 @@ class Hopper final : public TileProgram {
       if (tile.partial && (program.lists_ || !sees_all())) b.mask(at(Line::mask), strips::s);
       b.row_max(at(Line::row_max), strips::m_new, strips::m, strips::s);
       // By now Q has been read. The last of these signals lets the next rows of a persistent block in.
-      if (rung().persistent) b.signals(empty(strips::q, static_cast<std::int64_t>(s)));
+      if (rung().persistent) b.signals(BufferToken::empty(strips::q, static_cast<std::int64_t>(s)));
     }
     void exponentials() const {
       b.exp(at(Line::exp), strips::p, strips::s, strips::m_new);
@@ -380,17 +371,17 @@ class Hopper final : public TileProgram {
     // The pieces of a group that meets others. `n` counts key tiles.
     void wait_for_tile(Line line, ChipTile chip_tile, std::int64_t n) const {
       b.emit_wait(at(line), chip_tile, WaitOn::mbarrier);
-      b.await_token(full(chip_tile, n % stages), n / stages + 1);
+      b.await_token(BufferToken::full(chip_tile, n % stages), n / stages + 1);
     }
     void issued(ChipTile result, std::size_t s) const {
       b.asynchronous();
-      b.signals(full(result, static_cast<std::int64_t>(s)));
+      b.signals(BufferToken::full(result, static_cast<std::int64_t>(s)));
     }
     /// Waits for the n-th product into `result`, and frees the buffer of the tile that it read.
     void wait_for_product(Line line, ChipTile result, std::size_t s, std::int64_t n, ChipTile read) const {
       b.emit_wait(at(line), result, WaitOn::product);
-      b.await_token(full(result, static_cast<std::int64_t>(s)), n + 1);
-      if (rung().producer) b.signals(empty(read, n % stages));
+      b.await_token(BufferToken::full(result, static_cast<std::int64_t>(s)), n + 1);
+      if (rung().producer) b.signals(BufferToken::empty(read, n % stages));
     }
     void scores_of(std::size_t s, std::int64_t n) const {
       wait_for_tile(Line::wait_k, tiles::k, n);
@@ -427,7 +418,7 @@ class Hopper final : public TileProgram {
     void meet() const {
       b.emit_wait(at(Line::wait_groups), strips::s, WaitOn::named_barrier);
       b.await_token(BufferToken::other(all_groups), groups() * (b.iteration() + 1));
-      b.signals(empty(tiles::k, stage()));
+      b.signals(BufferToken::empty(tiles::k, stage()));
     }
 
     /// Makes `emit` see key tile n.
@@ -504,14 +495,14 @@ Result<std::unique_ptr<TileProgram>> make_rung(HopperRungId id, std::string_view
 
 template <HopperRungId id>
 Result<std::unique_ptr<TileProgram>> make(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_rung(id, hopper_rung(id).id, problem, tile, gpu);
+  return make_rung(id, hopper_rung(id).id(), problem, tile, gpu);
 }
 
 template <HopperRungId id>
 ProgramInfo info() {
   const HopperRung& rung = hopper_rung(id);
   ProgramInfo info;
-  info.id = rung.id;
+  info.id = rung.id();
   info.title = rung.title;
   info.family = "attention";
   info.instruction = ProductInstruction::wgmma;
@@ -528,15 +519,11 @@ ProgramInfo info() {
   return info;
 }
 
-HopperRungId flash3_rung(const AttentionProblem& problem) {
-  const auto found = std::ranges::find(hopper_rungs(), flash3_choice(problem), &HopperRung::id);
-  return static_cast<HopperRungId>(found - hopper_rungs().begin());
-}
 Result<std::unique_ptr<TileProgram>> make_flash3(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu) {
-  return make_rung(flash3_rung(problem), "flash3", problem, tile, gpu);
+  return make_rung(flash3_choice(problem), "flash3", problem, tile, gpu);
 }
 TileShape flash3_tile(const AttentionProblem& problem, const GpuSpec& gpu) {
-  return hopper_default_tile(flash3_rung(problem), problem, gpu);
+  return hopper_default_tile(flash3_choice(problem), problem, gpu);
 }
 const ProgramInfo& flash3_row(const AttentionProblem& problem);
 ProgramInfo flash3_as(HopperRungId rung) {
@@ -548,7 +535,7 @@ ProgramInfo flash3_as(HopperRungId rung) {
   row.default_tile = flash3_tile;
   row.make = make_flash3;
   row.row_of = flash3_row;
-  row.choice = flash3_choice;
+  row.choice = [](const AttentionProblem& problem) { return hopper_rung(flash3_choice(problem)).id(); };
   row.compared_apart = false;
   return row;
 }
@@ -558,7 +545,7 @@ const ProgramInfo& flash3_row(const AttentionProblem& problem) {
     for (std::size_t rung = 0; rung < hopper_rungs().size(); ++rung) made.push_back(flash3_as(static_cast<HopperRungId>(rung)));
     return made;
   }();
-  return rows[static_cast<std::size_t>(flash3_rung(problem))];
+  return rows[static_cast<std::size_t>(flash3_choice(problem))];
 }
 
 }  // namespace

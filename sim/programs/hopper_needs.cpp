@@ -18,35 +18,29 @@ constexpr std::int64_t barrier_bytes = 8;
 
 constexpr std::array rungs = {
     HopperRung{.number = HopperRungId::wgmma,
-               .id = "hopper_wgmma",
                .title = "Hopper 1: wgmma and TMA",
                .summary = "Over FlashAttention-2: products by wgmma, straight from shared memory, which TMA fills.",
                .producer = false},
     HopperRung{.number = HopperRungId::producer,
-               .id = "hopper_producer",
                .title = "Hopper 2: a producer",
                .summary = "Over rung 1: one warp only loads. Full and empty tokens tie it to two groups that compute."},
     HopperRung{.number = HopperRungId::three_groups,
-               .id = "hopper_three_groups",
                .title = "Hopper 3: three groups",
                .summary = "Over rung 2: a third group of 64 rows shares each K and V tile.",
                .groups = 3,
                .groups_d64 = 3},
     HopperRung{.number = HopperRungId::overlap,
-               .id = "hopper_overlap",
                .title = "Hopper 4: softmax under products",
                .summary = "Over rung 2: a group issues its next products before the softmax that they run under.",
                .groups_d64 = 3,
                .overlap = true},
     HopperRung{.number = HopperRungId::ping_pong,
-               .id = "hopper_ping_pong",
                .title = "Hopper 5: ping-pong",
                .summary = "Over rung 4: the groups take turns to issue products, so that one computes softmax meanwhile.",
                .groups_d64 = 3,
                .overlap = true,
                .ping_pong = true},
     HopperRung{.number = HopperRungId::persistent,
-               .id = "hopper_persistent",
                .title = "Hopper 6: persistent blocks",
                .summary = "Over rung 5: blocks stay on their SM. The next Q loads while the last O is stored.",
                .groups_d64 = 3,
@@ -54,7 +48,6 @@ constexpr std::array rungs = {
                .ping_pong = true,
                .persistent = true},
     HopperRung{.number = HopperRungId::causal,
-               .id = "hopper_causal",
                .title = "Hopper 7: longest first",
                .summary = "Over rung 6: with a mask, the longest rows go first, by heads that fit the L2 together.",
                .groups_d64 = 3,
@@ -63,17 +56,15 @@ constexpr std::array rungs = {
                .persistent = true,
                .grouped = true},
     HopperRung{.number = HopperRungId::flex,
-               .id = "hopper_flex",
                .title = "FlexAttention on Hopper",
                .summary = "Over flex: a producer, and two groups that take turns, follow the lists of key blocks.",
                .overlap = true,
                .ping_pong = true,
                .lists = true},
     HopperRung{.number = HopperRungId::wgmma_longest,
-               .id = "hopper_wgmma_longest",
                .title = "Hopper 1, longest first",
                .summary = "Over rung 1: with a mask, the longest rows go first, by heads that fit the L2 together.",
-               .loop = "hopper_wgmma",
+               .loop = HopperRungId::wgmma,
                .producer = false,
                .grouped = true},
 };
@@ -94,7 +85,7 @@ const HopperRung& hopper_rung(HopperRungId id) {
 }
 
 const KernelProfile& hopper_profile(const HopperRung& rung) {
-  return kernel_profile(rung.loop.empty() ? rung.id : rung.loop);
+  return kernel_profile(to_string(rung.loop));
 }
 
 int hopper_groups(const HopperRung& rung, const AttentionProblem& problem) {

@@ -5,29 +5,18 @@
 #include <span>
 #include <string_view>
 
+#include "sim/programs/hopper_rung_id.h"
 #include "sim/programs/kernel_profile.h"
 #include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
-enum class HopperRungId : std::uint8_t {
-  wgmma,
-  producer,
-  three_groups,
-  overlap,
-  ping_pong,
-  persistent,
-  causal,
-  flex,
-  wgmma_longest
-};
-
 /// One rung. A group has four warps and 64 query rows.
 struct HopperRung {
   HopperRungId number;
-  std::string_view id, title;
+  std::string_view title;
   std::string_view summary;        // the one new thing
-  std::string_view loop = {};      // id of the rung whose compiled loop its kernel has; empty: its own
+  HopperRungId loop = number;      // the rung whose compiled loop its kernel has
   bool producer = true;            // a warp that loads; otherwise the groups run in step and one thread loads
   int groups = 2, groups_d64 = 2;  // that compute, for a head dimension of 128 and of 64
   bool overlap = false;            // the next scores and the last output under the softmax
@@ -36,6 +25,7 @@ struct HopperRung {
   bool grouped = false;            // takes its blocks as BlockOrder::grouped does: with a mask, the longest first
   bool lists = false;              // block lists of any mask, in their order, and a score change
 
+  constexpr std::string_view id() const { return to_string(number); }
   /// Returns whether blocks draw their tiles.
   constexpr bool draws() const { return persistent && grouped; }
 };

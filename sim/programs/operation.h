@@ -85,6 +85,14 @@ struct ChipTileSpec {
   TilePart part = TilePart::whole;
   bool ring = false;    // has one buffer per stage of the key loop
   bool strips = false;  // has one buffer per strip of the block's rows: each warp group keeps its own
+
+  /// Returns the same tile with a strip for each warp group.
+  constexpr ChipTileSpec in_strips() const {
+    ChipTileSpec spec = *this;
+    spec.ring = false;
+    spec.strips = true;
+    return spec;
+  }
 };
 
 /// The most on-chip tiles of a program, plus one for ChipTile::none.

@@ -40,7 +40,7 @@ std::shared_ptr<const Simulation> run(std::string_view id, const AttentionProble
 
 std::vector<std::string_view> ids() {
   std::vector<std::string_view> found;
-  for (const HopperRung& rung : hopper_rungs()) found.push_back(rung.id);
+  for (const HopperRung& rung : hopper_rungs()) found.push_back(rung.id());
   return found;
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("hopper: a rung keeps what the rungs before it have, and most add one 
   int added = 0;
   for (const HopperRung& rung : hopper_rungs()) {
     if (rung.lists) break;  // FlexAttention is no rung, and what follows is rung 1 again
-    CAPTURE(rung.id);
+    CAPTURE(rung.id());
     if (before != nullptr) {
       CHECK(rung.producer >= before->producer);
       CHECK(rung.overlap >= before->overlap);
@@ -74,8 +74,8 @@ TEST_CASE("hopper: a rung keeps what the rungs before it have, and most add one 
 TEST_CASE("hopper: a listing has each line once, and those of what its rung has") {
   int listings = 0;
   for (const HopperRung& rung : hopper_rungs()) {
-    CAPTURE(rung.id);
-    const auto info = find_program(rung.id);
+    CAPTURE(rung.id());
+    const auto info = find_program(rung.id());
     if (!info) continue;  // only flash3 launches it
     ++listings;
     std::map<std::string_view, int> times;
@@ -144,7 +144,7 @@ TEST_CASE("hopper: boxes are whole at every head dimension, in whole sectors") {
 TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with the registers moved") {
   for (const std::int64_t head_dim : {64, 128})
     for (const HopperRung& rung : hopper_rungs()) {
-      CAPTURE(rung.id);
+      CAPTURE(rung.id());
       const AttentionProblem p = problem(1024, head_dim);
       const auto id = static_cast<HopperRungId>(&rung - hopper_rungs().data());
       const TileShape tile = hopper_default_tile(id, p, h200_gpu());
@@ -174,7 +174,7 @@ TEST_CASE("hopper: from rung 2 on a block has a producer and 64-row groups, with
 TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared memory on, and 8 below") {
   GpuSpec gpu = h200_gpu();
   for (const HopperRung& rung : hopper_rungs()) {
-    CAPTURE(rung.id);
+    CAPTURE(rung.id());
     const AttentionProblem p = problem(1024, 64);
     const auto rows = [&](double shared_bytes) {
       gpu.sm_shared_bytes_per_block = shared_bytes;
@@ -187,7 +187,7 @@ TEST_CASE("hopper: the default tile has 64 rows a group from 99 KiB of shared me
 
 TEST_CASE("hopper: the default tile has 128 keys, and 32 where elements have 32 bits") {
   for (const HopperRung& rung : hopper_rungs()) {
-    CAPTURE(rung.id);
+    CAPTURE(rung.id());
     AttentionProblem p = problem(1024, 64);
     const auto keys = [&] {
       return hopper_default_tile(static_cast<HopperRungId>(&rung - hopper_rungs().data()), p, h200_gpu()).block_kv;
@@ -309,13 +309,13 @@ TEST_CASE("hopper: groups that take turns never issue products at once") {
 
 TEST_CASE("hopper: a tile whose last groups have no rows takes as long as a whole one, and counts only what exists") {
   for (const HopperRung& rung : hopper_rungs()) {
-    CAPTURE(rung.id);
-    if (!find_program(rung.id)) continue;  // one that only flash3 names
+    CAPTURE(rung.id());
+    if (!find_program(rung.id())) continue;  // one that only flash3 names
     const std::int64_t rows = std::int64_t{64} * hopper_groups(rung, problem(64, 64));
     AttentionProblem whole = problem(rows, 64), cut = problem(64, 64);
     whole.seq_kv = cut.seq_kv = 8192;
     const ProgramTile tile(rows, 128);
-    const auto of_whole = run(rung.id, whole, tile, h200_gpu()), of_cut = run(rung.id, cut, tile, h200_gpu());
+    const auto of_whole = run(rung.id(), whole, tile, h200_gpu()), of_cut = run(rung.id(), cut, tile, h200_gpu());
     CHECK(of_cut->cycles.value > 0.98 * of_whole->cycles.value);
     CHECK(of_cut->flops * rows == of_whole->flops * 64);
     CHECK(of_cut->exps * rows == of_whole->exps * 64);
