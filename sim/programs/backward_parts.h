@@ -146,6 +146,23 @@ inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines, const Attent
   b.store(lines.store, tiles::row_dot);
 }
 
+/// Emits a block of the first or the last of added_gradient_launches(): D and the zeros of dQ_acc, or dQ from its sums.
+/// `converting`: what the latter waits for beside its first load.
+template <class Line>
+void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionProblem& problem, const KernelNeeds& needs,
+                              std::int64_t rows, const Overhead& converting) {
+  if (!converts) {
+    emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem, needs, rows);
+    b.fill(Line::zero, tiles::d_q_acc, 0.0F);
+    b.store(Line::store_zero, tiles::d_q_acc);
+    return;
+  }
+  b.load(Line::load_sum, tiles::d_q_acc);
+  b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
+  b.overhead(converting);
+  b.store(Line::store_d_q, tiles::d_q);
+}
+
 /// Returns the tiles that emit_key_gradients() keeps in shared memory. P and dS of a warp's keys go from its registers to the
 /// products, unless two warps share the keys, or all warps need dS.
 inline std::uint32_t key_block_tiles(const KernelNeeds& needs, bool all_need_d_s) {

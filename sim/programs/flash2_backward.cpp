@@ -115,20 +115,11 @@ class Flash2Backward final : public TileProgram {
     const TileGrid& grid = plan_.grid;
     const auto [i, plane] = grid.query_block(block);
     const TileRange rows = grid.queries(i);
-    BlockBuilder b(out, plan_, launches_[static_cast<std::size_t>(launch)].needs, launch, block, BlockPlan::query_rows(plane, rows),
-                   0);
+    const KernelNeeds& needs = launches_[static_cast<std::size_t>(launch)].needs;
+    BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
-    if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
-                   launches_[row_dot_launch].needs, rows.count);
-      b.fill(Line::zero, tiles::d_q_acc, 0.0F);
-      b.store(Line::store_zero, tiles::d_q_acc);
-    } else {
-      b.load(Line::load_sum, tiles::d_q_acc);
-      b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
-      b.overhead(row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), launches_[convert_launch].needs, 1));
-      b.store(Line::store_d_q, tiles::d_q);
-    }
+    emit_added_gradient_rows<Line>(b, launch == convert_launch, problem_, needs, rows.count,
+                                   row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), needs, 1));
   }
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {

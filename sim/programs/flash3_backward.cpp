@@ -225,17 +225,8 @@ class Flash3Backward final : public TileProgram {
     const TileRange rows = grid.queries(i);
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), 0);
     b.queries(i, rows);
-    if (launch == row_dot_launch) {
-      emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
-                   launches_[row_dot_launch].needs, rows.count);
-      b.fill(Line::zero, tiles::d_q_acc, 0.0F);
-      b.store(Line::store_zero, tiles::d_q_acc);
-    } else {
-      b.load(Line::load_sum, tiles::d_q_acc);
-      b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
-      b.overhead(strip_steps(rows.count, problem_.head_dim));
-      b.store(Line::store_d_q, tiles::d_q);
-    }
+    emit_added_gradient_rows<Line>(b, launch == convert_launch, problem_, needs, rows.count,
+                                   strip_steps(rows.count, problem_.head_dim));
   }
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {

@@ -119,7 +119,7 @@ class Flex final : public TileProgram {
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
     const TileGrid& grid = plan_.grid;
-    const std::int64_t i = query_tile_of(block), plane = block / grid.query_tiles;
+    const std::int64_t i = launches_.front().row_tile_of(block), plane = block / grid.query_tiles;
     const TileRange rows = grid.queries(i);
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k, tiles::v));
@@ -127,7 +127,12 @@ class Flex final : public TileProgram {
     const FlexLists::OfTile own = lists_ ? lists_->of(grid, plane, i) : FlexLists::OfTile();
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    std::int32_t listed = lists_ ? load_lists(b, own) : -1;
+    std::int32_t listed = -1;
+    if (lists_)
+      listed = load_lists(b,
+                          {Line::load_counts, Line::load_lists, lists::partial_count_tile, lists::partial_tile,
+                           lists::full_count_tile, lists::full_tile},
+                          own);
     if (plan_.pages && !visits.empty()) listed = load_pages(b, visits, listed);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
     b.fill(Line::init, tiles::o, 0.0F);
@@ -147,7 +152,7 @@ class Flex final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q)) return std::nullopt;
-    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
+    const std::int64_t i = launches_.front().row_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
@@ -160,22 +165,6 @@ class Flex final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// Returns the last load of a list: what the first tile's address waits for.
-  std::int32_t load_lists(BlockBuilder& b, const FlexLists::OfTile& own) const {
-    b.mask_list(own.plane, own.row, 1);
-    b.load(Line::load_counts, lists::partial_count_tile);
-    std::int32_t latest = b.load(Line::load_counts, lists::full_count_tile);
-    const std::int32_t counted = latest;
-    const auto load_entries = [&](ChipTile list, std::int64_t entries) {
-      if (entries == 0) return;
-      b.mask_list(own.plane, own.row, entries);
-      latest = b.load_after(Line::load_lists, list, counted);
-    };
-    load_entries(lists::partial_tile, std::ssize(own.partial));
-    load_entries(lists::full_tile, std::ssize(own.full));
-    return latest;
-  }
-
   /// Loads the entries of all pages from the first visited one to the last, once the lists name them.
   std::int32_t load_pages(BlockBuilder& b, std::span<const KeyTile> visits, std::int32_t listed) const {
     const TileRange pages = pages_of_visits(plan_, visits);
@@ -194,10 +183,6 @@ class Flex final : public TileProgram {
   }
 
   BlockPlan plan_;
-  std::int64_t query_tile_of(std::int64_t block) const {
-    return launches_.front().in_order_of_rows(block) % plan_.grid.query_tiles;
-  }
-
   std::optional<FlexLists> lists_;  // none: no mask
   Overhead store_;                  // as in flash2, whose loop this is
   ScoreCost cost_;

@@ -24,8 +24,8 @@
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/gathered_reads.h"
 #include "sim/programs/programs.h"
+#include "sim/programs/table_sums.h"
 #include "sim/programs/table_tensors.h"
-#include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
 
@@ -305,7 +305,11 @@ struct GatheringScores {
 class FlexBackward final : public TileProgram {
  public:
   FlexBackward(const AttentionProblem& problem, const ProgramTile& tile, const GpuSpec& gpu)
-      : TileProgram(problem, tile, declared(problem, tile)), plan_(problem, tile, schema()), reads_(gathered_reads(problem, tile)) {
+      : TileProgram(problem, tile, declared(problem, tile)),
+        plan_(problem, tile, schema()),
+        tables_(
+            problem, tile, plan_,
+            {Line::zero_tables, Line::store_zero_tables, Line::zero_sums, Line::load_parts, Line::sum_parts, Line::store_tables}) {
     if (problem.has_mask()) lists_.emplace(plan_.grid, tile, ListsBy::both);
     const TileGrid& grid = plan_.grid;
     LaunchSpec gradients{"gradients",
@@ -320,7 +324,7 @@ class FlexBackward final : public TileProgram {
         {"row dots", grid.query_tiles, problem.heads, problem.batch, row_dot_needs("flash2_backward_two_pass", problem, tile),
          LineId(Line::rows).number, LineId(Line::store_zero_tables).number},
         gradients};
-    if (const std::int64_t blocks = table_blocks(); blocks > 0) {
+    if (const std::int64_t blocks = tables_.blocks(); blocks > 0) {
       KernelNeeds needs;
       needs.threads = static_cast<int>(table_chunk);
       needs.has_products = false;
@@ -337,7 +341,7 @@ class FlexBackward final : public TileProgram {
       b.queries(i, grid.queries(i));
       emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem_,
                    launches_[row_dot_launch].needs, grid.queries(i).count);
-      return emit_zeros(b, block);
+      return tables_.emit_zeros(b, block, launches_[row_dot_launch].blocks());
     }
     const GradientWork work = gradient_work(grid, block);
     if (work.axis == Axis::key)
@@ -348,7 +352,8 @@ class FlexBackward final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int launch, std::int64_t block) const override {
     const TileGrid& grid = plan_.grid;
-    if (!reads_.empty() || (launch == gradient_launch && lists_)) return std::nullopt;  // tables have other rows than the blocks
+    if (!tables_.reads().empty() || (launch == gradient_launch && lists_))
+      return std::nullopt;  // tables have other rows than the blocks
     const auto [i, plane] = grid.query_block(block);
     GradientWork work{Axis::query, plane, i};
     if (launch == gradient_launch) work = gradient_work(grid, block);
@@ -375,130 +380,9 @@ class FlexBackward final : public TileProgram {
   std::optional<ClosedForm> closed_form() const override;
 
  private:
-  /// Appends the terms of table gradients. Returns false where their bytes depend on which numbers a tile meets.
-  bool add_table_terms(ClosedForm& form) const;
-  /// The lines and tiles of the lists that a kind of block loads.
-  struct ListLoads {
-    LineId counts, lists;
-    ChipTile partial_count, partial, full_count, full;
-  };
-  /// Returns the last load of a list: what the first tile's address waits for.
-  static std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists::OfTile& own) {
-    b.mask_list(own.plane, own.row, 1);
-    b.load(loads.counts, loads.partial_count);
-    std::int32_t latest = b.load(loads.counts, loads.full_count);
-    const std::int32_t counted = latest;
-    const auto load_entries = [&](ChipTile list, std::int64_t entries) {
-      if (entries == 0) return;
-      b.mask_list(own.plane, own.row, entries);
-      latest = b.load_after(loads.lists, list, counted);
-    };
-    load_entries(loads.partial, std::ssize(own.partial));
-    load_entries(loads.full, std::ssize(own.full));
-    return latest;
-  }
-
-  /// Emits the block's share of the zeros of tables.
-  void emit_zeros(BlockBuilder& b, std::int64_t block) const {
-    if (reads_.empty()) return;
-    const std::span<const TableGradient> all = problem_.score_change->table_gradients();
-    const auto zero = [&](ChipTile zeros) {
-      const TableBox share = zero_share(zeros.tensor(), block);
-      if (share.empty()) return;
-      b.table_box(zeros, share);
-      b.fill(Line::zero_tables, zeros, 0.0F);
-      b.store(Line::store_zero_tables, zeros);
-    };
-    for (std::size_t n = 0; n < all.size(); ++n)
-      if (!all[n].in_order) zero(tables::zeros(n, tables::gradient(n, all[n].table->name)));
-    for (const GatheredRead& read : reads_)
-      if (read.parts) zero(read.gathered);
-  }
-  TableBox zero_share(Tensor tensor, std::int64_t block) const {
-    const TensorLayout& layout = plan_.layouts[tensor.index()];
-    return table_share(layout.rows, layout.cols, block, launches_[row_dot_launch].blocks());
-  }
-
-  /// Returns the blocks of the last launch: those of each table that is added in order, row after row.
-  std::int64_t table_blocks() const {
-    std::int64_t blocks = 0;
-    if (reads_.empty()) return blocks;
-    for (const TableGradient& gradient : problem_.score_change->table_gradients())
-      if (gradient.in_order) blocks += gradient.rows() * ceil_div(gradient.cols(), table_chunk);
-    return blocks;
-  }
-
   void emit_table_sums(std::int64_t block, BlockOperations& out) const {
     BlockBuilder b(out, plan_, launches_[table_launch].needs, table_launch, block, BlockPlan::query_rows(0, {}), 0);
-    const std::span<const TableGradient> all = problem_.score_change->table_gradients();
-    std::int64_t own = block;
-    for (std::size_t n = 0; n < all.size(); ++n) {
-      if (!all[n].in_order) continue;
-      const std::int64_t across = ceil_div(all[n].cols(), table_chunk);
-      if (own >= all[n].rows() * across) {
-        own -= all[n].rows() * across;
-        continue;
-      }
-      const ChipTile sums = tables::zeros(n, tables::gradient(n, all[n].table->name));
-      const std::int64_t first = own % across * table_chunk;
-      const TableBox chunk{own / across, 1, first, std::min(table_chunk, all[n].cols() - first)};
-      b.table_box(sums, chunk);
-      b.fill(Line::zero_sums, sums, 0.0F);
-      std::int64_t loads = 0;
-      for (const GatheredRead& read : reads_)
-        if (read.gradient == sums.tensor()) sum_parts(b, read, sums, chunk, loads);
-      b.iteration(loads, 0);
-      out.iterations = static_cast<std::int32_t>(loads);
-      b.store(Line::store_tables, sums);
-      return;
-    }
-  }
-  /// Adds all parts of a read to the elements of a chunk, in order.
-  void sum_parts(BlockBuilder& b, const GatheredRead& read, ChipTile sums, const TableBox& chunk, std::int64_t& loads) const {
-    const TileGrid& grid = plan_.grid;
-    const auto add = [&](const TableBox& box, std::int64_t first, int step) {
-      b.iteration(loads, loads % static_cast<std::int64_t>(BufferToken::most_stages));
-      ++loads;
-      b.table_box(read.gathered, box);
-      b.load(Line::load_parts, read.gathered);
-      b.add_parts(Line::sum_parts, sums, read.gathered, first - chunk.col, step);
-    };
-    const int step = read.read->reach == TableReach::key ? read.read->per_key : read.read->per_query;
-    for (std::int64_t plane = 0; plane < problem_.query_planes(); ++plane) {
-      const TableRead::Origin origin = read.read->origin(plane);
-      if (origin.row != chunk.row) continue;
-      // The queries, keys or distances of the chunk: those at which origin.col + step · x lies in it.
-      const std::int64_t x = step > 0 ? chunk.col - origin.col : origin.col - chunk.col - chunk.cols + 1, end = x + chunk.cols;
-      const auto element = [&](std::int64_t at) { return origin.col + step * at; };
-      const auto add_range = [&](std::int64_t row, std::int64_t length) {
-        const std::int64_t low = std::max<std::int64_t>(x, 0), high = std::min(end, length);
-        if (low < high) add({row, 1, low, high - low}, element(low), step);
-      };
-      if (read.read->reach == TableReach::head) {
-        if (origin.col >= chunk.col && origin.col < chunk.col + chunk.cols) add({plane, 1, 0, grid.query_tiles}, origin.col, 0);
-        continue;
-      }
-      if (read.read->reach == TableReach::query) {
-        add_range(plane, problem_.seq_q);
-        continue;
-      }
-      for (std::int64_t i = 0; i < grid.query_tiles; ++i) {
-        if (read.read->reach == TableReach::key) {
-          add_range(plane * grid.query_tiles + i, problem_.seq_kv);
-          continue;
-        }
-        for (std::int64_t j = 0; j < grid.key_tiles; ++j) {
-          const TileRange queries = grid.queries(i), keys = grid.keys(j);
-          TableBox box = read.parts->box(plane, i, queries, j, keys);
-          const std::int64_t least = queries.first - (keys.end() - 1), low = std::max(x, least),
-                             high = std::min(end, least + box.cols);
-          if (low >= high) continue;
-          box.col += low - least;
-          box.cols = high - low;
-          add(box, element(low), step);
-        }
-      }
-    }
+    out.iterations = static_cast<std::int32_t>(tables_.emit_sums(b, block));
   }
 
   void emit_keys(std::int64_t block, const GradientWork& work, BlockOperations& out) const {
@@ -578,14 +462,14 @@ class FlexBackward final : public TileProgram {
       b.load(Line::load_stats_once, tiles::row_dot, listed);
     }
     GatheringScores change{{problem_.score_change.get(), Line::slope_again, Line::modify_again, Line::chain_again, listed},
-                           reads_,
+                           tables_.reads(),
                            &plan_.layouts,
                            &out,
                            work.plane,
                            work.tile,
                            rows};
     const auto each_kept = [&](const auto& emit) {
-      for (const GatheredRead& read : reads_)
+      for (const GatheredRead& read : tables_.reads())
         if (const TableBox box = read.box(work.plane, work.tile, rows, 0, {0, 1});
             read.is_kept() && !visits.empty() && !box.empty())
           emit(read, box);
@@ -596,7 +480,7 @@ class FlexBackward final : public TileProgram {
     });
     const PairWork pairs = pair_work(id, "query_step", plan_, needs, 2);
     b.walk_keys(
-        visits, needs.stages, [&](const KeyTile& tile) { return reads_.empty() && !tile.partial && grid.is_whole(tile); },
+        visits, needs.stages, [&](const KeyTile& tile) { return tables_.reads().empty() && !tile.partial && grid.is_whole(tile); },
         [&](const KeyTile& tile) {
           change.j = tile.index;
           change.keys = grid.keys(tile.index);
@@ -615,43 +499,8 @@ class FlexBackward final : public TileProgram {
 
   BlockPlan plan_;
   std::optional<FlexLists> lists_;  // none: no mask
-  std::vector<GatheredRead> reads_;
+  TableSums tables_;
 };
-
-bool FlexBackward::add_table_terms(ClosedForm& form) const {
-  if (reads_.empty()) return true;
-  const std::span<const TableGradient> all = problem_.score_change->table_gradients();
-  const auto zeros_of = [&](Tensor tensor) {
-    Bytes zeros;
-    for (std::int64_t block = 0; block < launches_[row_dot_launch].blocks(); ++block)
-      zeros += Bytes(sector_size * sectors_touched(plan_.layouts[tensor.index()], tile_of(tensor, zero_share(tensor, block))));
-    return zeros;
-  };
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    const Tensor tensor = tables::gradient(n, all[n].table->name);
-    const TensorLayout& layout = plan_.layouts[tensor.index()];
-    Bytes stored, added;
-    if (!all[n].in_order) stored = zeros_of(tensor);
-    for (std::int64_t row = 0; all[n].in_order && row < layout.rows; ++row)
-      for (std::int64_t col = 0; col < layout.cols; col += table_chunk)
-        stored +=
-            Bytes(sector_size * sectors_touched(layout, tile_of(tensor, {row, 1, col, std::min(table_chunk, layout.cols - col)})));
-    for (const GatheredRead& read : reads_) {
-      if (read.gradient != tensor) continue;
-      const std::optional<Bytes> left = gathered_bytes(problem_, plan_.grid, read);
-      if (!left) return false;
-      const Tensor parts = read.gathered.tensor();
-      if (!read.parts) added += *left;
-      if (!read.parts) continue;
-      form.terms.push_back({parts, Link::sm_to_l2, zeros_of(parts) + *left, "4·(places + Σ gathered sums), in sectors"});
-      form.terms.push_back({parts, Link::l2_to_sm, summed_bytes(problem_, plan_.grid, read, layout),
-                            "4·Σ gathered sums, in sectors of each 32 numbers"});
-    }
-    form.terms.push_back({tensor, Link::sm_to_l2, stored + added, "4·(elements of the table + Σ sums added), in sectors"});
-    form.reduced += added;
-  }
-  return true;
-}
 
 std::optional<ClosedForm> FlexBackward::closed_form() const {
   if (!head_tiles_are_whole(problem_, tile_)) return std::nullopt;
@@ -685,12 +534,12 @@ std::optional<ClosedForm> FlexBackward::closed_form() const {
   add(tensors::d_q, Link::sm_to_l2, all, "B·Hq·Nq·d·e");
   add(tensors::d_k, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
   add(tensors::d_v, Link::sm_to_l2, gradient, "B·Hkv·Nk·d·e");
-  if (!add_table_terms(form)) return std::nullopt;
+  if (!tables_.add_terms(form, launches_[row_dot_launch].blocks())) return std::nullopt;
   const ScoreCost cost = p.score_change ? p.score_change->cost() : ScoreCost(),
                   slope = p.score_change ? p.score_change->slope_cost() : ScoreCost();
   form.flops = 14 * p.head_dim * by_row.rows_keys;
   form.exps = 2 * by_row.rows_keys * (1 + cost.exps + slope.exps);
-  for (const GatheredRead& read : reads_) form.exps += by_row.rows_keys * read.cost.exps;
+  for (const GatheredRead& read : tables_.reads()) form.exps += by_row.rows_keys * read.cost.exps;
   form.order = "Θ(N²d²/M)";
   return form;
 }

@@ -102,6 +102,21 @@ std::shared_ptr<const TableValues> page_values(std::shared_ptr<const PageTable> 
   return std::make_shared<const PageValues>(std::move(pages), std::move(others));
 }
 
+std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists::OfTile& own) {
+  b.mask_list(own.plane, own.row, 1);
+  b.load(loads.counts, loads.partial_count);
+  std::int32_t latest = b.load(loads.counts, loads.full_count);
+  const std::int32_t counted = latest;
+  const auto load_entries = [&](ChipTile list, std::int64_t entries) {
+    if (entries == 0) return;
+    b.mask_list(own.plane, own.row, entries);
+    latest = b.load_after(loads.lists, list, counted);
+  };
+  load_entries(loads.partial, std::ssize(own.partial));
+  load_entries(loads.full, std::ssize(own.full));
+  return latest;
+}
+
 FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by)
     : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {
   if (by == ListsBy::row) return;

@@ -11,6 +11,7 @@
 
 #include "sim/core/page_table.h"
 #include "sim/masks/block_mask.h"
+#include "sim/programs/block_builder.h"
 #include "sim/programs/block_plan.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/tensor_indices.h"
@@ -125,6 +126,15 @@ class FlexLists {
   std::shared_ptr<const BlockMask> mask_;
   std::shared_ptr<const BlockMask> transposed_;  // rows are key blocks; null unless asked for
 };
+
+/// The lines and tiles of the lists that a kind of block loads.
+struct ListLoads {
+  LineId counts, lists;
+  ChipTile partial_count, partial, full_count, full;
+};
+/// Loads the two lengths of a tile's lists, then the lists that are not empty. Returns the last load: what the first tile's address
+/// waits for.
+std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists::OfTile& own);
 
 /// What the blocks of a launch move and compute, worked out from the mask, tile by tile, and not from its lists. Sums over all
 /// planes.

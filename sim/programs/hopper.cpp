@@ -100,7 +100,7 @@ class Hopper final : public TileProgram {
   }
 
   void emit_block(int launch, std::int64_t block, BlockOperations& out) const override {
-    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
+    const std::int64_t i = launches_.front().row_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     const FlexLists::OfTile own = lists_ ? lists_->of(plan_.grid, plane, i) : FlexLists::OfTile();
     const std::vector<KeyTile> visits = lists_ ? lists_->visits(plan_.grid, own) : plan_.grid.visits(plane, i);
@@ -113,7 +113,7 @@ class Hopper final : public TileProgram {
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q) || (problem_.mask && !lists_)) return std::nullopt;
-    const std::int64_t i = query_tile_of(block), plane = block / plan_.grid.query_tiles;
+    const std::int64_t i = launches_.front().row_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
     return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
   }
@@ -164,9 +164,6 @@ class Hopper final : public TileProgram {
   static ProgramTile in_order_of(HopperRungId id, ProgramTile tile) {
     if (!hopper_rung(id).lists) tile.key_order = KeyOrder::descending;
     return tile;
-  }
-  std::int64_t query_tile_of(std::int64_t block) const {
-    return launches_.front().in_order_of_rows(block) % plan_.grid.query_tiles;
   }
 
   /// Returns the sums of a rung that visits what its mask shows, tile by tile.

@@ -88,6 +88,8 @@ struct LaunchSpec {
   std::int64_t blocks() const { return grid_x * grid_y * grid_z; }
   /// Returns the number of the block at a position in the order of planes and rows. The same function leads back.
   std::int64_t in_order_of_rows(std::int64_t n) const { return reversed ? n / grid_x * grid_x + grid_x - 1 - n % grid_x : n; }
+  /// Returns the row tile of a block.
+  std::int64_t row_tile_of(std::int64_t block) const { return in_order_of_rows(block) % grid_x; }
 };
 
 /// The bytes of one tensor on one link, by a formula.
