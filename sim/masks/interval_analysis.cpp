@@ -445,150 +445,162 @@ IntervalAnalysis::Interval IntervalAnalysis::integer_of(const ExprNode& node, co
       if (a.low >= 0) return ranged(0, a.high);
       if (b.low >= 0) return ranged(0, b.high);
       return ranged(least_int32, most_int32);
-    default: {  // or, exclusive or
+    case ExprOp::bit_or:
+    case ExprOp::bit_xor: {
       if (a.low == a.high && one_divisor) return affine(0, 0, node.op == ExprOp::bit_or ? (a.low | b.low) : (a.low ^ b.low));
       if (a.low < 0 || b.low < 0) return ranged(least_int32, most_int32);
       const std::int64_t all_ones = (std::int64_t{1} << std::bit_width(static_cast<std::uint64_t>(std::max(a.high, b.high)))) - 1;
       return ranged(node.op == ExprOp::bit_or ? std::max(a.low, b.low) : 0, all_ones);
     }
+    case ExprOp::negate:
+      return negative_of(a, 0);
+    case ExprOp::bit_not:
+      return negative_of(a, 1);
+    case ExprOp::absolute:
+      return magnitude_of(a);
+    default:  // nothing is known of it
+      return ranged(least_int32, most_int32);
   }
 }
 
-IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) const {
+IntervalAnalysis::Interval IntervalAnalysis::negative_of(const Interval& a, std::int64_t less) const {
+  if (a.affine != 0) return affine(-a.per_query, -a.per_key, -a.constant - less);
   Interval made;
+  made.low = -a.high - less;
+  made.high = -a.low - less;
+  if (made.high > most_int32) made.low = least_int32, made.high = most_int32;
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::magnitude_of(const Interval& a) const {
+  if (a.low >= 0) return a;
+  Interval made;
+  if (a.high <= 0 && a.low > least_int32) {
+    if (a.affine != 0) return affine(-a.per_query, -a.per_key, -a.constant);
+    made.low = -a.high, made.high = -a.low;
+  } else if (a.low > least_int32) {
+    made.high = std::max(-a.low, a.high);
+  } else {
+    made.low = least_int32, made.high = most_int32;
+  }
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::real_of(const ExprNode& node, const Interval& a, const Interval& b) {
+  const RealRange x{a.real_low, a.real_high, a.can_be_nan != 0}, y{b.real_low, b.real_high, b.can_be_nan != 0};
+  const auto range = [&] {
+    switch (node.op) {
+      case ExprOp::negate:
+        return negated(x);
+      case ExprOp::absolute:
+        return magnitude(x);
+      case ExprOp::add:
+        return sum(x, y);
+      case ExprOp::subtract:
+        return sum(x, negated(y));
+      case ExprOp::multiply:
+        return product(x, y);
+      case ExprOp::divide:
+        return ratio(x, y);
+      case ExprOp::minimum:
+        return smaller(x, y);
+      case ExprOp::maximum:
+        return negated(smaller(negated(x), negated(y)));
+      default:
+        return function_range(node.op, x);
+    }
+  }();
+  Interval made;
+  made.real_low = range.low;
+  made.real_high = range.high;
+  made.can_be_nan = range.can_be_nan ? 1 : 0;
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::logic_of(const ExprNode& node, const Interval& a) const {
+  Interval made;
+  if (node.op == ExprOp::logical_not) {
+    made.low = 1 - a.high;
+    made.high = 1 - a.low;
+    made.can_fault = a.can_fault;
+    return made;
+  }
+  const Interval& b = arg(node, 1);
+  const bool is_and = node.op == ExprOp::logical_and;
+  made.low = is_and ? a.low & b.low : a.low | b.low;
+  made.high = is_and ? a.high & b.high : a.high | b.high;
+  // The right operand counts only where the left one does not decide.
+  const bool counts = is_and ? a.high != 0 : a.low == 0;
+  made.can_fault = a.can_fault | (counts ? b.can_fault : 0);
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::choice_of(const ExprNode& node, const Interval& a) const {
+  Interval made;
+  const Interval &yes = arg(node, 1), &no = arg(node, 2);
+  if (a.low != 0 || a.high == 0) {
+    made = a.low != 0 ? yes : no;
+    made.can_fault |= a.can_fault;
+    return made;
+  }
+  const bool one =
+      yes.affine && no.affine && yes.per_query == no.per_query && yes.per_key == no.per_key && yes.constant == no.constant;
+  if (one) made = yes;
+  made.low = std::min(yes.low, no.low);
+  made.high = std::max(yes.high, no.high);
+  made.real_low = std::min(yes.real_low, no.real_low);
+  made.real_high = std::max(yes.real_high, no.real_high);
+  made.can_be_nan = yes.can_be_nan | no.can_be_nan;
+  made.can_fault = a.can_fault | yes.can_fault | no.can_fault;
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::converted(const ExprNode& node, const Interval& a) {
+  Interval made;
+  made.can_fault = a.can_fault;
+  if (node.op == ExprOp::to_real) {
+    made.real_low = static_cast<float>(a.low);
+    made.real_high = static_cast<float>(a.high);
+    return made;
+  }
+  const auto whole = [](float value) {
+    return static_cast<std::int64_t>(
+        std::clamp(static_cast<double>(value), static_cast<double>(least_int32), static_cast<double>(most_int32)));
+  };
+  made.low = whole(a.real_low);
+  made.high = whole(a.real_high);
+  if (a.can_be_nan != 0) made.low = std::min<std::int64_t>(made.low, 0), made.high = std::max<std::int64_t>(made.high, 0);
+  return made;
+}
+
+IntervalAnalysis::Interval IntervalAnalysis::interval_of(const ExprNode& node) const {
   switch (node.op) {
-    case ExprOp::constant:
-      made = affine(0, 0, node.integer);
+    case ExprOp::constant: {
+      Interval made = affine(0, 0, node.integer);
       made.real_low = made.real_high = static_cast<float>(node.real);
       return made;
+    }
     case ExprOp::name:
       return name_of(node);
     case ExprOp::element:
       return element_of(node);
+    case ExprOp::logical_and:
+    case ExprOp::logical_or:
+    case ExprOp::logical_not:
+      return logic_of(node, arg(node, 0));
+    case ExprOp::select:
+      return choice_of(node, arg(node, 0));
+    case ExprOp::to_real:
+    case ExprOp::to_integer:
+      return converted(node, arg(node, 0));
     default:
       break;
   }
   const Interval& a = arg(node, 0);
-  switch (node.op) {
-    case ExprOp::logical_and: {
-      const Interval& b = arg(node, 1);
-      made.low = a.low & b.low;
-      made.high = a.high & b.high;
-      made.can_fault = a.can_fault | (a.high != 0 ? b.can_fault : 0);
-      return made;
-    }
-    case ExprOp::logical_or: {
-      const Interval& b = arg(node, 1);
-      made.low = a.low | b.low;
-      made.high = a.high | b.high;
-      made.can_fault = a.can_fault | (a.low == 0 ? b.can_fault : 0);
-      return made;
-    }
-    case ExprOp::select: {
-      const Interval &yes = arg(node, 1), &no = arg(node, 2);
-      if (a.low != 0 || a.high == 0) {
-        made = a.low != 0 ? yes : no;
-        made.can_fault |= a.can_fault;
-        return made;
-      }
-      const bool one =
-          yes.affine && no.affine && yes.per_query == no.per_query && yes.per_key == no.per_key && yes.constant == no.constant;
-      if (one) made = yes;
-      made.low = std::min(yes.low, no.low);
-      made.high = std::max(yes.high, no.high);
-      made.real_low = std::min(yes.real_low, no.real_low);
-      made.real_high = std::max(yes.real_high, no.real_high);
-      made.can_be_nan = yes.can_be_nan | no.can_be_nan;
-      made.can_fault = a.can_fault | yes.can_fault | no.can_fault;
-      return made;
-    }
-    case ExprOp::logical_not:
-      made.low = 1 - a.high;
-      made.high = 1 - a.low;
-      made.can_fault = a.can_fault;
-      return made;
-    case ExprOp::to_real:
-      made.real_low = static_cast<float>(a.low);
-      made.real_high = static_cast<float>(a.high);
-      made.can_fault = a.can_fault;
-      return made;
-    case ExprOp::to_integer: {
-      const auto whole = [](float value) {
-        return static_cast<std::int64_t>(
-            std::clamp(static_cast<double>(value), static_cast<double>(least_int32), static_cast<double>(most_int32)));
-      };
-      made.low = whole(a.real_low);
-      made.high = whole(a.real_high);
-      if (a.can_be_nan != 0) made.low = std::min<std::int64_t>(made.low, 0), made.high = std::max<std::int64_t>(made.high, 0);
-      made.can_fault = a.can_fault;
-      return made;
-    }
-    default:
-      break;
-  }
   const Interval& b = node.operands > 1 ? arg(node, 1) : a;
-  if (node.type == ValueType::boolean) {
-    made = comparison_of(node, a, b);
-  } else if (node.type == ValueType::real) {
-    const RealRange x{a.real_low, a.real_high, a.can_be_nan != 0}, y{b.real_low, b.real_high, b.can_be_nan != 0};
-    RealRange range{};
-    switch (node.op) {
-      case ExprOp::negate:
-        range = negated(x);
-        break;
-      case ExprOp::absolute:
-        range = magnitude(x);
-        break;
-      case ExprOp::add:
-        range = sum(x, y);
-        break;
-      case ExprOp::subtract:
-        range = sum(x, negated(y));
-        break;
-      case ExprOp::multiply:
-        range = product(x, y);
-        break;
-      case ExprOp::divide:
-        range = ratio(x, y);
-        break;
-      case ExprOp::minimum:
-        range = smaller(x, y);
-        break;
-      case ExprOp::maximum:
-        range = negated(smaller(negated(x), negated(y)));
-        break;
-      default:
-        range = function_range(node.op, x);
-        break;
-    }
-    made.real_low = range.low;
-    made.real_high = range.high;
-    made.can_be_nan = range.can_be_nan ? 1 : 0;
-  } else if (node.op == ExprOp::negate || node.op == ExprOp::bit_not) {
-    const std::int64_t less = node.op == ExprOp::bit_not ? 1 : 0;
-    if (a.affine != 0) {
-      made = affine(-a.per_query, -a.per_key, -a.constant - less);
-    } else {
-      made.low = -a.high - less;
-      made.high = -a.low - less;
-      if (made.high > most_int32) made.low = least_int32, made.high = most_int32;
-    }
-  } else if (node.op == ExprOp::absolute) {
-    if (a.low >= 0) {
-      made = a;
-    } else if (a.high <= 0 && a.low > least_int32) {
-      if (a.affine != 0)
-        made = affine(-a.per_query, -a.per_key, -a.constant);
-      else
-        made.low = -a.high, made.high = -a.low;
-    } else if (a.low > least_int32) {
-      made.high = std::max(-a.low, a.high);
-    } else {
-      made.low = least_int32, made.high = most_int32;
-    }
-  } else {
-    made = integer_of(node, a, b);
-  }
+  Interval made = node.type == ValueType::boolean ? comparison_of(node, a, b)
+                  : node.type == ValueType::real  ? real_of(node, a, b)
+                                                  : integer_of(node, a, b);
   made.can_fault |= a.can_fault | b.can_fault;
   return made;
 }

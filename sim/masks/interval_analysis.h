@@ -70,7 +70,14 @@ class IntervalAnalysis {
   Interval interval_of(const ExprNode& node) const;
   Interval name_of(const ExprNode& node) const;
   Interval element_of(const ExprNode& node) const;
+  Interval logic_of(const ExprNode& node, const Interval& a) const;
+  Interval choice_of(const ExprNode& node, const Interval& a) const;
+  static Interval converted(const ExprNode& node, const Interval& a);
+  static Interval real_of(const ExprNode& node, const Interval& a, const Interval& b);
   Interval integer_of(const ExprNode& node, const Interval& a, const Interval& b) const;
+  /// Return −a − less, and |a|.
+  Interval negative_of(const Interval& a, std::int64_t less) const;
+  Interval magnitude_of(const Interval& a) const;
   Interval comparison_of(const ExprNode& node, const Interval& a, const Interval& b) const;
   Interval affine(std::int64_t per_query, std::int64_t per_key, std::int64_t constant) const;
   const Interval& arg(const ExprNode& node, std::size_t i) const { return intervals_[static_cast<std::size_t>(node.args[i])]; }
