@@ -15,10 +15,12 @@
 
 namespace tilescope {
 
-inline constexpr std::array<std::string_view, probe_stages> probe_stage_names = {
-    "prologue", "wait",      "scores",      "copy_k",       "softmax", "copy_v",      "product",
-    "store",    "load",      "copy",        "wait_empty",   "copy_q",  "wait_q",      "wait_k",
-    "wait_v",   "wait_turn", "wait_scores", "wait_product", "rescale", "wait_groups", "ticket"};
+/// In the order of ProbeStage.
+inline constexpr std::array probe_stage_names =
+    std::to_array<std::string_view>({"prologue", "wait",      "scores",      "copy_k",       "softmax", "copy_v",      "product",
+                                     "store",    "load",      "copy",        "wait_empty",   "copy_q",  "wait_q",      "wait_k",
+                                     "wait_v",   "wait_turn", "wait_scores", "wait_product", "rescale", "wait_groups", "ticket"});
+static_assert(probe_stage_names.size() == probe_stages, "every stage has a name");
 
 struct ProbeInterval {
   ProbeStage stage = ProbeStage::wait;

@@ -30,6 +30,6 @@ enum class ProbeStage : unsigned char {
   wait_groups,   // until all groups have read a tile
   ticket,        // until the next tile is drawn
 };
-inline constexpr int probe_stages = 21;
+inline constexpr int probe_stages = static_cast<int>(ProbeStage::ticket) + 1;
 
 }  // namespace tilescope
