@@ -4,7 +4,6 @@
 Usage: backward_parts.py BUILD OUT.txt     BUILD: folder that kernels/build_gpu_check.sh filled; needs nvcc, PyTorch and an H100 or H200
 FMT_INCLUDE as for kernels/build_gpu_check.sh. Prints cycles of the whole kernel, at the SM's highest clock, per pair of tiles and SM.
 """
-import ctypes
 import glob
 import os
 import pathlib
@@ -13,6 +12,8 @@ import sys
 import tempfile
 
 import torch
+
+from bench_library import BenchLibrary, addresses_of, current_stream
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNEL = "kernels/flash3_backward/flash3_backward_kernel.cuh"
@@ -27,7 +28,6 @@ PARTS = {
     "dS not to shared memory": [("      if (t & 1)\n        store_matrices", "      if (t == 1)\n        store_matrices")],
 }
 SHAPES = [(1, 2, 1, 7296, 64), (1, 2, 1, 7296, 128), (3, 12, 6, 4608, 64), (3, 12, 6, 4608, 128)]  # B, H, Hkv, N, d
-NAMES = ("q", "k", "v", "s", "p", "o", "lse", "m", "l", "d_o", "dq", "dk", "dv", "delta", "dq_acc", "dp", "ds")  # as in bench_library.cpp
 
 
 def library_without(changes, build, folder):
@@ -48,7 +48,7 @@ def library_without(changes, build, folder):
     others = [o for o in glob.glob(f"{build}/*.o") if not any(name in o for name in left_out)]
     library = folder / "parts.so"
     subprocess.run(["nvcc", "-shared", "-cudart", "static", "-o", library, made, *others, "-ldl"], check=True)
-    return ctypes.CDLL(str(library))
+    return BenchLibrary(library)
 
 
 def microseconds(library, batch, heads, kv_heads, n, dim):
@@ -60,15 +60,11 @@ def microseconds(library, batch, heads, kv_heads, n, dim):
 
     given = {"q": half(heads), "k": half(kv_heads), "v": half(kv_heads), "o": half(heads), "d_o": half(heads), "lse": single(), "delta": single(),
              "dq": half(heads), "dk": half(kv_heads), "dv": half(kv_heads), "dq_acc": single(dim)}
-    sizes = (ctypes.c_longlong * 7)(batch, heads, kv_heads, n, n, dim, 1)
-    addresses = (ctypes.c_void_p * len(NAMES))(*(given[name].data_ptr() if name in given else None for name in NAMES))
-    library.tilescope_run.restype = ctypes.c_char_p
     best = float("inf")
     for turn in range(10):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
-        error = library.tilescope_run(b"flash3_backward", sizes, 0, 0, addresses, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-        assert error is None, error
+        library.run("flash3_backward", (batch, heads, kv_heads, n, n, dim), addresses_of(given), stream=current_stream())
         end.record()
         torch.cuda.synchronize()
         if turn > 2:

@@ -1,4 +1,4 @@
-// A C interface to the kernels for beside_pytorch.py: device addresses in, an error sentence or null out.
+// A C interface to the kernels for bench_library.py: device addresses in, an error sentence or null out.
 #include <algorithm>
 #include <deque>
 #include <string>
@@ -6,6 +6,7 @@
 #include "kernels/flex/flex.h"
 #include "kernels/kernel_table.h"
 #include "sim/core/page_table.h"
+#include "sim/core/refuse.h"
 #include "sim/masks/mask_choice.h"
 
 namespace {
@@ -22,7 +23,20 @@ tilescope::AttentionProblem problem_of(const long long* sizes) {
 }
 
 constexpr tilescope::FlexBase bases[] = {tilescope::FlexBase::flash2, tilescope::FlexBase::hopper, tilescope::FlexBase::backward};
-constexpr int flex_sizes = 8;
+constexpr int kernel_sizes = 7, flex_sizes = 8, kernel_addresses = 17, flex_addresses = 5, flex_backward_addresses = 10;
+
+/// Returns a sentence if an array has another length than the function reads.
+tilescope::Status check_lengths(int sizes, int sizes_read, int addresses, int addresses_read) {
+  if (sizes == sizes_read && addresses == addresses_read) return tilescope::Done{};
+  return tilescope::refuse("{} sizes and {} addresses were passed: pass {} and {}", sizes, addresses, sizes_read, addresses_read);
+}
+
+/// Returns null, or the sentence in `kept`.
+const char* error_of(const tilescope::Status& status, std::string& kept) {
+  if (status) return nullptr;
+  kept = status.error().sentence.text();
+  return kept.c_str();
+}
 
 tilescope::AttentionProblem paged_problem_of(const long long* sizes) {
   tilescope::AttentionProblem problem = problem_of(sizes);
@@ -35,11 +49,14 @@ tilescope::AttentionProblem paged_problem_of(const long long* sizes) {
 
 extern "C" {
 
-/// Runs a kernel. `sizes` are those of AttentionProblem and the copies of dQ_acc; `addresses` are in the order of DeviceTensors.
-/// Returns null or the error sentence.
-const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, int causal, void* const* addresses, void* stream) {
+/// Runs a kernel. `sizes` are those of AttentionProblem and the copies of dQ_acc; `addresses` are in the order of NAMES in
+/// bench_library.py. Returns null or the error sentence.
+const char* tilescope_run(const char* id, const long long* sizes, int size_count, int is_bf16, int causal, void* const* addresses,
+                          int address_count, void* stream) {
   using namespace tilescope;
   static thread_local std::string sentence;
+  if (const Status fits = check_lengths(size_count, kernel_sizes, address_count, kernel_addresses); !fits)
+    return error_of(fits, sentence);
   const Result<const KernelInfo*> kernel = find_kernel(id);
   AttentionProblem problem = problem_of(sizes);
   problem.dtype = is_bf16 != 0 ? DataType::bf16 : DataType::fp16;
@@ -53,15 +70,13 @@ const char* tilescope_run(const char* id, const long long* sizes, int is_bf16, i
   t.d_o = addresses[9], t.dq = addresses[10], t.dk = addresses[11], t.dv = addresses[12];
   t.delta = floats(13), t.dq_acc = floats(14), t.dq_acc_copies = static_cast<int>(sizes[6]);
   t.dp = addresses[15], t.ds = addresses[16];
-  const Status launched = kernel ? launch(**kernel, problem, t, stream) : Status(kernel.error());
-  if (launched) return nullptr;
-  sentence = launched.error().sentence;
-  return sentence.c_str();
+  return error_of(kernel ? launch(**kernel, problem, t, stream) : Status(kernel.error()), sentence);
 }
 
-/// Returns the copies of dQ_acc that a kernel needs on a device with `sm_count` SMs.
-int tilescope_sum_copies(const char* id, const long long* sizes, int sm_count) {
+/// Returns the copies of dQ_acc that a kernel needs on a device with `sm_count` SMs; 0 if there are other sizes than kernel_sizes.
+int tilescope_sum_copies(const char* id, const long long* sizes, int size_count, int sm_count) {
   using namespace tilescope;
+  if (size_count != kernel_sizes) return 0;
   const Result<const KernelInfo*> kernel = find_kernel(id);
   if (!kernel || (*kernel)->sum_copies == nullptr) return 1;
   AttentionProblem problem = problem_of(sizes);
@@ -83,9 +98,9 @@ void tilescope_page_table(const long long* sizes, int* table) {
 /// `sizes`: those of AttentionProblem, then the keys of a page of K and V (0: no pages) and whether the pool is contiguous.
 /// Tables are int32, of one dimension, on the host. A request is prepared once: what is timed afterwards is the launch. Addresses:
 /// q, k, v, o, lse; for the backward pass also d_o, dq, dk, dv, delta. Returns null or the error sentence.
-const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, const char* mask, const char* score, int table_count,
-                               const char* const* table_names, const int* const* tables, const long long* table_lengths,
-                               void* const* addresses, void* stream) {
+const char* tilescope_run_flex(int base, const long long* sizes, int size_count, int is_bf16, const char* mask, const char* score,
+                               int table_count, const char* const* table_names, const int* const* tables,
+                               const long long* table_lengths, void* const* addresses, int address_count, void* stream) {
   using namespace tilescope;
   struct Request {
     std::string key;
@@ -93,6 +108,10 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
   };
   static thread_local std::deque<Request> requests;
   static thread_local std::string sentence;
+  if (const Status fits =
+          check_lengths(size_count, flex_sizes, address_count, base == 2 ? flex_backward_addresses : flex_addresses);
+      !fits)
+    return error_of(fits, sentence);
   std::string key = std::string(mask) + '\0' + score + '\0' + std::to_string(is_bf16);
   for (int i = 0; i < flex_sizes; ++i) key += ' ' + std::to_string(sizes[i]);
   auto known = std::find_if(requests.begin(), requests.end(), [&](const Request& one) { return one.key == key; });
@@ -105,15 +124,9 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
     for (int i = 0; i < table_count; ++i)
       choice.tables.push_back(
           std::make_shared<const CapturedTable>(make_table(table_names[i], {tables[i], tables[i] + table_lengths[i]})));
-    if (const Status settled = settle_masks(choice, problem); !settled) {
-      sentence = settled.error().sentence.text();
-      return sentence.c_str();
-    }
+    if (const Status settled = settle_masks(choice, problem); !settled) return error_of(settled, sentence);
     if (base == 2) problem.pass = Pass::backward;
-    if (const Status fits = supports(**find_kernel(flex_kernel_id(bases[base])), problem); !fits) {
-      sentence = fits.error().sentence.text();
-      return sentence.c_str();
-    }
+    if (const Status fits = supports(**find_kernel(flex_kernel_id(bases[base])), problem); !fits) return error_of(fits, sentence);
     requests.push_front({key, std::move(problem)});
     known = requests.begin();
   }
@@ -130,9 +143,6 @@ const char* tilescope_run_flex(int base, const long long* sizes, int is_bf16, co
     tensors.dv = addresses[8];
     tensors.delta = static_cast<float*>(addresses[9]);
   }
-  const Status launched = launch_flex(bases[base], known->problem, tensors, stream);
-  if (launched) return nullptr;
-  sentence = launched.error().sentence.text();
-  return sentence.c_str();
+  return error_of(launch_flex(bases[base], known->problem, tensors, stream), sentence);
 }
 }

@@ -6,7 +6,6 @@ LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch 2.5 or 
 B 2, H 16, N 8192, head dimensions 64 and 128, fp16. Documents have 700 tokens, windows 1024 keys; soft-capping is exact on both sides.
 PyTorch runs before and after both, and its faster run counts. Also: flex against flash2 where the mask is causal.
 """
-import ctypes
 import json
 import math
 import sys
@@ -16,10 +15,11 @@ import torch._dynamo
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from triton.testing import do_bench
 
-from flex_cases import B, CASES, H, N, opened, run
+from bench_library import BenchLibrary, addresses_of, current_stream
+from flex_cases import B, CASES, H, N, run
 
 torch._dynamo.config.cache_size_limit = 64  # after 8 variants PyTorch falls back to an unfused kernel, and says nothing
-library = opened(sys.argv[1])
+library = BenchLibrary(sys.argv[1])
 KERNELS = ("flex", "hopper_flex")
 compiled = torch.compile(flex_attention, dynamic=False)
 
@@ -27,12 +27,8 @@ BACKWARD = ("full", "causal", "window1024", "document", "alibi", "softcap", "cau
 
 
 def run_flash2(q, k, v, o, lse):
-    sizes = (ctypes.c_longlong * 6)(B, H, H, N, N, q.shape[-1])
-    addresses = (ctypes.c_void_p * 9)(q.data_ptr(), k.data_ptr(), v.data_ptr(), None, None, o.data_ptr(), lse.data_ptr(), None, None)
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    error = library.tilescope_run(b"flash2", sizes, 0, 1, addresses, stream)
-    if error:
-        raise RuntimeError(error.decode())
+    library.run("flash2", (B, H, H, N, N, q.shape[-1]), addresses_of(dict(q=q, k=k, v=v, o=o, lse=lse)), causal=True,
+                stream=current_stream())
 
 
 def milliseconds(work):

@@ -6,7 +6,6 @@ LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch with CU
 The shapes are the usual ones for comparing attention libraries: 16k tokens, hidden size 2048, fp16.
 """
 import argparse
-import ctypes
 import json
 import math
 import sys
@@ -16,25 +15,22 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from triton.testing import do_bench
 
+from bench_library import BenchLibrary, addresses_of, current_stream
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("library")
 parser.add_argument("out", nargs="?")
 parser.add_argument("--backward", action="store_true")
 arguments = parser.parse_args()
-library = ctypes.CDLL(arguments.library)
-library.tilescope_run.restype = ctypes.c_char_p
-names = ("q", "k", "v", "s", "p", "o", "lse", "m", "l", "d_o", "dq", "dk", "dv", "delta", "dq_acc", "dp", "ds")  # of the tensors
+library = BenchLibrary(arguments.library)
 
 
 def run(kernel, q, k, v, tensors, causal):
     batch, heads, seq_q, dim = q.shape
-    sizes = (ctypes.c_longlong * 7)(batch, heads, k.shape[1], seq_q, k.shape[2], dim, tensors.get("copies", 1))
     given = dict(tensors, q=q, k=k, v=v)
-    addresses = (ctypes.c_void_p * len(names))(*(given[n].data_ptr() if n in given else None for n in names))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    error = library.tilescope_run(kernel.encode(), sizes, int(q.dtype == torch.bfloat16), int(causal), addresses, stream)
-    if error:
-        raise RuntimeError(error.decode())
+    copies = given.pop("copies", 1)
+    library.run(kernel, (batch, heads, k.shape[1], seq_q, k.shape[2], dim), addresses_of(given), q.dtype == torch.bfloat16, causal, copies,
+                current_stream())
 
 
 def sdpa(backend, q, k, v, causal):
@@ -108,8 +104,7 @@ def difference(got, expected):
 
 def copies_of(kernel, q):
     batch, heads, n, dim = q.shape
-    sizes = (ctypes.c_longlong * 7)(batch, heads, heads, n, n, dim, 1)
-    return library.tilescope_sum_copies(kernel.encode(), sizes, torch.cuda.get_device_properties(0).multi_processor_count)
+    return library.sum_copies(kernel, (batch, heads, heads, n, n, dim), torch.cuda.get_device_properties(0).multi_processor_count)
 
 
 hopper_kernels = ("flash3_backward",) if torch.cuda.get_device_capability() == (9, 0) else ()

@@ -8,11 +8,12 @@ import sys
 
 import torch
 
-from flex_cases import B, CASES, H, N, opened, run
+from bench_library import BenchLibrary
+from flex_cases import B, CASES, H, N, run
 from medians import medians
 
 kernel = next((argument for argument in sys.argv[1:] if "=" not in argument), "flex")
-builds = {name: opened(path) for name, path in (argument.split("=") for argument in sys.argv[1:] if "=" in argument)}
+builds = {name: BenchLibrary(path) for name, path in (argument.split("=") for argument in sys.argv[1:] if "=" in argument)}
 
 print(torch.cuda.get_device_name())
 for d in (64, 128):

@@ -2,9 +2,9 @@
 
 B 2, H 16, N 8192, fp16. Documents have 700 tokens, windows 1024 keys; soft-capping is exact on both sides.
 """
-import ctypes
-
 import torch
+
+from bench_library import current_stream
 
 B, H, N = 2, 16, 8192
 doc = (torch.arange(N, device="cuda", dtype=torch.int32) // 700).contiguous()
@@ -31,21 +31,7 @@ CASES = {
 }
 
 
-def opened(path):
-    """Returns libtilescope_bench.so, or a build of it."""
-    library = ctypes.CDLL(path)
-    library.tilescope_run.restype = library.tilescope_run_flex.restype = ctypes.c_char_p
-    return library
-
-
 def run(library, kernel, tensors, mask, score):
-    """`tensors`: q, k, v, o, lse; for flex_backward also d_o, dq, dk, dv, delta."""
-    sizes = (ctypes.c_longlong * 8)(B, H, H, N, N, tensors[0].shape[-1], 0, 0)
-    addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    names, tables = (ctypes.c_char_p * 1)(b"doc"), (ctypes.c_void_p * 1)(doc_on_host.data_ptr())
-    lengths = (ctypes.c_longlong * 1)(N)
-    error = library.tilescope_run_flex(("flex", "hopper_flex", "flex_backward").index(kernel), sizes, 0, mask.encode(), score.encode(), 1, names,
-                                       tables, lengths, addresses, stream)
-    if error:
-        raise RuntimeError(error.decode())
+    """Runs a flex kernel of a BenchLibrary. `tensors`: q, k, v, o, lse; for flex_backward also d_o, dq, dk, dv, delta."""
+    library.run_flex(kernel, (B, H, H, N, N, tensors[0].shape[-1]), [t.data_ptr() for t in tensors], mask, score, {"doc": doc_on_host},
+                     stream=current_stream())

@@ -6,7 +6,6 @@ LIBRARY is libtilescope_bench.so (target tilescope_bench). Needs PyTorch with CU
 flex_backward. The result is there when the stream is. "another constant": a window of another width, whose kernel is loaded; its lists
 are made and copied. "the same": lists and kernel are known.
 """
-import ctypes
 import os
 import sys
 import tempfile
@@ -14,22 +13,18 @@ import time
 
 import torch
 
+from bench_library import FLEX_KERNELS, BenchLibrary, current_stream
+
 B, H, N, D = 1, 16, 4096, 64
-library = ctypes.CDLL(sys.argv[1])
-library.tilescope_run_flex.restype = ctypes.c_char_p
-KERNELS = ("flex", "hopper_flex", "flex_backward")
+library = BenchLibrary(sys.argv[1])
 
 
 def seconds(kernel, mask, score, tensors):
-    sizes = (ctypes.c_longlong * 8)(B, H, H, N, N, D, 0, 0)
-    addresses = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    addresses = [t.data_ptr() for t in tensors]
     torch.cuda.synchronize()
     start = time.perf_counter()
-    error = library.tilescope_run_flex(KERNELS.index(kernel), sizes, 0, mask.encode(), score.encode(), 0, None, None, None, addresses, stream)
+    library.run_flex(kernel, (B, H, H, N, N, D), addresses, mask, score, stream=current_stream())
     torch.cuda.synchronize()
-    if error:
-        raise RuntimeError(error.decode())
     return time.perf_counter() - start
 
 
@@ -45,12 +40,12 @@ def one_process(kernel):
     print(f"{first:9.2f} {others[0]:9.2f} {others[4]:9.2f} {others[8]:9.2f} {same[4]:9.2f}", flush=True)
 
 
-if len(sys.argv) > 2 and sys.argv[2] in KERNELS:
+if len(sys.argv) > 2 and sys.argv[2] in FLEX_KERNELS:
     one_process(sys.argv[2])
     sys.exit()
 lines = [f"# {torch.cuda.get_device_name()}: ms from the text of a mask and a score change to the result; B {B}, H {H}, N {N}, d {D}, fp16",
          "# first use, then another constant (least, median, most of 9), then the same request (median of 9)"]
-for kernel in KERNELS:
+for kernel in FLEX_KERNELS:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("compiled", "from the file"):
             made = os.popen(f"TILESCOPE_CACHE={folder} {sys.executable} {sys.argv[0]} {sys.argv[1]} {kernel}").read().strip()

@@ -1,13 +1,10 @@
 """A kernel on three causal shapes: error against PyTorch and the median of five times. Usage: key_order.py LIBRARY KERNEL; see key_order.sh."""
-import ctypes,sys,torch,torch.nn.functional as F
-library=ctypes.CDLL(sys.argv[1]); library.tilescope_run.restype=ctypes.c_char_p
+import sys,torch,torch.nn.functional as F
+from bench_library import BenchLibrary,addresses_of,current_stream
+library=BenchLibrary(sys.argv[1])
 def run(q,k,v,t,causal):
     b,h,n,d=q.shape
-    sizes=(ctypes.c_longlong*6)(b,h,k.shape[1],n,k.shape[2],d)
-    given=dict(t,q=q,k=k,v=v)
-    a=(ctypes.c_void_p*9)(*(given[x].data_ptr() if x in given else None for x in ("q","k","v","s","p","o","lse","m","l")))
-    e=library.tilescope_run(sys.argv[2].encode(),sizes,0,int(causal),a,ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-    if e: raise RuntimeError(e.decode())
+    library.run(sys.argv[2],(b,h,k.shape[1],n,k.shape[2],d),addresses_of(dict(t,q=q,k=k,v=v)),causal=causal,stream=current_stream())
 for h,n,d in ((4,65536,128),(8,16384,64),(4,32768,128)):
     q,k,v=(torch.randn(1,h,n,d,device="cuda",dtype=torch.float16) for _ in range(3))
     t=dict(o=torch.full_like(q,float("nan")),lse=torch.empty(1,h,n,device="cuda"))

@@ -4,10 +4,11 @@ run LIBRARY      runs every case; under ncu, as near_capacity.sh does
 table NCU_CSV    prints the median, least and most of each case
 """
 import csv
-import ctypes
 import random
 import statistics
 import sys
+
+from bench_library import BenchLibrary, current_stream
 
 PAGE = 1 << 21
 POOL_PAGES = 18 << 10
@@ -66,25 +67,20 @@ def scattered(sizes):
 
 def run(library):
     import torch
-    launch = ctypes.CDLL(library).tilescope_run
-    launch.restype = ctypes.c_char_p
+    kernels = BenchLibrary(library)
     pool = torch.empty(POOL_PAGES * PAGE // 2, device="cuda", dtype=torch.float16).normal_()
     other = torch.ones(64 << 20, device="cuda")
     random.seed(7)
     for c in CASES:
         for _ in range(c["places"]):
             at = scattered(tensor_bytes(c))
-            order = ("q", "k", "v", "s", "p", "o", "lse", "m", "l")
-            addresses = (ctypes.c_void_p * 9)(*(pool.data_ptr() + at[x] * PAGE if x in at else None for x in order))
+            addresses = {name: pool.data_ptr() + page * PAGE for name, page in at.items()}
             other.sum()  # four times the L2: evicts everything and leaves clean lines
             torch.cuda.synchronize()
             torch.cuda.profiler.start()
-            error = launch(c["kernel"].encode(), (ctypes.c_longlong * 6)(*c["sizes"]), int(c["bf16"]), int(c["causal"]), addresses,
-                           ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+            kernels.run(c["kernel"], c["sizes"], addresses, c["bf16"], c["causal"], stream=current_stream())
             torch.cuda.synchronize()
             torch.cuda.profiler.stop()
-            if error:
-                sys.exit(error.decode())
 
 
 def spread(values):
