@@ -255,11 +255,8 @@ Result<int> measure_suite(const CommandLine& line, std::FILE* out, std::FILE* er
       why_left_out = runs.error().sentence.text();
       continue;
     }
-    MaskChoice choice;
-    choice.presets = one.presets;
-    AttentionProblem problem = one.problem;
-    const Status settled = settle_masks(choice, problem);
-    Result<MeasuredCase> measured = settled ? session->measure(kernel, problem, suite_options, nullptr) : settled.error();
+    const Result<AttentionProblem> problem = settled_problem(one);
+    Result<MeasuredCase> measured = problem ? session->measure(kernel, *problem, suite_options, nullptr) : problem.error();
     // A GPU that takes no more work would refuse every later case, and they would replace an older file.
     if (const Status alive = wait_for(nullptr); !alive) {
       progress.end();

@@ -14,7 +14,6 @@
 #include "kernels/lab/read_suite.h"
 #include "kernels/measure/bundle.h"
 #include "kernels/measure/measure_case.h"
-#include "sim/masks/mask_choice.h"
 
 using namespace tilescope;
 
@@ -66,16 +65,13 @@ int main(int argc, char** argv) {
   int failed = 0;
   for (const SuiteCase& one : *suite) {
     const KernelInfo& kernel = **find_kernel(one.kernel);
-    MaskChoice choice;
-    choice.presets = one.presets;
-    AttentionProblem problem = one.problem;
-    const Status settled = settle_masks(choice, problem);
-    Result<MeasuredCase> measured = settled ? session->measure(kernel, problem, options, nullptr) : settled.error();
+    const Result<AttentionProblem> problem = settled_problem(one);
+    Result<MeasuredCase> measured = problem ? session->measure(kernel, *problem, options, nullptr) : problem.error();
     if (!measured) {
       MeasuredCase refused;
       refused.kernel = one.kernel;
-      refused.problem = problem;
-      refused.tile = kernel.tile(problem);
+      refused.problem = problem ? *problem : one.problem;
+      refused.tile = kernel.tile(refused.problem);
       refused.refused = measured.error().sentence;
       measured = std::move(refused);
     }

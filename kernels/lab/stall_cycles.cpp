@@ -44,14 +44,16 @@ std::string stall_metric(std::string_view cause) {
 Status print_case(CounterSession& session, const SuiteCase& one, const DeviceMemory& scratch, std::vector<std::string> metrics) {
   const Result<const KernelInfo*> kernel = find_kernel(one.kernel);
   if (!kernel) return kernel.error();
-  const Result<DeviceProblem> on_device = DeviceProblem::make_seeded(**kernel, one.problem, 1);
+  const Result<AttentionProblem> problem = settled_problem(one);
+  if (!problem) return problem.error();
+  const Result<DeviceProblem> on_device = DeviceProblem::make_seeded(**kernel, *problem, 1);
   if (!on_device) return on_device.error();
   const DeviceTensors tensors = on_device->tensors();
   std::vector<double> found;  // of the last repeat: the first ones warm up
   for (int i = 0; i < repeats; ++i) {
     const Result<std::vector<double>> read = session.read_metrics(
         metrics, [&] { return launch(plan_flush(scratch), nullptr); },
-        [&] { return launch(**kernel, one.problem, tensors, nullptr); });
+        [&] { return launch(**kernel, *problem, tensors, nullptr); });
     if (!read) return read.error();
     found = *read;
   }

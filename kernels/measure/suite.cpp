@@ -110,6 +110,14 @@ Result<SuiteCase> case_from_line(const std::string& line) {
 
 }  // namespace
 
+Result<AttentionProblem> settled_problem(const SuiteCase& one) {
+  AttentionProblem problem = one.problem;
+  MaskChoice choice;
+  choice.presets = one.presets;
+  if (const Status settled = settle_masks(choice, problem); !settled) return settled.error();
+  return problem;
+}
+
 Result<std::vector<SuiteCase>> suite_from_text(std::string_view text, std::string_view origin) {
   std::vector<SuiteCase> suite;
   std::istringstream lines{std::string(text)};

@@ -13,12 +13,16 @@ namespace tilescope {
 
 struct SuiteCase {
   std::string kernel;
-  AttentionProblem problem;          // without the mask of `presets`
+  AttentionProblem problem;          // without the mask of `presets`: settled_problem() has it
   std::vector<std::string> presets;  // "sliding_window:window=256": masks, or a change of scores
   std::string list;                  // "build": to develop the time model; "judge": held out to validate it
 
   bool operator==(const SuiteCase&) const = default;
 };
+
+/// Returns the problem that a case runs, with its mask and its change of scores.
+/// Errors  a preset that cannot be
+Result<AttentionProblem> settled_problem(const SuiteCase& one);
 
 /// Returns the built-in suite: every kernel, N from 128 to 65536, ragged, causal, grouped heads, both types and head dimensions.
 const std::vector<SuiteCase>& default_suite();

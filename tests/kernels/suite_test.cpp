@@ -98,6 +98,14 @@ TEST_CASE("suite: a mask is a word of presets, with or without causal") {
   CHECK(read->front().problem.causal);
   CHECK(read->front().presets == std::vector<std::string>{"softcap:cap=30", "sliding_window:window=100"});
   CHECK(to_text(read->front()) == line);
+  CHECK(read->front().problem.mask == nullptr);
+  const auto problem = settled_problem(read->front());
+  REQUIRE(problem);
+  CHECK(problem->mask != nullptr);
+  CHECK(problem->score_change != nullptr);
+  SuiteCase wrong = read->front();
+  wrong.presets = {"no such preset"};
+  CHECK_FALSE(settled_problem(wrong));
   for (const char* suite : {"flex", "flex_pages", "hopper_flex", "flex_backward", "ladder", "h100", "new_shapes"}) {
     CAPTURE(suite);
     std::ifstream file(std::string(TILESCOPE_SOURCE_DIR "/assets/suites/") + suite + ".txt");
