@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ladder_library import runner
+from medians import medians
+from rungs import RUNGS
 
-KERNELS = ["hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
-           "hopper_causal", "flash3", "no turns"]
+KERNELS = [*RUNGS, "flash3", "no turns"]
 builds = {name: runner(path) for name, path in (argument.split("=") for argument in sys.argv[1:])}
 
 

@@ -13,9 +13,8 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ladder_library import runner
+from rungs import LADDER
 
-RUNGS = ["flash2", "hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
-         "hopper_causal", "flash3"]
 ABLATIONS = ["no turns", "no overlap", "no ring"]
 # B, H, Hkv, N, Nk, causal
 RAGGED = [(1, 1, 1, 128, 128, 0), (2, 3, 1, 300, 500, 0), (1, 2, 2, 64, 1, 0), (1, 4, 2, 1, 77, 0), (1, 2, 1, 777, 1023, 0),
@@ -102,7 +101,7 @@ def mean_ratio(rows, kernel, other):
 
 def main():
     global flush
-    errors = {kernel: check(kernel) for kernel in RUNGS + ["flash2_longest", "hopper_wgmma_longest"] + ABLATIONS}
+    errors = {kernel: check(kernel) for kernel in LADDER + ["flash2_longest", "hopper_wgmma_longest"] + ABLATIONS}
     for kernel, (o, lse) in errors.items():
         print(f"{kernel:20} agrees with float64: O {o:.1e}, L {lse:.1e}")
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
@@ -110,7 +109,7 @@ def main():
     rows = []
     for d in (64, 128):
         for causal in (0, 1):
-            kernels = RUNGS + ABLATIONS + (["flash2_longest", "hopper_wgmma_longest"] if causal else [])
+            kernels = LADDER + ABLATIONS + (["flash2_longest", "hopper_wgmma_longest"] if causal else [])
             shapes = [measure(max(1, 16384 // n), 2048 // d, 2048 // d, n, d, causal, torch.float16, kernels) for n in lengths]
             rows += shapes
             print(f"\nd {d} {'causal' if causal else 'unmasked'}, TFLOP/s at N = {lengths}, over cuDNN")

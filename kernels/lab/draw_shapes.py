@@ -9,6 +9,8 @@ import math
 import random
 import sys
 
+from rungs import RUNGS
+
 forward = {"flash2": 14, "standard": 7, "standard_cublas": 3, "flash1": 6, "softmax_safe": 4, "softmax_online": 4, "softmax_fused": 4,
            "matmul_naive": 4, "matmul_tiled": 4}
 backward = {"standard_backward": 6, "flash1_backward": 6, "flash2_backward": 9, "flash2_backward_two_pass": 6,
@@ -51,15 +53,11 @@ def draw(kernel):
             f"{'causal' if masked else 'full  '}  judge")
 
 
-rungs = ("hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
-         "hopper_causal")
-
-
 def draw_ladder(shapes):
     """Prints shapes of flash2, each for every rung, so that the order of the rungs can be judged too."""
     for _ in range(shapes):
         shape = draw("flash2").removeprefix("flash2").lstrip()
-        for rung in rungs:
+        for rung in RUNGS:
             print(f"{rung:<20} {shape}")
 
 

@@ -13,8 +13,8 @@ import re
 import tempfile
 
 import kernel_profile as profile
+from rungs import RUNGS
 
-RUNGS = ["hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent", "hopper_causal"]
 KEYS = 128  # of a tile
 WAITS = {"SYNCS", "BAR", "WARPGROUP", "BRA"}  # the model has measured costs for waits and arrivals
 

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from rungs import RUNGS
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WAIT_Q, WAIT_K, WAIT_V, WAIT_TURN = 12, 13, 14, 15  # ProbeStage
 PEAK = 4096  # fp16 operations of a Hopper SM in a cycle
@@ -70,7 +72,7 @@ def main():
     tilescope = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/tilescope")
     lines = ["| rung | full tokens | measured | its turn | measured | tensor cores idle | measured | time without and with the probe |",
              "|---|---:|---:|---:|---:|---:|---:|---:|"]
-    for name in ("hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent", "hopper_causal"):
+    for name in RUNGS:
         for path in sorted((ROOT / "assets/measured").glob(f"h100-probe-{name}-d*.json")):
             probe = json.loads(path.read_text())
             model, real = simulated(probe, tilescope), measured(probe)

@@ -9,10 +9,10 @@ import pathlib
 import re
 import sys
 
+from rungs import LADDER
+
 root = pathlib.Path(__file__).resolve().parents[2]
 gpu = sys.argv[1] if len(sys.argv) > 1 else "h200"
-LADDER = ["flash2", "hopper_wgmma", "hopper_producer", "hopper_three_groups", "hopper_overlap", "hopper_ping_pong", "hopper_persistent",
-          "hopper_causal", "flash3"]
 PARTS = [(64, False), (64, True), (128, False), (128, True)]
 
 

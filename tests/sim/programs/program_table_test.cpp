@@ -2,9 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "sim/programs/programs.h"
 #include "sim/programs/tile_program.h"
 #include "tests/sim/test_gpus.h"
 #include "tests/sim/tested_programs.h"
@@ -44,6 +48,17 @@ TEST_CASE("program table: a problem without rows, heads or columns has a default
         CHECK(tile.block_q >= 1);
         CHECK(tile.block_kv >= 1);
       }
+}
+
+TEST_CASE("program table: the scripts of kernels/lab have the rungs of the ladder, in its order") {
+  std::ifstream file(TILESCOPE_SOURCE_DIR "/kernels/lab/rungs.py");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::vector<std::string> listed, rungs;
+  const std::regex quoted("\"(hopper_[a-z_]+)\"");
+  for (std::sregex_iterator at(text.begin(), text.end(), quoted), end; at != end; ++at) listed.push_back((*at)[1]);
+  for (const LadderStep& step : ladder())
+    if (step.id.starts_with("hopper_")) rungs.emplace_back(step.id);
+  CHECK(listed == rungs);
 }
 
 TEST_CASE("program table: a tile may have up to eight buffers and 4096 rows, or leave the buffers to the program") {
