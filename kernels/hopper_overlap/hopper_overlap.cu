@@ -11,8 +11,7 @@ namespace tilescope {
 /// Traffic  l2_to_sm = B Hq (Nq D + 2 ceil(Nq/Br) Nk D) * 2 bytes when nothing is masked; Br is 192 (d 64) or 128 (d 128)
 ///          sm_to_l2 = B Hq (Nq D * 2 + Nq * 4) bytes
 /// Errors   none: supports() rejects other problems before the launch
-/// New      over hopper_three_groups: S of the next tile beside P of this one, in registers. At d 128 that leaves room for two
-/// groups
+/// New      over hopper_producer: S of the next tile beside P of this one, in registers. At d 64 they leave room for a third group
 LaunchPlan plan_hopper_overlap(const AttentionProblem& problem, const DeviceTensors& tensors) {
   return {hopper_by_shape(problem, tensors, [&]<class T, int d, bool causal>() {
     using namespace device;

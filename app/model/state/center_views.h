@@ -17,7 +17,7 @@ struct CenterViewInfo {
   const char* tooltip;
 };
 
-/// In the order of the tabs, which is also that of the keys 1, 2, 3, …
+/// In the order of the tabs. The keys 1 to 9 show the first nine.
 std::span<const CenterViewInfo> center_views();
 std::optional<CenterView> center_view_from(std::string_view id);
 
