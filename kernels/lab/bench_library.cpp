@@ -3,10 +3,12 @@
 #include <deque>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "kernels/flex/flex.h"
 #include "kernels/kernel_table.h"
 #include "sim/core/page_table.h"
-#include "sim/core/refuse.h"
+#include "sim/core/result.h"
 #include "sim/masks/mask_choice.h"
 
 namespace {
@@ -28,7 +30,8 @@ constexpr int kernel_sizes = 7, flex_sizes = 8, kernel_addresses = 17, flex_addr
 /// Returns a sentence if an array has another length than the function reads.
 tilescope::Status check_lengths(int sizes, int sizes_read, int addresses, int addresses_read) {
   if (sizes == sizes_read && addresses == addresses_read) return tilescope::Done{};
-  return tilescope::refuse("{} sizes and {} addresses were passed: pass {} and {}", sizes, addresses, sizes_read, addresses_read);
+  return tilescope::Error{
+      fmt::format("{} sizes and {} addresses were passed: pass {} and {}", sizes, addresses, sizes_read, addresses_read)};
 }
 
 /// Returns null, or the sentence in `kept`.
