@@ -1,6 +1,7 @@
 // The race panel: standard attention and the chosen algorithm side by side on one clock, with counters on one scale.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -67,34 +68,40 @@ struct Counter {
   const char *name, *shorter;
   double now = 0, total = 0, scale = 1;
   std::string text, owed = {};  // owed: what moves later; empty: nothing
+  /// Of a counter of bytes: the links of its reads and its writes.
+  struct Links {
+    Link up, down;
+  };
+  std::optional<Links> links = {};
 };
 
 void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metrics, const Rect& rect, const Counter& counter,
-                  const Lane& lane, Link up, Link down, bool held) {
+                  const Lane& lane, bool held) {
   const CounterParts parts = counter_parts(rect, metrics);
   const auto x = [&](double value) {
     return parts.bar.min.x + static_cast<float>(std::clamp(value / std::max(counter.scale, 1e-9), 0.0, 1.0)) * parts.bar.width();
   };
   QuadBatch quads;
   quads.add({.min = parts.bar.min, .max = parts.bar.max, .radius = 2 * theme.scale, .fill = with_alpha(theme.link, 0.6F)});
-  if (up == down) {
+  const bool has_owed = counter.links && counter.links->up == Link::hbm_read;
+  if (!counter.links) {
     quads.add({.min = parts.bar.min, .max = {x(counter.now), parts.bar.max.y}, .radius = 2 * theme.scale, .fill = theme.accent});
   } else {
     double sum = 0;  // stacked by tensor; traffic towards HBM is hatched
-    for (Link link : {up, down}) {
+    for (Link link : {counter.links->up, counter.links->down}) {
       for (Tensor tensor : lane.simulation->program->tensors()) {
         const double bytes = tensor_bytes(lane, tensor, link);
         if (bytes <= 0) continue;
         quads.add({.min = {x(sum), parts.bar.min.y},
                    .max = {x(sum + bytes), parts.bar.max.y},
                    .fill = theme.color(tensor),
-                   .hatch = link == down ? Hatch::diagonal : Hatch::none});
+                   .hatch = link == counter.links->down ? Hatch::diagonal : Hatch::none});
         sum += bytes;
       }
     }
     // What HBM is owed has not moved: an outline.
     for (Tensor tensor : lane.simulation->program->tensors()) {
-      const double owed = up == Link::hbm_read ? owed_bytes(lane, tensor) : 0;
+      const double owed = has_owed ? owed_bytes(lane, tensor) : 0;
       if (owed <= 0) continue;
       quads.add({.min = {x(sum), parts.bar.min.y},
                  .max = {x(sum + owed), parts.bar.max.y},
@@ -120,8 +127,8 @@ void draw_counter(ImDrawList* list, const Theme& theme, const StageMetrics& metr
             Align::right);
   hit_area(counter.name, rect);
   std::string body = tr("The mark is the total of the run. Both sides have one scale.");
-  if (up != down) add_line(body, tr("Hatched: written. Plain: read."));
-  if (up == Link::hbm_read)
+  if (counter.links) add_line(body, tr("Hatched: written. Plain: read."));
+  if (has_owed)
     add_line(body, tr("Outlined, and behind the plus sign: dirty in the L2, to be written to HBM later. The mark is without it."));
   item_tooltip(theme, say(tr("{}, so far {}"), counter.name, sum), body);
 }
@@ -205,10 +212,9 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
-  const std::string marker =
-      done   ? finish_text(marker_font, column.finish.width(), timed, *lane.simulation)
-      : held ? std::string()  // the shares of two runs tell who wins
-             : first_that_fits(marker_font, column.finish.width(), {fill_in(tr("{} done"), {percent}), percent});
+  const std::string marker = done   ? finish_text(marker_font, column.finish.width(), timed, *lane.simulation)
+                             : held ? std::string()  // the shares of two runs tell who wins
+                                    : first_that_fits(marker_font, column.finish.width(), {say(tr("{} done"), percent), percent});
   draw_text(context.list, marker_font, column.finish, done ? theme.good : theme.text_dim, marker, Align::right);
   if (done && !held) draw_limit(context.list, theme, column, timed, text_width(marker_font, marker));
   if (column.strip.height() > 0) draw_strip(context.list, theme, column.strip, lane, done);
@@ -219,15 +225,16 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
   const auto bytes = [&](double value) { return (lane.state.traffic_exact ? "" : "≈ ") + format_bytes(value); };
   double owed = 0;
   for (Tensor tensor : lane.simulation->program->tensors()) owed += owed_bytes(lane, tensor);
-  const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, Link::hbm_read, Link::hbm_write), scales[0], bytes(hbm),
-                               owed > 0 ? format_bytes(owed) : std::string()},
-                              {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, Link::l2_to_sm, Link::sm_to_l2), scales[1], bytes(l2)},
+  const Counter::Links of_hbm{Link::hbm_read, Link::hbm_write}, of_l2{Link::l2_to_sm, Link::sm_to_l2};
+  const Counter counters[] = {{"HBM", "HBM", hbm, bytes_total(lane, of_hbm.up, of_hbm.down), scales[0], bytes(hbm),
+                               owed > 0 ? format_bytes(owed) : std::string(), of_hbm},
+                              {tr("L2 ↔ SMs"), "L2", l2, bytes_total(lane, of_l2.up, of_l2.down), scales[1], bytes(l2), {}, of_l2},
                               {tr("cycles"), tr("cycles"), cycles, end_of(lane), scales[2], format_cycles(Cycles(cycles))}};
   ImGui::PushID(index);
-  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, Link::hbm_read, Link::hbm_write, held);
-  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, Link::l2_to_sm, Link::sm_to_l2, held);
+  draw_counter(context.list, theme, context.metrics, column.counters[0], counters[0], lane, held);
+  draw_counter(context.list, theme, context.metrics, column.counters[1], counters[1], lane, held);
   if (column.counters[2].height() > 0)
-    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, Link::l2_to_sm, Link::l2_to_sm, held);
+    draw_counter(context.list, theme, context.metrics, column.counters[2], counters[2], lane, held);
   ImGui::PopID();
   context.finish_hover();
 }
