@@ -20,7 +20,7 @@
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/time_errors.h"
-#include "app/model/session/studies.h"
+#include "app/model/session/run_sweep.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"
 #include "sim/core/refuse.h"

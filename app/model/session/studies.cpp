@@ -10,7 +10,9 @@
 #include "app/model/background/parallel.h"
 #include "app/model/background/slots.h"
 #include "app/model/requests/racers.h"
+#include "app/model/session/run_sweep.h"
 #include "sim/core/refuse.h"
+#include "sim/programs/needs_parts.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -22,7 +24,7 @@ constexpr std::size_t most_recent = 12;
 /// Largest power of two for which the sweep takes seconds and less than a gigabyte. Time grows with the pairs of tiles of all
 /// planes; memory grows with those of one plane, which a block of flash1 walks alone.
 std::int64_t longest_sequence(const SimulationRequest& request) {
-  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;  // tiles of 16 x 16 there, of 64 x 64 elsewhere
+  const bool small = !is_large(request.gpu);  // tiles of 16 x 16 there, of 64 x 64 elsewhere
   constexpr double most_pairs_of_plane = 1 << 16;
   const double tile = small ? 16 : 64, pairs = small ? 1 << 17 : 1 << 20;
   const double planes = static_cast<double>(request.problem.query_planes());
@@ -34,7 +36,7 @@ std::int64_t longest_sequence(const SimulationRequest& request) {
 
 std::string usual_range(std::string_view key, const SimulationRequest& request) {
   const AttentionProblem& p = request.problem;
-  const bool small = request.gpu.sm_shared_bytes_per_block < 99 * 1024;
+  const bool small = !is_large(request.gpu);
   if (key == "seq" || key == "seq_kv") {
     const std::int64_t top = longest_sequence(request);
     return fmt::format("{}={}:{}:x2", key, std::max<std::int64_t>(16, top / 512), top);
@@ -71,78 +73,6 @@ SweepChoice usual_sweep(const SimulationRequest& request) {
   return choice;
 }
 
-namespace {
-
-/// The clock of all points of an algorithm, where they differ in a part of the tile or in a value of the GPU alone: that of the
-/// kernel's own tile, on the GPU as it was asked for. 0: none is known; nullopt: each point has its own.
-/// Errors  cancelled
-Result<std::optional<double>> clock_of_points(const SweepRequest& sweep, const std::string& algorithm, const Recordings& recordings,
-                                              const Progress& progress) {
-  const std::string& key = sweep.axis.key;
-  const bool is_tile = key == "block_q" || key == "block_kv" || key == "stages";
-  const bool is_gpu = key == "shared_bytes" || find_spec_key(key) != nullptr;
-  if (!is_tile && !is_gpu) return std::optional<double>();
-  SimulationRequest own = sweep.base;
-  own.algorithm = algorithm;
-  own.tile.reset();
-  const auto clock = clock_of_comparison(own, recordings, progress);
-  if (!clock) return clock.error();
-  return std::optional(*clock);
-}
-
-}  // namespace
-
-bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
-               const std::function<void(const SweepResult&)>& changed, const Recordings* recordings) {
-  const auto asked = sweep.read();
-  const auto& values = asked->request.axis.values;
-  const Progress going_on = [&](double) { return !stop || !stop(); };
-  std::vector<std::optional<double>> common_hz(asked->request.algorithms.size());
-  std::vector<std::size_t> order;
-  for (std::size_t value = 0; value < values.size(); ++value)  // small ones of every algorithm first: the picture grows evenly
-    for (std::size_t algorithm = 0; algorithm < asked->request.algorithms.size(); ++algorithm)
-      if (!asked->at(algorithm, value)) order.push_back(asked->index(algorithm, value));
-  for (std::size_t i = 0; recordings != nullptr && !order.empty() && i < common_hz.size(); ++i) {
-    const auto clock = clock_of_points(asked->request, asked->request.algorithms[i], *recordings, going_on);
-    if (!clock) return false;
-    common_hz[i] = *clock;
-  }
-  return on_cores(order, threads, [&](std::size_t index) {
-    const std::size_t at = index / values.size();
-    const auto request = request_at(asked->request, asked->request.algorithms[at], values[index % values.size()]);
-    Outcome outcome;
-    if (!request) {
-      outcome.refusal = request.error().sentence;
-    } else {
-      auto made = recordings != nullptr ? simulate_outcome_under_load(*request, *recordings, going_on, common_hz[at])
-                                        : simulate_outcome(*request, going_on);
-      if (!made) return false;
-      outcome = std::move(*made);
-    }
-    sweep.change([&](SweepResult& result) {
-      result.points[index] = std::move(outcome);
-      if (changed) changed(result);
-    });
-    return going_on(0);
-  });
-}
-
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known) {
-  std::vector<Result<TimeErrors>> errors;
-  for (const std::string& algorithm : sweep.algorithms) {
-    Result<TimeErrors> found = refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id);
-    for (const double value : sweep.axis.values) {
-      const auto request = request_at(sweep, algorithm, value);
-      if (request) found = time_errors_of(known, request->gpu.id, *request);
-      if (found) break;
-    }
-    errors.push_back(std::move(found));
-  }
-  return errors;
-}
-
-// --- the studies of the window ----------------------------------------------------------------------------------------------
-
 template <class T, class Make, class Same>
 std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make,
                                                   const Same& same) {
@@ -160,7 +90,7 @@ std::shared_ptr<Growing<T>> Studies::find_or_make(Recent<T>& recent, const Simul
 /// Hands `work` to the worker unless it is at it already. A job for another study gives way. The run under load goes first: until
 /// it is there, the bar would have another time than the study.
 void Studies::begin(const void* what, WorkKind kind, Worker::Work work) {
-  if (under_way_ == what || stopped_ || (under_load_ == nullptr && !under_load_given_up_)) return;
+  if (under_way_ == what || stopped_ || under_load_.is_open()) return;
   under_way_ = what;
   const int turn = ++*turn_;
   worker_.submit(Queue::background, slots::study, kind,
@@ -401,117 +331,84 @@ void Studies::ask_fit(const SimulationRequest& asked, const Measurements& known)
   });
 }
 
-/// A second simulation of what is shown, when nothing else is to be done: studies and measurements go first. It waits for the run
-/// under load, whose limit it is.
-void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
-  const bool changed = limit_of_ != shown;
-  if (changed) {
-    limit_of_ = shown;
-    limit_.reset();
-    limit_given_up_ = false;
-  }
-  // Where other work stopped it, it is begun again once there is none; that of an earlier simulation gives way at once.
-  const bool waits = under_load_ == nullptr && !under_load_given_up_;
-  if (limit_ || limit_given_up_ || waits || (!changed && !worker_.idle(Queue::background))) return;
-  worker_.submit(
-      Queue::background, slots::next_limit, WorkKind::next_limit,
-      [this, shown, run = under_load_ != nullptr ? under_load_->simulation : shown](const Progress& progress) -> Worker::Deliver {
-        auto found = next_limit(*run, progress);
-        if (!found && found.error().kind == Error::Kind::cancelled) return {};
-        std::shared_ptr<const NextLimit> limit;
-        if (found) limit = std::make_shared<const NextLimit>(std::move(*found));
-        return [this, shown, limit] {
-          if (limit_of_ != shown) return;
-          limit_ = limit;
-          limit_given_up_ = limit == nullptr;
-        };
-      });
+namespace {
+
+template <class T>
+std::shared_ptr<const T> as_shared(T value) {
+  return std::make_shared<const T>(std::move(value));
+}
+std::shared_ptr<const Simulation> as_shared(std::shared_ptr<const Simulation> run) {
+  return run;
 }
 
-/// As the next limit: when nothing else is to be done.
-void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
-  const bool changed = loaded_of_ != shown;
-  if (changed) {
-    loaded_of_ = shown;
-    under_load_.reset();
-    under_load_given_up_ = false;
-    errors_ = std::make_shared<const PredictionErrors>(
-        prediction_errors(recordings_of(known, shown->request.gpu), shown->request, std::nullopt));
-  }
-  if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  const Recordings recordings = recordings_of(known, shown->request.gpu);
-  if (!may_slow(recordings, shown->request.gpu)) {
-    under_load_given_up_ = true;
-    return;
-  }
-  worker_.submit(Queue::background, slots::under_load, WorkKind::simulation,
-                 [this, shown, recordings](const Progress& progress) -> Worker::Deliver {
-                   auto made = run_under_load(recordings, *shown, progress);
-                   if (!made && !progress(1)) return {};
-                   if (!made)
-                     return [this, shown] {
-                       if (loaded_of_ == shown) under_load_given_up_ = true;
-                     };
-                   return [this, shown, run = std::make_shared<const RunUnderLoad>(std::move(*made))] {
-                     if (loaded_of_ != shown) return;
-                     under_load_ = run;
-                     errors_ = std::make_shared<const PredictionErrors>(run->errors);
+}  // namespace
+
+template <class Key, class T, class Work>
+void Studies::ask_for(Single<Key, T>& single, bool changed, int slot, WorkKind kind, Work work) {
+  if (!single.is_open() || (!changed && !worker_.idle(Queue::background))) return;
+  worker_.submit(Queue::background, slot, kind,
+                 [&single, key = single.of, work = std::move(work)](const Progress& progress) -> Worker::Deliver {
+                   auto made = work(progress);
+                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
+                   std::shared_ptr<const T> result;
+                   if (made) result = as_shared(std::move(*made));
+                   return [&single, key, result] {
+                     if (!(single.of == key)) return;
+                     single.result = result;
+                     single.given_up = result == nullptr;
                    };
                  });
 }
 
-/// As the next limit: when nothing else is to be done.
+/// A second simulation of what is shown. It waits for the run under load, whose limit it is.
+void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
+  const bool changed = limit_.take(shown);
+  if (under_load_.is_open()) return;
+  ask_for(limit_, changed, slots::next_limit, WorkKind::next_limit,
+          [run = under_load_.result ? under_load_.result->simulation : shown](const Progress& progress) {
+            return next_limit(*run, progress);
+          });
+}
+
+void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
+  const bool changed = under_load_.take(shown);
+  if (!under_load_.is_open()) return;
+  const Recordings recordings = recordings_of(known, shown->request.gpu);
+  if (changed) errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, shown->request, std::nullopt));
+  if (!may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
+  ask_for(under_load_, changed, slots::under_load, WorkKind::simulation,
+          [shown, recordings](const Progress& progress) -> Result<RunUnderLoad> {
+            if (auto made = run_under_load(recordings, *shown, progress)) return std::move(*made);
+            return Error{Sentence(), progress(1) ? Error::Kind::wrong_request : Error::Kind::cancelled};
+          });
+}
+
 void Studies::ask_at_what_if_clock(const std::shared_ptr<const Simulation>& shown) {
   const auto table = what_if_->read();
   if (!table->clock_hz) return;
-  const bool changed = at_clock_of_ != shown || at_clock_hz_ != *table->clock_hz;
-  if (changed) {
-    at_clock_of_ = shown;
-    at_clock_hz_ = *table->clock_hz;
-    at_clock_.reset();
-    at_clock_given_up_ = false;
-  }
-  if (at_clock_ || at_clock_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  SimulationRequest request = at_clock(shown->request, at_clock_hz_);
+  const bool changed = at_clock_.take({shown, *table->clock_hz});
+  if (!at_clock_.is_open()) return;
+  SimulationRequest request = at_clock(shown->request, *table->clock_hz);
   if (request.gpu.sm_clock_hz == shown->request.gpu.sm_clock_hz) {
-    at_clock_ = shown;
+    at_clock_.result = shown;
     return;
   }
   request.keeps_intervals = false;
-  worker_.submit(Queue::background, slots::at_what_if_clock, WorkKind::simulation,
-                 [this, shown, request = std::move(request)](const Progress& progress) -> Worker::Deliver {
-                   auto made = simulate(request, progress);
-                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
-                   return [this, shown, made = std::move(made)] {
-                     if (at_clock_of_ != shown) return;
-                     if (made) at_clock_ = *made;
-                     at_clock_given_up_ = !made;
-                   };
-                 });
+  ask_for(at_clock_, changed, slots::at_what_if_clock, WorkKind::simulation,
+          [request = std::move(request)](const Progress& progress) { return simulate(request, progress); });
 }
 
 void Studies::ask_race(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                        const Measurements& known) {
-  const auto pair = std::make_pair(first, second);
-  const bool changed = race_of_ != pair;
-  if (changed) {
-    race_of_ = pair;
-    race_.reset();
-    race_given_up_ = first == nullptr || second == nullptr;
-  }
-  if (race_ || race_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  worker_.submit(Queue::background, slots::race_under_load, WorkKind::simulation,
-                 [this, pair, known](const Progress& progress) -> Worker::Deliver {
-                   auto made = pair_under_load(known, pair.second, pair.first, progress);
-                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
-                   std::shared_ptr<const PairUnderLoad> race;
-                   if (made) race = std::make_shared<const PairUnderLoad>(PairUnderLoad{made->second, made->first});
-                   return [this, pair, race] {
-                     if (race_of_ != pair) return;
-                     race_ = race;
-                     race_given_up_ = race == nullptr;
-                   };
-                 });
+  const Pair pair(first, second);
+  const bool changed = race_.take(pair);
+  if (changed) race_.given_up = first == nullptr || second == nullptr;
+  ask_for(race_, changed, slots::race_under_load, WorkKind::simulation,
+          [pair, known](const Progress& progress) -> Result<PairUnderLoad> {
+            auto made = pair_under_load(known, pair.second, pair.first, progress);
+            if (!made) return made.error();
+            return PairUnderLoad{made->second, made->first};
+          });
 }
 
 std::optional<SimulationRequest> dense_request(const Simulation& masked) {
@@ -525,55 +422,25 @@ std::optional<SimulationRequest> dense_request(const Simulation& masked) {
   return request;
 }
 
-/// As the next limit: when nothing else is to be done.
 void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
-  const bool changed = dense_of_ != shown;
-  if (changed) {
-    dense_of_ = shown;
-    dense_.reset();
-    dense_given_up_ = !dense_request(*shown);
-  }
-  if (dense_ || dense_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  worker_.submit(Queue::background, slots::dense_run, WorkKind::simulation,
-                 [this, shown, known](const Progress& progress) -> Worker::Deliver {
-                   const auto made = simulate(*dense_request(*shown), progress);
-                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
-                   auto pair = made ? pair_under_load(known, shown, *made, progress) : Result<PairUnderLoad>(made.error());
-                   if (!pair && pair.error().kind == Error::Kind::cancelled) return {};
-                   std::shared_ptr<const DenseRun> dense;
-                   if (pair) dense = std::make_shared<const DenseRun>(DenseRun{pair->first, pair->second});
-                   return [this, shown, dense] {
-                     if (dense_of_ != shown) return;
-                     dense_ = dense;
-                     dense_given_up_ = dense == nullptr;
-                   };
-                 });
+  const bool changed = dense_.take(shown);
+  if (changed) dense_.given_up = !dense_request(*shown);
+  ask_for(dense_, changed, slots::dense_run, WorkKind::simulation, [shown, known](const Progress& progress) -> Result<DenseRun> {
+    const auto made = simulate(*dense_request(*shown), progress);
+    if (!made) return made.error();
+    auto pair = pair_under_load(known, shown, *made, progress);
+    if (!pair) return pair.error();
+    return DenseRun{pair->first, pair->second};
+  });
 }
 
 void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                             const InputSource& inputs) {
-  const auto pair = std::make_pair(first, second);
-  const bool changed = exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs);
-  if (changed) {
-    exactness_of_ = pair;
-    exactness_inputs_ = inputs;
-    exactness_.reset();
-    exactness_given_up_ = first == nullptr || second == nullptr || !can_compare_outputs(*first, *second);
-  }
-  // Where other work stopped it, it is begun again once there is none.
-  if (exactness_ || exactness_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
-  worker_.submit(Queue::background, slots::exactness, WorkKind::values,
-                 [this, pair, inputs](const Progress& progress) -> Worker::Deliver {
-                   auto made = compare_outputs(*pair.first, *pair.second, inputs, progress);
-                   if (!made && made.error().kind == Error::Kind::cancelled) return {};
-                   std::shared_ptr<const Exactness> exactness;
-                   if (made) exactness = std::make_shared<const Exactness>(std::move(*made));
-                   return [this, pair, inputs, exactness] {
-                     if (exactness_of_ != pair || !same_numbers(exactness_inputs_, inputs)) return;
-                     exactness_ = exactness;
-                     exactness_given_up_ = exactness == nullptr;
-                   };
-                 });
+  const Pair pair(first, second);
+  const bool changed = exactness_.take({pair, inputs});
+  if (changed) exactness_.given_up = first == nullptr || second == nullptr || !can_compare_outputs(*first, *second);
+  ask_for(exactness_, changed, slots::exactness, WorkKind::values,
+          [pair, inputs](const Progress& progress) { return compare_outputs(*pair.first, *pair.second, inputs, progress); });
 }
 
 void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& known) {
@@ -617,7 +484,7 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
 
 void Studies::stop() {
   stopped_ = true;
-  limit_given_up_ = under_load_given_up_ = exactness_given_up_ = dense_given_up_ = race_given_up_ = at_clock_given_up_ = true;
+  limit_.given_up = under_load_.given_up = exactness_.given_up = dense_.given_up = race_.given_up = at_clock_.given_up = true;
   ++*turn_;
   under_way_ = nullptr;
 }
@@ -650,14 +517,15 @@ StudyView Studies::view() const {
   if (fit_) view.fit = fit_->read();
   if (sweep_) view.sweep = sweep_->read();
   if (ladder_) view.ladder = ladder_->read();
-  view.limit = limit_;
-  view.under_load = under_load_;
+  view.limit = limit_.result;
+  view.under_load = under_load_.result;
   view.errors = errors_;
+  if (const auto& run = under_load_.result) view.errors = {run, &run->errors};
   view.sweep_errors = sweep_errors_;
-  view.exactness = exactness_;
-  view.dense = dense_;
-  view.race = race_;
-  view.at_what_if_clock = at_clock_;
+  view.exactness = exactness_.result;
+  view.dense = dense_.result;
+  view.race = race_.result;
+  view.at_what_if_clock = at_clock_.result;
   view.sweep_choice = choice_;
   view.chosen_by_user = choice_is_users_;
   view.stopped = stopped_;

@@ -5,15 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/model/background/growing.h"
 #include "app/model/background/worker.h"
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/measurements.h"
@@ -92,26 +91,20 @@ struct StudyView {
   bool given = false;           // the sweep was done elsewhere: there is nothing to choose
 };
 
-/// A value that threads replace while the frame reads it.
-template <class T>
-class Growing {
- public:
-  explicit Growing(T value) : value_(std::make_shared<const T>(std::move(value))) {}
-  std::shared_ptr<const T> read() const {
-    const std::lock_guard lock(mutex_);
-    return value_;
-  }
-  template <class Change>
-  void change(const Change& change) {
-    const std::lock_guard lock(mutex_);
-    auto copy = std::make_shared<T>(*value_);
-    change(*copy);
-    value_ = std::move(copy);
-  }
+/// One thing that is worked out of a key, when nothing else is to be done: studies and measurements go first.
+template <class Key, class T>
+struct Single {
+  Key of = {};
+  std::shared_ptr<const T> result;
+  bool given_up = false;  // there is none, or the user stopped it
 
- private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const T> value_;
+  /// Returns whether `key` is another one, which takes the place of the old.
+  bool take(Key key) {
+    if (of == key) return false;
+    *this = {std::move(key), nullptr, false};
+    return true;
+  }
+  bool is_open() const { return result == nullptr && !given_up; }
 };
 
 class Studies {
@@ -150,6 +143,10 @@ class Studies {
   template <class T, class Make, class Same>
   std::shared_ptr<Growing<T>> find_or_make(Recent<T>& recent, const SimulationRequest& key, const Make& make, const Same& same);
   void begin(const void* what, WorkKind kind, Worker::Work work);
+  /// Hands `work` to the worker where a single thing is still open. One that other work stopped is begun again when nothing else is
+  /// to be done; one with another key begins at once. `work` returns the result, or an error.
+  template <class Key, class T, class Work>
+  void ask_for(Single<Key, T>& single, bool changed, int slot, WorkKind kind, Work work);
   void ask_roofline(const std::shared_ptr<const Simulation>& shown, const SimulationRequest& asked, const Measurements& known);
   void ask_what_if(SimulationRequest real, const Measurements& known);
   void ask_fit(const SimulationRequest& asked, const Measurements& known);
@@ -168,26 +165,21 @@ class Studies {
   const void* shown_ = nullptr;  // the study that was asked for last
   SweepChoice choice_;
   bool choice_is_users_ = false;
-  std::shared_ptr<const Simulation> limit_of_;  // whose next limit is asked for
-  std::shared_ptr<const NextLimit> limit_;
-  bool limit_given_up_ = false;
-  std::shared_ptr<const Simulation> loaded_of_;  // whose run under load is asked for
-  std::shared_ptr<const RunUnderLoad> under_load_;
-  bool under_load_given_up_ = false;
-  std::shared_ptr<const PredictionErrors> errors_;            // of loaded_of_
-  std::shared_ptr<const Simulation> at_clock_of_, at_clock_;  // what is shown, and the same at the clock of the table of changes
-  double at_clock_hz_ = 0;
-  bool at_clock_given_up_ = false;
-  std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> race_of_;
-  std::shared_ptr<const PairUnderLoad> race_;
-  bool race_given_up_ = true;                   // nothing is asked for yet
-  std::shared_ptr<const Simulation> dense_of_;  // whose run without a mask is asked for
-  std::shared_ptr<const DenseRun> dense_;
-  bool dense_given_up_ = false;
-  std::pair<std::shared_ptr<const Simulation>, std::shared_ptr<const Simulation>> exactness_of_;
-  InputSource exactness_inputs_;
-  std::shared_ptr<const Exactness> exactness_;
-  bool exactness_given_up_ = true;  // nothing is asked for yet
+  using Run = std::shared_ptr<const Simulation>;
+  using Pair = std::pair<Run, Run>;
+  /// Both runs of a race, and the inputs on which they are executed.
+  struct Inputs {
+    Pair runs;
+    InputSource inputs;
+    bool operator==(const Inputs& other) const { return runs == other.runs && same_numbers(inputs, other.inputs); }
+  };
+  Single<Run, NextLimit> limit_;
+  Single<Run, RunUnderLoad> under_load_;
+  std::shared_ptr<const PredictionErrors> errors_;       // of what is shown, as long as its run under load is not there
+  Single<std::pair<Run, double>, Simulation> at_clock_;  // what is shown, at the clock of the table of changes
+  Single<Pair, PairUnderLoad> race_{.given_up = true};   // nothing is asked for yet
+  Single<Run, DenseRun> dense_;
+  Single<Inputs, Exactness> exactness_{.given_up = true};
   Recent<RooflineStudy> rooflines_;
   Recent<WhatIfTable> what_ifs_;
   Recent<FitMaps> fits_;
@@ -201,14 +193,5 @@ class Studies {
   const void* errors_of_sweep_ = nullptr;  // whose errors are these
   std::vector<Result<TimeErrors>> sweep_errors_;
 };
-
-/// Returns how far times of each program of a sweep were off: at the first value that a kernel can run.
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known);
-
-/// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
-/// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in
-/// a part of the tile or in a value of the GPU alone have one clock. False when it was stopped.
-bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
-               const std::function<void(const SweepResult&)>& changed, const Recordings* recordings = nullptr);
 
 }  // namespace tilescope

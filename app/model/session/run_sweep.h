@@ -1,0 +1,23 @@
+// run_sweep(): simulates the points of a sweep, for the window and for the command line.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "app/model/background/growing.h"
+#include "app/model/measurements/clock_under_load.h"
+#include "app/model/measurements/measurements.h"
+#include "sim/analysis/sweep.h"
+
+namespace tilescope {
+
+/// Returns how far times of each program of a sweep were off: at the first value that a kernel can run.
+std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known);
+
+/// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
+/// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in
+/// a part of the tile or in a value of the GPU alone have one clock. False when it was stopped.
+bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<bool()>& stop,
+               const std::function<void(const SweepResult&)>& changed, const Recordings* recordings = nullptr);
+
+}  // namespace tilescope
