@@ -10,6 +10,7 @@
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
+#include "app/views/mask/mask_words.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
@@ -144,8 +145,9 @@ void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) 
   if (matrix && row < matrix->rows && col < matrix->cols) {
     const float value = matrix->at(row, col);
     title.append(" = ").append(
-        (std::isfinite(value) ? fill_in("{}", {std::to_string(value)}) : format_value(static_cast<double>(value))));
-    if (std::isinf(value) && box.chip_tile.is(Meaning::score)) body = tr("Masked: this key comes after the query");
+        (std::isfinite(value) ? say("{}", std::to_string(value)) : format_value(static_cast<double>(value))));
+    if (std::isinf(value) && box.chip_tile.is(Meaning::score) && context.problem().has_mask())
+      body = say(tr("Masked ({}): this query does not see this key"), mask_words(context.simulation().request));
   } else {
     body = context.lane.history ? tr("empty so far") : tr("Computing the values…");
   }

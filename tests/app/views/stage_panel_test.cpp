@@ -291,6 +291,38 @@ TEST_CASE("stage: a mark that stands for several transfers says how many, of whi
   CHECK(has(both, "256 B from HBM"));
 }
 
+TEST_CASE("stage: a hidden score names the mask that hides it, whatever mask that is") {
+  PanelScreen screen({1400, 900});
+  const auto tip_of_hidden = [&](bool causal, std::vector<std::string> masks) {
+    SimulationRequest request;
+    request.gpu = toy_gpu();
+    request.algorithm = "flex";
+    request.problem = {.seq_q = 32, .seq_kv = 32, .head_dim = 16};
+    request.problem.causal = causal;
+    request.masking.masks = std::move(masks);
+    const auto simulation = simulate(request);
+    REQUIRE_MESSAGE(simulation, (simulation ? "" : simulation.error().sentence.text()));
+    for (std::int64_t step = 1; step < 60; ++step) {
+      LaneAt at(*simulation, step);
+      if (at.lane.operation == nullptr || at.lane.operation->kind != OpKind::mask) continue;
+      screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+      const StageLayout layout = panel_state<StageCache>("stage").layout;
+      const ChipTileBox* box = layout.find(tiles::s);
+      REQUIRE(box != nullptr);
+      for (float y = box->cells.min.y + 1; y < box->cells.max.y; y += 4)
+        for (float x = box->cells.min.x + 1; x < box->cells.max.x; x += 4) {
+          screen.mouse({x, y});
+          const std::string text = screen.text(view_of({&at.lane, 1}), draw_stage_panel);
+          if (const std::size_t found = text.find("Masked ("); found != std::string::npos)
+            return text.substr(found, text.find(" Scores:", found) - found);
+        }
+    }
+    return std::string("nothing is hidden");
+  };
+  CHECK(tip_of_hidden(true, {}) == "Masked (causal): this query does not see this key");
+  CHECK(tip_of_hidden(false, {"q - kv < 5"}) == "Masked (q - kv < 5): this query does not see this key");
+}
+
 TEST_CASE("stage: a card names the key tile of its block where the blocks of a launch divide the keys too") {
   PanelScreen screen({1400, 900});
   const auto text_of = [&](const char* program) {
