@@ -1,6 +1,7 @@
 // Draws tiles in flight: eased along their path, kept apart if they share it, labelled if there is room.
 #include <algorithm>
 #include <cmath>
+#include "app/ui/say.h"
 #include "app/ui/short_line.h"
 
 #include "app/ui/widgets.h"
@@ -181,10 +182,9 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
   const bool on_port = token.center.y > layout.port_up.min.y && token.center.y < layout.port_up.max.y;
   if (context.alone || !on_port || token.waits() || token.flight->sm != context.lane.focus_sm) return;
   const TensorLayout tensor = tensor_layout(context.problem(), context.simulation().program->tile(), token.flight->tile.tensor);
-  std::string text =
-      token.tiles.size() > 1
-          ? fill_in("{} × {}", {std::to_string(token.tiles.size()), std::string(to_string(token.flight->tile.tensor))})
-          : tile_name(tensor, token.flight->tile);
+  std::string text = token.tiles.size() > 1
+                         ? say("{} × {}", std::to_string(token.tiles.size()), std::string(to_string(token.flight->tile.tensor)))
+                         : tile_name(tensor, token.flight->tile);
   text.append("  ").append(format_bytes(Bytes(token.bytes)));
   const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
   const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
@@ -201,10 +201,10 @@ std::string flights_text(const Token& token) {
                     bytes = format_exact_bytes(Bytes(token.bytes));
   if (token.flights == 1) return bytes;
   if (token.flight->to_sm)
-    return token.sms.size() > 1 ? fill_in(tr("{} loads of {} SMs, {} in all"), {count, sms, bytes})
-                                : fill_in(tr("{} loads, {} in all"), {count, bytes});
-  return token.sms.size() > 1 ? fill_in(tr("{} transfers of {} SMs, {} in all"), {count, sms, bytes})
-                              : fill_in(tr("{} transfers, {} in all"), {count, bytes});
+    return token.sms.size() > 1 ? say(tr("{} loads of {} SMs, {} in all"), count, sms, bytes)
+                                : say(tr("{} loads, {} in all"), count, bytes);
+  return token.sms.size() > 1 ? say(tr("{} transfers of {} SMs, {} in all"), count, sms, bytes)
+                              : say(tr("{} transfers, {} in all"), count, bytes);
 }
 
 const char* token_title(const Token& token) {
@@ -218,16 +218,15 @@ const char* token_title(const Token& token) {
 void tip_token(StageContext& context, const Token& token) {
   const TileInFlight& flight = *token.flight;
   const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), flight.tile.tensor);
-  const std::string name =
-      token.tiles.size() > 1
-          ? fill_in(tr("{} tiles of {}"), {std::to_string(token.tiles.size()), std::string(to_string(flight.tile.tensor))})
-          : tile_name(layout, flight.tile);
+  const std::string name = token.tiles.size() > 1 ? say(tr("{} tiles of {}"), std::to_string(token.tiles.size()),
+                                                        std::string(to_string(flight.tile.tensor)))
+                                                  : tile_name(layout, flight.tile);
   std::string body = flights_text(token) + "\n";
   if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
-  body += flight.to_sm ? fill_in(tr("{} from HBM, the rest L2 hits"), {format_exact_bytes(Bytes(token.hbm_bytes))})
+  body += flight.to_sm ? say(tr("{} from HBM, the rest L2 hits"), format_exact_bytes(Bytes(token.hbm_bytes)))
                        : std::string(tr("Stays in the L2 until evicted"));
   const char* const title = token_title(token);
-  context.tip(token.sms.size() > 1 ? fill_in(title, {name}) : fill_in(title, {name, std::to_string(flight.sm)}), std::move(body),
+  context.tip(token.sms.size() > 1 ? say(title, name) : say(title, name, std::to_string(flight.sm)), std::move(body),
               flight.tile.tensor);
 }
 

@@ -35,23 +35,22 @@ const std::vector<std::int32_t>& visited_of_step(const StageContext& context) {
 std::string focus_title(const StageContext& context) {
   const Lane& lane = context.lane;
   const Simulation& simulation = context.simulation();
-  const std::string name = fill_in(tr("SM {}"), {std::to_string(lane.focus_sm)});
+  const std::string name = say(tr("SM {}"), std::to_string(lane.focus_sm));
   std::string title = name;
   if (simulation.launches.size() > 1)
     title += " · " + translated(simulation.launches[static_cast<std::size_t>(context.cache.launch)].name);
   if (context.alone) return first_that_fits(context.theme.ui_bold, context.layout().focus_title.width(), {title, name});
   if (!lane.operations || !lane.operation) return title + " · " + tr("Nothing has run yet");
-  title.append(" · ").append(fill_in(tr("block ({})"), {block_name(context, lane.operations->launch, lane.operations->block)}));
+  title.append(" · ").append(say(tr("block ({})"), block_name(context, lane.operations->launch, lane.operations->block)));
   const AttentionProblem& problem = context.problem();
   const TileShape& tile = simulation.program->tile();
   const auto tile_of = [](int index, std::int64_t count) {
-    return fill_in("{} ({}/{})", {std::to_string(index), std::to_string(index + 1), std::to_string(count)});
+    return say("{} ({}/{})", std::to_string(index), std::to_string(index + 1), std::to_string(count));
   };
   const Domain& domain = lane.operations->domain;
   const bool owns_keys = domain.axis == Axis::key, owns_query_tiles = domain.axis == Axis::query && domain.count > tile.block_q;
   if ((owns_keys || owns_query_tiles) && lane.operation->q_tile >= 0) {
-    title.append(" · ").append(
-        fill_in(tr("query tile {}"), {tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))}));
+    title.append(" · ").append(say(tr("query tile {}"), tile_of(lane.operation->q_tile, ceil_div(problem.seq_q, tile.block_q))));
   }
   const bool one_tile = owns_keys && domain.count <= tile.block_kv;  // which the block's name says
   if (lane.operation->kv_tile >= 0 && !one_tile) {
@@ -60,8 +59,8 @@ std::string focus_title(const StageContext& context) {
         problem.has_mask() && std::any_of(chip_tiles.begin(), chip_tiles.end(), [](const ChipTileShape& chip_tile) {
           return chip_tile.chip_tile.is(Meaning::row_max) || chip_tile.chip_tile.is(Meaning::row_max, TilePart::updated);
         });
-    title.append(" · ").append(fill_in(tr("key tile {}"), {key_tile_text(visited_of_step(context), lane.operation->kv_tile,
-                                                                         ceil_div(problem.seq_kv, tile.block_kv), masked)}));
+    title.append(" · ").append(say(tr("key tile {}"), key_tile_text(visited_of_step(context), lane.operation->kv_tile,
+                                                                    ceil_div(problem.seq_kv, tile.block_kv), masked)));
   }
   return title;
 }
@@ -73,14 +72,13 @@ std::string step_cost(const StageContext& context) {
   std::string text = tr(std::string(to_string(interval->unit)).c_str());
   const double length = interval->end - interval->start;
   constexpr double shown_least = 0.05;  // a shorter one would print as 0
-  text.append(" · ").append(
-      fill_in(tr("{} cycles"), {length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))}));
+  text.append(" · ").append(say(tr("{} cycles"), length < shown_least ? std::string("< 0.1") : format_cycles(Cycles(length))));
   if (const Operation& done = *context.lane.operation; beside_is_telling(done.instructions))
-    text.append(" · ").append(fill_in(tr("with {} other instructions a warp"), {std::to_string(done.instructions)}));
+    text.append(" · ").append(say(tr("with {} other instructions a warp"), std::to_string(done.instructions)));
   const double waited = interval->start - interval->ready;
   if (waited >= 1 && interval->cause != WaitCause::none && interval->cause != WaitCause::program_order) {
     text.append(" · ").append(
-        fill_in(tr("stalled {} on {}"), {format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())}));
+        say(tr("stalled {} on {}"), format_cycles(Cycles(waited)), tr(std::string(to_string(interval->cause)).c_str())));
   }
   return text;
 }
@@ -140,7 +138,7 @@ void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) 
   const auto found = context.cache.pictures.find(static_cast<int>(&box - context.layout().chip_tiles.data()));
   const Matrix* matrix = found == context.cache.pictures.end() ? nullptr : found->second.values.now.get();
   std::string title(to_string(box.chip_tile));
-  title += box.cols > 1 ? fill_in("[{}, {}]", {std::to_string(row), std::to_string(col)}) : fill_in("[{}]", {std::to_string(row)});
+  title += box.cols > 1 ? say("[{}, {}]", std::to_string(row), std::to_string(col)) : say("[{}]", std::to_string(row));
   std::string body;
   if (matrix && row < matrix->rows && col < matrix->cols) {
     const float value = matrix->at(row, col);
@@ -159,12 +157,12 @@ void tip_value(StageContext& context, const ChipTileBox& box, int row, int col) 
     const std::int64_t index = axis == Axis::key ? context.lane.operation->kv_tile : context.lane.operation->q_tile;
     const std::int64_t own = block->domain.axis == axis ? block->domain.first : 0;
     const std::int64_t first = std::max(own, index >= 0 ? index * (axis == Axis::key ? tile.block_kv : tile.block_q) : own);
-    body += fill_in(axis == Axis::key ? tr("key row {}") : tr("query row {}"), {std::to_string(first + row)}) + "\n";
+    body += say(axis == Axis::key ? tr("key row {}") : tr("query row {}"), std::to_string(first + row)) + "\n";
   }
   const int values = (box.rows + box.shown_rows - 1) / box.shown_rows * ((box.cols + box.shown_cols - 1) / box.shown_cols);
-  if (values > 1) body += fill_in(tr("Each cell shows the largest of {} values"), {std::to_string(values)}) + "\n";
-  body += fill_in(tr("{} × {} in {}"),
-                  {std::to_string(box.rows), std::to_string(box.cols), box.shared ? tr("shared memory") : tr("registers")});
+  if (values > 1) body += say(tr("Each cell shows the largest of {} values"), std::to_string(values)) + "\n";
+  body += say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols),
+              box.shared ? tr("shared memory") : tr("registers"));
   context.tip(std::move(title), std::move(body), tensor_of(box.chip_tile));
 }
 
@@ -211,7 +209,7 @@ void draw_register_tile(StageContext& context, const ChipTileBox& box) {
   } else if (context.hit(box.box)) {
     context.tip(std::string(to_string(box.chip_tile)),
                 std::string(meaning_of(box.chip_tile)) + "\n" +
-                    fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("registers")}),
+                    say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols), tr("registers")),
                 tensor);
   }
 }
@@ -286,14 +284,14 @@ void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
   const bool numbered = (valid || arriving) && !box.folded;
   std::string name =
       first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
-  const std::string bytes = box.folded ? fill_in(tr("{} × {}"), {std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes))})
+  const std::string bytes = box.folded ? say(tr("{} × {}"), std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes)))
                                        : format_exact_bytes(Bytes(box.bytes));
   const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width());
   draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
             with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
   const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
   const std::string note = arriving && !valid && state->progress >= 0.01
-                               ? fill_in(tr("arriving {} %"), {fmt::format("{:.0f}", std::floor(100 * state->progress))})
+                               ? say(tr("arriving {} %"), fmt::format("{:.0f}", std::floor(100 * state->progress)))
                            : arriving && !valid ? waiting_text(context, *state, rest.width())
                            : valid              ? bytes
                                                 : tr("empty");
@@ -305,9 +303,9 @@ void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
     tip_value(context, box, row, col);
   } else if (context.hit(box.box)) {
     std::string body =
-        note + "\n" + fill_in(tr("{} × {} in {}"), {std::to_string(box.rows), std::to_string(box.cols), tr("shared memory")});
+        note + "\n" + say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols), tr("shared memory"));
     if (box.rings > 1 && !box.folded)
-      body.append("\n").append(fill_in(tr("buffer {} of {}"), {std::to_string(box.ring + 1), std::to_string(box.rings)}));
+      body.append("\n").append(say(tr("buffer {} of {}"), std::to_string(box.ring + 1), std::to_string(box.rings)));
     context.tip(std::move(name), std::move(body), tensor);
   }
 }
@@ -330,7 +328,7 @@ void draw_chosen_row(StageContext& context) {
 std::string rows_drawn(const StageContext& context) {
   for (const ChipTileBox& box : context.layout().chip_tiles)
     if (!box.shared && box.rows > 1 && box.shown_rows < box.rows)
-      return fill_in(tr("{} rows drawn as {}"), {std::to_string(box.rows), std::to_string(box.shown_rows)});
+      return say(tr("{} rows drawn as {}"), std::to_string(box.rows), std::to_string(box.shown_rows));
   return {};
 }
 
@@ -359,10 +357,10 @@ std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t
   const auto count = static_cast<std::int64_t>(visited.size());
   const bool last_first = count > 1 && std::is_sorted(visited.rbegin(), visited.rend());
   if ((count == all || !masked) && last_first)
-    return fill_in(tr("{} ({} of {}, last tile first)"), {std::to_string(tile), std::to_string(place), std::to_string(count)});
-  if (count == all || !masked) return fill_in("{} ({}/{})", {std::to_string(tile), std::to_string(tile + 1), std::to_string(all)});
-  return fill_in(last_first ? tr("{} ({} of {} visited, {} in all, last tile first)") : tr("{} ({} of {} visited, {} in all)"),
-                 {std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all)});
+    return say(tr("{} ({} of {}, last tile first)"), std::to_string(tile), std::to_string(place), std::to_string(count));
+  if (count == all || !masked) return say("{} ({}/{})", std::to_string(tile), std::to_string(tile + 1), std::to_string(all));
+  return say(last_first ? tr("{} ({} of {} visited, {} in all, last tile first)") : tr("{} ({} of {} visited, {} in all)"),
+             std::to_string(tile), std::to_string(place), std::to_string(count), std::to_string(all));
 }
 
 /// Whether the launch of the last operation is over and the next has not begun.
@@ -458,17 +456,17 @@ void draw_occupancy(StageContext& context) {
   const std::int64_t used = launch.shared_bytes * resident;
   const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
   if (layout.occupancy.width() <= 0) return;
-  std::string label = fill_in(tr("Shared memory: {} of {}"), {format_capacity(Bytes(used)), format_capacity(Bytes(has))});
-  if (resident > 1) label.append(" · ").append(fill_in(tr("{} blocks"), {std::to_string(resident)}));
+  std::string label = say(tr("Shared memory: {} of {}"), format_capacity(Bytes(used)), format_capacity(Bytes(has)));
+  if (resident > 1) label.append(" · ").append(say(tr("{} blocks"), std::to_string(resident)));
   draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
   Rect bar = layout.occupancy;
   bar.min.y = std::round(bar.center().y - context.px(3));
   bar.max.y = bar.min.y + context.px(6);
   draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
   if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
-    context.tip(tr("shared memory"), fill_in(tr("{} per block; {} of at most {} blocks on this SM"),
-                                             {format_capacity(Bytes(launch.shared_bytes)), std::to_string(resident),
-                                              std::to_string(launch.blocks_per_sm)}));
+    context.tip(tr("shared memory"),
+                say(tr("{} per block; {} of at most {} blocks on this SM"), format_capacity(Bytes(launch.shared_bytes)),
+                    std::to_string(resident), std::to_string(launch.blocks_per_sm)));
   }
 }
 

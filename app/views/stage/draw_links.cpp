@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
@@ -50,7 +51,7 @@ ImU32 port_color(const StageContext& context, int sm, bool to_sm) {
 }
 
 std::string rate_text(double rate, double peak) {
-  return fill_in(tr("Now {} of {}"), {format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(peak))});
+  return say(tr("Now {} of {}"), format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(peak)));
 }
 
 void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
@@ -58,7 +59,7 @@ void draw_port(StageContext& context, const Rect& rect, int sm, bool to_sm) {
   const double rate = shown_rate(port_rate(*context.simulation().trace, sm, context.lane.state.cycle, to_sm), peak);
   draw_channel(context, rect, peak > 0 ? rate / peak : 0, port_color(context, sm, to_sm));
   if (context.hit(rect)) {
-    context.tip(fill_in(to_sm ? tr("L2 → SM {}") : tr("SM {} → L2"), {std::to_string(sm)}), rate_text(rate, peak));
+    context.tip(say(to_sm ? tr("L2 → SM {}") : tr("SM {} → L2"), std::to_string(sm)), rate_text(rate, peak));
   }
 }
 
@@ -74,8 +75,7 @@ void draw_other_ports(StageContext& context) {
     const Rect elbow = {{box.box.max.x, box.port.min.y}, {box.port.min.x, box.port.min.y + box.port.width()}};
     draw_channel(context, elbow, use, color, false);
     draw_channel(context, box.port, use, color);
-    if (context.hit(box.port))
-      context.tip(fill_in(tr("L2 ↔ SM {}"), {std::to_string(box.sm)}), rate_text(std::max(up, down), peak));
+    if (context.hit(box.port)) context.tip(say(tr("L2 ↔ SM {}"), std::to_string(box.sm)), rate_text(std::max(up, down), peak));
   }
 }
 
@@ -144,8 +144,8 @@ void draw_lane(StageContext& context, const TensorBox& box) {
     break;
   }
   if (context.hit(box.lane) || context.hit(box.lane_note)) {
-    context.tip(fill_in(tr("HBM ↔ L2: {}"), {std::string(to_string(box.tensor))}),
-                fill_in(tr("{} read, {} written so far"), {format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))}) + "\n" +
+    context.tip(say(tr("HBM ↔ L2: {}"), std::string(to_string(box.tensor))),
+                say(tr("{} read, {} written so far"), format_exact_bytes(Bytes(up)), format_exact_bytes(Bytes(down))) + "\n" +
                     rate_text(rate, peak) + "\n" + tr("The width is the HBM bandwidth; the stripe is this tensor's part."),
                 box.tensor);
   }
@@ -198,7 +198,7 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
     const float room = rect.width() - text_width(theme.ui_small, closer) - context.px(4);  // the name stays
     if (text_width(font, brief) > room) font = theme.mono_tiny;
     if (text_width(font, brief) <= room)
-      text = first_that_fits(font, room, {fill_in(tr("{} + {} in L2"), {text, dirty}), both, brief});
+      text = first_that_fits(font, room, {say(tr("{} + {} in L2"), text, dirty), both, brief});
     else  // the dashed end of the bar says that there is more
       font = theme.mono_small;
   }
@@ -209,11 +209,10 @@ void draw_note(StageContext& context, const Rect& rect, const char* name, const 
             first_that_fits(theme.ui_small, name_rect.width(), {name, closer}));
   draw_text(context.list, font, {{rect.max.x - text_width(font, text), top}, {rect.max.x + 1, top + line}}, theme.text, text);
   if (!context.hit(rect)) return;
-  std::string body =
-      fill_in(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), {format_exact_bytes(Bytes(total))});
+  std::string body = say(tr("{} so far, both ways, all SMs; L2 and HBM bars share one scale"), format_exact_bytes(Bytes(total)));
   if (left > 0)
-    body.append("\n").append(fill_in(tr("{} more are still in the L2: {} in all"),
-                                     {format_exact_bytes(Bytes(left)), format_exact_bytes(Bytes(total + left))}));
+    body.append("\n").append(say(tr("{} more are still in the L2: {} in all"), format_exact_bytes(Bytes(left)),
+                                 format_exact_bytes(Bytes(total + left))));
   context.tip(name, body);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
@@ -70,10 +71,10 @@ std::string activity_text(StageContext& context, int sm, const SmActivity& activ
   if (activity.next->cause == WaitCause::data && load >= 0) {
     const TileRef& tile = block.operations[static_cast<std::size_t>(load)].tile;
     const TensorLayout layout = tensor_layout(context.problem(), context.simulation().program->tile(), tile.tensor);
-    return fill_in(tr("stalled on {}"), {tile_name(layout, tile)});
+    return say(tr("stalled on {}"), tile_name(layout, tile));
   }
   if (activity.next->cause == WaitCause::none || activity.next->cause == WaitCause::program_order) return tr("Between operations");
-  return fill_in(tr("stalled on {}"), {tr(std::string(to_string(activity.next->cause)).c_str())});
+  return say(tr("stalled on {}"), tr(std::string(to_string(activity.next->cause)).c_str()));
 }
 
 /// The same in a word or two, for a narrow card: an operation without where it goes, a stall without its cause.
@@ -184,7 +185,7 @@ std::string run_name(StageContext& context, std::int32_t run) {
   const BlockRun& block = context.simulation().trace->runs()[static_cast<std::size_t>(run)];
   std::string name = block_name(context, block.launch, block.block);
   if (const int tile = own_key_tile(context, run, block.launch); tile >= 0)
-    name += ", " + fill_in(tr("key tile {}"), {std::to_string(tile)});
+    name += ", " + say(tr("key tile {}"), std::to_string(tile));
   // With one plane its head need not be named on a narrow card.
   if (const auto comma = name.find(", "); context.problem().query_planes() == 1 && comma != std::string::npos)
     name = name.substr(comma + 2);
@@ -206,7 +207,7 @@ void draw_card(StageContext& context, const SmBox& box) {
 
   const float pad = context.px(8), line = context.metrics.small_line;
   const float left = box.box.min.x + pad, right = box.box.max.x - pad;
-  const std::string name = fill_in(tr("SM {}"), {std::to_string(box.sm)}), title = name + " · " + run_name(context, sm.run);
+  const std::string name = say(tr("SM {}"), std::to_string(box.sm)), title = name + " · " + run_name(context, sm.run);
   const Rect bar = {{left, std::round(box.box.max.y - pad - line - context.px(7))},
                     {right, std::round(box.box.max.y - pad - line - context.px(2))}};
   const Rect doing = {{left, box.box.max.y - pad * 0.6F - line}, {right, box.box.max.y - pad * 0.6F}};
@@ -229,8 +230,8 @@ void draw_card(StageContext& context, const SmBox& box) {
             first_that_fits(theme.ui_small, doing.width(), {other.text, brief_text(other), std::string()}));
   if (hovered) {
     context.tip(title, other.text + "\n" +
-                           fill_in(tr("{} of its operations done; blocks on this SM: {}"),
-                                   {format_percent(other.done), std::to_string(sm.resident)}) +
+                           say(tr("{} of its operations done; blocks on this SM: {}"), format_percent(other.done),
+                               std::to_string(sm.resident)) +
                            "\n" + tr("Click: focus this SM."));
   }
   focus_when_clicked(context, box);
@@ -258,9 +259,9 @@ void draw_grid_cell(StageContext& context, const SmBox& box) {
   if (hovered) {
     std::string body = idle ? std::string(tr("Idle"))
                             : run_name(context, sm.run) + "\n" +
-                                  fill_in(tr("{} of its block's time is over; blocks on this SM: {}"),
-                                          {format_percent(sm.progress), std::to_string(sm.resident)});
-    context.tip(fill_in(tr("SM {}"), {std::to_string(box.sm)}), body + "\n" + tr("Click: focus this SM."));
+                                  say(tr("{} of its block's time is over; blocks on this SM: {}"), format_percent(sm.progress),
+                                      std::to_string(sm.resident));
+    context.tip(say(tr("SM {}"), std::to_string(box.sm)), body + "\n" + tr("Click: focus this SM."));
   }
   if (!focused) focus_when_clicked(context, box);
 }
@@ -274,7 +275,7 @@ void draw_grid(StageContext& context) {
   for (const SmBox& box : layout.sms) draw_grid_cell(context, box);
   context.flush();
   draw_text(context.list, theme.ui_small, layout.others_label, theme.text_dim,
-            fill_in(tr("{} of {} SMs busy"), {std::to_string(busy), std::to_string(layout.sms.size())}));
+            say(tr("{} of {} SMs busy"), std::to_string(busy), std::to_string(layout.sms.size())));
   for (const SmBox& box : layout.sms) {
     if (box.box.width() < 4 * context.metrics.digit || box.box.height() < context.metrics.small_line) continue;
     draw_text(context.list, theme.mono_small, box.box, theme.text_dim, std::to_string(box.sm), Align::center);

@@ -3,6 +3,7 @@
 
 #include "app/model/run_data/step_index.h"
 #include "app/model/run_data/timeline_data.h"
+#include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/race_layout.h"
@@ -185,30 +186,19 @@ const BlockOperations& operations_of_run(StageContext& context, std::int32_t run
   return operations;
 }
 
-std::string fill_in(std::string text, std::initializer_list<std::string> values) {
-  std::size_t from = 0;
-  for (const std::string& value : values) {
-    const std::size_t at = text.find("{}", from);
-    if (at == std::string::npos) break;
-    text.replace(at, 2, value);
-    from = at + value.size();
-  }
-  return text;
-}
-
 std::string block_name(const StageContext& context, int launch, std::int64_t block) {
   const AttentionProblem& problem = context.problem();
   const BlockMap& map = context.cache.facts->maps[static_cast<std::size_t>(launch)];
   // Blocks of two kinds are not in line.
   const auto domain = map.known() ? std::nullopt : context.simulation().program->domain_of(launch, block);
-  if (!map.known() && !domain) return fill_in(tr("block {}"), {std::to_string(block)});
+  if (!map.known() && !domain) return say(tr("block {}"), std::to_string(block));
   const LaunchSpec& spec = context.simulation().program->launches()[static_cast<std::size_t>(launch)];
   const TileShape& shape = context.simulation().program->tile();
   const bool keys = (domain ? domain->axis : spec.axis) == Axis::key;
   const std::int64_t plane = domain ? domain->plane : map.plane(block), heads = keys ? problem.kv_heads : problem.heads;
   const std::int64_t first_row = domain ? domain->first : map.first_row(block);
-  std::string name = fill_in(tr("head {}"), {std::to_string(plane % heads)});
-  if (problem.batch > 1) name = fill_in(tr("batch {}"), {std::to_string(plane / heads)}) + ", " + name;
+  std::string name = say(tr("head {}"), std::to_string(plane % heads));
+  if (problem.batch > 1) name = say(tr("batch {}"), std::to_string(plane / heads)) + ", " + name;
   const std::int64_t rows = keys ? shape.block_kv : shape.block_q;
   // A block that owns all rows walks their tiles itself.
   if (spec.blocks() == problem.batch * heads && (keys ? problem.seq_kv : problem.seq_q) > rows) return name;
@@ -216,10 +206,10 @@ std::string block_name(const StageContext& context, int launch, std::int64_t blo
   // Several blocks share such a tile, so its number would not tell them apart.
   if (own < rows && own < all) {
     const std::string first = std::to_string(first_row), last = std::to_string(std::min(first_row + own, all) - 1);
-    return name + ", " + fill_in(keys ? tr("keys {} to {}") : tr("rows {} to {}"), {first, last});
+    return name + ", " + say(keys ? tr("keys {} to {}") : tr("rows {} to {}"), first, last);
   }
   const std::string tile = std::to_string(first_row / std::max<std::int64_t>(rows, 1));
-  return name + ", " + fill_in(keys ? tr("key tile {}") : tr("query tile {}"), {tile});
+  return name + ", " + say(keys ? tr("key tile {}") : tr("query tile {}"), tile);
 }
 
 std::string operation_text(const Simulation& simulation, const Operation& operation) {

@@ -127,8 +127,6 @@ std::string l2_copies_text(double copies);
 CellSpan span_in_l2(const StageContext& context, Tensor tensor);
 /// Eases motion in and out; keeps 0 and 1.
 float ease(float t);
-/// Replaces each "{}" of `text` in order.
-std::string fill_in(std::string text, std::initializer_list<std::string> values);
 
 /// Draws the whole stage on `area` and updates the caches.
 void draw_stage(StageContext& context, const Rect& area);
