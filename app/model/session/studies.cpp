@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -440,7 +441,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
   }
   if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
-  if (!may_slow(recordings, shown->request.gpu)) {
+  if (keeps_clock_ || !may_slow(recordings, shown->request.gpu)) {
     under_load_given_up_ = true;
     return;
   }
@@ -453,7 +454,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
                        if (loaded_of_ == shown) under_load_given_up_ = true;
                      };
                    return [this, shown, run = std::make_shared<const RunUnderLoad>(std::move(*made))] {
-                     if (loaded_of_ != shown) return;
+                     if (loaded_of_ != shown || keeps_clock_) return;
                      under_load_ = run;
                      errors_ = std::make_shared<const PredictionErrors>(run->errors);
                    };
@@ -497,7 +498,7 @@ void Studies::ask_race(const std::shared_ptr<const Simulation>& first, const std
   if (changed) {
     race_of_ = pair;
     race_.reset();
-    race_given_up_ = first == nullptr || second == nullptr;
+    race_given_up_ = keeps_clock_ || first == nullptr || second == nullptr;
   }
   if (race_ || race_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   worker_.submit(Queue::background, slots::race_under_load, WorkKind::simulation,
@@ -507,7 +508,7 @@ void Studies::ask_race(const std::shared_ptr<const Simulation>& first, const std
                    std::shared_ptr<const PairUnderLoad> race;
                    if (made) race = std::make_shared<const PairUnderLoad>(PairUnderLoad{made->second, made->first});
                    return [this, pair, race] {
-                     if (race_of_ != pair) return;
+                     if (race_of_ != pair || keeps_clock_) return;
                      race_ = race;
                      race_given_up_ = race == nullptr;
                    };
@@ -613,6 +614,13 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
         {}, &recordings);
     return {};
   });
+}
+
+void Studies::keep_clock(bool keeps) {
+  if (std::exchange(keeps_clock_, keeps) == keeps) return;
+  // All that is of another clock is asked for again.
+  loaded_of_ = limit_of_ = nullptr;
+  race_of_ = {};
 }
 
 void Studies::stop() {
