@@ -125,6 +125,12 @@ float center_tabs_height(const Theme& theme) {
   return center_views().size() > 1 ? std::round(30 * theme.scale) : 0;
 }
 
+void push_race(const View& view, Commands& commands) {
+  const bool race = !view.playback.race;
+  commands.push(SetRace{race});
+  if (race && !view.lesson.locked) commands.push(SetCenter{CenterView::stage});
+}
+
 void draw_center_tabs(const Rect& rect, float room, const View& view, Commands& commands) {
   std::vector<const char*> titles;
   int selected = 0;

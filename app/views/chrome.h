@@ -21,6 +21,8 @@ std::string short_algorithm_title(const ProgramInfo& info);
 /// the stage, so that they stay where they are in every view. center_tabs_height() is 0 with a single view.
 void draw_center_tabs(const Rect& rect, float room, const View& view, Commands& commands);
 float center_tabs_height(const Theme& theme);
+/// Begins a race, on the stage: no other view shows both runs. Or ends it.
+void push_race(const View& view, Commands& commands);
 /// Draws the tabs of the side panels that share one column.
 void draw_side_tabs(const Rect& rect, const View& view, Commands& commands);
 /// Draws first, back, play, forward, last; step size; speed; position; bytes so far. A picture of the window has no use for the

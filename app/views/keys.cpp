@@ -269,7 +269,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
   if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
   if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
-  if (pressed(ImGuiKey_R)) commands.push(SetRace{!view.playback.race});
+  if (pressed(ImGuiKey_R)) push_race(view, commands);
   if (pressed(ImGuiKey_L) && !view.workspace->present) commands.push(SetLanes{!view.workspace->by_sm});  // else the pointer
   if (pressed(ImGuiKey_M)) commands.push(Measure{});
   if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});

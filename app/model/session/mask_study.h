@@ -32,6 +32,8 @@ struct MaskPicture {
   std::vector<std::string> never;  // conditions and presets of the choice that hide every key by themselves
 
   std::int64_t blocks() const { return rows * cols; }
+  /// Lists of flex may have blocks of several tiles.
+  bool blocks_are_tiles() const { return block == tile; }
 };
 
 /// How often the plane was halved until a box was decided.

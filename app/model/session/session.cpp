@@ -220,6 +220,7 @@ void Session::State::tick(double seconds) {
     if (worker.take_finished(Queue::quick)) masks.ask(requested.request);
   }
   measured.ask();
+  studies.keep_clock(lessons.view().lesson != nullptr);
   // What the controls show may not be there yet; the studies are of what is on screen.
   if (!playback.empty())
     studies.ask(workspace.center, playback.chosen().simulation, requested.good_request, requested.gpu_base, *measured.view().known);

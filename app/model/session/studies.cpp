@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -353,7 +354,7 @@ void Studies::ask_for(Single<Key, T>& single, bool changed, int slot, WorkKind k
                    std::shared_ptr<const T> result;
                    if (made) result = as_shared(std::move(*made));
                    return [&single, key, result] {
-                     if (!(single.of == key)) return;
+                     if (!(single.of == key && single.is_open())) return;
                      single.result = result;
                      single.given_up = result == nullptr;
                    };
@@ -375,7 +376,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
   if (!under_load_.is_open()) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
   if (changed) errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, shown->request, std::nullopt));
-  if (!may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
+  if (keeps_clock_ || !may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
   ask_for(under_load_, changed, slots::under_load, WorkKind::simulation,
           [shown, recordings](const Progress& progress) -> Result<RunUnderLoad> {
             if (auto made = run_under_load(recordings, *shown, progress)) return std::move(*made);
@@ -402,7 +403,7 @@ void Studies::ask_race(const std::shared_ptr<const Simulation>& first, const std
                        const Measurements& known) {
   const Pair pair(first, second);
   const bool changed = race_.take(pair);
-  if (changed) race_.given_up = first == nullptr || second == nullptr;
+  if (keeps_clock_ || first == nullptr || second == nullptr) race_.given_up = true;
   ask_for(race_, changed, slots::race_under_load, WorkKind::simulation,
           [pair, known](const Progress& progress) -> Result<PairUnderLoad> {
             auto made = pair_under_load(known, pair.second, pair.first, progress);
@@ -480,6 +481,14 @@ void Studies::ask_sweep(const SimulationRequest& asked, const Measurements& know
         {}, &recordings);
     return {};
   });
+}
+
+void Studies::keep_clock(bool keeps) {
+  if (std::exchange(keeps_clock_, keeps) == keeps) return;
+  // All that is of another clock is asked for again.
+  under_load_ = {};
+  limit_ = {};
+  race_ = {};
 }
 
 void Studies::stop() {

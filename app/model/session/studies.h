@@ -121,6 +121,9 @@ class Studies {
   /// Simulates both programs of the race on screen at the clock under load of the second, the chosen one.
   void ask_race(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
                 const Measurements& known);
+  /// A lesson says the times of the runs as they are drawn. While it is open, runs are not simulated again at the clock under load,
+  /// so that its text and every view beside it have one time.
+  void keep_clock(bool keeps);
   /// The user cancelled: nothing more is begun until something else is asked for.
   void stop();
   void go_on() { stopped_ = false; }
@@ -161,7 +164,7 @@ class Studies {
   int threads_;
   std::shared_ptr<int> turn_ = std::make_shared<int>(0);  // of the job that is under way
   const void* under_way_ = nullptr;                       // the study that a job works on
-  bool stopped_ = false, given_ = false;
+  bool stopped_ = false, given_ = false, keeps_clock_ = false;
   const void* shown_ = nullptr;  // the study that was asked for last
   SweepChoice choice_;
   bool choice_is_users_ = false;

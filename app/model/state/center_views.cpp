@@ -15,7 +15,7 @@ std::span<const CenterViewInfo> center_views() {
       CenterViewInfo{CenterView::compare, "compare", "Compare",
                      "Two runs side by side: pinned ones, or the one on screen (K pins)"},
       CenterViewInfo{CenterView::validate, "validate", "Validate", "Every recorded case, simulated against measured"},
-      CenterViewInfo{CenterView::mask, "mask", "Mask", "Which blocks of queries and keys the mask leaves, and what they cost"},
+      CenterViewInfo{CenterView::mask, "mask", "Mask", "Which tiles of queries and keys the mask leaves, and what they cost"},
       CenterViewInfo{CenterView::banks, "banks", "Banks", "Which banks and sectors one access of a warp touches"},
       CenterViewInfo{CenterView::ladder, "ladder", "Ladder", "From FlashAttention-2 to Hopper, one idea a rung"},
   };

@@ -232,6 +232,11 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
     add(tr("Extra memory"), memory_bar, similar_memory);
   }
   add(tr("Time"), time_bar, 1, &SaidFigures::time);
+  // Under load such a GPU is slower, so the times need their clock.
+  const GpuSpec& gpu = runs.front().simulation->request.gpu;
+  if (gpu.slows_under_load() &&
+      std::ranges::all_of(runs, [&](const PageRun& run) { return run.simulation->request.gpu.sm_clock_hz == gpu.sm_clock_hz; }))
+    out.back().title = say(tr("Time at {}"), format_clock(gpu.sm_clock_hz));
   out.front().about =
       tr("HBM bytes, and their ratios, are those that cross during the run. What the L2 writes after the run is dashed.");
   return out;

@@ -60,8 +60,13 @@ void draw_lesson_menu(const View& view, Commands& commands) {
     if (done) check_mark(list, {row.max.x - mark, row.center().y}, mark, theme.good, true);
     done ? item_tooltip(theme, tr("Done"), text(info).goal) : item_tooltip(theme, text(info).goal);
   }
-  if (lesson.lesson == nullptr) return;
   ImGui::Separator();
+  const float left = ImGui::GetCursorScreenPos().x;
+  if (ImGui::Selectable("##symbols", false, 0, {widest, 0})) commands.push(ShowFind{});
+  draw_text(ImGui::GetWindowDrawList(), theme.ui, {{left, item_rect().min.y}, item_rect().max}, theme.text,
+            tr("Symbols and words"));
+  item_tooltip(theme, tr("Symbols and words"), tr("What m, l, α, Br and all other words of the window mean (Ctrl F)"));
+  if (lesson.lesson == nullptr) return;
   if (ImGui::Selectable(tr("Close the lesson"))) commands.push(CloseLesson{});
 }
 

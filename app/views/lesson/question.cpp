@@ -418,6 +418,10 @@ void draw_question(const View& view, Commands& commands, QuestionDraft& draft, L
   ImGui::EndDisabled();
   keys.item(item_rect());
   if (keys.entered()) submit = true;
+  if (keys.entered() && ask.kind == QuestionKind::draw && !answer) {  // back to the points, which are the item before
+    draft.early = true;
+    keys.go(keys.last() - 1);
+  }
   ImGui::SameLine(0, theme.gap * 0.5F);
   bool skip = pill(theme, tr("Show"), false, tr("Show the answer without giving one"));
   keys.item(item_rect());

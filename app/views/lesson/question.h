@@ -20,6 +20,7 @@ struct QuestionDraft {
   std::vector<double> drawn;
   int handle = 0;        // the point that the keys move
   bool touched = false;  // some point was moved
+  bool early = false;    // Enter came before
 };
 
 /// Draws a check, or where not `right` a cross.

@@ -233,7 +233,8 @@ void move_by_keys(const LessonQuestion& ask, double top, QuestionDraft& draft, L
   if (keys.pressed(ImGuiKey_RightArrow)) draft.handle = std::min(count - 1, draft.handle + 1);
   if (keys.pressed(ImGuiKey_UpArrow)) value = std::min(top, value + by), draft.touched = true;
   if (keys.pressed(ImGuiKey_DownArrow)) value = std::max(0.0, value - by), draft.touched = true;
-  if (keys.entered()) keys.go(keys.last() + 1);
+  draft.early = draft.early || (keys.entered() && !draft.touched);
+  if (keys.entered() && draft.touched) keys.go(keys.last() + 1);
 }
 
 /// Half of the height for every point, until they are moved.
@@ -289,7 +290,10 @@ void draw_curve_question(const View& view, QuestionDraft& draft, LessonKeys& key
   begin_draft(view, draft);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
-  wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
+  if (draft.early && !draft.touched)
+    wrapped_text(theme.ui_small, theme.text, tr("Move a point first. By keyboard: ← → choose one, ↑ ↓ move it."));
+  else
+    wrapped_text(theme.ui_small, theme.text_faint, tr("Drag the points. By keyboard: ← → choose one, ↑ ↓ move it."));
   if (!draws_curve_in_middle(view)) draw_draft(view, draft, curve_height(view, width));
   keys.item({at, {at.x + width, ImGui::GetCursorScreenPos().y}});
   move_by_keys(question_of(view), top_of(view.lesson), draft, keys);

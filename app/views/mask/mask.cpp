@@ -75,11 +75,17 @@ std::string finding(const MaskView& mask) {
                                      : tr("This mask shows nothing: no query sees a key, and every row of O is 0");
   }
   const bool counted = mask.totals != nullptr && mask.totals->of == mask.picture;
-  if (!counted && picture.empty > 0) return say(tr("{} of the blocks are empty"), share_text(picture.empty, picture.blocks()));
+  const bool tiles = picture.blocks_are_tiles();
+  if (!counted && picture.empty > 0)
+    return say(tiles ? tr("{} of the tiles are empty") : tr("{} of the mask blocks are empty"),
+               share_text(picture.empty, picture.blocks()));
   if (picture.partial == 0 && picture.empty == 0) return tr("Every query of this head sees every key: the mask hides nothing");
-  if (!counted || mask.totals->empty == 0) return tr("No block is empty: the mask changes numbers, not bytes");
+  if (!counted || mask.totals->empty == 0)
+    return tiles ? tr("No tile is empty: the mask changes numbers, not bytes")
+                 : tr("No mask block is empty: the mask changes numbers, not bytes");
   const MaskTotals& totals = *mask.totals;
-  return say(tr("{} of the blocks are empty: {} of the dense products, {} of the dense K and V traffic L2→SM"),
+  return say(tiles ? tr("{} of the tiles are empty: {} of the dense products, {} of the dense K and V traffic L2→SM")
+                   : tr("{} of the mask blocks are empty: {} of the dense products, {} of the dense K and V traffic L2→SM"),
              share_text(totals.empty, totals.blocks()), share_text(totals.products, totals.dense_products),
              share_text(totals.kv_bytes, totals.dense_kv_bytes));
 }
@@ -119,11 +125,14 @@ std::string detail(const View& view) {
   const MaskView& mask = view.mask;
   const MaskPicture& picture = *mask.picture;
   const AttentionProblem& p = picture.problem;
+  const bool tiles = picture.blocks_are_tiles();
   std::string text =
-      say(tr("{}×{} queries and keys in blocks of {}×{}"), p.seq_q, p.seq_kv, picture.block.block_q, picture.block.block_kv);
+      say(tiles ? tr("{}×{} queries and keys in tiles of {}×{}") : tr("{}×{} queries and keys in mask blocks of {}×{}"), p.seq_q,
+          p.seq_kv, picture.block.block_q, picture.block.block_kv);
   if (mask.totals == nullptr || mask.totals->of != mask.picture) return text;
-  text += say(tr(". Blocks of {}: {} decided by analysis, {} by looking at elements"), counted_over(p),
-              count_text(mask.totals->by_analysis), count_text(mask.totals->by_evaluation));
+  text += say(tiles ? tr(". Tiles of {}: {} decided by analysis, {} by looking at elements")
+                    : tr(". Mask blocks of {}: {} decided by analysis, {} by looking at elements"),
+              counted_over(p), count_text(mask.totals->by_analysis), count_text(mask.totals->by_evaluation));
   if (const std::optional<HbmReads> reads = hbm_reads(view); reads && picture.masked)
     text += say(tr(". HBM reads of K and V: {}, without the mask at least {}"), format_bytes(Bytes(reads->bytes)),
                 format_bytes(Bytes(reads->dense_at_least)));
@@ -191,9 +200,13 @@ void draw_figures(const View& view) {
   const std::int64_t blocks = totals.blocks();
   const auto row = [&](const char* label, const std::string& value) { return key_value_row(theme, label, value, {}, color); };
   text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(totals.of->problem)));
-  row(tr("Empty blocks"), fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
-  row(tr("Partial blocks"), fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
-  row(tr("Full blocks"), fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
+  const bool tiles = totals.of->blocks_are_tiles();
+  row(tiles ? tr("Empty tiles") : tr("Empty mask blocks"),
+      fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
+  row(tiles ? tr("Partial tiles") : tr("Partial mask blocks"),
+      fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
+  row(tiles ? tr("Full tiles") : tr("Full mask blocks"),
+      fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
   row(tr("Visible elements"), fmt::format("{}  {:>6}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
   row(tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products));
   if (row(tr("K and V saved, L2→SM"), fmt::format("{}  {:>6}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
@@ -275,9 +288,11 @@ void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskP
   std::string body = say(tr("Queries {} to {}, keys {} to {}"), at.row * picture.block.block_q,
                          std::min((at.row + 1) * picture.block.block_q, picture.problem.seq_q) - 1, at.col * picture.block.block_kv,
                          std::min((at.col + 1) * picture.block.block_kv, picture.problem.seq_kv) - 1);
+  const bool tiles = picture.blocks_are_tiles();
   if (box != nullptr) {
     add_line(body, state_name(box->visibility));
-    add_line(body, box->by_analysis ? say(tr("Decided by analysis, together with {} blocks, after {} cuts"),
+    add_line(body, box->by_analysis ? say(tiles ? tr("Decided by analysis, together with {} tiles, after {} cuts")
+                                                : tr("Decided by analysis, together with {} mask blocks, after {} cuts"),
                                           count_text(box->tiles()), depth_of(picture, *box))
                                     : std::string(tr("Decided by looking at elements")));
   }
@@ -288,7 +303,7 @@ void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskP
                        at.key));
   if (simulated)
     if (const std::string visit = visit_text(view, at); !visit.empty()) add_line(body, visit);
-  show_tooltip(*view.theme, say(tr("Block i {}, j {}"), at.row, at.col), body);
+  show_tooltip(*view.theme, say(tiles ? tr("Tile i {}, j {}") : tr("Mask block i {}, j {}"), at.row, at.col), body);
   if (!simulated || !ImGui::IsMouseReleased(ImGuiMouseButton_Left) || ImGui::GetIO().MouseDragMaxDistanceSqr[0] > 16) return;
   if (!view.mask.visit || view.mask.visit->op < 0 || view.mask.visit_asked != now) return;
   const TileVisit& visit = *view.mask.visit;
@@ -458,7 +473,7 @@ void draw_block_size(const View& view, Commands& commands) {
   constexpr std::array<std::int64_t, 8> sizes = {0, 4, 16, 32, 64, 128, 256, 512};
   AttentionProblem problem = view.requested->request.problem;
   ImGui::AlignTextToFramePadding();
-  text_item(theme.ui_small, theme.text_dim, tr("Block of the lists"));
+  text_item(theme.ui_small, theme.text_dim, tr("Mask block"));
   ImGui::SameLine();
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
   const auto text = [](std::int64_t size) { return size == 0 ? std::string(tr("automatic")) : fmt::format("{0}×{0}", size); };

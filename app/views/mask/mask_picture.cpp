@@ -190,10 +190,12 @@ std::vector<MaskLegendEntry> mask_legend(const MaskPicture& picture, const Theme
     entries.push_back({std::move(text), mask_look(theme, colors, box, depth, size, elements)});
   };
   if (colors == MaskColors::state) {
-    add(elements ? tr("full block, visible element") : tr("full block"), {.visibility = TileVisibility::full, .by_analysis = true},
-        0);
-    add(tr("partial block"), {.visibility = TileVisibility::partial, .by_analysis = true}, 0);
-    add(tr("empty block"), {.visibility = TileVisibility::empty, .by_analysis = true}, 0);
+    const bool tiles = picture.blocks_are_tiles();
+    add(elements ? (tiles ? tr("full tile, visible element") : tr("full mask block, visible element"))
+                 : (tiles ? tr("full tile") : tr("full mask block")),
+        {.visibility = TileVisibility::full, .by_analysis = true}, 0);
+    add(tiles ? tr("partial tile") : tr("partial mask block"), {.visibility = TileVisibility::partial, .by_analysis = true}, 0);
+    add(tiles ? tr("empty tile") : tr("empty mask block"), {.visibility = TileVisibility::empty, .by_analysis = true}, 0);
     return entries;
   }
   std::optional<std::pair<int, int>> depths;  // of what analysis decided

@@ -14,22 +14,23 @@ namespace tilescope {
 
 namespace {
 
-std::string with_spaces(std::string_view name) {
+/// The words of a name of the mask language: "sliding window".
+std::string words_of(std::string_view name) {
   std::string out(name);
   std::ranges::replace(out, '_', ' ');
-  return out;
+  return translated(out);
 }
 
 }  // namespace
 
 std::string preset_words(std::string_view request) {
   const std::size_t colon = request.find(':');
-  std::string out = with_spaces(request.substr(0, colon));
+  std::string out = words_of(request.substr(0, colon));
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : request.substr(colon + 1);
   while (!rest.empty()) {
     const std::string_view pair = rest.substr(0, rest.find(','));
     const std::size_t equal = std::min(pair.find('='), pair.size());
-    out += ", " + with_spaces(pair.substr(0, equal));
+    out += ", " + words_of(pair.substr(0, equal));
     if (equal < pair.size()) out.append(" ").append(pair.substr(equal + 1));
     rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
   }

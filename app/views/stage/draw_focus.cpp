@@ -122,15 +122,17 @@ bool may_be_made_of(const StageContext& context, ChipTile chip_tile, OpKind kind
 
 /// Returns the on-chip tile's name, with its formula if there is room and the program makes it so.
 std::string chip_tile_label(const StageContext& context, const ChipTileBox& box) {
-  const char* longer = nullptr;
+  std::string longer;
   if (box.chip_tile.is(Meaning::score)) {
     if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::query, Meaning::key)) longer = "S = τ Q Kᵀ";
   } else if (is_computed_probability(context, box)) {
     if (may_be_made_of(context, box.chip_tile, OpKind::exp, Meaning::score, Meaning::score)) longer = probability_formula(context);
+  } else if (box.chip_tile.is(Meaning::probability) && !box.shared) {
+    longer = say("P ({})", to_string(context.simulation().request.problem.dtype));
   } else if (box.chip_tile.is(Meaning::output) && context.simulation().info->pass != Pass::backward) {
     if (may_be_made_of(context, box.chip_tile, OpKind::matmul, Meaning::probability, Meaning::value)) longer = "O = Σ P V";
   }
-  if (longer && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
+  if (!longer.empty() && text_width(context.theme.ui_small, longer) <= box.label.width()) return longer;
   return formula_text(to_string(box.chip_tile));
 }
 

@@ -130,11 +130,13 @@ std::string launch_text(const Simulation& run) {
 
 /// Whether the hardware said how long this takes; the tooltip's lines.
 std::string trust_text(const View& view, const std::optional<Comparison>& time) {
-  if (time) {
+  if (view.measured.found != nullptr) {
     const KnownBundle& known = *view.measured.found->bundle;
+    const auto& measured = view.measured.found->measured().time_cold_ns;
     std::string text = where_from(known.live, known.bundle.device, known.bundle.date);
-    add_line(text, say(tr("Measured {} ({} to {})"), format_time(Nanoseconds(time->measured.median)),
-                       format_time(Nanoseconds(time->measured.least)), format_time(Nanoseconds(time->measured.most))));
+    add_line(text, say(tr("Measured {} ({} to {})"), format_time(Nanoseconds(measured.median)),
+                       format_time(Nanoseconds(measured.least)), format_time(Nanoseconds(measured.most))));
+    if (!time) return text;
     add_line(text, say(tr("Simulated {} at the measured clock, {}: {}"), format_time(Nanoseconds(time->simulated)),
                        format_clock(view.measured.found->measured().sm_clock_hz), format_signed_percent(time->error())));
     add_line(text, time_errors_text(view.studies->errors->time, view.lane().simulation->request));
@@ -175,8 +177,8 @@ void draw_whole_run(Row& row, const Rect& rect, const View& view, float right) {
   const RunUnderLoad* const loaded = view.studies->under_load.get();
   if (view.measured.found != nullptr && loaded != nullptr)
     time = compare(*loaded->simulation, view.measured.found->measured()).figure(Figure::time);
-  // The time that the other views have, with its clock. In a lesson: that of the run as it is drawn.
-  const bool as_drawn = loaded == nullptr || view.lesson.lesson != nullptr;
+  // The time that the other views have, with its clock.
+  const bool as_drawn = loaded == nullptr;
   const Simulation& timed = as_drawn ? run : *loaded->simulation;
   const std::string clock = format_clock(timed.request.gpu.sm_clock_hz);
   std::string simulated = format_time(timed.time);

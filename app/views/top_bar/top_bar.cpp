@@ -259,7 +259,7 @@ void draw_algorithms(Bar& bar, const View& view, Commands& commands, const Detai
     for (const ProgramInfo& info : program_table())
       if (!info.button.empty() && bar.button(translated(info.button), is_shown(view, info.id), translated(info.tooltip).c_str()))
         commands.push(SetAlgorithm{std::string(info.id)});
-  if (bar.button(tr("Race"), view.playback.race, tr("Side by side on one clock (R)"))) commands.push(SetRace{!view.playback.race});
+  if (bar.button(tr("Race"), view.playback.race, tr("Side by side on one clock (R)"))) push_race(view, commands);
   const char* const tooltip = detail.algorithms ? tr("Backward, softmax and matrix product programs") : tr("Program to run");
   if (bar.popover(more_label(view, detail), "more", tooltip, controls)) {
     draw_more_menu(view, commands, detail);

@@ -9,6 +9,7 @@
 #include "app/ui/say.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/io_complexity.h"
+#include "sim/analysis/outcome.h"
 #include "sim/programs/closed_form.h"
 #include "sim/programs/tensor_layout.h"
 
@@ -125,6 +126,9 @@ TrafficSheet traffic_sheet(const Simulation& simulation, const std::optional<Clo
     row.tensor = tensor;
     row.so_far = bytes_on(so_far[index], choice);
     row.whole = bytes_on(whole[index], choice);
+    if (choice == LinkChoice::hbm_read) row.of_sms = bytes_on(whole[index], LinkChoice::l2_to_sm);
+    if (choice == LinkChoice::hbm_write) row.of_sms = bytes_on(whole[index], LinkChoice::sm_to_l2);
+    if (choice == LinkChoice::hbm_write && simulation.trace != nullptr) row.dirty = dirty_bytes_at_end(simulation, tensor);
     add_formula(row, simulation, form, choice);
     exact += row.kind == FormulaKind::exact;
     known += row.kind != FormulaKind::none;

@@ -22,6 +22,8 @@ struct TrafficRow {
   std::int64_t formula = 0;
   std::string formula_text;  // "B·Hq·⌈N/Br⌉·Nk·d·e"
   std::int64_t so_far = 0, whole = 0;
+  std::int64_t of_sms = 0;             // of HBM: what SMs read or wrote of the tensor in the whole run
+  std::int64_t dirty = 0;              // of HBM writes: what of it is still in the L2 at the end
   std::optional<std::int64_t> pinned;  // of the whole run that is pinned and compared with this one
   bool agrees() const { return kind == FormulaKind::exact ? formula == whole : kind == FormulaKind::none || formula <= whole; }
 };

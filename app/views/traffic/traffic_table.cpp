@@ -94,6 +94,20 @@ void draw_header(ImDrawList* list, const View& view, const Columns& columns, flo
 /// In the place of a figure of the whole run while a question of a lesson is held: it would answer it.
 constexpr const char* hidden_figure = "?";
 
+/// Why HBM moves fewer bytes than the SMs do; empty on other links and where it moves as many.
+std::string spared_text(LinkChoice choice, const TrafficRow& row) {
+  const auto bytes = [](std::int64_t count) { return format_exact_bytes(Bytes(count)); };
+  // For what SMs add to memory, as dQ_acc, the L2 itself reads and writes HBM.
+  if (row.of_sms <= row.whole || row.of_sms < row.whole + row.dirty) return {};
+  if (choice == LinkChoice::hbm_read)
+    return say(tr("SMs read {}. The L2 still held {} of it."), bytes(row.of_sms), bytes(row.of_sms - row.whole));
+  std::string text = say(tr("SMs wrote {}."), bytes(row.of_sms));
+  if (row.dirty > 0) text += " " + say(tr("The L2 writes {} of it after the run."), bytes(row.dirty));
+  if (const std::int64_t again = row.of_sms - row.whole - row.dirty; again > 0)
+    text += " " + say(tr("{} of it was written over in the L2."), bytes(again));
+  return text;
+}
+
 std::string row_details(const View& view, const TrafficRow& row) {
   const bool exact_so_far = view.lane().state.traffic_exact;
   std::string body = say(tr("So far: {}{}"), exact_so_far ? "" : "≈ ", format_exact_bytes(Bytes(row.so_far)));
@@ -107,6 +121,7 @@ std::string row_details(const View& view, const TrafficRow& row) {
   if (row.kind == FormulaKind::exact) add_line(body, say(tr("Formula: {}"), format_exact_bytes(Bytes(row.formula))));
   if (row.kind == FormulaKind::at_least) add_line(body, say(tr("Minimum: {}"), format_exact_bytes(Bytes(row.formula))));
   if (!row.formula_text.empty()) add_line(body, fmt::format("= {}", row.formula_text));
+  if (const std::string spared = spared_text(view.workspace->traffic, row); !spared.empty()) add_line(body, spared);
   return body;
 }
 

@@ -170,7 +170,19 @@ std::set<std::string> texts_in_tables() {
   for (const SpecKey& key : spec_keys()) add(key.meaning);
   for (const ExprNameInfo& row : expression_names()) add(row.meaning);
   for (const ExprFunction& row : expression_functions()) add(row.meaning);
-  for (const Preset& row : presets()) add(row.meaning);
+  const auto add_words = [&](std::string name) {
+    std::ranges::replace(name, '_', ' ');
+    add(name);
+  };
+  for (const Preset& row : presets()) {
+    add(row.meaning);
+    add_words(std::string(row.name));
+    for (std::string_view rest = row.parameters; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(','));
+      add_words(std::string(pair.substr(0, pair.find('='))));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    }
+  }
   for (const Session::Start& start : {opening_start(), h200_start({.heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512})})
     for (const WhatIf& row : what_ifs(start.request)) {
       add(row.title);

@@ -83,6 +83,19 @@ TEST_CASE("keyboard: arrows choose the row, < and > the SM") {
   CHECK(script->view().lane().focus_sm == 3);
 }
 
+TEST_CASE("keyboard: R in another view begins the race on the stage, where both runs are seen") {
+  const auto script = WindowScript::open(opening_start(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::mask});
+  script->press(ImGuiKey_R);
+  CHECK(script->view().playback.race);
+  CHECK(script->view().workspace->center == CenterView::stage);
+  script->command(SetCenter{CenterView::mask});
+  script->press(ImGuiKey_R);
+  CHECK_FALSE(script->view().playback.race);
+  CHECK(script->view().workspace->center == CenterView::mask);
+}
+
 TEST_CASE("keyboard: in a lesson Tab goes through the page, then through the window, and back") {
   const TemporaryFolder folder;
   Session::Start start = opening_start();

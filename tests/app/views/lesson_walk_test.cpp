@@ -91,10 +91,19 @@ TEST_CASE("lesson: a whole lesson is walked through by keyboard alone") {
   CHECK(is_right(*lesson().lesson->pages[3].ask, *lesson().answer, *lesson().figures));
   script->press(ImGuiKey_PageDown);
 
-  // Draw: the second point up, the third down.
+  // Draw: the second point up, the third down. An answer before that says what lacks, and leaves the keyboard with the points.
   CHECK(lesson().page == 4);
+  constexpr std::string_view lacks = "Move a point first";
+  CHECK(window_text(*script).find(lacks) == std::string::npos);
+  for (const bool from_button : {false, true}) {
+    if (from_button) script->press(ImGuiKey_Tab);
+    script->press(ImGuiKey_Enter);
+    CHECK(lesson().answer == nullptr);
+    CHECK(window_text(*script).find(lacks) != std::string::npos);
+  }
   script->press(ImGuiKey_RightArrow);
   for (int i = 0; i < 3; ++i) script->press(ImGuiKey_UpArrow);
+  CHECK(window_text(*script).find(lacks) == std::string::npos);
   script->press(ImGuiKey_RightArrow);
   script->press(ImGuiKey_DownArrow);
   script->press(ImGuiKey_Enter);

@@ -319,6 +319,29 @@ TEST_CASE("mask panel: what is saved names its link, and HBM reads stand beside 
   CHECK(screen.text(shown, draw_mask_panel).find("not compared") != std::string::npos);
 }
 
+TEST_CASE("mask panel: a block of the mask is called a tile where it is one, and else a mask block") {
+  PanelScreen screen({1600, 1000});
+  Opened opened;
+  opened.after(SetMasking{of_preset("sliding_window:window=4")});
+  opened.after(SetCenter{CenterView::mask});
+  for (const bool coarse : {false, true}) {
+    CAPTURE(coarse);
+    AttentionProblem problem = opened.view().requested->request.problem;
+    problem.mask_block = coarse ? 32 : 0;
+    View shown;
+    static_cast<SessionView&>(shown) = opened.after(SetProblem{problem, "mask_block"});
+    REQUIRE(shown.mask.picture != nullptr);
+    CHECK(shown.mask.picture->blocks_are_tiles() != coarse);
+    const std::string text = screen.text(shown, draw_mask_panel);
+    CAPTURE(text);
+    const std::string name = coarse ? "mask blocks" : "tiles";
+    for (const std::string& words : {" of the " + name + " are empty", "keys in " + name + " of", "Empty " + name, "Full " + name})
+      CHECK(text.find(words) != std::string::npos);
+    CHECK(text.find(coarse ? "partial mask block" : "partial tile") != std::string::npos);
+    CHECK((text.find("tiles") == std::string::npos) == coarse);
+  }
+}
+
 TEST_CASE("mask panel: the wheel zooms until elements are asked for, and a block under the mouse asks who visits it") {
   PanelScreen screen({800, 560});
   Opened opened;

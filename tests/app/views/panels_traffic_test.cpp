@@ -7,6 +7,7 @@
 
 #include "app/model/requests/assets.h"
 #include "app/views/traffic/traffic_sheet.h"
+#include "sim/analysis/outcome.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
@@ -96,6 +97,29 @@ TEST_CASE("traffic: the minimum of HBM reads is each input once; without an L2, 
   const TrafficSheet exact = sheet_of(bare, LinkChoice::hbm_read);
   CHECK(exact.total.kind == FormulaKind::exact);
   CHECK(exact.total.agrees());
+}
+
+TEST_CASE("traffic: a row of HBM has what the SMs moved, and what of it is still in the L2 at the end") {
+  for (const char* algorithm : {"standard", "flash1", "flash2"}) {
+    const std::string name = algorithm;
+    CAPTURE(name);
+    SimulationRequest request;
+    request.algorithm = algorithm;
+    request.gpu = *load_gpu("toy");
+    const auto run = *simulate(request);
+    std::int64_t spared = 0, dirty = 0;
+    for (const LinkChoice choice : {LinkChoice::hbm_read, LinkChoice::hbm_write})
+      for (const TrafficRow& row : traffic_sheet(*run, {}, run->ledger.table(), choice).rows) {
+        CAPTURE(to_string(row.tensor));
+        const Link of_sms = choice == LinkChoice::hbm_read ? Link::l2_to_sm : Link::sm_to_l2;
+        CHECK(row.of_sms == run->ledger.total(row.tensor, of_sms).value);
+        CHECK(row.of_sms >= row.whole + row.dirty);
+        spared += row.of_sms - row.whole - row.dirty;
+        dirty += row.dirty;
+      }
+    CHECK(spared > 0);
+    CHECK(dirty == dirty_bytes_at_end(*run));
+  }
 }
 
 TEST_CASE("traffic: with a causal mask there is no minimum") {

@@ -359,6 +359,21 @@ TEST_CASE("stage panel: SMs whose blocks share a query tile name their rows") {
   CHECK(text.find("SM 3 · rows 12 to 15") != std::string::npos);
 }
 
+TEST_CASE("stage panel: the copy of P that the next product reads is told from P by its type") {
+  PanelScreen screen({1600, 900});
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  problem.head_dim = 16;
+  const LaneAt at(run("flash2_backward", toy_gpu(), problem), 30);  // in the launch of the gradients
+  screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+  const TextRecording recording;
+  screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+  const std::string text = recording.text();
+  CAPTURE(text);
+  CHECK(text.find("P = exp(S − L)") != std::string::npos);
+  CHECK(text.find("P (fp16)") != std::string::npos);
+}
+
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {

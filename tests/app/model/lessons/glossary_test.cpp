@@ -58,6 +58,19 @@ TEST_CASE("glossary: a search puts the exact term first and finds words of meani
   CHECK(glossary.search("no such thing at all", "en").empty());
 }
 
+TEST_CASE("glossary: it begins with the symbols, in both languages") {
+  const Glossary glossary = load_glossary();
+  for (const char* language : {"en", "ko"}) {
+    const auto all = glossary.search("", language);
+    REQUIRE(all.front()->id == "symbols");
+    const std::string& meaning = all.front()->text(language).meaning;
+    for (const char* symbol : {"N", "d", "S", "P", "O", "m", "m′", "l", "α", "L", "τ", "Br", "Bc"}) {
+      CAPTURE(symbol);
+      CHECK(meaning.find(symbol) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("glossary: what is wrong with a file is one sentence with its line") {
   const auto refusal = [](std::string_view text) { return Glossary::parse(text, "g.toml").error().sentence.text(); };
   CHECK(refusal("x = 1") == "g.toml has no terms: begin each with [[term]]");

@@ -395,4 +395,25 @@ TEST_CASE("studies: the time of a run is the one at its clock under load in ever
   CHECK(race->first->request.gpu.sm_clock_hz == alone->hz);
 }
 
+TEST_CASE("studies: a lesson has one clock, that of the runs as they are drawn") {
+  Session::Start start = recorded_start(CenterView::stage);
+  start.measurements = load_measurements_of("h200");
+  start.request.gpu = *load_gpu("h200");
+  start.request.algorithm = "flash2";
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  Session session(std::move(start));
+  // Its text says times and busy shares of the run without a mask and of the run itself.
+  session.apply(OpenLesson{"09-causal-balance", 3});
+  session.finish();
+  const auto shown = [&] { return session.view().lanes.front().simulation; };
+  CHECK(session.view().studies->under_load == nullptr);
+  REQUIRE(session.view().studies->limit != nullptr);
+  CHECK(session.view().studies->limit->before_ns == shown()->time.value);
+  session.apply(CloseLesson{});
+  session.finish();
+  REQUIRE(session.view().studies->under_load != nullptr);
+  CHECK(session.view().studies->limit->before_ns == session.view().studies->under_load->simulation->time.value);
+  CHECK(session.view().studies->limit->before_ns > shown()->time.value);
+}
+
 }  // namespace tilescope
