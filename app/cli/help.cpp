@@ -53,7 +53,8 @@ std::string masks() {
 
 std::string keys() {
   std::string text = "GPU values (--set KEY=VALUE):\n";
-  for (const SpecKey& row : spec_keys()) text += fmt::format("  {:<28}{}\n", row.key, row.meaning);
+  for (const std::span<const SpecKey> rows : {spec_keys(), optional_spec_keys()})
+    for (const SpecKey& row : rows) text += fmt::format("  {:<28}{}\n", row.key, row.meaning);
   text += fmt::format("  {:<28}{}\n", sm_groups_key, sm_groups_meaning);
   return text;
 }

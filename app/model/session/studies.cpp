@@ -127,14 +127,17 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
   });
 }
 
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known) {
-  std::vector<Result<TimeErrors>> errors;
+std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known) {
+  std::vector<SweepErrors> errors;
   for (const std::string& algorithm : sweep.algorithms) {
-    Result<TimeErrors> found = refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id);
+    SweepErrors found{refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id), {}};
     for (const double value : sweep.axis.values) {
       const auto request = request_at(sweep, algorithm, value);
-      if (request) found = time_errors_of(known, request->gpu.id, *request);
-      if (found) break;
+      if (!request) continue;
+      auto at_value = time_errors_of(known, request->gpu.id, *request);
+      if (!at_value) found.unlike.push_back(value);
+      if (found.time && at_value) found.time->other_tile = found.time->other_tile || at_value->other_tile;
+      if (!found.time) found.time = std::move(at_value);
     }
     errors.push_back(std::move(found));
   }
@@ -435,8 +438,8 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
     loaded_of_ = shown;
     under_load_.reset();
     under_load_given_up_ = false;
-    errors_ = std::make_shared<const PredictionErrors>(
-        prediction_errors(recordings_of(known, shown->request.gpu), shown->request, std::nullopt));
+    errors_ =
+        std::make_shared<const PredictionErrors>(prediction_errors(recordings_of(known, shown->request.gpu), *shown, std::nullopt));
   }
   if (under_load_ || under_load_given_up_ || (!changed && !worker_.idle(Queue::background))) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
@@ -538,10 +541,15 @@ void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Me
                  [this, shown, known](const Progress& progress) -> Worker::Deliver {
                    const auto made = simulate(*dense_request(*shown), progress);
                    if (!made && made.error().kind == Error::Kind::cancelled) return {};
-                   auto pair = made ? pair_under_load(known, shown, *made, progress) : Result<PairUnderLoad>(made.error());
-                   if (!pair && pair.error().kind == Error::Kind::cancelled) return {};
+                   // Each at the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
+                   const Recordings recordings = recordings_of(known, shown->request.gpu);
+                   const auto at_own_clock = [&](const std::shared_ptr<const Simulation>& run) {
+                     const auto loaded = run_under_load(recordings, *run, progress);
+                     return loaded ? loaded->simulation : run;
+                   };
                    std::shared_ptr<const DenseRun> dense;
-                   if (pair) dense = std::make_shared<const DenseRun>(DenseRun{pair->first, pair->second});
+                   if (made) dense = std::make_shared<const DenseRun>(DenseRun{at_own_clock(shown), at_own_clock(*made)});
+                   if (!progress(1)) return {};
                    return [this, shown, dense] {
                      if (dense_of_ != shown) return;
                      dense_ = dense;

@@ -51,7 +51,7 @@ struct LadderStudy {
   }
 };
 
-/// A run and the same without its mask, at one clock.
+/// A run and the same without its mask, each at its own clock under load, as `simulate` has them.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };
@@ -64,6 +64,13 @@ struct SweepChoice {
   std::vector<std::string> algorithms;
   SweepQuantity quantity = SweepQuantity::hbm;
   bool operator==(const SweepChoice&) const = default;
+};
+
+/// How far times of one program of a sweep were off.
+struct SweepErrors {
+  Result<TimeErrors> time = Error{};  // of the first value that a kernel can run
+  std::vector<double> unlike;         // values of the axis at which the error is unknown: no kernel can run them
+  bool is_known_at(double value) const { return time && std::ranges::find(unlike, value) == unlike.end(); }
 };
 
 /// Ranges that are worth a look and done in seconds: the text that parse_sweep_axis() takes for `key` on this request.
@@ -85,7 +92,7 @@ struct StudyView {
   std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
-  std::vector<Result<TimeErrors>> sweep_errors;  // by program of the sweep
+  std::vector<SweepErrors> sweep_errors;  // by program of the sweep
   SweepChoice sweep_choice;
   bool stopped = false;         // by the user, before it was complete
   bool chosen_by_user = false;  // the sweep choice
@@ -199,11 +206,11 @@ class Studies {
   std::shared_ptr<Growing<LadderStudy>> ladder_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
   const void* errors_of_sweep_ = nullptr;  // whose errors are these
-  std::vector<Result<TimeErrors>> sweep_errors_;
+  std::vector<SweepErrors> sweep_errors_;
 };
 
-/// Returns how far times of each program of a sweep were off: at the first value that a kernel can run.
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known);
+/// Returns how far times of each program of a sweep were off, and at which values no kernel can run it.
+std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known);
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
 /// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in
