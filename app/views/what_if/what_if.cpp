@@ -132,7 +132,7 @@ Columns columns_of(const Theme& theme, float left, float width, float longest_ti
 
 /// Whether the time of a row is a range: its GPU is changed, and the L2 may decide.
 bool has_range(const Line& line) {
-  return !line.base && line.outcome != nullptr && line.outcome->done() && line.changes_gpu && line.outcome->l2_may_decide();
+  return line.outcome != nullptr && line.outcome->done() && line.changes_gpu && line.outcome->l2_may_decide();
 }
 
 /// A value and, behind it, how it differs from the real machine's; `up_to`: the other end of a range, 0: it is none.
@@ -356,7 +356,7 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
   lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
                    table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
-                   table.base ? &*table.base : nullptr, nullptr, true, !changed});
+                   table.base ? &*table.base : nullptr, nullptr, true, !changed, !unchanged(table.real.gpu)});
   if (limit != nullptr)
     lines.push_back({limit_title(*limit), tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome,
                      nullptr, false, false, true});
