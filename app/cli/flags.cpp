@@ -151,7 +151,7 @@ constexpr std::array flags = {
     FlagInfo{"--open", "LINK|FILE", "Problem", "a state of the window by its link, or a file with one; other flags override it",
              value, problem},
     FlagInfo{"--algorithm", "ID", "Problem", "program to run [{default}]; listed below", value, problem, "", "",
-             "programs to compare, separated by commas [{buttons}; with a mask {masks} too]; listed below"},
+             "programs to compare, separated by commas [{buttons}; with a mask {masks} too{hopper}]; listed below"},
     FlagInfo{"--batch", "B", "Problem", "batch size [1]", value, problem},
     FlagInfo{"--heads", "H", "Problem", "query heads [1]", value, problem},
     FlagInfo{"--kv-heads", "H", "Problem", "key and value heads, shared evenly by the query heads [--heads]", value, problem},
@@ -278,6 +278,19 @@ std::span<const FlagInfo> flag_table() {
   return flags;
 }
 
+namespace {
+
+/// The programs that `search` adds for a GPU with wgmma and no mask.
+std::string programs_for_wgmma() {
+  return programs_where([](const ProgramInfo& info) {
+           return info.instruction == ProductInstruction::wgmma && info.pass == Pass::forward && !info.has_lists &&
+                  !(info.compared_apart && info.choice == nullptr);
+         })
+      .all();
+}
+
+}  // namespace
+
 std::string FlagInfo::meaning_in(CommandKind command) const {
   std::string text(command == CommandKind::run && !in_run.empty()                                            ? in_run
                    : (command == CommandKind::sweep || command == CommandKind::search) && !in_ranges.empty() ? in_ranges
@@ -287,6 +300,7 @@ std::string FlagInfo::meaning_in(CommandKind command) const {
       {"{buttons}", programs_where([](const ProgramInfo& info) { return !info.button.empty(); }).all()},
       {"{masks}", std::string(program_with_lists())},
       {"{lists}", programs_where([](const ProgramInfo& info) { return info.has_lists; }).all()},
+      {"{hopper}", command == CommandKind::search ? "; where the GPU has wgmma, " + programs_for_wgmma() + " too" : ""},
       {"{pages}", programs_where([](const ProgramInfo& info) { return info.takes_pages; }).all()},
   };
   for (const auto& [placeholder, ids] : names)

@@ -262,7 +262,10 @@ std::string limit_text(const NextLimit& limit, std::string_view clock) {
   const std::string speed = faster < 0.995   ? "no faster"
                             : faster < 1.005 ? "same time"
                                              : fmt::format("{}× faster", format_times(faster));
-  const std::string without = fmt::format("{}{} ({})", format_time(Nanoseconds(limit.outcome.time_ns)), clock, speed);
+  const std::string at_least = limit.outcome.l2_may_decide() ? fmt::format(", or {} and more if no read shares an L2 lookup",
+                                                                           format_time(Nanoseconds(limit.outcome.unshared_ns)))
+                                                             : std::string();
+  const std::string without = fmt::format("{}{} ({}){}", format_time(Nanoseconds(limit.outcome.time_ns)), clock, speed, at_least);
   const bool another = limit.decides() && limit.outcome.bound != limit.without;
   return another           ? fmt::format("{}, then limited by {}", without, to_string(limit.outcome.bound))
          : limit.decides() ? without + ", then by no single limit"
@@ -285,6 +288,21 @@ void add_l2(TextTable& table, const Simulation& simulation) {
   const double busiest = *std::ranges::max_element(simulation.utilisation);
   if (simulation.bound != Bound::l2 && l2_busy(l2).most >= busiest)
     table.row({"", "", "", "the L2 may be the busiest: on hardware blocks drift apart, and fewer reads share a lookup"});
+}
+
+/// The other end of the time on a changed GPU, where the L2 may decide it: what the L2 alone needs.
+void add_l2_times(TextTable& table, const Simulation& changed, double recorded_lookups) {
+  const Outcome outcome = outcome_of(changed);
+  if (unchanged(changed.request.gpu) || !outcome.l2_may_decide()) return;
+  const std::string rate = format_short(changed.request.gpu.l2_bytes_per_cycle, "B");
+  if (const double ns = looked_up_ns(changed, recorded_lookups); ns > outcome.time_ns)
+    table.row({"", "recorded lookups", "≥ " + format_time(Nanoseconds(ns)),
+               fmt::format("{} at {} a cycle: if the L2 looks up as much as recorded on the unchanged GPU",
+                           format_bytes(Bytes(std::llround(recorded_lookups))), rate)});
+  table.row({"", "no shared lookup", "≥ " + format_time(Nanoseconds(outcome.unshared_ns)),
+             fmt::format("all reads at {} a cycle. The model does not know how many share a lookup (docs/model-limits.md, rows 46 "
+                         "and 48)",
+                         rate)});
 }
 
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.
@@ -314,11 +332,19 @@ void add_balance(TextTable& table, const Simulation& simulation) {
              fmt::format("at most {} less: a bound, as if every SM had all its blocks until the end", format_percent(saved))});
 }
 
-/// "with it 3.1 % less time", or that the difference is noise.
-std::string effect_text(const ChangeEffect& effect) {
+/// "with it 3.1 % less time", or that the difference is noise. `changed`: the run with the change.
+std::string effect_text(const ChangeEffect& effect, const Outcome& changed) {
   const std::string change = format_signed_percent(effect.change), noise = format_percent(effect.noise);
+  if (changed.l2_may_decide())
+    return fmt::format("with it {} if reads share L2 lookups as in the model, {} or more if none does", change,
+                       format_signed_percent(changed.unshared_ns / effect.unchanged.time_ns - 1));
   return effect.is_noise() ? fmt::format("with it {}: no difference, the order of events alone may change {}", change, noise)
                            : fmt::format("with it {}; the order of events alone may change {}", change, noise);
+}
+
+/// The run at its clock under load where one is known.
+const Simulation& timed_of(const Simulation& simulation, const RunsBeside& beside) {
+  return beside.under_load != nullptr ? *beside.under_load->simulation : simulation;
 }
 
 std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
@@ -336,7 +362,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
   const RunUnderLoad* const loaded = beside.under_load;
-  const Simulation& timed = loaded != nullptr ? *loaded->simulation : simulation;  // what bounds the run, too, is at its clock
+  const Simulation& timed = timed_of(simulation, beside);  // what bounds the run, too, is at its clock
   table.row({"time", "cycles", format_cycles(timed.cycles), "at " + format_clock(timed.request.gpu.sm_clock_hz)});
   if (loaded != nullptr)
     table.row({"", "wall time", format_time(loaded->simulation->time),
@@ -344,9 +370,11 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
                            rate_text(*loaded->simulation))});
   table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
              fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
+  add_l2_times(table, timed, beside.recorded_lookups);
   add_errors(table, beside.errors, beside.effect != nullptr);
   if (beside.effect != nullptr)
-    table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect)});
+    table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)),
+               effect_text(*beside.effect, outcome_of(timed))});
   std::string busy;
   for (std::size_t i = 0; i < timed.utilisation.size(); ++i)
     if (timed.utilisation[i] > 0)
@@ -525,12 +553,19 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
     if (loaded->recorded) json["recorded"] = json_of_recorded(*loaded);
   }
   json["time"]["errors"] = json_of_errors(beside.errors);
+  if (!unchanged(simulation.request.gpu)) {
+    const Simulation& timed = timed_of(simulation, beside);
+    json["time"]["unshared_lookups_least_ns"] = rounded(unshared_ns(timed));
+    if (beside.recorded_lookups > 0)
+      json["time"]["recorded_lookups_least_ns"] = rounded(looked_up_ns(timed, beside.recorded_lookups));
+  }
   if (beside.effect != nullptr)
-    json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
-                                   {"ns", rounded(beside.effect->unchanged.time_ns)},
-                                   {"change", beside.effect->change},
-                                   {"noise", beside.effect->noise},
-                                   {"is_noise", beside.effect->is_noise()}};
+    json["time"]["without_set"] = {
+        {"cycles", rounded(beside.effect->unchanged.cycles)},
+        {"ns", rounded(beside.effect->unchanged.time_ns)},
+        {"change", beside.effect->change},
+        {"noise", beside.effect->noise},
+        {"is_noise", beside.effect->is_noise() && !outcome_of(timed_of(simulation, beside)).l2_may_decide()}};
   json["time"]["busy"] = busy_json(simulation);
   json["time"]["l2_busy"] = {{"lookups", simulation.l2.lookups},
                              {"unshared", simulation.l2.unshared},

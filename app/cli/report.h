@@ -21,6 +21,7 @@ struct RunsBeside {
   const RunUnderLoad* under_load = nullptr;  // the same run at the clock under load
   const ChangeEffect* effect = nullptr;      // the same run on the GPU without the changes of --set
   PredictionErrors errors = {};              // how far such times were off
+  double recorded_lookups = 0;               // bytes that the L2 looked up for the run on the unchanged GPU; 0: not recorded
 };
 
 /// Returns a table: problem, tile, launches with occupancy, traffic with closed forms, work, memory, time, and the next limit

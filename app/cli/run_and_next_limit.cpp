@@ -94,8 +94,8 @@ Result<RunAndNextLimit> simulate_run_and_next_limit(const SimulationRequest& req
     guess.emplace(at_clock(request, clock->hz));
     both.under_load = run_at(*clock, recordings, **made);
   }
-  both.errors =
-      prediction_errors(recordings, (*made)->request, both.under_load ? std::optional(both.under_load->clock) : std::nullopt);
+  both.errors = both.under_load ? both.under_load->errors : prediction_errors(recordings, **made, std::nullopt);
+  both.recorded_lookups = recorded_lookups(recordings, (*made)->request);
   const Simulation& timed = both.under_load ? *both.under_load->simulation : **made;
   if (const auto without = guess ? guess->without(timed.bound) : nullptr) {
     both.next = next_limit_of(timed, *without);

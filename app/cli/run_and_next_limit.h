@@ -15,6 +15,7 @@ struct RunAndNextLimit {
   std::chrono::duration<double, std::milli> wall{};  // of the simulation alone
   std::optional<RunUnderLoad> under_load;            // absent where no clock is known
   PredictionErrors errors;                           // how far such times were off
+  double recorded_lookups = 0;                       // bytes that the L2 looked up on the unchanged GPU; 0: not recorded
   std::optional<NextLimit> next;                     // of the run under load, if there is one; absent where it cannot be simulated
 };
 

@@ -76,7 +76,8 @@ Status run_simulate(const CommandLine& line, std::FILE* out) {
   const HostCost cost{result->wall.count(), peak_rss_bytes()};
   const NextLimit* next = result->next ? &*result->next : nullptr;
   const std::optional<ChangeEffect> effect = effect_of_overrides(line, *result);
-  const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr, result->errors};
+  const RunsBeside beside{result->under_load ? &*result->under_load : nullptr, effect ? &*effect : nullptr, result->errors,
+                          result->recorded_lookups};
   // Both texts before any file: a failure to make one then leaves nothing to remove.
   const std::string trace = line.trace.empty() ? "" : to_chrome_trace(simulation);
   const std::string json = line.json ? report_json(simulation, next, cost, beside) : "";

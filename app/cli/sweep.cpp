@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
@@ -55,6 +56,9 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   for (const std::string& id : *algorithms)
     if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   sweep.base = std::move(request->simulation);
+  // The id of a backward program says its pass: the first of several does not decide that of the others.
+  const auto is_forward = [](const std::string& id) { return find_program(id) && (*find_program(id))->pass == Pass::forward; };
+  if (!line.pass && std::ranges::any_of(*algorithms, is_forward)) sweep.base.problem.pass = Pass::forward;
   sweep.axis = std::move(*axis);
   sweep.algorithms = std::move(*algorithms);
   sweep.keeps_kv_heads = line.given.contains("--kv-heads");
@@ -103,27 +107,103 @@ std::string impossible_kernel(const SweepResult& result, const std::string& algo
   return compiled->warnings().back().text();
 }
 
-/// Says of each program whose points have tiles without a kernel what their times are made of; a line each.
+/// Points of a program of which one sentence holds.
+struct SaidOfPoints {
+  std::string text;
+  std::vector<double> values;
+};
+void add_point(std::vector<SaidOfPoints>& said, const std::string& text, double value) {
+  auto found = std::ranges::find(said, text, &SaidOfPoints::text);
+  if (found == said.end()) found = said.insert(said.end(), {text, {}});
+  found->values.push_back(value);
+}
+
+/// "flash3 at head_dim 96, 192: …", a line each.
+std::string lines_of(const std::vector<SaidOfPoints>& said, std::string_view algorithm, std::string_view key) {
+  std::string text;
+  for (const SaidOfPoints& each : said)
+    text += fmt::format("{} at {} {}: {}\n", algorithm, key, fmt::join(each.values, ", "), each.text);
+  return text;
+}
+
+/// Says of each program which points have no kernel, and what their times are made of.
 std::string missing_kernels(const SweepResult& result) {
   std::string text;
-  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    const std::string& algorithm = result.request.algorithms[a];
+    std::vector<SaidOfPoints> said;
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
-      const std::string& algorithm = result.request.algorithms[a];
       const auto request = request_at(result.request, algorithm, result.request.axis.values[v]);
       const auto compiled = request && result.at(a, v) && result.at(a, v)->done() ? compiled_kernel(*request) : std::nullopt;
-      if (!compiled || compiled->has_tile || !compiled->tile_is_possible()) continue;
-      text += fmt::format("{} at {} {}: {}\n", algorithm, result.request.axis.key, result.request.axis.values[v],
-                          compiled->warnings().front().text());
-      break;
+      if (compiled && !compiled->has_tile && compiled->tile_is_possible())
+        add_point(said, compiled->warnings().front().text(), result.request.axis.values[v]);
     }
+    text += lines_of(said, algorithm, result.request.axis.key);
+  }
+  return text;
+}
+
+/// Says at which points the program chose a single buffer because two do not fit: those are slower, and not by their tile.
+std::string single_buffers(const SweepResult& result) {
+  std::string text;
+  for (std::size_t a = 0; a < result.request.algorithms.size(); ++a) {
+    std::vector<SaidOfPoints> said;
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
+      const auto request = request_at(result.request, result.request.algorithms[a], result.request.axis.values[v]);
+      const bool is_chosen = request && request->tile && request->tile->stages > 0;
+      if (const auto& point = result.at(a, v); point && point->done() && point->buffers == 1 && !is_chosen)
+        add_point(said, "1 buffer: two do not fit the shared memory", result.request.axis.values[v]);
+    }
+    text += lines_of(said, result.request.algorithms[a], result.request.axis.key);
+  }
+  return text;
+}
+
+/// Whether the GPU of a point has a changed value and the L2 may decide its time.
+bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value) {
+  const auto& point = result.at(algorithm, value);
+  const auto request = request_at(result.request, result.request.algorithms[algorithm], result.request.axis.values[value]);
+  return point && point->done() && request && !unchanged(request->gpu) && point->l2_may_decide();
+}
+
+/// Says of each program how far its times were off, and at which points that is unknown.
+std::string errors_text(const SweepResult& result) {
+  const Measurements known = load_measurements_of(result.request.base.gpu.id);
+  if (known.bundles.empty())
+    return fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", result.request.base.gpu.id);
+  std::string text;
+  const auto errors = errors_of(result.request, known);
+  for (std::size_t a = 0; a < errors.size(); ++a) {
+    const std::string& algorithm = result.request.algorithms[a];
+    std::vector<double> unlike, decided;  // values of the points
+    bool any = false;
+    for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
+      const double value = result.request.axis.values[v];
+      if (!result.at(a, v) || !result.at(a, v)->done()) continue;
+      any = true;
+      if (l2_may_decide(result, a, v))
+        decided.push_back(value);
+      else if (std::ranges::find(errors[a].unlike, value) != errors[a].unlike.end())
+        unlike.push_back(value);
+    }
+    if (!any) continue;
+    text += command_words(time_errors_sentence(errors[a].time, algorithm)) + '\n';
+    if (errors[a].time && !unlike.empty())
+      text += fmt::format("At {} {} the error of {} is unknown: no kernel is compiled for that.\n", result.request.axis.key,
+                          fmt::join(unlike, ", "), algorithm);
+    if (errors[a].time && !decided.empty())
+      text += fmt::format("At {} {} the error of {} is unknown: the L2 may decide the time.\n", result.request.axis.key,
+                          fmt::join(decided, ", "), algorithm);
+  }
   return text;
 }
 
 std::string table_of(const SweepResult& result) {
   std::string impossible;  // a line for each such point
-  TextTable table("lrrrrrrrrrrl");
-  table.row({"algorithm", result.request.axis.key, "tile", "HBM", "L2-SM", "theory", "time", "clock", "rate", "recorded", "error",
-             "busiest"});
+  bool any_range = false;  // of times
+  TextTable table("lrrrrrrrrrrrrl");
+  table.row({"algorithm", result.request.axis.key, "tile", "buffers", "HBM", "L2-SM", "theory", "time", "no sharing", "clock",
+             "rate", "recorded", "error", "busiest"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -131,17 +211,21 @@ std::string table_of(const SweepResult& result) {
       const std::string& algorithm = result.request.algorithms[a];
       const double value = result.request.axis.values[v];
       if (!point.done()) {
-        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
+        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
       const UnderLoad& load = point.under_load;
+      const bool has_range = l2_may_decide(result, a, v);
+      any_range = any_range || has_range;
       const std::string why = impossible_kernel(result, algorithm, value);
       if (!why.empty()) impossible += fmt::format("! {} at {} {}: {}\n", algorithm, result.request.axis.key, value, why);
       table.row({algorithm, fmt::format("{}", value),
                  fmt::format("{}{}x{}", why.empty() ? "" : "! ", point.tile.block_q, point.tile.block_kv),
-                 format_bytes(point.hbm()), format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
-                 format_time(Nanoseconds(point.wall_ns())), load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
+                 point.buffers > 0 ? fmt::format("{}", point.buffers) : "", format_bytes(point.hbm()),
+                 format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
+                 format_time(Nanoseconds(point.wall_ns())), has_range ? "≥ " + format_time(Nanoseconds(point.unshared_ns)) : "",
+                 load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
                  point.useful_flops > 0 ? format_short(point.flops_per_second(), "FLOP/s") : "",
                  load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",
                  load.recorded_ns > 0 ? format_signed_percent(load.time_ns / load.recorded_ns - 1) : "",
@@ -151,6 +235,11 @@ std::string table_of(const SweepResult& result) {
   std::string text = table.text("");
   if (!impossible.empty()) text += '\n' + impossible;
   if (const std::string missing = missing_kernels(result); !missing.empty()) text += '\n' + missing;
+  if (const std::string single = single_buffers(result); !single.empty()) text += '\n' + single;
+  if (any_range)
+    text +=
+        "\nno sharing: the least time if no read shares an L2 lookup. The model does not know how many do "
+        "(docs/model-limits.md, rows 46 and 48).\n";
   // A product without a visible tile is not computed.
   const auto sees_nothing = [](const auto& point) { return point && point->done() && point->flops == 0; };
   if (!result.request.base.masking.empty() && std::ranges::any_of(result.points, sees_nothing))
@@ -160,13 +249,7 @@ std::string table_of(const SweepResult& result) {
     text +=
         "\nclock: that of the recording, or the mean of recorded runs around the point's load. Points that differ in a part of "
         "the tile or in a value of the GPU alone have one clock.\n";
-  const Measurements known = load_measurements_of(result.request.base.gpu.id);
-  if (known.bundles.empty())
-    return text + fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", result.request.base.gpu.id);
-  const auto errors = errors_of(result.request, known);
-  for (std::size_t i = 0; i < errors.size(); ++i)
-    text += command_words(time_errors_sentence(errors[i], result.request.algorithms[i])) + '\n';
-  return text;
+  return text + errors_text(result);
 }
 
 /// Draws the Sweep view; the rest of the window shows the first point that could be simulated.

@@ -207,8 +207,16 @@ std::string bottleneck_text(Bound bound, const SmUse& sms, const NextLimit* limi
   return say(tr("No single bottleneck on {} of {} SMs"), sms.with_blocks, sms.all);
 }
 
+std::string unshared_text(const Outcome& outcome) {
+  return say(tr("At least {} if no read shares an L2 lookup: the model does not know how many do."),
+             format_time(Nanoseconds(outcome.unshared_ns)));
+}
+
 std::string next_limit_text(const NextLimit& limit) {
-  const std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
+  std::string faster = speed_text(limit.outcome.time_ns, limit.before_ns);
+  if (limit.outcome.l2_may_decide())
+    faster =
+        say(tr("{} (at least {} if no read shares an L2 lookup)"), faster, format_time(Nanoseconds(limit.outcome.unshared_ns)));
   // Slightly slower is another order of the blocks, not what was lifted.
   if (!limit.decides())
     return say(tr("Without {} alone: {}"), bound_name(limit.without), limit.change() < 0 ? faster : std::string(tr("no faster")));

@@ -56,6 +56,8 @@ std::string written_after_text(double dirty_bytes);
 std::string written_after_text(double first, double second);
 /// Compares two times: "4.9× faster", "1.20× slower", "same time".
 std::string speed_text(double now, double before);
+/// Returns "At least 1.52 ms if no read shares an L2 lookup. …" of a run on a changed GPU.
+std::string unshared_text(const Outcome& outcome);
 /// Returns "Without this limit: 20× faster, then limited by the FP32 units".
 std::string next_limit_text(const NextLimit& limit);
 /// Returns the run that times and bottlenecks are of: at its clock under load, as `simulate` reports it; until that is simulated,

@@ -197,6 +197,7 @@ class Reader {
     unit_ = column("Metric Unit");
     value_ = column("Metric Value");
     device_ = column("device__attribute_display_name");
+    capability_ = column("CC");
     if ((name_ == absent) != (value_ == absent))
       return refuse("line {} of {}: the header has only one of 'Metric Name' and 'Metric Value': write the file by ncu --csv",
                     csv_.line(), origin_);
@@ -213,6 +214,7 @@ class Reader {
       launch.kernel = row[kernel_];
       launch.blocks = grid_ == absent ? 0 : product_of(row[grid_]);
       launch.threads = block_ == absent ? 0 : product_of(row[block_]);
+      if (capability_ != absent) report_.capability = row[capability_];
       report_.launches.push_back(std::move(launch));
       ranks_.emplace_back();
     }
@@ -273,7 +275,7 @@ class Reader {
   std::string origin_;
   std::vector<std::string> header_, units_;
   std::size_t id_ = absent, kernel_ = absent, process_ = absent, grid_ = absent, block_ = absent, name_ = absent, unit_ = absent,
-              value_ = absent, device_ = absent;
+              value_ = absent, device_ = absent, capability_ = absent;
   std::vector<std::optional<Column>> columns_;  // columns of the wide form
   NcuReport report_;
   std::map<std::string, std::size_t> index_;                    // launches by process and ID

@@ -42,7 +42,7 @@ struct NcuLaunch {
 };
 
 struct NcuReport {
-  std::string device;  // empty if the file does not name it
+  std::string device, capability;  // "NVIDIA H100", compute capability "9.0"; empty if the file does not name it
   std::vector<NcuLaunch> launches;
   std::vector<std::string_view> missing;  // best names of compared metrics that no launch has
 };

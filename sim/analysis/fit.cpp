@@ -51,17 +51,22 @@ void mark_more_sums(FitMap& map, const FitCell& own) {
   }
 }
 
-/// Refuses the tiles whose warp groups have rows that wgmma cannot take, where the kernel's own tile has none of these.
-void refuse_odd_groups(const ProgramInfo& info, FitMap& map) {
-  const auto odd_rows = [&](const ProgramTile& tile) {
+/// Refuses the tiles whose rows or keys wgmma cannot take, where it can take the kernel's own tile.
+void refuse_odd_tiles(const ProgramInfo& info, FitMap& map) {
+  const auto fault = [&](const ProgramTile& tile) -> Sentence {
     const auto program = info.make(map.request.problem, tile, map.request.gpu);
-    return program ? odd_group_rows(**program) : 0;
+    if (!program) return {};
+    if (const std::int64_t rows = odd_group_rows(**program); rows > 0)
+      return phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows);
+    if (const std::int64_t sums = odd_product_elements(**program); sums > 0)
+      return phrase("it has {} keys or queries to sum over, and wgmma takes {} at a time", sums, product_elements);
+    return {};
   };
-  if (info.instruction != ProductInstruction::wgmma || odd_rows(map.usual) > 0) return;
+  if (info.instruction != ProductInstruction::wgmma || !fault(map.usual).empty()) return;
   for (FitCell& cell : map.cells) {
-    const std::int64_t rows = cell.fits() ? odd_rows(cell.tile) : 0;
-    if (rows == 0) continue;
-    cell.refusal = phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows);
+    Sentence found = cell.fits() ? fault(cell.tile) : Sentence();
+    if (found.empty()) continue;
+    cell.refusal = std::move(found);
     cell.stop = FitCell::Stop::other;
     cell.spills = false;
   }
@@ -131,7 +136,7 @@ void make_cells(const ProgramInfo& info, FitMap& map) {
     for (std::int64_t kv : map.block_kv) map.cells.push_back(make_cell(info, map.request, {q, kv, map.stages}));
   const FitCell* const own = map.find(map.usual);
   mark_more_sums(map, own != nullptr ? *own : make_cell(info, map.request, map.usual));
-  refuse_odd_groups(info, map);
+  refuse_odd_tiles(info, map);
 }
 
 FitMap make_map(const ProgramInfo& info, const SimulationRequest& request, const TileShape& usual, int stages) {

@@ -7,6 +7,16 @@
 
 namespace tilescope {
 
+double looked_up_ns(const Simulation& run, double looked_up_bytes) {
+  const GpuSpec& gpu = run.request.gpu;
+  if (!gpu.has_l2() || gpu.l2_bytes_per_cycle <= 0) return 0;
+  return looked_up_bytes / gpu.l2_bytes_per_cycle / gpu.sm_clock_hz * 1e9;
+}
+
+double unshared_ns(const Simulation& run) {
+  return run.l2.unshared * run.time.value;
+}
+
 std::string l2_busy_text(const L2Busy& busy) {
   if (busy.is_known()) return format_percent(busy.least);
   std::string least = format_percent(busy.least);

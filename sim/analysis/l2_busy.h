@@ -21,6 +21,11 @@ inline L2Busy l2_busy(const L2Use& l2) {
   return {least, std::max(least, std::min(1.0, std::max(l2.unshared, l2.ports)))};
 }
 
+/// Return the least time that the L2 alone needs for a run: with so many bytes looked up; if no read shared a lookup. 0 where its
+/// rate is not limited.
+double looked_up_ns(const Simulation& run, double looked_up_bytes);
+double unshared_ns(const Simulation& run);
+
 /// Returns "21.8–76.6 %", or one figure where both ends are alike.
 std::string l2_busy_text(const L2Busy& busy);
 

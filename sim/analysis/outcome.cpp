@@ -3,13 +3,16 @@
 
 #include <algorithm>
 
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/launch_balance.h"
+#include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
 
 Outcome outcome_of(const Simulation& simulation) {
   Outcome out;
   out.tile = simulation.program->tile();
+  out.buffers = own_ring(*simulation.program);
   for (std::size_t link = 0; link < link_count; ++link)
     out.bytes[link] = static_cast<double>(simulation.ledger.total(static_cast<Link>(link)).value);
   out.hbm_write_after_flush_bytes = static_cast<double>(simulation.hbm_write_after_flush.value);
@@ -17,6 +20,7 @@ Outcome outcome_of(const Simulation& simulation) {
   out.cycles = simulation.cycles.value;
   out.time_ns = simulation.time.value;
   out.balanced_ns = balanced_ns(simulation);
+  out.unshared_ns = unshared_ns(simulation);
   out.flops = static_cast<double>(simulation.flops);
   out.bound = simulation.bound;
   out.utilisation = simulation.utilisation;

@@ -11,6 +11,9 @@
 
 namespace tilescope {
 
+/// The relative change of time below which two runs count as equally quick, even where nothing else is known of the noise.
+inline constexpr double least_difference = 0.005;
+
 /// The same run at the clock that its GPU holds under it (app/model/measurements/clock_under_load.h).
 struct UnderLoad {
   double clock_hz = 0, time_ns = 0;  // 0: no such clock is known
@@ -22,11 +25,13 @@ struct Outcome {
   Sentence refusal;  // why it was not simulated; empty if it was
   TileShape tile;
   int blocks_per_sm = 0;                   // of the longest launch
+  int buffers = 0;                         // of the tiles that are loaded in every iteration; 0: the program has no such ring
   std::array<double, link_count> bytes{};  // by Link
   double hbm_write_queued_bytes = 0;       // part of hbm_write that HBM writes after the end
   double hbm_write_after_flush_bytes = 0;  // hbm_write plus the bytes still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
   double balanced_ns = 0;  // a lower bound of the time with perfect balance; 0: unknown
+  double unshared_ns = 0;  // a lower bound of the time if no read of the L2 shared a lookup: of the L2 alone
   double flops = 0;
   double useful_flops = 0;  // those that the result needs; 0: not asked for
   UnderLoad under_load;     // only where it was asked for
@@ -35,6 +40,8 @@ struct Outcome {
   SmUse sms;
 
   bool done() const { return refusal.empty(); }
+  /// Whether the run would take longer if no read of the L2 shared a lookup.
+  bool l2_may_decide() const { return unshared_ns > (1 + least_difference) * time_ns; }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }
   /// Return both directions together, as the counters have them when the run ends.
   double hbm() const { return on(Link::hbm_read) + on(Link::hbm_write); }

@@ -12,9 +12,6 @@
 
 namespace tilescope {
 
-/// The relative change of time below which two runs count as equally quick, even where nothing else is known of the noise.
-inline constexpr double least_difference = 0.005;
-
 /// One change. Texts are in English; the window translates them.
 struct WhatIf {
   std::string_view id;     // "l2_unlimited"

@@ -231,6 +231,17 @@ std::int64_t odd_group_rows(const TileProgram& program) {
   return 0;
 }
 
+std::int64_t odd_product_elements(const TileProgram& program) {
+  const ProgramTile& tile = program.tile();
+  const bool is_forward = program.problem().pass == Pass::forward;
+  for (const LaunchSpec& launch : program.launches()) {
+    if (launch.needs.instruction != ProductInstruction::wgmma) continue;
+    if (tile.block_kv % product_elements != 0) return tile.block_kv;
+    if (!is_forward && tile.block_q % product_elements != 0) return tile.block_q;
+  }
+  return 0;
+}
+
 int own_ring(const TileProgram& program) {
   for (const LaunchSpec& launch : program.launches())
     if (launch.needs.has_ring) return launch.needs.stages;

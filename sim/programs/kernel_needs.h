@@ -66,6 +66,11 @@ int ring_buffers(const TileProgram& program);
 inline constexpr std::int64_t wgmma_rows = 64;  // of its left operand, in a warp group
 /// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
 std::int64_t odd_group_rows(const TileProgram& program);
+/// The least part of a product: the tensor cores take the right operand in eights of columns, and sum over sixteen elements at a
+/// time. S = QKᵀ and O = PV make both of a tile's keys, and a backward pass of its queries too.
+inline constexpr std::int64_t product_elements = 16;
+/// Returns what a launch sums over that is no multiple of it: keys, or queries of a backward pass; 0: nothing.
+std::int64_t odd_product_elements(const TileProgram& program);
 /// Returns the buffers of the first launch whose number can be chosen; 0: there is none.
 int own_ring(const TileProgram& program);
 /// Returns whether nobody chose a number of buffers, and two do not fit the shared memory.

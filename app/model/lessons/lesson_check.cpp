@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array languages = {std::string_view("en"), std::string_view("ko")};
 /// The best two options differ by more than this, else the question has no answer.
-constexpr double least_difference = 0.01;
+constexpr double least_shown_difference = 0.01;
 /// Names with digits that are no numbers, besides those of GPUs and programs.
 constexpr auto names_with_digits = std::to_array<std::string_view>({"L1",
                                                                     "L2",
@@ -171,7 +171,7 @@ void check_options(const LessonQuestion& ask, const PageFigures& figures, Findin
   const std::size_t pairs = ask.kind == QuestionKind::order ? sorted.size() - 1 : 1;
   for (std::size_t i = 0; i < pairs; ++i) {
     const double gap = std::fabs(sorted[i] - sorted[i + 1]);
-    if (gap > least_difference * std::max(std::fabs(sorted[i]), std::fabs(sorted[i + 1]))) continue;
+    if (gap > least_shown_difference * std::max(std::fabs(sorted[i]), std::fabs(sorted[i + 1]))) continue;
     findings.add(ask.line, fmt::format("two options are as good: their values are {:g} and {:g}", sorted[i], sorted[i + 1]));
     return;
   }

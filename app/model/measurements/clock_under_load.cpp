@@ -11,6 +11,7 @@
 #include "app/model/requests/assets.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/timing.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/roofline.h"
 #include "sim/core/refuse.h"
 #include "sim/masks/block_mask.h"
@@ -176,8 +177,25 @@ bool may_slow(const Recordings& recordings, const GpuSpec& gpu) {
   return !clock_is_users(gpu) && (!recordings.known.bundles.empty() || gpu.sm_clock_under_load_hz > 0);
 }
 
-PredictionErrors prediction_errors(const Recordings& recordings, const SimulationRequest& request,
+double recorded_lookups(const Recordings& recordings, const SimulationRequest& request) {
+  SimulationRequest real = request;
+  if (!unchanged(real.gpu)) {
+    auto gpu = load_gpu(real.gpu.id);
+    if (!gpu) return 0;
+    real.gpu = std::move(*gpu);
+  }
+  const auto found = find_case(recordings.known, real);
+  if (!found) return 0;
+  const auto& counters = found->measured().counters;
+  const auto lookups = counters.find("l2_lookup_read_bytes");
+  return lookups == counters.end() ? 0 : lookups->second.median;
+}
+
+PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run,
                                    const std::optional<ClockUnderLoad>& clock) {
+  const SimulationRequest& request = run.request;
+  if (!unchanged(request.gpu) && unshared_ns(run) > (1 + least_difference) * run.time.value)
+    return {refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known"), {}};
   PredictionErrors errors{time_errors_of(recordings.known, request.gpu.id, request), {}};
   if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)
     errors.clock = borrowed_clock_errors(recordings.runs, errors.time->kernel);
@@ -192,7 +210,7 @@ std::optional<RunUnderLoad> run_at(const ClockUnderLoad& clock, const Recordings
   auto made = simulate(request, progress);
   if (!made) return std::nullopt;
   return RunUnderLoad{std::move(*made), clock, find_case(recordings.known, simulation),
-                      prediction_errors(recordings, simulation.request, clock)};
+                      prediction_errors(recordings, simulation, clock)};
 }
 
 std::optional<RunUnderLoad> run_under_load(const Recordings& recordings, const Simulation& simulation, const Progress& progress) {

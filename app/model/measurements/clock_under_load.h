@@ -64,9 +64,12 @@ struct PredictionErrors {
   Result<TimeErrors> time = Error{};  // or why it is unknown
   std::optional<ClockErrors> clock;   // what a borrowed clock adds; absent for a clock that is not borrowed
 };
-/// `clock`: at which the time is predicted, if at one under load.
-PredictionErrors prediction_errors(const Recordings& recordings, const SimulationRequest& request,
-                                   const std::optional<ClockUnderLoad>& clock);
+/// `clock`: at which the time of `run` is predicted, if at one under load. Unknown where the GPU is changed and the L2 may decide:
+/// recorded runs then say nothing of how many reads share a lookup.
+PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run, const std::optional<ClockUnderLoad>& clock);
+
+/// Returns the bytes that the L2 looked up for the recorded run of a request on the GPU without its changes; 0: not recorded.
+double recorded_lookups(const Recordings& recordings, const SimulationRequest& request);
 
 /// A run at the clock under load. HBM and launches keep their times in seconds, so it takes a simulation of its own.
 struct RunUnderLoad {

@@ -1,10 +1,13 @@
 // Sums the matched launches into one measured case.
 #include "app/model/measurements/imported_counters.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/model/requests/assets.h"
+#include "kernels/measure/measure_case.h"
 #include "sim/analysis/launch_balance.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
@@ -66,8 +69,31 @@ std::optional<Sentence> missing_metrics(const ImportedCounters& imported) {
       .sentence;
 }
 
+namespace {
+
+/// Whether a compute capability is one with wgmma: "9.0" alone has it.
+bool has_wgmma(std::string_view capability) {
+  return capability.starts_with("9.");
+}
+
+/// Whether the file says that another GPU was profiled than the simulated one. Specs do not name a compute capability: wgmma tells
+/// it.
+bool is_of_another_gpu(const NcuReport& report, const GpuSpec& gpu) {
+  const bool another_kind = !report.capability.empty() && has_wgmma(report.capability) != (gpu.sm_wgmma_flops_per_cycle > 0);
+  const std::string profiled = spec_id_of(report.device);
+  const std::vector<std::string> ids = gpu_ids();
+  return another_kind || (profiled != gpu.id && std::ranges::find(ids, profiled) != ids.end());
+}
+
+}  // namespace
+
 std::vector<Sentence> doubts(const Simulation& simulation, const ImportedCounters& imported) {
   std::vector<Sentence> out;
+  if (const NcuReport& report = imported.report; is_of_another_gpu(report, simulation.request.gpu))
+    out.push_back(phrase("the file was profiled on {}, and {} is simulated",
+                         report.device.empty() ? phrase("a GPU of compute capability {}", printable(report.capability))
+                                               : Sentence(printable(report.device)),
+                         simulation.request.gpu.id));
   if (imported.match.more_runs > 0)
     out.push_back(phrase("{} more runs of these kernels are in the file and left out: choose one with ncu --launch-skip",
                          static_cast<std::int64_t>(imported.match.more_runs)));

@@ -42,8 +42,8 @@ bool is_of(const ImportedCounters& imported, const Simulation& simulation);
 /// "FILE lacks dram__bytes_read.sum: profile with --metrics …"; nullopt where nothing is missing.
 std::optional<Sentence> missing_metrics(const ImportedCounters& imported);
 
-/// Says what speaks against a comparison: further runs that were left out, names that do not tell the kernel, and a grid or block
-/// of another size than the simulated one, so that another problem or tile was profiled.
+/// Says what speaks against a comparison: another GPU, further runs that were left out, names that do not tell the kernel, and a
+/// grid or block of another size than the simulated one, so that another problem or tile was profiled.
 std::vector<Sentence> doubts(const Simulation& simulation, const ImportedCounters& imported);
 
 /// "attention = ID 0 flash2_kernel", one a launch.

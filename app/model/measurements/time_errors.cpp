@@ -84,9 +84,10 @@ std::vector<CaseValidation> results_in_table(std::string_view name, std::span<co
   return results ? std::move(*results) : std::vector<CaseValidation>();
 }
 
-Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request) {
+Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& asked) {
+  SimulationRequest request = asked;  // flash2_backward is asked for with either pass
+  if (const Status settled = settle_program(request); !settled) return settled.error();
   const auto info = find_program(request.algorithm, request.problem.pass);
-  if (!info) return info.error();
   for (const std::string_view kernel : {(*info)->id, chosen_by(**info, request.problem)})
     for (const bool held_out : {true, false}) {
       TimeErrors errors = errors_of(known, gpu, kernel, held_out);
@@ -108,7 +109,8 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationR
   if (!of_b) return of_b.error();
   const bool one_program = of_a->kernel == of_b->kernel && a.gpu.id == b.gpu.id;
   if (one_program && (of_a->other_tile || of_b->other_tile || a.problem == b.problem))
-    return refuse("no recording has two tiles or orders of one program");
+    return refuse(
+        "no bundle of recorded runs has two tiles or orders of one program (docs/ladder.md has a few that were measured)");
   for (const bool held_out : {true, false}) {
     const auto first = judged_runs(known, a.gpu.id, of_a->kernel, held_out),
                second = judged_runs(known, b.gpu.id, of_b->kernel, held_out);
@@ -137,6 +139,10 @@ Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_vi
                                     errors.error().sentence);
   const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);
   const Sentence of = errors->held_out ? phrase("recorded runs that the model had not seen") : phrase("recorded runs");
+  if (errors->pairs == 1)
+    return first == second ? phrase("The ratio of two times of {} was off by {} in one pair of {}, the only one.", first, mean, of)
+                           : phrase("The ratio of a time of {} to one of {} was off by {} in one pair of {}, the only one.", first,
+                                    second, mean, of);
   return first == second ? phrase("The ratio of two times of {} is ±{}: mean of {} pairs of {}, {} at worst.", first, mean,
                                   errors->pairs, of, worst)
                          : phrase("The ratio of a time of {} to one of {} is ±{}: mean of {} pairs of {}, {} at worst.", first,

@@ -33,7 +33,12 @@ void widen(std::array<ChipTileShape, most_chip_tiles>& found, ChipTile chip_tile
 void collect(const BlockOperations& block, std::array<ChipTileShape, most_chip_tiles>& found) {
   for (const Operation& operation : block.operations) {
     if (operation.dst == ChipTile::none) continue;
-    widen(found, operation.dst, operation.rows, operation.cols, operation.kind == OpKind::load ? operation.ring : 0);
+    // Each warp group has a buffer of its own for its strip of a tile.
+    const bool has_strips = operation.dst.has_strips() && is_shared(block, operation.dst);
+    widen(found, operation.dst, operation.rows, operation.cols,
+          operation.kind != OpKind::load ? 0
+          : has_strips                   ? operation.strip
+                                         : operation.ring);
     found[operation.dst.index()].shared |= is_shared(block, operation.dst);
   }
 }

@@ -23,6 +23,21 @@ double busy_cycles(const UnitLane& lane, double from, double to) {
 
 }  // namespace
 
+/// The busy share of the L2 of the whole run, by the bytes of a stretch of `share` of its time.
+L2Busy l2_of(const Simulation& simulation, const std::array<std::int64_t, link_count>& bytes, double cycles) {
+  const auto part = [&](Link link) {
+    const auto whole = static_cast<double>(simulation.ledger.total(link).value);
+    return whole > 0 ? static_cast<double>(bytes[static_cast<std::size_t>(link)]) / whole : 0;
+  };
+  // Of the run: lookups or writes, whichever take longer. Ports: their busier direction.
+  const double times = simulation.cycles.value / cycles, both = std::max(part(Link::l2_to_sm), part(Link::sm_to_l2));
+  L2Use use = simulation.l2;
+  use.lookups = std::min(1.0, use.lookups * part(Link::l2_to_sm) * times);
+  use.unshared *= part(Link::l2_to_sm) * times;
+  use.ports = std::min(1.0, use.ports * both * times);
+  return l2_busy(use);
+}
+
 RangeSums range_sums(const Simulation& simulation, const TimelineData& data, const TimeRange& range) {
   RangeSums sums;
   const Trace& trace = *simulation.trace;
@@ -35,6 +50,7 @@ RangeSums range_sums(const Simulation& simulation, const TimelineData& data, con
     for (std::size_t link = 0; link < link_count; ++link)
       sums.bytes[link] += after.traffic[tensor][link] - before.traffic[tensor][link];
   if (to <= from) return sums;
+  sums.l2 = l2_of(simulation, sums.bytes, to - from);
   for (std::size_t unit = 0; unit < timeline_units.size(); ++unit)
     sums.busy[unit] = busy_cycles(data.lanes[unit], from, to) / (to - from);
   std::map<WaitCause, double> stalls;

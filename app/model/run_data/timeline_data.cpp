@@ -160,6 +160,7 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
   const double hbm = hbm_peak(gpu);
   data.hbm = make_curve(bins, link_bytes_by_bin(bins, std::array{Link::hbm_read, Link::hbm_write}, hbm), hbm);
   data.l2 = make_curve(bins, l2_bytes_by_bin(bins, gpu), l2_peak(gpu));
+  if (gpu.l2_bytes_per_cycle < data.l2.ceiling) data.l2.unshared_ceiling = gpu.l2_bytes_per_cycle;
   return data;
 }
 

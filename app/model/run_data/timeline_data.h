@@ -57,8 +57,9 @@ struct UnitLane {
 /// Bytes that crossed a level in each bin, as running sums.
 struct BandwidthCurve {
   double bin_width = 0;
-  std::vector<double> before;                         // bytes before bin i; one more entry than bins
-  double ceiling = 0;                                 // bytes a cycle; 0 where the GPU has no such level
+  std::vector<double> before;   // bytes before bin i; one more entry than bins
+  double ceiling = 0;           // bytes a cycle; 0 where the GPU has no such level
+  double unshared_ceiling = 0;  // of the L2: what it looks up, the ceiling of reads that share no lookup; 0: none
   double rate_between(double from, double to) const;  // bytes a cycle
 };
 

@@ -66,14 +66,17 @@ bool run_sweep(Growing<SweepResult>& sweep, int threads, const std::function<boo
   });
 }
 
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known) {
-  std::vector<Result<TimeErrors>> errors;
+std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known) {
+  std::vector<SweepErrors> errors;
   for (const std::string& algorithm : sweep.algorithms) {
-    Result<TimeErrors> found = refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id);
+    SweepErrors found{refuse("no run of {} is recorded on {}", algorithm, sweep.base.gpu.id), {}};
     for (const double value : sweep.axis.values) {
       const auto request = request_at(sweep, algorithm, value);
-      if (request) found = time_errors_of(known, request->gpu.id, *request);
-      if (found) break;
+      if (!request) continue;
+      auto at_value = time_errors_of(known, request->gpu.id, *request);
+      if (!at_value) found.unlike.push_back(value);
+      if (found.time && at_value) found.time->other_tile = found.time->other_tile || at_value->other_tile;
+      if (!found.time) found.time = std::move(at_value);
     }
     errors.push_back(std::move(found));
   }

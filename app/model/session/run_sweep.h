@@ -1,6 +1,7 @@
 // run_sweep(): simulates the points of a sweep, for the window and for the command line.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -11,8 +12,15 @@
 
 namespace tilescope {
 
-/// Returns how far times of each program of a sweep were off: at the first value that a kernel can run.
-std::vector<Result<TimeErrors>> errors_of(const SweepRequest& sweep, const Measurements& known);
+/// How far times of one program of a sweep were off.
+struct SweepErrors {
+  Result<TimeErrors> time = Error{};  // of the first value that a kernel can run
+  std::vector<double> unlike;         // values of the axis at which the error is unknown: no kernel can run them
+  bool is_known_at(double value) const { return time && std::ranges::find(unlike, value) == unlike.end(); }
+};
+
+/// Returns how far times of each program of a sweep were off, and at which values no kernel can run it.
+std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known);
 
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
 /// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in

@@ -375,7 +375,7 @@ void Studies::ask_under_load(const std::shared_ptr<const Simulation>& shown, con
   const bool changed = under_load_.take(shown);
   if (!under_load_.is_open()) return;
   const Recordings recordings = recordings_of(known, shown->request.gpu);
-  if (changed) errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, shown->request, std::nullopt));
+  if (changed) errors_ = std::make_shared<const PredictionErrors>(prediction_errors(recordings, *shown, std::nullopt));
   if (keeps_clock_ || !may_slow(recordings, shown->request.gpu)) under_load_.given_up = true;
   ask_for(under_load_, changed, slots::under_load, WorkKind::simulation,
           [shown, recordings](const Progress& progress) -> Result<RunUnderLoad> {
@@ -429,9 +429,15 @@ void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Me
   ask_for(dense_, changed, slots::dense_run, WorkKind::simulation, [shown, known](const Progress& progress) -> Result<DenseRun> {
     const auto made = simulate(*dense_request(*shown), progress);
     if (!made) return made.error();
-    auto pair = pair_under_load(known, shown, *made, progress);
-    if (!pair) return pair.error();
-    return DenseRun{pair->first, pair->second};
+    // Each at the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
+    const Recordings recordings = recordings_of(known, shown->request.gpu);
+    const auto at_own_clock = [&](const std::shared_ptr<const Simulation>& run) {
+      const auto loaded = run_under_load(recordings, *run, progress);
+      return loaded ? loaded->simulation : run;
+    };
+    DenseRun dense{at_own_clock(shown), at_own_clock(*made)};
+    if (!progress(1)) return Error{Sentence(), Error::Kind::cancelled};
+    return dense;
   });
 }
 

@@ -17,6 +17,7 @@
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/measurements.h"
 #include "app/model/run_data/exactness.h"
+#include "app/model/session/run_sweep.h"
 #include "app/model/state/center_views.h"
 #include "app/model/state/sweep_quantity.h"
 #include "sim/analysis/fit.h"
@@ -50,7 +51,7 @@ struct LadderStudy {
   }
 };
 
-/// A run and the same without its mask, at one clock.
+/// A run and the same without its mask, each at its own clock under load, as `simulate` has them.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };
@@ -84,7 +85,7 @@ struct StudyView {
   std::shared_ptr<const PairUnderLoad> race;   // both runs of the race that is shown, at one clock; null while they are simulated
   std::shared_ptr<const Exactness> exactness;  // of the race that is shown; null while it is worked out, or without one
   std::shared_ptr<const SweepResult> sweep;
-  std::vector<Result<TimeErrors>> sweep_errors;  // by program of the sweep
+  std::vector<SweepErrors> sweep_errors;  // by program of the sweep
   SweepChoice sweep_choice;
   bool stopped = false;         // by the user, before it was complete
   bool chosen_by_user = false;  // the sweep choice
@@ -194,7 +195,7 @@ class Studies {
   std::shared_ptr<Growing<LadderStudy>> ladder_;
   std::shared_ptr<Growing<SweepResult>> sweep_;
   const void* errors_of_sweep_ = nullptr;  // whose errors are these
-  std::vector<Result<TimeErrors>> sweep_errors_;
+  std::vector<SweepErrors> sweep_errors_;
 };
 
 }  // namespace tilescope

@@ -225,15 +225,17 @@ void draw_figures(const View& view) {
                        : std::string(tr("The simulation on screen is of another problem or mask.")));
   const DenseRun* const run = view.studies->dense.get();
   if (run == nullptr || !reads || view.lesson.locked) return;
-  const Nanoseconds now = run->masked->time, dense = run->dense->time;
-  row(tr("Time"), say(tr("{}, dense {}"), format_time(now), format_time(dense)));
+  const auto at_clock = [](const Simulation& timed) {
+    return say(tr("{} at {}"), format_time(timed.time), format_clock(timed.request.gpu.sm_clock_hz));
+  };
+  row(tr("Time"), say(tr("{}, dense {}"), at_clock(*run->masked), at_clock(*run->dense)));
 }
 
 /// Says what bounds the run and the dense one; empty where the two are not compared.
 std::string time_reason(const View& view) {
   const DenseRun* const run = view.studies->dense.get();
   if (run == nullptr || view.mask.totals == nullptr || !hbm_reads(view) || view.lesson.locked) return {};
-  return mask_reason(*run->masked, *run->dense);
+  return mask_reason(*run->masked, *run->dense, view.studies->limit.get());
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------

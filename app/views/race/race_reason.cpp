@@ -183,13 +183,15 @@ std::string slower_reason(const Outcome& slow, const Outcome& fast, const std::s
          both(format_percent(slow.utilisation[unit]), format_percent(fast.utilisation[unit]));
 }
 
-std::string mask_reason(const Simulation& masked, const Simulation& dense) {
+std::string mask_reason(const Simulation& masked, const Simulation& dense, const NextLimit* limit) {
   const auto bound = [](const Simulation& run) {
     if (run.bound == Bound::latency) return bound_text(run.bound, run.sms);
     const double busy = run.utilisation[static_cast<std::size_t>(run.bound)];
     return fmt::format("{} ({})", bound_text(run.bound, run.sms), busy_text(run.bound, whole_percent(busy), run.sms));
   };
-  std::string text = say(tr("Bottleneck: {}; dense: {}."), bound(masked), bound(dense));
+  const bool decides = limit == nullptr || !limit->outcome.done() || limit->decides() || masked.bound == Bound::latency;
+  std::string text = say(decides ? tr("Bottleneck: {}; dense: {}.") : tr("No single bottleneck, busiest: {}; dense: {}."),
+                         bound(masked), bound(dense));
   const Outcome with = outcome_of(masked), without = outcome_of(dense);
   const RaceReason reason = race_reason(masked, dense);
   const auto by_tensor = [&](std::int64_t of_masked, std::int64_t of_dense) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/next_limit.h"
 #include "sim/analysis/outcome.h"
 #include "sim/engine/simulation.h"
 
@@ -33,8 +34,9 @@ std::vector<std::string> race_sentences(const Simulation& first, const Simulatio
 /// waiting. `slow_name` and `fast_name` stand before their figures. Empty where `slow` is not slower.
 std::string slower_reason(const Outcome& slow, const Outcome& fast, const std::string& slow_name, const std::string& fast_name);
 
-/// Says what bounds a run and the same run without its mask, and what the slower of them moves more of.
-std::string mask_reason(const Simulation& masked, const Simulation& dense);
+/// Says what bounds a run and the same run without its mask, and what the slower of them moves more of. `limit`: of the masked run;
+/// null while it is unknown.
+std::string mask_reason(const Simulation& masked, const Simulation& dense, const NextLimit* limit);
 
 /// Returns what the L2 writes back after each run, or "".
 std::string race_written_after(const Simulation& first, const Simulation& second);

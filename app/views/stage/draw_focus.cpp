@@ -448,6 +448,14 @@ void draw_chip_tiles(StageContext& context) {
   context.flush();
 }
 
+/// The bytes of the buffers that are drawn; of a folded box, of all of them.
+std::int64_t drawn_shared_bytes(const StageLayout& layout) {
+  std::int64_t bytes = 0;
+  for (const ChipTileBox& box : layout.chip_tiles)
+    if (box.shared) bytes += box.bytes * (box.folded ? box.rings : 1);
+  return bytes;
+}
+
 void draw_occupancy(StageContext& context) {
   const Theme& theme = context.theme;
   const Simulation& simulation = context.simulation();
@@ -466,9 +474,12 @@ void draw_occupancy(StageContext& context) {
   bar.max.y = bar.min.y + context.px(6);
   draw_bar(context.list, theme, bar, has > 0 ? static_cast<double>(used) / static_cast<double>(has) : 0, theme.accent);
   if (context.hit(layout.occupancy) || context.hit(layout.shared_label)) {
-    context.tip(tr("shared memory"),
-                say(tr("{} per block; {} of at most {} blocks on this SM"), format_capacity(Bytes(launch.shared_bytes)),
-                    std::to_string(resident), std::to_string(launch.blocks_per_sm)));
+    std::string body = say(tr("{} per block; {} of at most {} blocks on this SM"), format_capacity(Bytes(launch.shared_bytes)),
+                           std::to_string(resident), std::to_string(launch.blocks_per_sm));
+    if (const std::int64_t hidden = launch.shared_bytes - drawn_shared_bytes(layout); hidden > 0)
+      add_line(body, say(tr("Not drawn: {} of a block, for results on their way out, row statistics and barriers"),
+                         format_exact_bytes(Bytes(hidden))));
+    context.tip(tr("shared memory"), std::move(body));
   }
 }
 

@@ -121,9 +121,17 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   add_line(body, say(tr("{}, busiest: {}"), format_time(Nanoseconds(point.wall_ns())), bound_text(point.bound, point.sms)));
   if (const UnderLoad& load = point.under_load; load.clock_hz > 0)
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
-  if (hover.algorithm < view.studies->sweep_errors.size() && request)
-    add_line(body, time_errors_text(view.studies->sweep_errors[hover.algorithm], *request));
-  add_line(body, say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
+  const bool l2_may_decide = request && !unchanged(request->gpu) && point.l2_may_decide();
+  if (l2_may_decide) add_line(body, unshared_text(point));
+  if (hover.algorithm < view.studies->sweep_errors.size() && request && !l2_may_decide) {
+    const SweepErrors& errors = view.studies->sweep_errors[hover.algorithm];
+    add_line(body, errors.time && !errors.is_known_at(value)
+                       ? tr("How far this time is off is unknown: no kernel is compiled for it.")
+                       : time_errors_text(errors.time, *request));
+  }
+  add_line(body, point.buffers > 0 ? say(point.buffers == 1 ? tr("tile {}×{}, {} buffer") : tr("tile {}×{}, {} buffers"),
+                                         point.tile.block_q, point.tile.block_kv, point.buffers)
+                                   : say(tr("tile {}×{}"), point.tile.block_q, point.tile.block_kv));
   if (const auto compiled = request ? compiled_kernel(*request) : std::nullopt)
     for (const Sentence& warning : compiled->warnings()) add_line(body, say(warning));
   show_tooltip(
@@ -139,10 +147,10 @@ std::string errors_text(const View& view, const SweepResult& result, SweepQuanti
   std::string known;
   const auto& errors = view.studies->sweep_errors;
   for (std::size_t a = 0; a < std::min(errors.size(), result.request.algorithms.size()); ++a)
-    if (errors[a])
+    if (errors[a].time)
       known += fmt::format("{}{} ±{}", known.empty() ? "" : ", ",
                            algorithm_title(result.request.algorithms[a], result.request.base.problem.pass),
-                           format_percent(errors[a]->mean));
+                           format_percent(errors[a].time->mean));
   if (has_legend(result) && !known.empty()) return {};
   return ' ' + (known.empty() ? std::string(tr("How far these times are off is unknown: no such run is recorded."))
                               : say(tr("Mean errors of recorded runs: {}."), known));

@@ -371,8 +371,10 @@ std::vector<LegendRow> legend_of(const SweepResult& result, SweepQuantity quanti
 /// "±5.7 %", for times alone.
 std::string error_of(const View& view, SweepQuantity quantity, std::size_t algorithm) {
   const auto& errors = view.studies->sweep_errors;
-  if (quantity != SweepQuantity::time || algorithm >= errors.size() || !errors[algorithm]) return {};
-  return "±" + format_percent(errors[algorithm]->mean);
+  if (quantity != SweepQuantity::time || algorithm >= errors.size() ||
+      !errors[algorithm].is_known_at(view.studies->sweep->request.axis.values.back()))
+    return {};
+  return "±" + format_percent(errors[algorithm].time->mean);
 }
 
 /// Draws the legend from the right edge of `area`, which it narrows. Returns the program whose line the mouse is on.
@@ -411,7 +413,7 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
       hovered = row.algorithm;
       if (const auto& errors = view.studies->sweep_errors; quantity == SweepQuantity::time && row.algorithm < errors.size())
         show_tooltip(theme, title_of(result.request, row.algorithm),
-                     say(time_errors_sentence(errors[row.algorithm], title_of(result.request, row.algorithm))));
+                     say(time_errors_sentence(errors[row.algorithm].time, title_of(result.request, row.algorithm))));
     }
     if (is_on || algorithm == shown)
       list->AddRectFilled(line.min, line.max, is_on ? with_alpha(theme.inset_border, 0.6F) : theme.accent_soft, 3 * theme.scale);

@@ -8,6 +8,7 @@
 #include "app/ui/short_line.h"
 #include "app/views/stage/link_use.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/engine/launch_order.h"
 
 namespace tilescope {
@@ -281,6 +282,15 @@ HoverText lane_hover(const Simulation& simulation, const TimelineData& data, con
   return {sentence, body};
 }
 
+std::string ceiling_text(const BandwidthCurve& curve, const GpuSpec& gpu) {
+  const std::string most = format_bandwidth(curve.ceiling * gpu.sm_clock_hz);
+  if (curve.unshared_ceiling <= 0) return most;
+  const std::string least = format_bandwidth(curve.unshared_ceiling * gpu.sm_clock_hz);
+  const auto parted = [](const std::string& text) { return text.rfind(' '); };
+  const bool same_unit = least.substr(parted(least)) == most.substr(parted(most));
+  return (same_unit ? least.substr(0, parted(least)) : least) + "–" + most;
+}
+
 HoverText curve_hover(const Simulation& simulation, const TimelineData& data, const TimelineLayout& layout, const TimelineRow& row,
                       const TimeWindow& window, ImVec2 mouse) {
   const bool hbm = row.kind == TimelineRow::Kind::hbm;
@@ -291,9 +301,14 @@ HoverText curve_hover(const Simulation& simulation, const TimelineData& data, co
   const double clock = gpu.sm_clock_hz;
   HoverText text;
   text.title = fmt::format("{} {}", hbm ? "HBM" : "L2", format_bandwidth(rate * clock));
-  text.body =
-      say(tr("{} of the usable {} ({} of {})"), format_percent(rate / curve.ceiling), format_bandwidth(curve.ceiling * clock),
-          format_rate(BytesPerCycle(rate)), format_rate(BytesPerCycle(curve.ceiling)));
+  const double most = curve.unshared_ceiling > 0 ? rate / curve.unshared_ceiling : 0;  // busy share if no read shares a lookup
+  const std::string share =
+      most > 0 ? l2_busy_text({rate / curve.ceiling, std::min(1.0, most)}) : format_percent(rate / curve.ceiling);
+  text.body = say(tr("{} of the usable {} ({} of {})"), share, ceiling_text(curve, gpu), format_rate(BytesPerCycle(rate)),
+                  format_rate(BytesPerCycle(curve.ceiling)));
+  if (curve.unshared_ceiling > 0)
+    add_line(text.body, say(tr("The L2 looks up at most {}. Reads close together share a lookup, up to the {} of the SMs' ports."),
+                            format_bandwidth(curve.unshared_ceiling * clock), format_bandwidth(curve.ceiling * clock)));
   if (hbm && gpu.hbm_read_rate().value > gpu.hbm_rate().value)
     add_line(text.body, say(tr("Usable is the rate of reads only; reads and writes mixed reach {}."),
                             format_bandwidth(gpu.hbm_rate().value * clock)));

@@ -43,6 +43,8 @@ BusyWith busy_with(const Simulation& simulation);
 BusyWith either(BusyWith a, BusyWith b);
 /// Names a cause ("a free buffer", "tensor cores, busy with another group"); empty for none.
 std::string cause_text(WaitCause cause, BusyWith busy);
+/// Returns the ceiling of a curve, that of the L2 from lookups of their own to shared ones: "6 340–15 324 GB/s".
+std::string ceiling_text(const BandwidthCurve& curve, const GpuSpec& gpu);
 /// Returns "cycles 200 to 450 (250)".
 std::string range_text(double from, double to);
 /// Returns the length of a stretch; of a long one, the difference of the rounded ends that are shown.

@@ -131,13 +131,16 @@ void draw_gutter(ImDrawList* list, const View& view, const TimelineState& state,
     }
     if (row.kind == TimelineRow::Kind::unit || size == 0 || view.playback.race) continue;
     const BandwidthCurve& curve = row.kind == TimelineRow::Kind::hbm ? state.data[row.group]->hbm : state.data[row.group]->l2;
+    const double lowest = curve.unshared_ceiling > 0 ? curve.unshared_ceiling : curve.ceiling;  // where there is no room for both
     const std::string ceiling =
-        curve.ceiling > 0 ? "≤ " + format_bandwidth(curve.ceiling * simulation.request.gpu.sm_clock_hz) : std::string(tr("none"));
+        lowest > 0 ? "≤ " + format_bandwidth(lowest * simulation.request.gpu.sm_clock_hz) : std::string(tr("none"));
     const Rect after_name = {{label.min.x + 32 * theme.scale, label.min.y}, label.max};
     const GpuSpec& gpu = simulation.request.gpu;
     // Reads and writes mixed stay below it.
     const bool of_reads = row.kind == TimelineRow::Kind::hbm && gpu.hbm_read_rate().value > gpu.hbm_rate().value;
-    const std::string longer = of_reads ? say(tr("reads {}"), ceiling) : ceiling;
+    const std::string longer = of_reads                     ? say(tr("reads {}"), ceiling)
+                               : curve.unshared_ceiling > 0 ? "≤ " + ceiling_text(curve, gpu)
+                                                            : ceiling;
     const bool fits = text_width(theme.ui_small, longer) * size <= after_name.width() * theme.ui_small->FontSize;
     draw_name(list, theme.ui_small, size, after_name, theme.text_faint, fits ? longer : ceiling, Align::right);
   }

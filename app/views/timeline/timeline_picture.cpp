@@ -229,11 +229,15 @@ void add_curve(const Painter& paint, const TimelineRow& row, const BandwidthCurv
     paint.picture.quads->add(quad);
   }
   paint.picture.lines.push_back(std::move(line));
-  Quad ceiling;
-  ceiling.min = {row.rect.min.x, row.rect.min.y + pad};
-  ceiling.max = {row.rect.max.x, row.rect.min.y + pad + std::max(1.0F, std::floor(paint.theme.scale))};
-  ceiling.fill = with_alpha(paint.theme.text_faint, 0.45F);
-  paint.picture.quads->add(ceiling);
+  for (const double rate : {curve.ceiling, curve.unshared_ceiling}) {
+    if (rate <= 0 && curve.ceiling > 0) continue;
+    const float y = row.rect.min.y + pad + (curve.ceiling > 0 ? static_cast<float>(1 - rate / curve.ceiling) * height : 0);
+    Quad ceiling;
+    ceiling.min = {row.rect.min.x, y};
+    ceiling.max = {row.rect.max.x, y + std::max(1.0F, std::floor(paint.theme.scale))};
+    ceiling.fill = with_alpha(paint.theme.text_faint, 0.45F);
+    paint.picture.quads->add(ceiling);
+  }
 }
 
 }  // namespace

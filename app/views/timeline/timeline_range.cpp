@@ -14,6 +14,7 @@
 #include "app/views/keys.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/l2_busy.h"
 #include "sim/analysis/link_bins.h"
 
 namespace tilescope {
@@ -36,10 +37,12 @@ void draw_sums(const View& view, const RangeSums& sums) {
   const double cycles = sums.range.to - sums.range.from;
   const auto bytes = [&](Link link) { return sums.bytes[static_cast<std::size_t>(link)]; };
   text_item(theme.ui_small, theme.text_faint, tr("Bytes of all SMs, and the share of the usable bandwidth"));
-  const double hbm = gpu.hbm_rate().value, l2 = l2_peak(gpu);
+  const double hbm = gpu.hbm_rate().value;
   key_value_row(theme, tr("HBM"), link_text(bytes(Link::hbm_read) + bytes(Link::hbm_write), hbm, cycles, sums.exact));
   key_value_row(theme, tr("HBM read"), link_text(bytes(Link::hbm_read), 0, cycles, sums.exact));
-  key_value_row(theme, "L2↔SM", link_text(bytes(Link::l2_to_sm) + bytes(Link::sm_to_l2), l2, cycles, sums.exact));
+  key_value_row(theme, "L2↔SM",
+                link_text(bytes(Link::l2_to_sm) + bytes(Link::sm_to_l2), 0, cycles, sums.exact) +
+                    (l2_peak(gpu) > 0 && cycles > 0 ? ", " + l2_busy_text(sums.l2) : ""));
   text_item(theme.ui_small, theme.text_faint, say(tr("Busy time of SM {}"), view.lane().focus_sm));
   for (std::size_t unit = 0; unit < timeline_units.size(); ++unit)
     key_value_row(theme, lane_name(timeline_units[unit]), format_percent(sums.busy[unit]));

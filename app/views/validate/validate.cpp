@@ -12,6 +12,7 @@
 #include "app/views/panels.h"
 #include "app/views/validate/validate_panel.h"
 #include "sim/analysis/format.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
 
@@ -52,6 +53,24 @@ std::string verdict_text(const Comparison& worst) {
   return say(tr("{}, {} or {}"), name, percent, format_capacity(Bytes(std::llround(worst.bound->absolute))));
 }
 
+/// "; attention kernels alone 2.4 %", beside the mean of all kernels; empty where a kernel is chosen or all are attention kernels.
+std::string attention_mean(const ValidationState& validation, const ValidatePanelState& state) {
+  if (!state.only_kernel.empty()) return {};
+  ErrorSummary attention;
+  int others = 0;
+  for (std::size_t i = 0; i < validation.results.size(); ++i) {
+    const Counterpart counterpart = counterpart_of(validation.bundle->bundle.cases[i].kernel);
+    const auto program = find_program(counterpart.algorithm);
+    if (!validation.results[i] || counterpart.library || !program) continue;
+    const ProgramFamily* const family = family_of(**program);
+    const bool is_attention = (*program)->pass != Pass::forward || (family != nullptr && family->computes_attention);
+    others += is_attention ? 0 : 1;
+    if (is_attention) attention.add(validation.results[i]->figure(state.figure), i);
+  }
+  if (others == 0 || attention.cases == 0) return {};
+  return say(tr("; attention kernels alone: mean error {}"), format_percent(attention.mean()));
+}
+
 /// "HBM read: 0 of 96 cases fail, 6 known misses; mean error 0.8 %, worst 6.1 %".
 enum class Room : std::uint8_t { enough, little };
 std::string finding(const ValidationState& validation, const ValidatePanelState& state, Room room) {
@@ -62,11 +81,13 @@ std::string finding(const ValidationState& validation, const ValidatePanelState&
   const std::string mean = format_percent(errors.mean()), most = format_percent(errors.worst);
   const VerdictCounts& verdicts = errors.verdicts;
   if (verdicts.bounded() == 0)
-    return say(tr("{}: {} cases without a bound; mean error {}, worst {}"), figure, errors.cases, mean, most);
+    return say(tr("{}: {} cases without a bound; mean error {}, worst {}"), figure, errors.cases, mean, most) +
+           attention_mean(validation, state);
   const int fail = verdicts[Verdict::fails], known = verdicts[Verdict::known_miss];
   if (room == Room::little) return say(tr("{}: {} fail, {} known misses; worst {}"), figure, fail, known, most);
   return say(tr("{}: {} of {} cases fail, {} known misses of this figure; mean error {}, worst {} ({})"), figure, fail,
-             verdicts.bounded(), known, mean, most, verdict_text(*worst));
+             verdicts.bounded(), known, mean, most, verdict_text(*worst)) +
+         attention_mean(validation, state);
 }
 
 /// Where the measurements are from; before every case is done, how far it is, with a button that stops it or lets it go on. From

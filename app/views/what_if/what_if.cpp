@@ -30,6 +30,7 @@ struct Line {
   const Outcome* outcome = nullptr;
   const WhatIf* what = nullptr;
   bool base = false, current = false;
+  bool changes_gpu = false;
 };
 
 /// "−38 %", "4.0×" from twice as much on, "same".
@@ -59,7 +60,16 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
                          format_time(now.time), table.real.gpu.id, format_time(before), speed_text(now.time.value, before.value),
                          bottleneck_text(now.bound, now.sms, limit)) +
                      idle_text(now.bound, now.sms);
-  return limit != nullptr ? text + ". " + next_limit_text(*limit) : text;
+  if (limit != nullptr) text += ". " + next_limit_text(*limit);
+  const Outcome outcome = outcome_of(now);
+  return !unchanged(now.request.gpu) && outcome.l2_may_decide() ? text + ". " + unshared_text(outcome) : text;
+}
+
+/// "1.91× faster", and what is left of it if no read shares an L2 lookup: "1.91× to at most 1.28× faster".
+std::string change_text(double time_ns, double unshared_ns, double before_ns) {
+  const std::string speed = speed_text(time_ns, before_ns);
+  if (unshared_ns <= (1 + least_difference) * time_ns) return speed;
+  return say(tr("{}; at best {} if no read shares an L2 lookup"), speed, speed_text(unshared_ns, before_ns));
 }
 
 /// The row that saves most time, and the one that costs most.
@@ -67,16 +77,17 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   if (!table.base || !table.base->done()) return tr("Simulating the real GPU…");
   struct Row {
     std::string title;
-    double time_ns = 0;
+    double time_ns = 0, unshared_ns = 0;
   };
   std::optional<Row> best, worst;
-  const auto take = [&](const std::string& title, double time_ns) {
-    if (!best || time_ns < best->time_ns) best = {title, time_ns};
-    if (!worst || time_ns > worst->time_ns) worst = {title, time_ns};
+  const auto take = [&](const std::string& title, const Outcome& outcome) {
+    const Row row{title, outcome.time_ns, outcome.unshared_ns};
+    if (!best || row.time_ns < best->time_ns) best = row;
+    if (!worst || row.time_ns > worst->time_ns) worst = row;
   };
-  if (limit != nullptr) take(limit_title(*limit), limit->outcome.time_ns);
+  if (limit != nullptr) take(limit_title(*limit), limit->outcome);
   for (const WhatIfRow& row : table.rows)
-    if (row.outcome && row.outcome->done()) take(translated(row.what.title), row.outcome->time_ns);
+    if (row.outcome && row.outcome->done()) take(translated(row.what.title), *row.outcome);
   std::string now = say(tr("{}: {}. {}"), algorithm_title(table.real.algorithm), format_time(Nanoseconds(table.base->time_ns)),
                         bottleneck_text(table.base->bound, table.base->sms, limit)) +
                     idle_text(table.base->bound, table.base->sms);
@@ -85,8 +96,10 @@ std::string finding(const WhatIfTable& table, const NextLimit* limit) {
   const double gain = best->time_ns / table.base->time_ns - 1, loss = worst->time_ns / table.base->time_ns - 1;
   const double least = std::max(table.noise(), least_difference);
   std::string text = now;
-  if (gain < -least) text += say(tr(". Best: {} ({})"), best->title, speed_text(best->time_ns, table.base->time_ns));
-  if (loss > least) text += say(tr(". Worst: {} ({})"), worst->title, speed_text(worst->time_ns, table.base->time_ns));
+  if (gain < -least)
+    text += say(tr(". Best: {} ({})"), best->title, change_text(best->time_ns, best->unshared_ns, table.base->time_ns));
+  if (loss > least)
+    text += say(tr(". Worst: {} ({})"), worst->title, change_text(worst->time_ns, worst->unshared_ns, table.base->time_ns));
   return text;
 }
 
@@ -96,7 +109,8 @@ struct Columns {
 };
 
 /// `longest_title` is the width of the longest title. The bars take the room that is left over.
-Columns columns_of(const Theme& theme, float left, float width, float longest_title) {
+/// `has_ranges`: some times are ranges, which take more room.
+Columns columns_of(const Theme& theme, float left, float width, float longest_title, bool has_ranges) {
   const float unit = theme.scale;
   Columns c{};
   c.right = left + width;
@@ -110,20 +124,33 @@ Columns columns_of(const Theme& theme, float left, float width, float longest_ti
   c.hbm = c.l2 - (c.has_hbm ? figure : 0);
   c.has_bar = !narrow;
   c.bar = c.hbm;
-  if (!narrow) c.bar = std::min(left + longest_title + 16 * unit + figure, c.hbm - 96 * unit);
-  c.time = c.bar - std::min(figure, 140 * unit);
+  if (!narrow) c.bar = std::min(left + longest_title + 16 * unit + figure + (has_ranges ? 124 * unit : 0), c.hbm - 96 * unit);
+  c.time = c.bar - std::min(figure, 140 * unit) - (has_ranges ? 124 * unit : 0);
   c.title = left;
   return c;
 }
 
-/// A value and, behind it, how it differs from the real machine's.
+/// Whether the time of a row is a range: its GPU is changed, and the L2 may decide.
+bool has_range(const Line& line) {
+  return line.outcome != nullptr && line.outcome->done() && line.changes_gpu && line.outcome->l2_may_decide();
+}
+
+/// A value and, behind it, how it differs from the real machine's; `up_to`: the other end of a range, 0: it is none.
 void draw_figure(ImDrawList* list, const Theme& theme, float left, float right, float top, float height, const std::string& value,
-                 double now, double before, bool base, double noise = 0) {
+                 double now, double before, bool base, double noise = 0, double up_to = 0) {
   const float middle = left + (right - left) * 0.54F;
   draw_text(list, theme.mono_small, {{left, top}, {middle, top + height}}, theme.text, value, Align::right);
   if (!base)
     draw_text(list, theme.mono_small, {{middle + 6 * theme.scale, top}, {right, top + height}},
-              difference_color(theme, now, before, noise), difference_text(now, before));
+              up_to > 0 ? theme.text_dim : difference_color(theme, now, before, noise),
+              up_to > 0 ? fmt::format("{} … {}", difference_text(now, before), difference_text(up_to, before))
+                        : difference_text(now, before));
+}
+
+/// "508–≥758 µs": the simulated time of a changed GPU, and the least if no read shares an L2 lookup.
+std::string time_text(const Outcome& outcome, bool is_range) {
+  const std::string time = format_time(Nanoseconds(outcome.time_ns));
+  return is_range ? fmt::format("{} … ≥ {}", time, format_time(Nanoseconds(outcome.unshared_ns))) : time;
 }
 
 /// Time against the real machine's: to the left it is shorter. The axis is logarithmic, from half to twice; an arrow head beyond
@@ -174,6 +201,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
       add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
       add_line(tip, written_after_text(line.outcome->dirty()));
       add_line(tip, tr("HBM bytes and their ratio are those of the run."));
+      if (has_range(line)) add_line(tip, unshared_text(*line.outcome));
       if (base != nullptr && !line.base) {
         add_line(tip, slower_reason(*line.outcome, *base, tr("this row"), tr("unchanged")));
         add_line(tip, slower_reason(*base, *line.outcome, tr("unchanged"), tr("this row")));
@@ -194,8 +222,8 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
   }
   const Outcome& before = base != nullptr ? *base : now;
   const bool alone = line.base || base == nullptr;  // nothing to compare with, yet
-  draw_figure(list, theme, c.time, c.bar, top, height, format_time(Nanoseconds(now.time_ns)), now.time_ns, before.time_ns, alone,
-              noise);
+  draw_figure(list, theme, c.time, c.bar, top, height, time_text(now, has_range(line)), now.time_ns, before.time_ns, alone, noise,
+              has_range(line) ? now.unshared_ns : 0);
   if (c.has_bar && !alone && before.time_ns > 0)
     draw_time_bar(list, theme, {{c.bar + 6 * theme.scale, top}, {c.hbm - 6 * theme.scale, top + height}},
                   now.time_ns / before.time_ns, noise);
@@ -328,10 +356,10 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   const Outcome* base = table.base && table.base->done() ? &*table.base : nullptr;
   lines.push_back({say(tr("{}, unchanged"), table.real.gpu.id),
                    table.base && !table.base->done() ? say(table.base->refusal) : std::string(),
-                   table.base ? &*table.base : nullptr, nullptr, true, !changed});
+                   table.base ? &*table.base : nullptr, nullptr, true, !changed, !unchanged(table.real.gpu)});
   if (limit != nullptr)
     lines.push_back({limit_title(*limit), tr("The bottleneck takes no time at all. The next limit decides."), &limit->outcome,
-                     nullptr, false, false});
+                     nullptr, false, false, true});
   Outcome balanced, now;
   if (base != nullptr && base->balanced_ns > 0 && base->balanced_ns < (1 - least_difference) * base->time_ns) {
     balanced = *base;
@@ -345,7 +373,13 @@ void draw_what_if_panel(const View& view, Commands& commands) {
       std::any_of(table.rows.begin(), table.rows.end(), [&](const WhatIfRow& row) { return is_current(view, row.what); });
   if (changed && !is_variant) {
     if (shown != nullptr) now = outcome_of(*shown);
-    lines.push_back({tr("Current settings"), {}, shown != nullptr ? &now : nullptr, nullptr, false, true});
+    lines.push_back({tr("Current settings"),
+                     {},
+                     shown != nullptr ? &now : nullptr,
+                     nullptr,
+                     false,
+                     true,
+                     shown != nullptr && !unchanged(shown->request.gpu)});
   }
   if (const BesideRun* const beside = beside_run(view); beside != nullptr && beside->kernel != nullptr)
     lines.push_back({say(tr("{}: {} on {}"), beside_label(*beside), algorithm_title(beside->kernel->algorithm),
@@ -354,15 +388,15 @@ void draw_what_if_panel(const View& view, Commands& commands) {
   for (const WhatIfRow& row : table.rows) {
     std::string tip = translated(row.what.asks);
     for (const std::string& assignment : row.what.assignments) add_line(tip, assignment);
-    lines.push_back(
-        {translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false, is_current(view, row.what)});
+    lines.push_back({translated(row.what.title), tip, row.outcome ? &*row.outcome : nullptr, &row.what, false,
+                     is_current(view, row.what), !row.what.assignments.empty()});
   }
 
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   float longest_title = 0;
   for (const Line& line : lines)
     longest_title = std::max(longest_title, text_width(line.base ? theme.ui_bold : theme.ui, line.title));
-  const Columns columns = columns_of(theme, at.x, room.x, longest_title);
+  const Columns columns = columns_of(theme, at.x, room.x, longest_title, std::ranges::any_of(lines, has_range));
   draw_headings(theme, columns, at.y);
   float y = at.y + theme.ui_small->FontSize + 4 * theme.scale;
   const float least = theme.ui->FontSize + std::round(4 * theme.scale);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -238,6 +239,12 @@ std::vector<std::string> extended(std::vector<std::string> arguments, std::initi
   return arguments;
 }
 
+std::string simulated_text(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"simulate"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_program(std::move(all)).out;
+}
+
 }  // namespace
 
 TEST_CASE("cli: a recorded run shows what was recorded beside what is simulated, as validate compares them") {
@@ -350,6 +357,44 @@ TEST_CASE("cli: a slow clock under load is printed in MHz") {
   const std::string out = run_program({"simulate", "--gpu", "h100", "--seq", "128", "--set", "sm.clock_under_load_hz=1e6"}).out;
   CHECK(out.find("at 1 MHz under load, as set") != std::string::npos);
   CHECK(out.find("0.00 GHz") == std::string::npos);
+}
+
+TEST_CASE("cli: where a changed GPU lets the L2 decide, the time has its other end, and its error is unknown") {
+  const std::vector<std::string> run = {"--gpu", "h100",  "--algorithm", "flash3",     "--batch", "4",       "--heads",
+                                        "16",    "--seq", "4096",        "--head-dim", "128",     "--dtype", "fp16"};
+  const auto changed = extended(run, {"--set", "l2.bytes_per_cycle=2000"});
+  const std::string table = simulated_text(changed);
+  CHECK(table.find("no shared lookup") != std::string::npos);
+  CHECK(table.find("recorded lookups") != std::string::npos);
+  CHECK(table.find("no difference") == std::string::npos);
+  CHECK(table.find("unknown  with this change the L2 may decide the time") != std::string::npos);
+  const Json time = simulated_json(changed)["time"];
+  const double ns = time["under_load"]["ns"], hz = time["under_load"]["clock_hz"];
+  CHECK(time["errors"].is_null());
+  CHECK_FALSE(time["without_set"]["is_noise"]);
+  // The L2 alone: the bytes of the ledger over its rate, and fewer with the recorded lookups.
+  CHECK(time["unshared_lookups_least_ns"].get<double>() == doctest::Approx(4362141696.0 / 2000 / hz * 1e9).epsilon(1e-4));
+  CHECK(time["recorded_lookups_least_ns"] > ns);
+  CHECK(time["recorded_lookups_least_ns"] < time["unshared_lookups_least_ns"]);
+  // A change that leaves the L2 far from its limit keeps the error of the recorded runs.
+  const std::string slower = simulated_text(extended(run, {"--set", "hbm.bytes_per_second=2e12"}));
+  CHECK(slower.find("no shared lookup") == std::string::npos);
+  CHECK(slower.find("recorded runs of flash3 on the unchanged GPU") != std::string::npos);
+}
+
+TEST_CASE("cli: wgmma sums over sixteen elements, so a tile of 100 keys has no kernel and no known error") {
+  for (const char* keys : {"17", "20", "100"}) {
+    const Json json = simulated_json(extended(flash3_arguments("325"), {"--block-kv", keys}));
+    CHECK(json["kernel"]["warnings"].dump().find(fmt::format("it has {} keys or queries to sum over", keys)) != std::string::npos);
+    CHECK(json["time"]["errors"].is_null());
+  }
+  CHECK_FALSE(simulated_json(extended(flash3_arguments("325"), {"--block-kv", "112"}))["time"]["errors"].is_null());
+}
+
+TEST_CASE("cli: the values of --set are all listed, those that a file may leave out too") {
+  const std::string help = run_program({"simulate", "--help"}).out;
+  for (const SpecKey& row : spec_keys()) CHECK_MESSAGE(help.find(fmt::format("\n  {} ", row.key)) != std::string::npos, row.key);
+  CHECK(run_program({"search", "--help"}).out.find("where the GPU has wgmma, flash3 too") != std::string::npos);
 }
 
 TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kernel can have too") {
@@ -465,7 +510,7 @@ TEST_CASE("cli: a search says how far the ratio of two programs is off, and that
                                         "hopper_wgmma,hopper_ping_pong", "--seq", "512", "--heads", "4", "--head-dim", "128"})
                                .out;
   CHECK(text.find("The ratio of a time of hopper_") != std::string::npos);
-  CHECK(text.find("is off is unknown: no recording has two tiles or orders of one program.") != std::string::npos);
+  CHECK(text.find("is off is unknown: no bundle of recorded runs has two tiles or orders of one program") != std::string::npos);
 }
 
 TEST_CASE("cli: what a refused pass proposes leads to a run") {

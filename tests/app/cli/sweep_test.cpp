@@ -111,6 +111,46 @@ TEST_CASE("sweep: a tile that would spill is marked, with the registers that it 
   CHECK(table("block_kv=32,64").find('!') == std::string::npos);
 }
 
+TEST_CASE("sweep: each program has the errors that simulate has, whichever program stands first") {
+  const auto table = [](const char* algorithms, const char* range, const char* flag, const char* value) {
+    return run_program({"sweep", "--quiet", "--over", range, "--gpu", "h100", "--algorithm", algorithms, "--heads", "2", flag,
+                        value, "--dtype", "fp16"})
+        .out;
+  };
+  const std::string heads = table("flash3", "head_dim=64,96,128,192", "--seq", "512");
+  CHECK(heads.find("At head_dim 96, 192 the error of flash3 is unknown: no kernel is compiled for that.") != std::string::npos);
+  CHECK(heads.find("flash3 at head_dim 96: no kernel of flash3 takes head dimension 96") != std::string::npos);
+  CHECK(heads.find("flash3 at head_dim 192: no kernel of flash3 takes head dimension 192") != std::string::npos);
+  for (const char* both : {"flash3,flash3_backward", "flash3_backward,flash3"}) {
+    const std::string mixed = table(both, "seq=512,1024", "--head-dim", "128");
+    CHECK(mixed.find("Times of flash3 are ±") != std::string::npos);
+    CHECK(mixed.find("Times of flash3_backward are ±") != std::string::npos);
+    CHECK(mixed.find("unknown") == std::string::npos);
+  }
+}
+
+TEST_CASE("sweep: buffers have a column, and points that drop to one of them are named") {
+  const std::vector<std::string> run = {
+      "--over", "block_kv=160,176", "--gpu", "h100",    "--algorithm", "flash3", "--heads", "2", "--seq",
+      "512",    "--head-dim",       "128",   "--dtype", "fp16"};
+  const auto points = swept(run);
+  CHECK(points[0]["buffers"] == 2);
+  CHECK(points[1]["buffers"] == 1);
+  std::vector<std::string> shown = {"sweep", "--quiet"};
+  shown.insert(shown.end(), run.begin(), run.end());
+  const std::string table = run_program(std::move(shown)).out;
+  CHECK(table.find("flash3 at block_kv 176: 1 buffer: two do not fit the shared memory") != std::string::npos);
+}
+
+TEST_CASE("sweep: a point whose changed L2 may decide has the least time without shared lookups, and no error") {
+  const std::string table =
+      run_program({"sweep", "--quiet", "--over", "l2.bytes_per_cycle=1000,8000", "--gpu", "h100", "--algorithm", "flash3",
+                   "--heads", "16", "--seq", "2048", "--head-dim", "128", "--dtype", "fp16"})
+          .out;
+  CHECK(table.find("no sharing") != std::string::npos);
+  CHECK(table.find("At l2.bytes_per_cycle 1000 the error of flash3 is unknown: the L2 may decide the time.") != std::string::npos);
+}
+
 TEST_CASE("sweep, search: a mask that shows nothing is told") {
   const std::vector<std::string> problem = {"--quiet", "--gpu", "h100", "--heads", "2", "--head-dim", "64", "--dtype", "fp16"};
   const auto warns = [&](std::vector<std::string> arguments) {

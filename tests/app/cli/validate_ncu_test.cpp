@@ -65,6 +65,19 @@ TEST_CASE("validate --ncu: the simulation's own bytes are within, what was match
   CHECK(json["missing"] == nlohmann::json{"dram__bytes_write.sum", "gpu__time_duration.sum"});
 }
 
+TEST_CASE("validate --ncu: a profile of another kind of GPU than the simulated one is told") {
+  const TemporaryFolder folder;
+  const auto warned = [&](const char* capability) {
+    const std::string file = folder.file("cc.csv", fmt::format("ID,Kernel Name,CC,Metric Name,Metric Unit,Metric Value\n"
+                                                               "0,flash2_kernel(int),{},dram__bytes_read.sum,byte,4096\n",
+                                                               capability));
+    return validate_ncu({"--ncu", file, "--gpu", "h100", "--seq", "256"})
+               .out.find("the file was profiled on a GPU of compute capability 8.0, and h100 is simulated") != std::string::npos;
+  };
+  CHECK(warned("8.0"));
+  CHECK_FALSE(warned("9.0"));
+}
+
 TEST_CASE("validate --ncu: further runs in the file, and a grid of another problem, are told") {
   const TemporaryFolder folder;
   const auto profiled = [&](const char* name, const std::string& grid, const char* kernel) {

@@ -256,6 +256,24 @@ TEST_CASE("stage layout: flash2 on toy shows every tile of Q as a cell, and empt
   CHECK(layout.find(tiles::k)->shared);
 }
 
+TEST_CASE("stage layout: each warp group's strip of Q has a box, so the boxes lack only the output and the barriers") {
+  const auto info = find_program("hopper_ping_pong");
+  REQUIRE(info);
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 1024;
+  problem.head_dim = 128;
+  const auto program = (*info)->make(problem, TileShape{128, 128}, h200_gpu());
+  REQUIRE(program);
+  std::int64_t drawn = 0, q = 0;
+  for (const ChipTileShape& tile : program_shape(**info, **program, 0).chip_tiles) {
+    if (!tile.shared) continue;
+    drawn += tile.rings * tile.buffer_bytes;
+    if (tile.chip_tile.is(Meaning::query)) q += tile.rings * tile.buffer_bytes;
+  }
+  CHECK(q == 128 * 128 * 2);
+  CHECK(drawn == 5 * 128 * 128 * 2);  // Q, and two buffers each of K and V
+}
+
 TEST_CASE("stage layout: presented at 1600x900, a tile of 16 rows has 16") {
   const GpuSpec gpu = toy_gpu();
   const auto info = find_program("flash2");

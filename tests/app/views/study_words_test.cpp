@@ -204,6 +204,7 @@ TEST_CASE("what if: the best row that the headline names is the shortest of all 
   limit->before_ns = view.studies->what_if->base->time_ns;
   limit->outcome = *view.studies->what_if->base;
   limit->outcome.time_ns = 0.01 * limit->before_ns;
+  limit->outcome.unshared_ns = 0;
   auto studies = std::make_shared<StudyView>(*view.studies);
   studies->limit = limit;
   view.studies = studies.get();
@@ -211,6 +212,46 @@ TEST_CASE("what if: the best row that the headline names is the shortest of all 
   const TextRecording recording;
   screen.frame(view, draw_what_if_panel);
   CHECK(recording.text().find("Best: No bottleneck: tensor cores infinitely fast (100× faster)") != std::string::npos);
+}
+
+TEST_CASE("what if: a row whose time the L2 may decide has both ends, and the headline does not promise the shorter one") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 1024, .seq_kv = 1024, .head_dim = 64}));
+  View view;
+  static_cast<SessionView&>(view) = opened.after(SetCenter{CenterView::what_if});
+  auto table = std::make_shared<WhatIfTable>(*view.studies->what_if);
+  for (WhatIfRow& row : table->rows) {
+    REQUIRE(row.outcome);
+    row.outcome->unshared_ns = 0;
+    if (row.what.id != "sms_double") continue;
+    row.outcome->time_ns = 0.2 * table->base->time_ns;
+    row.outcome->unshared_ns = 0.5 * table->base->time_ns;
+  }
+  auto studies = std::make_shared<StudyView>(*view.studies);
+  studies->what_if = table;
+  studies->limit = nullptr;
+  view.studies = studies.get();
+  PanelScreen screen({3000, 900});
+  const TextRecording recording;
+  screen.frame(view, draw_what_if_panel);
+  const std::string text = recording.text();
+  CAPTURE(text);
+  CHECK(text.find("Best: Twice as many SMs (5.0× faster; at best 2.0× faster if no read shares an L2 lookup)") !=
+        std::string::npos);
+  CHECK(text.find(fmt::format("{} … ≥ {}", format_time(Nanoseconds(0.2 * table->base->time_ns)),
+                              format_time(Nanoseconds(0.5 * table->base->time_ns)))) != std::string::npos);
+}
+
+TEST_CASE("mask: a bottleneck that hardly saves time when lifted is only the busiest resource") {
+  const Opened opened;
+  Simulation run = *opened.view().lane().simulation;
+  run.bound = Bound::l2;
+  NextLimit limit;
+  limit.without = Bound::l2;
+  limit.before_ns = 100;
+  limit.outcome.time_ns = 99;
+  CHECK(mask_reason(run, run, &limit).starts_with("No single bottleneck, busiest: L2 bandwidth"));
+  limit.outcome.time_ns = 50;
+  CHECK(mask_reason(run, run, &limit).starts_with("Bottleneck: L2 bandwidth"));
 }
 
 TEST_CASE("what if: perfect balance is a row where SMs run out of blocks early") {

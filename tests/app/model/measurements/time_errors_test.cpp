@@ -151,6 +151,19 @@ TEST_CASE("ratio errors: they are the mean over pairs of recorded runs of both p
   CHECK_FALSE(ratio_errors_of(known, a, changed));
 }
 
+TEST_CASE("ratio errors: a single pair is called one, and not a mean") {
+  RatioErrors errors;
+  errors.pairs = 1;
+  errors.held_out = true;
+  errors.mean = errors.worst = 0.042;
+  CHECK(
+      ratio_errors_sentence(errors, "flash3", "standard").text() ==
+      "The ratio of a time of flash3 to one of standard was off by 4.2 % in one pair of recorded runs that the model had not seen, "
+      "the only one.");
+  errors.pairs = 2;
+  CHECK(ratio_errors_sentence(errors, "flash3", "standard").text().find("mean of 2 pairs") != std::string::npos);
+}
+
 TEST_CASE("time errors: every recorded case of our own kernels has a row in the table of its bundle") {
   for (const auto& known : load_measurements().bundles) {
     CAPTURE(known->path);

@@ -28,6 +28,20 @@ TEST_CASE("range: over the whole run the bytes are those of the ledger") {
   }
 }
 
+TEST_CASE("range: over the whole run the L2 is as busy as the run has it, where its reads share lookups") {
+  const Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 128}));
+  const Lane& lane = opened.view().lane();
+  REQUIRE(lane.timeline);
+  const L2Busy run = l2_busy(lane.simulation->l2);
+  const RangeSums all = range_sums(*lane.simulation, *lane.timeline, {0, lane.simulation->cycles.value});
+  REQUIRE_FALSE(run.is_known());
+  // The run also counts the time before its first launch.
+  const double longer = lane.simulation->cycles.value / (all.range.to - all.range.from);
+  CHECK(all.l2.least == doctest::Approx(longer * run.least));
+  CHECK(all.l2.most == doctest::Approx(longer * run.most));
+  CHECK(lane.timeline->l2.unshared_ceiling == lane.simulation->request.gpu.l2_bytes_per_cycle);
+}
+
 TEST_CASE("range: two neighbours add up to the stretch of both") {
   const Opened opened;
   const Lane& lane = opened.view().lane();

@@ -386,6 +386,17 @@ TEST_CASE("studies: the time of a run is the one at its clock under load in ever
   const auto race = session.view().studies->race;
   REQUIRE(race != nullptr);
   CHECK(race->second->time.value == time);
+  // A run without its mask has its own clock, as simulate has it.
+  session.apply(SetRace{false});
+  AttentionProblem causal = loaded->simulation->request.problem;
+  causal.causal = true;
+  session.apply(SetProblem{causal, "problem"});
+  session.apply(SetCenter{CenterView::mask});
+  session.finish();
+  const auto dense = session.view().studies->dense;
+  REQUIRE(dense != nullptr);
+  CHECK(dense->dense->time.value == time);
+  CHECK(dense->masked->time.value == session.view().studies->under_load->simulation->time.value);
   // Another program has its own clock.
   SimulationRequest baseline = race->first->request;
   baseline.gpu = loaded->simulation->request.gpu;
