@@ -541,7 +541,7 @@ void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Me
                    auto pair = made ? pair_under_load(known, shown, *made, progress) : Result<PairUnderLoad>(made.error());
                    if (!pair && pair.error().kind == Error::Kind::cancelled) return {};
                    std::shared_ptr<const DenseRun> dense;
-                   if (pair) dense = std::make_shared<const DenseRun>(DenseRun{pair->first, pair->second});
+                   if (pair) dense = std::make_shared<const DenseRun>(DenseRun{pair->first, pair->second, shown, *made});
                    return [this, shown, dense] {
                      if (dense_of_ != shown) return;
                      dense_ = dense;

@@ -51,9 +51,10 @@ struct LadderStudy {
   }
 };
 
-/// A run and the same without its mask, at one clock.
+/// A run and the same without its mask: at the clock under load, and at the clock at which the run is drawn.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
+  std::shared_ptr<const Simulation> masked_as_drawn, dense_as_drawn;
 };
 /// The request of the same run without its mask; nullopt where it has none. Its change of scores stays.
 std::optional<SimulationRequest> dense_request(const Simulation& masked);
