@@ -56,7 +56,8 @@ bool opens_before_first_step(const View& view) {
 }  // namespace
 
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
-  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F, 0.48F};
+  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F, 0.48F, 0.53F};
+  constexpr float widest_beside_run = 0.43F;
   // While a stage waits where nothing has run yet, the question is what there is to look at.
   const bool waits = view.lesson.locked && opens_before_first_step(view);
   PresentedText last;
@@ -64,7 +65,7 @@ PresentedText presented_text(const View& view, const Theme& theme, float width, 
     const Theme used = reading_theme(theme, size);
     const View shown{view, &used};
     for (const float share : wider) {
-      if (share == wider.back() && !(waits && size == ReadingSize::lecture)) continue;
+      if (share > widest_beside_run && !(waits && size == ReadingSize::lecture)) continue;
       last = {share, size};
       const Rect column = present_lesson_layout(width, height, theme.scale, {.lesson_share = share}).lesson;
       const float inside = column.width() - 2 * theme.padding;

@@ -499,7 +499,8 @@ void draw_footer(const View& view, const SoftmaxFigures& figures, float room) {
   else if (error)
     text = first_that_fits(theme.ui_small, room,
                            {say(tr("O against float64, not rounded: relative error {}"), format_value(*error)),
-                            say(tr("O against float64, not rounded: {}"), format_value(*error))});
+                            say(tr("O against float64, not rounded: {}"), format_value(*error)),
+                            say(tr("O against float64: {}"), format_value(*error))});
   else if (figures.checked)
     text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);
