@@ -313,9 +313,7 @@ std::string article_of_scene(const Scene& scene, int number, const std::string& 
   for (std::size_t i = 0; i < question.choices.size(); ++i) out += fmt::format("<p>{}</p>", choice_words(i));
   if (question.answer < 1 || question.answer > static_cast<int>(question.choices.size())) return out;
   const std::string answer = choice_words(static_cast<std::size_t>(question.answer) - 1);
-  // Closed on screen; on paper nothing can be opened.
-  return out + fmt::format("<details><summary>{0}</summary><p class=\"right\">{1}</p></details><p class=\"paper right\">{2}</p>",
-                           html_text(tr("Answer")), answer, html_text(say(tr("Answer: {}"), "")) + answer);
+  return out + closed_answer(answer);
 }
 
 /// A handout: of every scene of a deck its picture, its title and its question. The notes are the lecturer's, and stay out.
@@ -334,8 +332,8 @@ Result<ExportedSteps> export_deck(StepPictures& pictures, const ExportOptions& o
       return refuse("scene {}: steps {} go beyond the run, whose last step is {}", i + 1, to_string(*scene.steps), last);
     const Result<std::string> picture = smaller_picture(pictures, i + 1, scene_name(scene));
     if (!picture) return picture.error();
-    articles +=
-        fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}</article>\n", i + 1, article_of_scene(scene, i + 1, *picture));
+    articles += fmt::format("<article class=\"step\" id=\"scene-{}\">\n{}{}</article>\n", i + 1,
+                            article_of_scene(scene, i + 1, *picture), lesson_answer(pictures.view()));
   }
   PageHead head;
   head.title = deck.title.empty() ? std::string(tr("Scenes")) : deck.title;

@@ -156,7 +156,7 @@ std::string judged_by(const LessonQuestion& ask, const PageFigures& figures) {
       break;
     case QuestionKind::draw:
       right = listed(figures.curve);
-      tolerance = drawn_tolerance;
+      tolerance = ask.tolerance;
       bend = fmt::format(R"("across":{},"bend":[{},{}],)", listed(places_across(ask.xs)), least_bend, least_part_of_bend);
       break;
   }
@@ -213,6 +213,17 @@ std::string lesson_article(const SessionView& view, LessonMoment moment, const s
                         html_text(tr("The task needs the program: tilescope lesson open.")));
   }
   return fmt::format("<div>{}</div>\n<div class=\"picture\">{}</div>\n", text, picture);
+}
+
+std::string lesson_answer(const SessionView& view) {
+  const LessonView& lesson = view.lesson;
+  if (lesson.lesson == nullptr || lesson.figures == nullptr) return {};
+  const LessonPage& page = lesson.lesson->pages[lesson.page];
+  if (!page.ask) return {};
+  const std::string question = HtmlProse(view, &lesson.figures->shown).blocks(page.ask->question);
+  const std::string said = page.reveal ? HtmlProse(view, &lesson.figures->revealed).blocks(page.reveal->say) : std::string();
+  return fmt::format("<div class=\"question\">{}</div>{}", question,
+                     closed_answer(html_text(answer_words(*page.ask, *lesson.figures)), said));
 }
 
 }  // namespace tilescope

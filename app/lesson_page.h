@@ -14,4 +14,8 @@ enum class LessonMoment { asked, playing, answered };
 /// language in use. Terms of the glossary carry their meaning.
 std::string lesson_article(const SessionView& view, LessonMoment moment, const std::string& picture);
 
+/// Returns the answer of the present page's question and what is said of it, as HTML: closed on screen, open on paper. Empty
+/// without a question.
+std::string lesson_answer(const SessionView& view);
+
 }  // namespace tilescope

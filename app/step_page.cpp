@@ -123,6 +123,13 @@ show(Math.max(0,named()));
 
 }  // namespace
 
+std::string closed_answer(const std::string& answer, const std::string& said) {
+  return fmt::format(
+      "<details><summary>{0}</summary><p class=\"right\">{1}</p>{3}</details><div class=\"paper\"><p "
+      "class=\"right\">{2}</p>{3}</div>",
+      html_text(tr("Answer")), answer, html_text(say(tr("Answer: {}"), "")) + answer, said);
+}
+
 std::string html_text(std::string_view text) {
   std::string out;
   for (char c : text) {

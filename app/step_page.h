@@ -35,6 +35,8 @@ std::string step_page(const PageHead& head, const std::vector<PageStep>& steps);
 
 /// The page around articles of the class "step", each with an id and a heading of level 2.
 std::string page_around(const PageHead& head, const std::string& articles);
+/// An answer as HTML, and what is said of it: closed on screen; on paper, where nothing can be opened, open. Both are HTML already.
+std::string closed_answer(const std::string& answer, const std::string& said = {});
 /// A text with what HTML would take for its own escaped.
 std::string html_text(std::string_view text);
 

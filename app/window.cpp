@@ -598,7 +598,7 @@ int run_window(const WindowOptions& options) {
 
   Session session(start_of(options, settings));
   StateSaver saver(session);
-  if (!options.lesson.empty()) session.apply(OpenLesson{options.lesson, 0});
+  if (const auto at = lesson_at(options.lesson)) session.apply(OpenLesson{at->id, at->page});
   AppFrame::Options frame_options;
   frame_options.shares = settings.shares;
   frame_options.languages = available_languages();

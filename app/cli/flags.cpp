@@ -133,10 +133,12 @@ constexpr std::array commands = {
                 "Takes a few seconds. Values that no micro-benchmark can see come from the shipped spec of the same name, or from "
                 "--gpu.\n"
                 "docs/calibration.md says how each value is measured."},
-    CommandInfo{CommandKind::lesson, "lesson", "list the lessons, check them, or open one: lesson list | check [ID] | open ID",
+    CommandInfo{CommandKind::lesson, "lesson",
+                "list the lessons, check them, or open one: lesson list | check [ID] | open ID[:PAGE]",
                 "Examples:\n"
                 "  tilescope lesson list\n"
                 "  tilescope lesson open 1\n"
+                "  tilescope lesson open 20:6                                the sixth page of lesson 20\n"
                 "  tilescope lesson open 01-why-memory --language ko\n"
                 "  tilescope lesson check                                    every page of every lesson, in both languages\n"
                 "  tilescope lesson check 3\n"

@@ -115,9 +115,14 @@ Result<int> open_window(const CommandLine& line, const Screens& screens) {
   options.request = std::move(request->simulation);
   options.inputs = std::move(request->inputs);
   options.lesson = line.lesson;
-  if (!line.lesson.empty())
-    if (const auto lesson = load_lesson(load_lesson_list(), line.lesson, line.language.value_or("en")); !lesson)
-      return lesson.error();
+  if (!line.lesson.empty()) {
+    const auto at = lesson_at(line.lesson);
+    if (!at) return refuse("there is no page '{}': write lesson open ID or ID:PAGE", printable(line.lesson));
+    const auto lesson = load_lesson(load_lesson_list(), at->id, line.language.value_or("en"));
+    if (!lesson) return lesson.error();
+    const std::size_t pages = (*lesson)->pages.size();
+    if (at->page >= pages) return refuse("there is no page {}: the lesson has {}", at->page + 1, pages);
+  }
   return screens.open_window(options);
 }
 

@@ -117,6 +117,7 @@ Theme make_theme(ThemeKind kind, float scale) {
 }
 
 Theme without_small_text(Theme theme) {
+  theme.mono_tiny = theme.mono_small;
   theme.ui_small = theme.ui;
   theme.mono_small = theme.mono;
   return theme;

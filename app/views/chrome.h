@@ -48,6 +48,9 @@ void draw_scenes(const View& view, Commands& commands);
 ClassQuestion class_question(const View& view);
 /// Whether its right choice is marked.
 bool shows_class_answer(const View& view);
+/// Whether a class is asked by the scene of a deck, whose right choice is not marked yet: a view that would tell it keeps its
+/// figures back.
+bool holds_scene_answer(const View& view);
 /// Whether it is that of a lesson's page: then its answer is the page's.
 bool page_asks(const View& view);
 /// Whether neither the page nor the scene has a question: then one can be written.

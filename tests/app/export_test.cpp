@@ -336,6 +336,22 @@ TEST_CASE("export: a deck is one page with the presented picture, title, questio
   CHECK(html.find("src=\"http") == std::string::npos);
 }
 
+TEST_CASE("export: a page of a lesson in a deck has its answer below the picture") {
+  ExportOptions options = small_export(ExportFormat::html);
+  options.steps.reset();
+  auto deck = std::make_shared<Deck>();
+  deck->scenes.resize(1);
+  deck->scenes[0].lesson = ScenePage{"01-why-memory", 0};
+  deck->scenes[0].state = *from_link("seq=16");
+  options.picture.deck = deck;
+  const auto page = exported(options);
+  if (!page) return;
+  const std::string& html = page->files.front().bytes;
+  CHECK(count(html, "<article") == 1);
+  for (const char* text : {"can toy do while", "<summary>Answer</summary>", "Answer: 512", " that does fewer "})
+    CHECK_MESSAGE(html.find(text) != std::string::npos, text);
+}
+
 TEST_CASE("export: a deck is a film, in which a scene that walks through steps takes longer") {
   ExportOptions options = small_export(ExportFormat::mp4);
   options.steps.reset();

@@ -10,9 +10,9 @@ const Scene* Lecture::at(int index) const {
   return index >= 0 && index < count() ? &deck().scenes[static_cast<std::size_t>(index)] : nullptr;
 }
 
-bool Lecture::turns_from(const std::string& lesson, std::size_t page, int direction) const {
+bool Lecture::shows_page(const std::string& lesson, std::size_t page) const {
   const Scene* const scene = shown();
-  return scene != nullptr && scene->lesson == ScenePage{lesson, page} && at(now_.scene + direction) != nullptr;
+  return scene != nullptr && scene->lesson == ScenePage{lesson, page};
 }
 
 void Lecture::change_to(Deck deck) {

@@ -23,8 +23,8 @@ class Lecture {
   const Scene* shown() const { return at(now_.scene); }
   const Scene* next() const { return at(now_.scene + 1); }
   const Scene* at(int index) const;
-  /// Whether this page of a lesson is the scene that is shown, with another one in that direction: then the clicker turns scenes.
-  bool turns_from(const std::string& lesson, std::size_t page, int direction) const;
+  /// Whether this page of a lesson is the scene that is shown: then the clicker turns scenes, and ends with the last one.
+  bool shows_page(const std::string& lesson, std::size_t page) const;
   int count() const { return static_cast<int>(deck().scenes.size()); }
 
   bool listed = false;     // the list of scenes is open

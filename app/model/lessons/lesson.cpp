@@ -22,6 +22,7 @@ namespace tilescope {
 
 namespace {
 
+constexpr double drawn_tolerance = 0.5;  // where the question gives none
 constexpr std::array<std::string_view, 6> block_kinds = {"lesson", "scene", "ask", "reveal", "try", "notes"};
 constexpr std::array<std::string_view, 5> question_names = {"choice", "number", "point", "order", "draw"};
 constexpr std::array<std::string_view, 3> drawn_ways = {"above", "below", "shape"};
@@ -424,11 +425,12 @@ class LessonReader {
   }
 
   void take_draw(Block& block, LessonQuestion& ask) const {
-    constexpr std::array<std::string_view, 6> keys = {"kind", "question", "x", "curve", "unit", "wrong"};
+    constexpr std::array<std::string_view, 7> keys = {"kind", "question", "x", "curve", "tolerance", "unit", "wrong"};
     block.allow(keys);
     ask.x_key = block.text_of("x", "key");
     ask.xs = block.numbers("x", "values");
     ask.curve = expression(block, "curve");
+    ask.tolerance = block.number("tolerance", drawn_tolerance, 0, 10);
   }
 
   static void take_wrong(Block& block, LessonQuestion& ask) {

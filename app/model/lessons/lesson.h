@@ -70,7 +70,7 @@ struct LessonQuestion {
   std::vector<LessonExpression> values;  // one an option
   bool smallest = false;                 // which of `values` is right
   LessonExpression answer;               // of number; of choice: the option's place, 1 first
-  double tolerance = 0.1;                // relative
+  double tolerance = 0.1;                // relative; of draw: of each point
   FigureUnit unit = FigureUnit::number;
   bool shows_values = false;  // beside the options, after the answer: a unit was given
   std::string x_key;          // of draw: what varies from point to point

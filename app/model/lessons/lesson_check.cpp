@@ -189,6 +189,15 @@ std::vector<double> drawing_off(DrawnWay way, const std::vector<double>& curve) 
   return drawn;
 }
 
+/// A curve asks for its shape: no flat line may answer it.
+void check_curve(const LessonQuestion& ask, const PageFigures& figures, Findings& findings) {
+  const auto [least, most] = std::ranges::minmax(figures.curve);
+  LessonAnswer flat;  // as near to the least and to the largest point as a flat line can be
+  flat.drawn.assign(figures.curve.size(), 0.5 * ((1 + ask.tolerance) * least + (1 - ask.tolerance) * most));
+  if (is_right(ask, flat, figures))
+    findings.add(ask.line, fmt::format("a flat line at {:g} is a right drawing: give a smaller tolerance", flat.drawn.front()));
+}
+
 /// A reason that no answer gets is a mistake.
 void check_wrong(const LessonQuestion& ask, const PageFigures& figures, Findings& findings) {
   std::size_t ways = 0;
@@ -288,6 +297,7 @@ std::vector<std::string> check_pages(const Lesson& lesson, StateRuns& runs, cons
     else if (page.ask) {
       check_options(*page.ask, *figures, findings);
       check_wrong(*page.ask, *figures, findings);
+      if (page.ask->kind == QuestionKind::draw) check_curve(*page.ask, *figures, findings);
     }
     if (page.task) check_task(lesson, i, runs, measured, findings);
     if (page.reveal && page.reveal->scene)

@@ -106,4 +106,16 @@ Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::s
   return parse_lesson(*text, id.empty() ? path.stem().native() : id, path.native());
 }
 
+std::optional<LessonAt> lesson_at(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  LessonAt at{std::string(text.substr(0, colon)), 0};
+  if (at.id.empty()) return std::nullopt;
+  if (colon == std::string_view::npos) return at;
+  const std::string_view page = text.substr(colon + 1);
+  const auto [end, code] = std::from_chars(page.data(), page.data() + page.size(), at.page);
+  if (code != std::errc() || end != page.data() + page.size() || at.page == 0) return std::nullopt;
+  --at.page;
+  return at;
+}
+
 }  // namespace tilescope

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,5 +40,13 @@ LessonList load_lesson_list();
 /// Loads a lesson by id ("01-why-memory"), number ("1") or path (ends in .md), in a language where it has it.
 /// Errors  no such lesson (with the nearest); those of read_text_file() and parse_lesson().
 Result<std::shared_ptr<const Lesson>> load_lesson(const LessonList& list, std::string_view id_or_path, std::string_view language);
+
+/// A lesson, and which of its pages, 0 first.
+struct LessonAt {
+  std::string id;
+  std::size_t page = 0;
+};
+/// Reads "6" or "6:2", where pages count from 1. nullopt where it is neither.
+std::optional<LessonAt> lesson_at(std::string_view text);
 
 }  // namespace tilescope

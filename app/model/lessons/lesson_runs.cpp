@@ -443,10 +443,11 @@ std::optional<BendMissed> bend_missed(const std::vector<double>& xs, const std::
   return BendMissed{real < 0};
 }
 
-std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve) {
+std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve,
+                                double tolerance) {
   bool above = false, below = false;
   for (std::size_t i = 0; i < std::min(drawn.size(), curve.size()); ++i) {
-    if (is_near(drawn[i], curve[i], drawn_tolerance)) continue;
+    if (is_near(drawn[i], curve[i], tolerance)) continue;
     (drawn[i] > curve[i] ? above : below) = true;
   }
   if (above && below) return DrawnWay::shape;
@@ -464,7 +465,7 @@ bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const 
     case QuestionKind::order:
       return answer.order == right_order(figures);
     case QuestionKind::draw:
-      return answer.drawn.size() == figures.curve.size() && !way_off(question.xs, answer.drawn, figures.curve);
+      return answer.drawn.size() == figures.curve.size() && !way_off(question.xs, answer.drawn, figures.curve, question.tolerance);
   }
   return false;
 }
@@ -475,7 +476,7 @@ const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer&
     const LessonWrong& wrong = question.wrong[i];
     const bool same_option = wrong.option >= 0 && wrong.option == answer.option;
     const bool same_number = !wrong.near.empty() && is_near(answer.number, figures.near[i], question.tolerance);
-    const bool same_way = wrong.drawn && wrong.drawn == way_off(question.xs, answer.drawn, figures.curve);
+    const bool same_way = wrong.drawn && wrong.drawn == way_off(question.xs, answer.drawn, figures.curve, question.tolerance);
     if (same_option || same_number || same_way || wrong.takes_all()) return &wrong;
   }
   return nullptr;

@@ -108,8 +108,6 @@ bool is_complete(const LessonQuestion& question, const LessonAnswer& answer);
 int right_option(const LessonQuestion& question, const PageFigures& figures);
 /// The options by value, largest first.
 std::vector<int> right_order(const PageFigures& figures);
-/// How far each point of a drawn curve may be from the real one, relative to it.
-inline constexpr double drawn_tolerance = 0.5;
 /// From which bend on a curve clearly bends: the mean distance from the straight line between its ends, over its height.
 inline constexpr double least_bend = 0.05;
 /// The part of that bend that a drawing needs.
@@ -125,8 +123,9 @@ struct BendMissed {
 std::optional<BendMissed> bend_missed(const std::vector<double>& xs, const std::vector<double>& drawn,
                                       const std::vector<double>& curve);
 /// Which way a drawing is off: its points, or else its bend, which is its shape. nullopt where it is right.
-std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve);
-/// Whether the answer is right; a drawn curve is within a half of the real one everywhere, and bends as it does.
+std::optional<DrawnWay> way_off(const std::vector<double>& xs, const std::vector<double>& drawn, const std::vector<double>& curve,
+                                double tolerance);
+/// Whether the answer is right; a drawn curve is within the tolerance of the real one everywhere, and bends as it does.
 bool is_right(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);
 /// Returns the first reason that fits a wrong answer; null for a right one, one that was not given, and without a reason.
 const LessonWrong* why_wrong(const LessonQuestion& question, const LessonAnswer& answer, const PageFigures& figures);

@@ -426,19 +426,21 @@ std::optional<SimulationRequest> dense_request(const Simulation& masked) {
 void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
   const bool changed = dense_.take(shown);
   if (changed) dense_.given_up = !dense_request(*shown);
-  ask_for(dense_, changed, slots::dense_run, WorkKind::simulation, [shown, known](const Progress& progress) -> Result<DenseRun> {
-    const auto made = simulate(*dense_request(*shown), progress);
-    if (!made) return made.error();
-    // Each at the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
-    const Recordings recordings = recordings_of(known, shown->request.gpu);
-    const auto at_own_clock = [&](const std::shared_ptr<const Simulation>& run) {
-      const auto loaded = run_under_load(recordings, *run, progress);
-      return loaded ? loaded->simulation : run;
-    };
-    DenseRun dense{at_own_clock(shown), at_own_clock(*made)};
-    if (!progress(1)) return Error{Sentence(), Error::Kind::cancelled};
-    return dense;
-  });
+  ask_for(dense_, changed, slots::dense_run, WorkKind::simulation,
+          [shown, known, keeps = keeps_clock_](const Progress& progress) -> Result<DenseRun> {
+            const auto made = simulate(*dense_request(*shown), progress);
+            if (!made) return made.error();
+            if (keeps) return DenseRun{shown, *made};
+            // Each at the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
+            const Recordings recordings = recordings_of(known, shown->request.gpu);
+            const auto at_own_clock = [&](const std::shared_ptr<const Simulation>& run) {
+              const auto loaded = run_under_load(recordings, *run, progress);
+              return loaded ? loaded->simulation : run;
+            };
+            DenseRun dense{at_own_clock(shown), at_own_clock(*made)};
+            if (!progress(1)) return Error{Sentence(), Error::Kind::cancelled};
+            return dense;
+          });
 }
 
 void Studies::ask_exactness(const std::shared_ptr<const Simulation>& first, const std::shared_ptr<const Simulation>& second,
@@ -495,6 +497,7 @@ void Studies::keep_clock(bool keeps) {
   under_load_ = {};
   limit_ = {};
   race_ = {};
+  dense_ = {};
 }
 
 void Studies::stop() {

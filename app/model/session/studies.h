@@ -51,7 +51,8 @@ struct LadderStudy {
   }
 };
 
-/// A run and the same without its mask, each at its own clock under load, as `simulate` has them.
+/// A run and the same without its mask: each at its own clock under load, as `simulate` has them, or both as they are drawn while
+/// a lesson keeps that clock.
 struct DenseRun {
   std::shared_ptr<const Simulation> masked, dense;
 };

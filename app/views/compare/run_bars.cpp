@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lesson.h"
+#include "app/model/lessons/lesson_expression.h"
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
@@ -19,6 +20,7 @@
 #include "sim/analysis/format.h"
 #include "sim/analysis/l2_busy.h"
 #include "sim/analysis/outcome.h"
+#include "sim/core/text.h"
 #include "sim/masks/presets.h"
 
 namespace tilescope {
@@ -134,6 +136,7 @@ struct Column {
   std::vector<Bar> bars;                // one a run
   std::string about;                    // what its figures count, where that is not plain; its tooltip
   bool SaidFigures::*figure = nullptr;  // what a page's text may say of it before the answer
+  double whole = 0;                     // what a full bar stands for; 0: the longest bar
 };
 
 /// Which bars of a column stand behind a question mark.
@@ -203,15 +206,47 @@ Bar time_bar(const PageRun& run) {
   bar.text = format_time(simulation.time);
   if (run.recorded) {
     const double recorded = run.recorded->measured().time_cold_ns.median;
-    const std::string text = say(tr("recorded: {}"), format_time(Nanoseconds(recorded)));
-    if (recorded > 0) bar.recorded = {recorded, text, text};
+    const std::string brief = say(tr("recorded: {}"), format_time(Nanoseconds(recorded)));
+    // A short bar does not show how far off it is. At another clock than the recording's it says nothing.
+    const bool at_clock = std::abs(simulation.request.gpu.sm_clock_hz / run.recorded->measured().sm_clock_hz - 1) < 0.001;
+    const std::string text = at_clock ? say(tr("{}, simulated {}"), brief, format_signed_percent(bar.value / recorded - 1)) : brief;
+    if (recorded > 0) bar.recorded = {recorded, text, brief};
   }
   return bar;
 }
 
-/// Traffic and time always; work and extra memory where they differ much, and no run stands beside its recording, which has
-/// neither.
-std::vector<Column> columns_of(std::span<const PageRun> runs) {
+/// The unit whose busy share the question of a page asks for; nullopt for none.
+std::optional<Bound> busy_unit_asked(const View& view) {
+  if (view.lesson.lesson == nullptr) return std::nullopt;
+  const auto& ask = view.lesson.lesson->pages[view.lesson.page].ask;
+  if (!ask) return std::nullopt;
+  std::vector<LessonExpression> read = ask->values;
+  read.push_back(ask->answer);
+  for (const LessonExpression& expression : read) {
+    const auto names = names_in(expression.text);
+    if (!names) continue;
+    for (std::string_view name : *names) {
+      constexpr std::string_view busy = "busy.";
+      const std::size_t at = name.find(busy);
+      if (at == std::string_view::npos) continue;
+      if (const auto unit = index_of_name(bound_names, name.substr(at + busy.size()))) return static_cast<Bound>(*unit);
+    }
+  }
+  return std::nullopt;
+}
+
+Bar busy_bar(const PageRun& run, Bound unit) {
+  const double share = run.simulation->utilisation[static_cast<std::size_t>(unit)];
+  Bar bar;
+  bar.parts = {{share, {}}};
+  bar.value = share;
+  bar.text = format_percent(share);
+  return bar;
+}
+
+/// Traffic and time always, without an L2 once; the busy share that a page asks for; work and extra memory where they differ much,
+/// and no run stands beside its recording, which has neither.
+std::vector<Column> columns_of(std::span<const PageRun> runs, std::optional<Bound> busy) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
   const auto add = [&](const char* title, auto bar_of, double least_ratio, bool SaidFigures::*figure = &SaidFigures::others) {
@@ -224,12 +259,19 @@ std::vector<Column> columns_of(std::span<const PageRun> runs) {
   add(
       tr("HBM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::hbm_read, Link::hbm_write); }, 1,
       &SaidFigures::hbm);
-  add(
-      tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1,
-      &SaidFigures::l2);
+  if (std::ranges::any_of(runs, [](const PageRun& run) { return run.simulation->request.gpu.has_l2(); }))
+    add(
+        tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1,
+        &SaidFigures::l2);
   if (std::ranges::none_of(runs, [](const PageRun& run) { return run.recorded.has_value(); })) {
     add(tr("Work"), work_bar, same_work);
     add(tr("Extra memory"), memory_bar, similar_memory);
+  }
+  if (busy) {
+    add(
+        tr("Busy share"), [unit = *busy](const PageRun& run) { return busy_bar(run, unit); }, 1);
+    out.back().title = say(tr("Busy: {}"), bound_name(*busy));
+    out.back().whole = 1;
   }
   add(tr("Time"), time_bar, 1, &SaidFigures::time);
   // Under load such a GPU is slower, so the times need their clock.
@@ -343,8 +385,8 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   draw_text(list, theme.heading, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
-  double whole = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i)
+  double whole = column.whole;
+  for (std::size_t i = 0; i < runs.size() && column.whole <= 0; ++i)
     if (!is_held(held, column, runs[i])) whole = std::max(whole, column.bars[i].length());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
@@ -368,15 +410,17 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   }
 }
 
-/// Says what the looks of the bars mean.
-void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs) {
-  const bool recorded = std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
+/// Says what the looks of the bars mean; before the answer nothing recorded is drawn.
+void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs, bool asks) {
+  const bool recorded = !asks && std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
+  const bool owed = std::ranges::any_of(runs, [](const PageRun& run) { return dirty_bytes_at_end(*run.simulation) > 0; });
   const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
   const std::string same = std::string(" ") + tr("All bars of a column have one scale.");
   const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
   const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
+  const std::string ways = tr("Plain: read. Hatched: written.") + line;
   draw_text(ImGui::GetWindowDrawList(), theme.ui, rect, theme.text_dim,
-            first_that_fits(theme.ui, rect.width(), {full + same, full, brief, tr("Plain: read. Hatched: written.") + line}));
+            owed ? first_that_fits(theme.ui, rect.width(), {full + same, full, brief, ways}) : ways);
 }
 
 /// A later page may ask for the time that this one has.
@@ -432,8 +476,8 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   const Rect room = {area.min, {area.max.x, area.max.y - key}};
-  if (!asks) draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs);
-  std::vector<Column> columns = columns_of(runs);
+  draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs, asks);
+  std::vector<Column> columns = columns_of(runs, busy_unit_asked(view));
   if (asks)  // no text says what was recorded
     for (Column& column : columns)
       for (Bar& bar : column.bars) bar.recorded.reset();

@@ -83,6 +83,11 @@ bool shows_class_answer(const View& view) {
   return page_asks(view) ? view.lesson.answer != nullptr : view.lecture->answered;
 }
 
+bool holds_scene_answer(const View& view) {
+  const Scene* const scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
+  return view.workspace->present && scene != nullptr && scene->question && scene->question->answer > 0 && !view.lecture->answered;
+}
+
 ClassQuestion class_question(const View& view) {
   const LessonView& lesson = view.lesson;
   ClassQuestion question = plain_question();

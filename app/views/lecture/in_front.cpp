@@ -317,19 +317,18 @@ void draw_question(const View& view, Commands& commands, const Rect& beside) {
   const Theme& theme = *view.theme;
   const ImVec2 screen = ImGui::GetMainViewport()->Size;
   const bool below = beside.width() <= 0;
-  constexpr float most_of_screen = 0.45F, most_of_column = 0.56F;  // the text of a lesson above it has figures that a class needs
+  constexpr float most_of_screen = 0.45F;
   const Rect room =
       below ? Rect{{theme.gap, (1 - most_of_screen) * screen.y}, {screen.x - theme.gap, screen.y - theme.gap}} : beside;
-  const bool whole_column = !below && !page_asks(view);
   ImGui::SetNextWindowPos({room.min.x, room.max.y}, ImGuiCond_Always, {0, 1});
-  ImGui::SetNextWindowSizeConstraints({room.width(), whole_column ? room.height() : 0}, {room.width(), std::round(room.height())});
+  ImGui::SetNextWindowSizeConstraints({room.width(), below ? 0 : room.height()}, {room.width(), std::round(room.height())});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
                                      ImGuiWindowFlags_NoCollapse;
   if (ImGui::Begin("##question", nullptr, flags)) {
     if (writing().on && !can_write_question(view)) writing().on = false;
-    const float most = (page_asks(view) ? most_of_column : 1) * room.height() - 2 * theme.padding;
+    const float most = room.height() - 2 * theme.padding;
     if (writing().on)
       draw_writing(view, commands, below);
     else

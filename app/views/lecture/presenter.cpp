@@ -191,11 +191,11 @@ void draw_presenter_panel(const View& view, Commands& commands) {
   divider(theme);
   if (in_lesson) {
     const bool last = view.lesson.page + 1 == view.lesson.lesson->pages.size();
-    const bool of_deck = lecture.turns_from(view.lesson.lesson->id, view.lesson.page, 1);
-    const std::optional<Next> next = of_deck ? std::optional(next_scene(*lecture.next()))
-                                     : last  ? std::nullopt
-                                             : std::optional(next_page(view.lesson));
-    draw_now_and_next(theme, next, tr("This is the last page."));
+    const bool of_deck = lecture.shows_page(view.lesson.lesson->id, view.lesson.page);
+    std::optional<Next> next;
+    if (of_deck && lecture.next() != nullptr) next = next_scene(*lecture.next());
+    if (!of_deck && !last) next = next_page(view.lesson);
+    draw_now_and_next(theme, next, of_deck ? tr("This is the last scene.") : tr("This is the last page."));
     divider(theme);
     return draw_lesson_notes(view);
   }

@@ -37,9 +37,9 @@ bool is_last_page(const LessonView& lesson) {
   return lesson.page + 1 == lesson.lesson->pages.size();
 }
 
-/// Whether the page is a scene of the deck that is open, and another scene comes.
-bool turns_scene(const View& view, int direction) {
-  return view.lecture->turns_from(view.lesson.lesson->id, view.lesson.page, direction);
+/// Whether the page is the scene of a deck.
+bool is_scene(const View& view) {
+  return view.lecture->shows_page(view.lesson.lesson->id, view.lesson.page);
 }
 
 bool covers_answer(const View& view) {
@@ -79,7 +79,7 @@ void click_lesson(const View& view, int direction, Commands& commands) {
       none.given = false;
       return commands.push(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
     }
-    if (turns_scene(view, 1)) return commands.push(TurnPage{1});
+    if (is_scene(view)) return commands.push(TurnPage{1});
     if (!is_last_page(lesson)) return commands.push(TurnLessonPage{1});
     if (!shows_end(place, lesson)) {
       place.ended = lesson.lesson->id;
@@ -91,7 +91,7 @@ void click_lesson(const View& view, int direction, Commands& commands) {
   if (shows_end(place, lesson)) {
     place.ended.clear();
     place.from_behind = true;
-  } else if (turns_scene(view, -1)) {
+  } else if (is_scene(view)) {
     commands.push(TurnPage{-1});
   } else if (lesson.page > 0) {
     place.from_behind = true;
@@ -108,7 +108,7 @@ std::string next_click_in_lesson(const View& view) {
   if (covers_answer(view)) return tr("Page Down: back to the text");
   if (has_more(place, 1) && !view.lecture->asking) return tr("Page Down: more of this page ▾");
   if (lesson.locked) return tr("Page Down: the answer");
-  if (turns_scene(view, 1)) return tr("Page Down: the next scene");
+  if (is_scene(view)) return view.lecture->next() != nullptr ? tr("Page Down: the next scene") : tr("This is the last scene.");
   if (!is_last_page(lesson)) return tr("Page Down: the next page");
   if (!shows_end(place, lesson)) return tr("Page Down: the end of the lesson");
   const LessonInfo* after = lesson_beside(lesson, 1);

@@ -46,15 +46,26 @@ float around_page(const View& view, float width) {
   return head + way;
 }
 
+/// Whether the page shows the stage of a run that has not begun.
+bool opens_before_first_step(const View& view) {
+  const LessonScene& scene = view.lesson.lesson->scene_of(view.lesson.page);
+  const auto* step = std::get_if<WindowState::Step>(&scene.state.position);
+  return step != nullptr && step->number == 0 && std::ranges::find(scene.look, "stage") != scene.look.end();
+}
+
 }  // namespace
 
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
-  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F};
+  constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F, 0.48F, 0.53F};
+  constexpr float widest_beside_run = 0.43F;
+  // While a stage waits where nothing has run yet, the question is what there is to look at.
+  const bool waits = view.lesson.locked && opens_before_first_step(view);
   PresentedText last;
   for (const ReadingSize size : {ReadingSize::lecture, ReadingSize::reading, ReadingSize::usual}) {
     const Theme used = reading_theme(theme, size);
     const View shown{view, &used};
     for (const float share : wider) {
+      if (share > widest_beside_run && !(waits && size == ReadingSize::lecture)) continue;
       last = {share, size};
       const Rect column = present_lesson_layout(width, height, theme.scale, {.lesson_share = share}).lesson;
       const float inside = column.width() - 2 * theme.padding;
@@ -62,7 +73,7 @@ PresentedText presented_text(const View& view, const Theme& theme, float width, 
       const float text = inside - 2 * std::round(2 * used.scale);
       // Larger words break lines where the estimate does not: a line is spare.
       const float spare = size != ReadingSize::usual ? std::round(1.3F * used.ui->FontSize) : 0;
-      const bool answer_fits = size != ReadingSize::lecture || answer_height(shown, text) <= room;
+      const bool answer_fits = size != ReadingSize::lecture || waits || answer_height(shown, text) <= room;
       if (answer_fits && page_height(shown, text) + spare <= room) return last;
     }
   }

@@ -13,8 +13,9 @@ struct PresentedText {
 };
 
 /// Returns the largest text in the narrowest column that shows the page whole until it is answered. The very largest also leaves
-/// room for the whole answer, so that the text does not change its size when it comes. A page that no column shows
-/// whole gets the one that hides least. `theme` is that of the panels, `width` and `height` are those of the window.
+/// room for the whole answer, so that the text does not change its size when it comes; not so while the page waits before the first
+/// step of a stage. A page that no column shows whole gets the one that hides least. `theme` is that of the panels, `width` and
+/// `height` are those of the window.
 PresentedText presented_text(const View& view, const Theme& theme, float width, float height);
 
 }  // namespace tilescope

@@ -67,6 +67,15 @@ float longest_word(const ImFont* font, std::string_view text) {
   return width;
 }
 
+/// The longest word of an option; code has a font and a frame of its own.
+float longest_word(const Theme& theme, const Prose& option, const ExpressionValues* values) {
+  float width = longest_word(theme.ui, prose_words(option, values));
+  for (const ProseBlock& block : option)
+    for (const ProseRun& run : block.runs)
+      if (run.code) width = std::max(width, longest_word(theme.mono, run.text) + 8 * theme.scale);
+  return width;
+}
+
 /// Draws the row at the cursor, `width` wide, and returns where it is; adds no item.
 Rect draw_option(const View& view, const OptionRow& row, float width) {
   const Theme& theme = *view.theme;
@@ -78,7 +87,7 @@ Rect draw_option(const View& view, const OptionRow& row, float width) {
   if (row.swatch) left += swatch + pad;
   const float inner = right;
   // What stands after the text, and the note, have a line below it where a word would reach into them.
-  const float longest = longest_word(theme.ui, prose_words(*row.text, values_of(view)));
+  const float longest = longest_word(theme, *row.text, values_of(view));
   const float after = row.after.empty() ? 0 : text_width(theme.mono, row.after) + pad;
   const bool after_below = longest > right - after - left;
   if (!after_below) right -= after;

@@ -143,11 +143,11 @@ std::string curve_verdict(const LessonQuestion& ask, const std::vector<double>& 
   const auto error = [&](std::size_t i) { return std::fabs(drawn[i] - real[i]) / std::max(std::fabs(real[i]), 1e-12); };
   for (std::size_t i = 0; i < count; ++i) {
     if (error(i) > error(farthest)) farthest = i;
-    if (is_near(drawn[i], real[i], drawn_tolerance)) continue;
+    if (is_near(drawn[i], real[i], ask.tolerance)) continue;
     (drawn[i] > real[i] ? above : below).push_back(ask.xs[i]);
   }
   if (above.empty() && below.empty()) {
-    const std::string within = format_percent(drawn_tolerance);
+    const std::string within = format_percent(ask.tolerance);
     const auto missed = bend_missed(ask.xs, drawn, real);
     if (!missed) return say(tr("Right: every point is within {}."), within);
     return say(missed->upwards ? tr("Every point is within {}. But the curve bends upwards, and yours does not.")
@@ -201,7 +201,7 @@ void draw_both(const View& view, float height) {
     const std::vector<double> none;
     const std::vector<double>& real = view.lesson.figures != nullptr ? view.lesson.figures->curve : none;
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const bool off = i < real.size() && !is_near(own[i].y, real[i], drawn_tolerance);
+      const bool off = i < real.size() && !is_near(own[i].y, real[i], ask.tolerance);
       curve.plot.marker(Marker::ring, own[i], off ? theme.bad : theme.accent, (off ? 6.0F : 4.0F) * theme.scale);
     }
     // Its name stands where the curves are farthest apart, so that neither crosses it.

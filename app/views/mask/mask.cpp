@@ -139,6 +139,11 @@ std::string detail(const View& view) {
   return text;
 }
 
+/// Whether a question is held that the figures would answer: that of a lesson's page, or that of a deck's scene.
+bool holds_figures(const View& view) {
+  return view.lesson.locked || holds_scene_answer(view);
+}
+
 /// Busy cycles of each SM over the run: the union of its blocks.
 std::vector<double> loads_of(const Simulation& simulation) {
   const auto sms = static_cast<std::size_t>(simulation.request.gpu.sm_count);
@@ -166,9 +171,9 @@ void draw_loads(const View& view, MaskPanelState& state, float below) {
   const auto [least, most] = std::minmax_element(state.loads.begin(), state.loads.end());
   double sum = 0;
   for (const double load : state.loads) sum += load;
-  text_item(theme.ui_small, theme.text_dim,
-            say(tr("SM busy time: {} to {}, mean {}"), format_percent(*least), format_percent(*most),
-                format_percent(sum / static_cast<double>(state.loads.size()))));
+  wrapped_text(theme.ui_small, theme.text_dim,
+               say(tr("SM busy time: {} to {}, mean {}"), format_percent(*least), format_percent(*most),
+                   format_percent(sum / static_cast<double>(state.loads.size()))));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = room.x, height = std::round(std::clamp(room.y - below, 44 * theme.scale, 160 * theme.scale));
@@ -191,51 +196,113 @@ void draw_loads(const View& view, MaskPanelState& state, float below) {
   ImGui::Dummy({width, height});
 }
 
-void draw_figures(const View& view) {
+/// The run and the same without its mask, as they are compared.
+struct ComparedRuns {
+  const Simulation& masked;
+  const Simulation& dense;
+};
+
+/// Absent before the two are there, and while a question is held, which they may answer.
+std::optional<ComparedRuns> compared_runs(const View& view) {
+  const DenseRun* const run = view.studies->dense.get();
+  if (run == nullptr || view.mask.totals == nullptr || !hbm_reads(view) || holds_figures(view)) return std::nullopt;
+  return ComparedRuns{*run->masked, *run->dense};
+}
+
+/// A figure with its name. Where there is no room for all, those of the least `weight` are left out.
+struct FigureRow {
+  std::string label, value;
+  int weight = 0;
+  std::string tooltip = {};
+};
+
+std::vector<FigureRow> figure_rows(const View& view) {
+  const MaskTotals& totals = *view.mask.totals;
+  const std::int64_t blocks = totals.blocks();
+  const auto with_share = [](const std::string& value, std::int64_t part, std::int64_t all) {
+    return fmt::format("{}  {:>6}", value, share_text(part, all));
+  };
+  const bool tiles = totals.of->blocks_are_tiles();
+  const std::int64_t saved = totals.dense_kv_bytes - totals.kv_bytes;
+  const std::optional<HbmReads> reads = hbm_reads(view);
+  std::vector<FigureRow> rows = {
+      {tiles ? tr("Empty tiles") : tr("Empty mask blocks"), with_share(count_text(totals.empty), totals.empty, blocks), 5},
+      {tiles ? tr("Partial tiles") : tr("Partial mask blocks"), with_share(count_text(totals.partial), totals.partial, blocks), 5},
+      {tiles ? tr("Full tiles") : tr("Full mask blocks"), with_share(count_text(totals.full), totals.full, blocks), 5},
+      {tr("Visible elements"), with_share(count_text(totals.visible), totals.visible, totals.elements), 1},
+      {tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products), 2},
+      {tr("K and V saved, L2→SM"), with_share(format_bytes(Bytes(saved)), saved, totals.dense_kv_bytes), 3,
+       say(tr("SMs read {} of K and V from the L2; without the mask {}. HBM reads are the next row."),
+           format_bytes(Bytes(totals.kv_bytes)), format_bytes(Bytes(totals.dense_kv_bytes)))},
+      {tr("K and V, HBM reads"),
+       reads ? say(tr("{}, dense ≥ {}"), format_bytes(Bytes(reads->bytes)), format_bytes(Bytes(reads->dense_at_least)))
+             : std::string(tr("not compared")),
+       4,
+       reads ? say(tr("The simulated run reads {} of K and V from HBM. A run without the mask reads each of their {} at "
+                      "least once."),
+                   format_exact_bytes(Bytes(reads->bytes)), format_exact_bytes(Bytes(reads->dense_at_least)))
+             : std::string(tr("The simulation on screen is of another problem or mask."))},
+  };
+  if (const auto runs = compared_runs(view)) {
+    const std::string now = format_time(runs->masked.time), dense = format_time(runs->dense.time);
+    const std::string clock = format_clock(runs->masked.request.gpu.sm_clock_hz),
+                      clock_of_dense = format_clock(runs->dense.request.gpu.sm_clock_hz);
+    if (clock == clock_of_dense)
+      rows.push_back({say(tr("Time at {}"), clock), say(tr("{}, dense {}"), now, dense), 6});
+    else
+      rows.push_back({tr("Time"), say(tr("{} at {}, dense {} at {}"), now, clock, dense, clock_of_dense), 6});
+  }
+  return rows;
+}
+
+float one_line_width(const Theme& theme, const FigureRow& row) {
+  return text_width(theme.ui, row.label) + 2 * theme.gap + text_width(theme.mono, row.value);
+}
+
+float row_height(const Theme& theme, const FigureRow& row, float width) {
+  const bool one_line = one_line_width(theme, row) <= width;
+  return (one_line ? theme.row_height : 2 * theme.row_height) + ImGui::GetStyle().ItemSpacing.y;
+}
+
+/// Draws a figure beside its name, or below it where the two are wider than the column.
+void draw_figure_row(const Theme& theme, const FigureRow& row, ImU32 color) {
+  bool hovered = false;
+  if (one_line_width(theme, row) <= ImGui::GetContentRegionAvail().x) {
+    hovered = key_value_row(theme, row.label, row.value, {}, color);
+  } else {
+    hovered = key_value_row(theme, row.label, "", {}, color);
+    hovered = key_value_row(theme, "", row.value, {}, color) || hovered;
+  }
+  if (hovered && !row.tooltip.empty()) show_tooltip(theme, row.label, row.tooltip);
+}
+
+/// Takes rows of the least weight out until the others fit `room`.
+void keep_what_fits(const Theme& theme, std::vector<FigureRow>& rows, ImVec2 room) {
+  const auto height = [&] {
+    float sum = 0;
+    for (const FigureRow& row : rows) sum += row_height(theme, row, room.x);
+    return sum;
+  };
+  while (!rows.empty() && height() > room.y)
+    rows.erase(std::ranges::min_element(rows, {}, [](const FigureRow& row) { return row.weight; }));
+}
+
+/// `room`: the height that the rows may take; without one, all of them are drawn.
+void draw_figures(const View& view, std::optional<float> room = {}) {
   const Theme& theme = *view.theme;
   const MaskView& mask = view.mask;
   if (mask.totals == nullptr) return;
-  const MaskTotals& totals = *mask.totals;
-  const ImU32 color = totals.of == mask.picture ? theme.text : theme.text_faint;
-  const std::int64_t blocks = totals.blocks();
-  const auto row = [&](const char* label, const std::string& value) { return key_value_row(theme, label, value, {}, color); };
-  text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(totals.of->problem)));
-  const bool tiles = totals.of->blocks_are_tiles();
-  row(tiles ? tr("Empty tiles") : tr("Empty mask blocks"),
-      fmt::format("{}  {:>6}", count_text(totals.empty), share_text(totals.empty, blocks)));
-  row(tiles ? tr("Partial tiles") : tr("Partial mask blocks"),
-      fmt::format("{}  {:>6}", count_text(totals.partial), share_text(totals.partial, blocks)));
-  row(tiles ? tr("Full tiles") : tr("Full mask blocks"),
-      fmt::format("{}  {:>6}", count_text(totals.full), share_text(totals.full, blocks)));
-  row(tr("Visible elements"), fmt::format("{}  {:>6}", count_text(totals.visible), share_text(totals.visible, totals.elements)));
-  row(tr("Products saved"), share_text(totals.dense_products - totals.products, totals.dense_products));
-  if (row(tr("K and V saved, L2→SM"), fmt::format("{}  {:>6}", format_bytes(Bytes(totals.dense_kv_bytes - totals.kv_bytes)),
-                                                  share_text(totals.dense_kv_bytes - totals.kv_bytes, totals.dense_kv_bytes))))
-    show_tooltip(theme, tr("K and V saved, L2→SM"),
-                 say(tr("SMs read {} of K and V from the L2; without the mask {}. HBM reads are the next row."),
-                     format_bytes(Bytes(totals.kv_bytes)), format_bytes(Bytes(totals.dense_kv_bytes))));
-  const std::optional<HbmReads> reads = hbm_reads(view);
-  if (row(tr("K and V, HBM reads"),
-          reads ? say(tr("{}, dense ≥ {}"), format_bytes(Bytes(reads->bytes)), format_bytes(Bytes(reads->dense_at_least)))
-                : std::string(tr("not compared"))))
-    show_tooltip(theme, tr("K and V, HBM reads"),
-                 reads ? say(tr("The simulated run reads {} of K and V from HBM. A run without the mask reads each of their {} at "
-                                "least once."),
-                             format_exact_bytes(Bytes(reads->bytes)), format_exact_bytes(Bytes(reads->dense_at_least)))
-                       : std::string(tr("The simulation on screen is of another problem or mask.")));
-  const DenseRun* const run = view.studies->dense.get();
-  if (run == nullptr || !reads || view.lesson.locked) return;
-  const auto at_clock = [](const Simulation& timed) {
-    return say(tr("{} at {}"), format_time(timed.time), format_clock(timed.request.gpu.sm_clock_hz));
-  };
-  row(tr("Time"), say(tr("{}, dense {}"), at_clock(*run->masked), at_clock(*run->dense)));
+  const float top = ImGui::GetCursorPosY();
+  text_item(theme.ui_small, theme.text_faint, say(tr("Counts of {}"), counted_over(mask.totals->of->problem)));
+  std::vector<FigureRow> rows = figure_rows(view);
+  if (room) keep_what_fits(theme, rows, {ImGui::GetContentRegionAvail().x, *room - (ImGui::GetCursorPosY() - top)});
+  for (const FigureRow& row : rows) draw_figure_row(theme, row, mask.totals->of == mask.picture ? theme.text : theme.text_faint);
 }
 
 /// Says what bounds the run and the dense one; empty where the two are not compared.
 std::string time_reason(const View& view) {
-  const DenseRun* const run = view.studies->dense.get();
-  if (run == nullptr || view.mask.totals == nullptr || !hbm_reads(view) || view.lesson.locked) return {};
-  return mask_reason(*run->masked, *run->dense, view.studies->limit.get());
+  const auto runs = compared_runs(view);
+  return runs ? mask_reason(runs->masked, runs->dense, view.studies->limit.get()) : std::string();
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------------------
@@ -532,44 +599,65 @@ void draw_stale(const Theme& theme, const Rect& canvas) {
 /// Where the counts are drawn: where the map leaves room, else below the editor.
 enum class CountsAt : std::uint8_t { beside_map, below_map, below_editor };
 
-/// Nobody types a mask before a class, unless a task of the page asks for one.
+/// Nobody types a mask before a class, unless a task of the page leaves it free.
 bool only_looks(const View& view) {
   if (!view.workspace->present) return false;
-  return view.lesson.lesson == nullptr || !view.lesson.lesson->pages[view.lesson.page].task;
+  if (view.lesson.lesson == nullptr) return true;
+  constexpr std::array<std::string_view, 5> of_mask = {"mask", "score", "preset", "table", "mask_block"};
+  const auto& task = view.lesson.lesson->pages[view.lesson.page].task;
+  return !task || std::ranges::none_of(task->free, [&](const std::string& key) { return std::ranges::count(of_mask, key) > 0; });
 }
 
-/// Presented: the map in all of the height, beside it what it is and what it saves.
+/// Presented:
+//
+//   ┌ kv →  ▇ full  ▨ partial ────────┐
+//   │ map            its text, counts │
+//   │ SMs, over the whole width       │
+//   └─────────────────────────────────┘
 void draw_presented(const View& view, Commands& commands, MaskPanelState& state, ImVec2 top, ImVec2 room) {
   const Theme large = without_small_text(*view.theme);
   const View shown{view, &large};
   const AttentionProblem& problem = view.mask.picture->problem;
-  const float axis = large.ui->FontSize + 2 * large.scale, margin = axis_margin(large);
-  const float most_width = (state.shows_cuda ? 0.66F : 0.72F) * room.x;
-  const Rect canvas = canvas_in(problem, {top.x + margin, top.y + axis}, {most_width - margin, std::max(24.0F, room.y - axis)});
+  const float axis = large.ui->FontSize + 2 * large.scale, margin = axis_margin(large), space = ImGui::GetStyle().ItemSpacing.y;
+  const std::string reason = time_reason(view);
+  const float bars = std::round(std::clamp(0.16F * room.y, 48 * large.scale, 120 * large.scale));
+  const bool held = holds_figures(view);
+  const float loads = held || state.shows_cuda ? 0 : bars + 3.6F * large.ui->FontSize + 3 * space;
+  const float bottom = top.y + room.y - loads;
+  // The column is as wide as its figures, as far as the map keeps a half.
+  float column = 0.28F * room.x;
+  if (view.mask.totals != nullptr && !held)
+    for (const FigureRow& row : figure_rows(shown)) column = std::max(column, one_line_width(large, row) + large.gap);
+  column = std::min(column, 0.5F * room.x);
+  const float most_width = state.shows_cuda ? 0.66F * room.x : room.x - column - 2 * large.gap;
+  const Rect canvas =
+      canvas_in(problem, {top.x + margin, top.y + axis}, {most_width - margin, std::max(24.0F, bottom - top.y - axis)});
   float right = canvas.max.x;
   if (state.shows_cuda) {
     right = top.x + most_width;
-    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, {top, {right, top.y + room.y}});
+    draw_mask_cuda(view, view.lane().simulation->program->problem(), state.cuda, {top, {right, bottom}});
   } else {
     draw_canvas(shown, commands, state, canvas);
+    draw_legend(large, state.legend, {canvas.min.x + text_width(large.ui, "kv →") + 2 * large.gap, top.y});
   }
-  const float left = right + 2 * large.gap;
-  ImGui::SetCursorScreenPos({left, top.y});
-  ImGui::BeginChild("beside the map", {top.x + room.x - left, room.y});
+  const float left = right + 2 * large.gap, below = state.shows_cuda ? top.y : canvas.min.y;
+  ImGui::SetCursorScreenPos({left, below});
+  ImGui::BeginChild("beside the map", {top.x + room.x - left, bottom - below});
   if (view.lesson.lesson == nullptr) draw_choices(shown, state);
-  if (!state.shows_cuda) {
-    for (const MaskLegendEntry& entry : state.legend) {
-      draw_legend(large, {&entry, 1}, ImGui::GetCursorScreenPos());
-      ImGui::Dummy({0, large.ui->FontSize});
-    }
-  }
   const MaskChoice& choice = view.requested->request.masking;
   for (const auto* texts : {&choice.presets, &choice.masks})
     for (const std::string& text : *texts) wrapped_text(large.mono, large.text, text);
   if (!choice.score.empty()) wrapped_text(large.mono, large.text, choice.score);
-  if (view.lesson.locked) return ImGui::EndChild();  // the figures answer the question of a lesson
-  divider(large);
-  draw_counts(shown, state);
+  if (!held) {
+    divider(large);
+    draw_figures(shown, ImGui::GetContentRegionAvail().y);
+  }
+  ImGui::EndChild();
+  if (loads <= 0) return;
+  ImGui::SetCursorScreenPos({top.x, bottom + space});
+  ImGui::BeginChild("SM busy time", {room.x, loads - space});
+  draw_loads(shown, state, reason.empty() ? 0 : wrapped_height(large.ui, reason, room.x) + space);
+  if (!reason.empty()) wrapped_text(large.ui, large.text_dim, reason);
   ImGui::EndChild();
 }
 
@@ -583,7 +671,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
   }
-  const bool held = view.lesson.locked;  // the figures answer the question of a lesson
+  const bool held = holds_figures(view);
   study_head(view,
              held               ? std::string(tr("What the mask saves shows after the answer."))
              : is_refused(view) ? say(tr("Of the last mask that could be read: {}"), finding(mask))

@@ -123,6 +123,20 @@ ScorePlot score_plot(const Theme& theme, const SoftmaxFigures& figures, const Re
   return plot;
 }
 
+/// Draws the value of one key in its bar, or above a low one, in the largest font that is no wider than the bar.
+void draw_bar_value(ImDrawList* list, const Theme& theme, const Rect& bar, float value, ImU32 color, bool solid) {
+  const std::string text = format_value(value);
+  ImFont* font = nullptr;
+  for (ImFont* const each : {theme.mono, theme.mono_small})
+    if (font == nullptr && text_width(each, text) + 4 * theme.scale <= bar.width()) font = each;
+  if (font == nullptr) return;
+  const float line = font->FontSize + 2 * theme.scale;
+  const bool inside = bar.height() >= line;
+  const float top = inside ? bar.min.y : bar.min.y - line;
+  draw_text(list, font, {{bar.min.x, top}, {bar.max.x, top + line}}, inside && solid ? text_on(theme, color) : theme.text, text,
+            Align::center);
+}
+
 void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, const ScoreScale& scale,
                bool held) {
   const Rect& area = plot.bars;
@@ -154,6 +168,7 @@ void draw_bars(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figur
                         current ? color
                         : seen  ? with_alpha(color, 0.5F)
                                 : with_alpha(theme.text_faint, 0.2F));
+    if (last == first + 1) draw_bar_value(list, theme, {{x, upper}, {x + width - gap, lower}}, top, color, current);
   }
 }
 
@@ -452,7 +467,8 @@ std::string rescale_words(const Theme& theme, const SoftmaxFigures& figures, flo
   const SoftmaxRow& row = figures.row;
   if (!row.alpha || !row.m_old || !row.m_new) return {};
   if (!std::isfinite(*row.m_old)) return tr("First tile: nothing to rescale");
-  if (*row.m_new <= *row.m_old) return tr("No new maximum: α = 1, nothing to rescale");
+  if (*row.m_new <= *row.m_old)
+    return first_that_fits(theme.ui_small, room, {tr("No new maximum: α = 1, nothing to rescale"), tr("No new maximum: α = 1")});
   const std::string factor = number_text(row.alpha);
   return first_that_fits(
       theme.ui_small, room,
@@ -483,7 +499,8 @@ void draw_footer(const View& view, const SoftmaxFigures& figures, float room) {
   else if (error)
     text = first_that_fits(theme.ui_small, room,
                            {say(tr("O against float64, not rounded: relative error {}"), format_value(*error)),
-                            say(tr("O against float64, not rounded: {}"), format_value(*error))});
+                            say(tr("O against float64, not rounded: {}"), format_value(*error)),
+                            say(tr("O against float64: {}"), format_value(*error))});
   else if (figures.checked)
     text = tr("O against float64: after this tile");
   text_item(theme.ui_small, theme.text_faint, text);

@@ -507,7 +507,9 @@ void draw_presenting_bar(const Rect& rect, const View& view) {
   const float inset = theme.gap + theme.padding;
   Rect line = {{rect.min.x + inset, rect.min.y}, {rect.max.x - inset, rect.max.y}};
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const Scene* scene = view.lesson.lesson == nullptr ? view.lecture->shown() : nullptr;
+  const LessonView& lesson = view.lesson;
+  const bool in_deck = lesson.lesson == nullptr || view.lecture->shows_page(lesson.lesson->id, lesson.page);
+  const Scene* scene = in_deck ? view.lecture->shown() : nullptr;
   if (scene != nullptr) {
     const std::string count = fmt::format("{}/{}", view.lecture->scene() + 1, view.lecture->count());
     draw_text(list, theme.ui_bold, line, theme.text_dim, count, Align::right);

@@ -200,6 +200,18 @@ TEST_CASE("lecture: presented, a question to the class takes nothing from the st
   }
 }
 
+TEST_CASE("lecture: presented, the question of a page has the whole column of the text, as that of a scene has") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small"});
+  script->command(SetPresent{true});
+  script->press(ImGuiKey_Q);
+  const ImGuiWindow* const window = question_window(*script);
+  REQUIRE(window != nullptr);
+  CHECK(window->Size.y > 0.85F * 720);
+}
+
 TEST_CASE("lecture: the clicker closes the question of a lesson after its answer, and the class reads why") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(small_lesson_start(folder.file("00-small.en.md", small_lesson)), 1280, 720);

@@ -476,3 +476,28 @@ TEST_CASE("lesson: only a page that asks to point takes a click on a tensor as a
   CHECK(option_pointed_at(script->view().lesson, tensor("O")) == 1);
   CHECK(option_pointed_at(script->view().lesson, tensor("Q")) == -1);
 }
+
+TEST_CASE("lecture: a page of a lesson has its scene's name and number, and as the last scene it ends the deck") {
+  const TemporaryFolder folder;
+  Session::Start start = start_with(folder.file("00-small.en.md", small_lesson));
+  Deck deck;
+  deck.scenes.resize(1);
+  deck.scenes[0].title = "My own page";
+  deck.scenes[0].lesson = ScenePage{"00-small", 0};
+  deck.scenes[0].state = *from_link("seq=64");
+  start.deck = std::make_shared<const Deck>(deck);
+  start.state = std::make_shared<const WindowState>(deck.scenes[0].state);
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  REQUIRE(script->view().lesson.lesson != nullptr);
+  const std::string text = window_text(*script);
+  CAPTURE(text);
+  CHECK(text.find("My own page") != std::string::npos);
+  CHECK(text.find("1/1") != std::string::npos);
+  for (int press = 0; press < 10; ++press) script->press(ImGuiKey_PageDown);
+  REQUIRE(script->view().lesson.lesson != nullptr);
+  CHECK(script->view().lesson.page == 0);
+  CHECK(script->view().lesson.answer != nullptr);
+  CHECK(window_text(*script).find("This is the last scene.") != std::string::npos);
+}

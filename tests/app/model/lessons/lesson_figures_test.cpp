@@ -368,6 +368,8 @@ TEST_CASE("lesson check: a reason that no answer gets, and options in the right 
     return fmt::format("{}", fmt::join(found, "\n"));
   };
   CHECK(findings("choice = 1", "choice = 1").empty());
+  CHECK(findings("[8, 16, 32] }\ncurve = \"exps\"", "[8, 16, 24] }\ncurve = \"N + 100\"").find("a flat line at 112") !=
+        std::string::npos);
   CHECK(findings("choice = 1", "choice = 2").find("x.md:24: option 2 is the right one: it needs no reason") == 0);
   CHECK(findings("near = \"d\"", "near = \"N\"").find("x.md:40: near is 16, within the tolerance of the right answer, 16") == 0);
   CHECK(findings("near = \"d\"", "near = \"N / (N - 16)\"").find("x.md:40: 'N / (N - 16)' cannot be computed") == 0);
@@ -402,4 +404,44 @@ TEST_CASE("lesson figures: an answer is right within its tolerance") {
   CHECK_FALSE(is_right(order, answer, figures));
   answer.order = {0, 0};
   CHECK_FALSE(is_complete(order, answer));
+}
+
+TEST_CASE("lessons: lesson 20 takes no flat and no straight line for a time that grows in steps") {
+  const auto lesson = load_lesson(load_lesson_list(), "20", "en");
+  REQUIRE(lesson);
+  StateRuns runs(&load_gpu);
+  const auto figures = page_figures(**lesson, 5, runs, {}, {});
+  REQUIRE(figures);
+  const LessonQuestion& ask = *(*lesson)->pages[5].ask;
+  REQUIRE(ask.kind == QuestionKind::draw);
+  const std::vector<double>& curve = figures->curve;
+  LessonAnswer exact, flat, straight;
+  exact.drawn = curve;
+  flat.drawn = {37.8, 40, 40, 40};
+  for (const double part : places_across(ask.xs)) straight.drawn.push_back(curve.front() + part * (curve.back() - curve.front()));
+  CHECK(is_right(ask, exact, *figures));
+  CHECK_FALSE(is_right(ask, flat, *figures));
+  CHECK_FALSE(is_right(ask, straight, *figures));
+}
+
+TEST_CASE("lessons: every block of the map that lesson 15 calls full is full") {
+  const auto lesson = load_lesson(load_lesson_list(), "15", "en");
+  REQUIRE(lesson);
+  StateRuns runs(&load_gpu);
+  const LessonPage& page = (*lesson)->pages[5];
+  REQUIRE(page.reveal->scene);
+  for (const WindowState* state : {&page.scene->state, &page.reveal->scene->state}) {
+    FigureRuns names;
+    names.set("", *runs.run(*state, {}));
+    CHECK(*names.value("tiles.partial") == 0);
+    CHECK(*names.value("tiles.full") > 0);
+  }
+}
+
+TEST_CASE("lesson list: a page may stand behind the lesson, counted from 1") {
+  REQUIRE(lesson_at("20:6"));
+  CHECK(lesson_at("20:6")->id == "20");
+  CHECK(lesson_at("20:6")->page == 5);
+  CHECK(lesson_at("01-why-memory")->page == 0);
+  for (const char* wrong : {"", ":2", "20:", "20:0", "20:x", "20:6:answered"}) CHECK_FALSE(lesson_at(wrong));
 }
