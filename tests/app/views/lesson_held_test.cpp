@@ -401,7 +401,7 @@ TEST_CASE("lesson 16: presented, nothing beside the map is cut, and the bars of 
     const std::string panel = text_of(screen, opened.session, &draw_mask_panel);
     CAPTURE(panel);
     CHECK(panel.find("…") == std::string::npos);
-    CHECK(panel.find("Full blocks") != std::string::npos);
+    CHECK(panel.find("Full tiles") != std::string::npos);
     CHECK(panel.find("SM busy time: ") != std::string::npos);
     CHECK(panel.find("mean ") != std::string::npos);
   }
@@ -419,9 +419,9 @@ TEST_CASE("lecture: while the class is asked by a scene, the Mask view keeps its
   opened.session.finish();
   opened.after(SetPresent{true});
   PanelScreen screen({1200, 800});
-  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty blocks") == std::string::npos);
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty tiles") == std::string::npos);
   opened.after(AskClass{true, true});
-  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty blocks") != std::string::npos);
+  CHECK(text_of(screen, opened.session, &draw_mask_panel).find("Empty tiles") != std::string::npos);
 }
 
 TEST_CASE("lesson 14: the busy share that the question asks for has its bars") {
