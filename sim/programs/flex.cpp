@@ -124,15 +124,8 @@ class Flex final : public TileProgram {
     const KernelNeeds& needs = launches_.front().needs;
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(tiles::q, tiles::k, tiles::v));
     b.queries(i, rows);
-    const FlexLists::OfTile own = lists_ ? lists_->of(grid, plane, i) : FlexLists::OfTile();
-    const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(plane, i);
+    auto [visits, listed] = load_visits(b, {Line::load_counts, Line::load_lists}, lists_, grid, plane, i);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    std::int32_t listed = -1;
-    if (lists_)
-      listed = load_lists(b,
-                          {Line::load_counts, Line::load_lists, lists::partial_count_tile, lists::partial_tile,
-                           lists::full_count_tile, lists::full_tile},
-                          own);
     if (plan_.pages && !visits.empty()) listed = load_pages(b, visits, listed);
     if (!visits.empty()) b.load(Line::load_q, tiles::q);
     b.fill(Line::init, tiles::o, 0.0F);
@@ -141,7 +134,7 @@ class Flex final : public TileProgram {
     const int moved = eighths_moved(tile_.block_q, out.iterations);
     b.walk_keys(
         visits, needs.stages, [&](const KeyTile& tile) { return !tile.partial && grid.is_whole(tile); },
-        [&](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
+        [&, listed = listed](const KeyTile& tile) { emit_pair(b, tile.partial, moved, listed); });
     b.divide(Line::finish, tiles::o, tiles::l);
     if (visits.empty() && lists_) b.after_operation(listed);  // before the lengths arrive, nobody knows that the lists are empty
     b.log_sum_exp(Line::finish, tiles::lse, tiles::m, tiles::l);

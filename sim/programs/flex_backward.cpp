@@ -446,15 +446,10 @@ class FlexBackward final : public TileProgram {
                    tile_bits(tiles::q, tiles::k, tiles::v, tiles::d_o));
     b.queries(work.tile, rows);
     b.fill(Line::init_queries, tiles::d_q, 0.0F);
-    const FlexLists::OfTile own = lists_ ? lists_->of(grid, work.plane, work.tile) : FlexLists::OfTile();
-    const std::vector<KeyTile> visits = lists_ ? lists_->visits(grid, own) : grid.visits(work.plane, work.tile);
+    const ListedVisits walk = load_visits(b, {Line::load_counts, Line::load_lists}, lists_, grid, work.plane, work.tile);
+    const std::vector<KeyTile>& visits = walk.visits;
+    const std::int32_t listed = walk.listed;
     out.iterations = static_cast<std::int32_t>(visits.size());
-    std::int32_t listed = -1;
-    if (lists_)
-      listed = load_lists(b,
-                          {Line::load_counts, Line::load_lists, lists::partial_count_tile, lists::partial_tile,
-                           lists::full_count_tile, lists::full_tile},
-                          own);
     if (!visits.empty()) {
       b.load(Line::load_q_once, tiles::q, listed);
       b.load(Line::load_d_o_again, tiles::d_o, listed);

@@ -117,6 +117,15 @@ std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists
   return latest;
 }
 
+ListedVisits load_visits(BlockBuilder& b, const ListLines& lines, const std::optional<FlexLists>& lists, const TileGrid& grid,
+                         std::int64_t plane, std::int64_t i) {
+  if (!lists) return {grid.visits(plane, i)};
+  const FlexLists::OfTile own = lists->of(grid, plane, i);
+  const ListLoads loads{lines.counts,        lines.entries,          lists::partial_count_tile,
+                        lists::partial_tile, lists::full_count_tile, lists::full_tile};
+  return {lists->visits(grid, own), load_lists(b, loads, own)};
+}
+
 FlexLists::FlexLists(const TileGrid& grid, const ProgramTile& tile, ListsBy by)
     : mask_(std::make_shared<const BlockMask>(block_mask_of(*grid.mask, grid.problem, mask_block_of(grid.problem, tile)))) {
   if (by == ListsBy::row) return;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -135,6 +136,19 @@ struct ListLoads {
 /// Loads the two lengths of a tile's lists, then the lists that are not empty. Returns the last load: what the first tile's address
 /// waits for.
 std::int32_t load_lists(BlockBuilder& b, const ListLoads& loads, const FlexLists::OfTile& own);
+
+/// The key tiles that a query tile visits, and the last load of its lists; -1: it has none.
+struct ListedVisits {
+  std::vector<KeyTile> visits;
+  std::int32_t listed = -1;
+};
+/// The lines that load lists: their lengths, then their entries.
+struct ListLines {
+  LineId counts, entries;
+};
+/// Loads the lists of query tile `i` of a plane. Without `lists` it visits what the grid's mask leaves.
+ListedVisits load_visits(BlockBuilder& b, const ListLines& lines, const std::optional<FlexLists>& lists, const TileGrid& grid,
+                         std::int64_t plane, std::int64_t i);
 
 /// What the blocks of a launch move and compute, worked out from the mask, tile by tile, and not from its lists. Sums over all
 /// planes.
