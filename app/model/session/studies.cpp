@@ -361,7 +361,7 @@ void Studies::ask_for(Single<Key, T>& single, bool changed, int slot, WorkKind k
                  });
 }
 
-/// A second simulation of what is shown. It waits for the run under load, whose limit it is.
+/// A second simulation of what is shown. It waits for the run under load, whose limit it is, as the run without the mask does.
 void Studies::ask_limit(const std::shared_ptr<const Simulation>& shown) {
   const bool changed = limit_.take(shown);
   if (under_load_.is_open()) return;
@@ -426,20 +426,16 @@ std::optional<SimulationRequest> dense_request(const Simulation& masked) {
 void Studies::ask_dense(const std::shared_ptr<const Simulation>& shown, const Measurements& known) {
   const bool changed = dense_.take(shown);
   if (changed) dense_.given_up = !dense_request(*shown);
+  if (under_load_.is_open()) return;
   ask_for(dense_, changed, slots::dense_run, WorkKind::simulation,
-          [shown, known, keeps = keeps_clock_](const Progress& progress) -> Result<DenseRun> {
+          [shown, known, keeps = keeps_clock_, loaded = under_load_.result](const Progress& progress) -> Result<DenseRun> {
             const auto made = simulate(*dense_request(*shown), progress);
             if (!made) return made.error();
             if (keeps) return DenseRun{shown, *made};
-            // Each at the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
-            const Recordings recordings = recordings_of(known, shown->request.gpu);
-            const auto at_own_clock = [&](const std::shared_ptr<const Simulation>& run) {
-              const auto loaded = run_under_load(recordings, *run, progress);
-              return loaded ? loaded->simulation : run;
-            };
-            DenseRun dense{at_own_clock(shown), at_own_clock(*made)};
+            // At the clock that `simulate` has for it: the run without the mask computes more, and slows the GPU more.
+            const auto dense = run_under_load(recordings_of(known, shown->request.gpu), **made, progress);
             if (!progress(1)) return Error{Sentence(), Error::Kind::cancelled};
-            return dense;
+            return DenseRun{loaded ? loaded->simulation : shown, dense ? dense->simulation : *made};
           });
 }
 
