@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "app/cli/search.h"
 #include "sim/programs/program_names.h"
 
 namespace tilescope {
@@ -284,10 +285,7 @@ namespace {
 
 /// The programs that `search` adds for a GPU with wgmma and no mask.
 std::string programs_for_wgmma() {
-  return programs_where([](const ProgramInfo& info) {
-           return info.instruction == ProductInstruction::wgmma && info.pass == Pass::forward && !info.has_lists &&
-                  !(info.compared_apart && info.choice == nullptr);
-         })
+  return programs_where([](const ProgramInfo& info) { return info.pass == Pass::forward && is_taken_for_wgmma(info, false); })
       .all();
 }
 

@@ -292,14 +292,13 @@ void add_l2(TextTable& table, const Simulation& simulation) {
 
 /// The other end of the time on a changed GPU, where the L2 may decide it: what the L2 alone needs.
 void add_l2_times(TextTable& table, const Simulation& changed, double recorded_lookups) {
-  const Outcome outcome = outcome_of(changed);
-  if (unchanged(changed.request.gpu) || !outcome.l2_may_decide()) return;
+  if (unchanged(changed.request.gpu) || !l2_may_decide(changed)) return;
   const std::string rate = format_short(changed.request.gpu.l2_bytes_per_cycle, "B");
-  if (const double ns = looked_up_ns(changed, recorded_lookups); ns > outcome.time_ns)
+  if (const double ns = looked_up_ns(changed, recorded_lookups); ns > changed.time.value)
     table.row({"", "recorded lookups", "≥ " + format_time(Nanoseconds(ns)),
                fmt::format("{} at {} a cycle: if the L2 looks up as much as recorded on the unchanged GPU",
                            format_bytes(Bytes(std::llround(recorded_lookups))), rate)});
-  table.row({"", "no shared lookup", "≥ " + format_time(Nanoseconds(outcome.unshared_ns)),
+  table.row({"", "no shared lookup", "≥ " + format_time(Nanoseconds(unshared_ns(changed))),
              fmt::format("all reads at {} a cycle. The model does not know how many share a lookup (docs/model-limits.md, rows 46 "
                          "and 48)",
                          rate)});
@@ -333,11 +332,11 @@ void add_balance(TextTable& table, const Simulation& simulation) {
 }
 
 /// "with it 3.1 % less time", or that the difference is noise. `changed`: the run with the change.
-std::string effect_text(const ChangeEffect& effect, const Outcome& changed) {
+std::string effect_text(const ChangeEffect& effect, const Simulation& changed) {
   const std::string change = format_signed_percent(effect.change), noise = format_percent(effect.noise);
-  if (changed.l2_may_decide())
+  if (l2_may_decide(changed))
     return fmt::format("with it {} if reads share L2 lookups as in the model, {} or more if none does", change,
-                       format_signed_percent(changed.unshared_ns / effect.unchanged.time_ns - 1));
+                       format_signed_percent(unshared_ns(changed) / effect.unchanged.time_ns - 1));
   return effect.is_noise() ? fmt::format("with it {}: no difference, the order of events alone may change {}", change, noise)
                            : fmt::format("with it {}; the order of events alone may change {}", change, noise);
 }
@@ -373,8 +372,8 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   add_l2_times(table, timed, beside.recorded_lookups);
   add_errors(table, beside.errors, beside.effect != nullptr);
   if (beside.effect != nullptr)
-    table.row({"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)),
-               effect_text(*beside.effect, outcome_of(timed))});
+    table.row(
+        {"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect, timed)});
   std::string busy;
   for (std::size_t i = 0; i < timed.utilisation.size(); ++i)
     if (timed.utilisation[i] > 0)
@@ -560,12 +559,11 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
       json["time"]["recorded_lookups_least_ns"] = rounded(looked_up_ns(timed, beside.recorded_lookups));
   }
   if (beside.effect != nullptr)
-    json["time"]["without_set"] = {
-        {"cycles", rounded(beside.effect->unchanged.cycles)},
-        {"ns", rounded(beside.effect->unchanged.time_ns)},
-        {"change", beside.effect->change},
-        {"noise", beside.effect->noise},
-        {"is_noise", beside.effect->is_noise() && !outcome_of(timed_of(simulation, beside)).l2_may_decide()}};
+    json["time"]["without_set"] = {{"cycles", rounded(beside.effect->unchanged.cycles)},
+                                   {"ns", rounded(beside.effect->unchanged.time_ns)},
+                                   {"change", beside.effect->change},
+                                   {"noise", beside.effect->noise},
+                                   {"is_noise", beside.effect->is_noise() && !l2_may_decide(timed_of(simulation, beside))}};
   json["time"]["busy"] = busy_json(simulation);
   json["time"]["l2_busy"] = {{"lookups", simulation.l2.lookups},
                              {"unshared", simulation.l2.unshared},

@@ -101,10 +101,8 @@ SearchedPrograms with_hopper(std::vector<std::string> usual, const SimulationReq
       return taken && (*taken)->id == row.id;
     };
     if (std::ranges::any_of(out.taken, is_it)) continue;
-    const bool needs_wgmma = row.instruction == ProductInstruction::wgmma,
-               is_mere_rung = row.compared_apart && row.choice == nullptr;
-    if (needs_wgmma && !has_wgmma) continue;
-    if (needs_wgmma && row.has_lists == has_lists && !is_mere_rung)
+    if (row.instruction == ProductInstruction::wgmma && !has_wgmma) continue;
+    if (is_taken_for_wgmma(row, has_lists))
       out.taken.emplace_back(row.id);
     else if (!has_lists || row.has_lists)
       out.left_out.emplace_back(row.id);
@@ -147,7 +145,7 @@ bool simulate_all(Candidates& candidates, const Common& common, BestTimes& best,
 void remove_odd_groups(Candidates& candidates) {
   std::erase_if(candidates, [](const SearchCandidate& candidate) {
     const auto kernel = compiled_kernel(candidate.request);
-    return kernel && kernel->odd_rows > 0;
+    return kernel && !kernel->wgmma_faults.empty();
   });
 }
 
@@ -429,6 +427,11 @@ std::string json_of(const Searched& searched, const RankedRows& listed, const Me
 }
 
 }  // namespace
+
+bool is_taken_for_wgmma(const ProgramInfo& row, bool has_lists) {
+  const bool is_mere_rung = row.compared_apart && row.choice == nullptr;
+  return row.instruction == ProductInstruction::wgmma && row.has_lists == has_lists && !is_mere_rung;
+}
 
 Result<int> run_search(const CommandLine& line, std::FILE* out, std::FILE* err) {
   auto algorithms = algorithms_of(line);

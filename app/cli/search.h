@@ -4,8 +4,13 @@
 #include <cstdio>
 
 #include "app/cli/command_line.h"
+#include "sim/programs/tile_program.h"
 
 namespace tilescope {
+
+/// Whether search takes a program without being told, where the GPU has wgmma: with a mask those with lists, and no mere rung of
+/// the ladder.
+bool is_taken_for_wgmma(const ProgramInfo& row, bool has_lists);
 
 /// Returns 0, or 130 after Ctrl-C; what was simulated by then is ranked and printed.
 /// Errors  what make_request() refuses; an unknown algorithm; no tile that fits; files that cannot be written.

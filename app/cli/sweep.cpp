@@ -56,7 +56,7 @@ Result<SweepRequest> sweep_request(const CommandLine& line) {
   for (const std::string& id : *algorithms)
     if (const Status possible = check_key_order(line, id, request->simulation.problem.pass); !possible) return possible.error();
   sweep.base = std::move(request->simulation);
-  // The id of a backward program says its pass: the first of several does not decide that of the others.
+  // A backward program has its pass in its id. Among several programs, the pass of the first is not that of the others.
   const auto is_forward = [](const std::string& id) { return find_program(id) && (*find_program(id))->pass == Pass::forward; };
   if (!line.pass && std::ranges::any_of(*algorithms, is_forward)) sweep.base.problem.pass = Pass::forward;
   sweep.axis = std::move(*axis);
@@ -157,13 +157,6 @@ std::string single_buffers(const SweepResult& result) {
     text += lines_of(said, result.request.algorithms[a], result.request.axis.key);
   }
   return text;
-}
-
-/// Whether the GPU of a point has a changed value and the L2 may decide its time.
-bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value) {
-  const auto& point = result.at(algorithm, value);
-  const auto request = request_at(result.request, result.request.algorithms[algorithm], result.request.axis.values[value]);
-  return point && point->done() && request && !unchanged(request->gpu) && point->l2_may_decide();
 }
 
 /// Says of each program how far its times were off, and at which points that is unknown.

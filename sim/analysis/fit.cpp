@@ -53,20 +53,15 @@ void mark_more_sums(FitMap& map, const FitCell& own) {
 
 /// Refuses the tiles whose rows or keys wgmma cannot take, where it can take the kernel's own tile.
 void refuse_odd_tiles(const ProgramInfo& info, FitMap& map) {
-  const auto fault = [&](const ProgramTile& tile) -> Sentence {
+  const auto faults = [&](const ProgramTile& tile) {
     const auto program = info.make(map.request.problem, tile, map.request.gpu);
-    if (!program) return {};
-    if (const std::int64_t rows = odd_group_rows(**program); rows > 0)
-      return phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows);
-    if (const std::int64_t sums = odd_product_elements(**program); sums > 0)
-      return phrase("it has {} keys or queries to sum over, and wgmma takes {} at a time", sums, product_elements);
-    return {};
+    return program ? wgmma_faults(**program) : std::vector<Sentence>();
   };
-  if (info.instruction != ProductInstruction::wgmma || !fault(map.usual).empty()) return;
+  if (info.instruction != ProductInstruction::wgmma || !faults(map.usual).empty()) return;
   for (FitCell& cell : map.cells) {
-    Sentence found = cell.fits() ? fault(cell.tile) : Sentence();
+    std::vector<Sentence> found = cell.fits() ? faults(cell.tile) : std::vector<Sentence>();
     if (found.empty()) continue;
-    cell.refusal = std::move(found);
+    cell.refusal = std::move(found.front());
     cell.stop = FitCell::Stop::other;
     cell.spills = false;
   }

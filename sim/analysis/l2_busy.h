@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/analysis/outcome.h"
 #include "sim/engine/simulation.h"
 
 namespace tilescope {
@@ -25,6 +26,9 @@ inline L2Busy l2_busy(const L2Use& l2) {
 /// rate is not limited.
 double looked_up_ns(const Simulation& run, double looked_up_bytes);
 double unshared_ns(const Simulation& run);
+inline bool l2_may_decide(const Simulation& run) {
+  return l2_may_decide(unshared_ns(run), run.time.value);
+}
 
 /// Returns "21.8–76.6 %", or one figure where both ends are alike.
 std::string l2_busy_text(const L2Busy& busy);

@@ -13,6 +13,10 @@ namespace tilescope {
 
 /// The relative change of time below which two runs count as equally quick, even where nothing else is known of the noise.
 inline constexpr double least_difference = 0.005;
+/// Whether a run would take longer if no read of the L2 shared a lookup.
+inline bool l2_may_decide(double unshared_ns, double time_ns) {
+  return unshared_ns > (1 + least_difference) * time_ns;
+}
 
 /// The same run at the clock that its GPU holds under it (app/model/measurements/clock_under_load.h).
 struct UnderLoad {
@@ -40,8 +44,7 @@ struct Outcome {
   SmUse sms;
 
   bool done() const { return refusal.empty(); }
-  /// Whether the run would take longer if no read of the L2 shared a lookup.
-  bool l2_may_decide() const { return unshared_ns > (1 + least_difference) * time_ns; }
+  bool l2_may_decide() const { return tilescope::l2_may_decide(unshared_ns, time_ns); }
   double on(Link link) const { return bytes[static_cast<std::size_t>(link)]; }
   /// Return both directions together, as the counters have them when the run ends.
   double hbm() const { return on(Link::hbm_read) + on(Link::hbm_write); }

@@ -221,6 +221,9 @@ int ring_buffers(const TileProgram& program) {
   return most;
 }
 
+namespace {
+
+/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
 std::int64_t odd_group_rows(const TileProgram& program) {
   const std::int64_t rows = program.tile().block_q;
   for (const LaunchSpec& launch : program.launches()) {
@@ -231,6 +234,7 @@ std::int64_t odd_group_rows(const TileProgram& program) {
   return 0;
 }
 
+/// Returns what a launch sums over that is no multiple of what wgmma takes: keys, or queries of a backward pass; 0: nothing.
 std::int64_t odd_product_elements(const TileProgram& program) {
   const ProgramTile& tile = program.tile();
   const bool is_forward = program.problem().pass == Pass::forward;
@@ -240,6 +244,17 @@ std::int64_t odd_product_elements(const TileProgram& program) {
     if (!is_forward && tile.block_q % product_elements != 0) return tile.block_q;
   }
   return 0;
+}
+
+}  // namespace
+
+std::vector<Sentence> wgmma_faults(const TileProgram& program) {
+  std::vector<Sentence> faults;
+  if (const std::int64_t rows = odd_group_rows(program); rows > 0)
+    faults.push_back(phrase("a warp group has {} rows, and wgmma takes {} at a time", rows, wgmma_rows));
+  if (const std::int64_t elements = odd_product_elements(program); elements > 0)
+    faults.push_back(phrase("it has {} keys or queries to sum over, and wgmma takes {} at a time", elements, product_elements));
+  return faults;
 }
 
 int own_ring(const TileProgram& program) {

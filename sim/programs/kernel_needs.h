@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "sim/programs/tile_program.h"
 
@@ -64,13 +65,12 @@ TileShape untiled_matmul_tile(const AttentionProblem& problem, const GpuSpec& gp
 /// Returns the buffers of the program's ring of key tiles: the maximum over its launches.
 int ring_buffers(const TileProgram& program);
 inline constexpr std::int64_t wgmma_rows = 64;  // of its left operand, in a warp group
-/// Returns the rows of a warp group where they are no multiple of what wgmma takes; otherwise 0.
-std::int64_t odd_group_rows(const TileProgram& program);
 /// The least part of a product: the tensor cores take the right operand in eights of columns, and sum over sixteen elements at a
 /// time. S = QKᵀ and O = PV make both of a tile's keys, and a backward pass of its queries too.
 inline constexpr std::int64_t product_elements = 16;
-/// Returns what a launch sums over that is no multiple of it: keys, or queries of a backward pass; 0: nothing.
-std::int64_t odd_product_elements(const TileProgram& program);
+/// Returns why wgmma cannot compute the tile: the rows of a warp group, and the elements to sum over, where they are no multiple of
+/// what it takes.
+std::vector<Sentence> wgmma_faults(const TileProgram& program);
 /// Returns the buffers of the first launch whose number can be chosen; 0: there is none.
 int own_ring(const TileProgram& program);
 /// Returns whether nobody chose a number of buffers, and two do not fit the shared memory.

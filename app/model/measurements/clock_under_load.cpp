@@ -194,7 +194,7 @@ double recorded_lookups(const Recordings& recordings, const SimulationRequest& r
 PredictionErrors prediction_errors(const Recordings& recordings, const Simulation& run,
                                    const std::optional<ClockUnderLoad>& clock) {
   const SimulationRequest& request = run.request;
-  if (!unchanged(request.gpu) && unshared_ns(run) > (1 + least_difference) * run.time.value)
+  if (!unchanged(request.gpu) && l2_may_decide(run))
     return {refuse("with this change the L2 may decide the time, and how many reads share a lookup is not known"), {}};
   PredictionErrors errors{time_errors_of(recordings.known, request.gpu.id, request), {}};
   if (errors.time && clock && clock->from == ClockUnderLoad::From::like_runs)

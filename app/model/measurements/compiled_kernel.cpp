@@ -40,12 +40,7 @@ std::vector<Sentence> CompiledKernel::warnings() const {
     sentences.push_back(
         phrase("a thread needs {} registers with this tile, and the limit is {}: it would spill, which the model leaves out",
                wanted, limit));
-  if (odd_rows > 0)
-    sentences.push_back(phrase("no kernel can have this tile: a warp group has {} rows, and wgmma takes {} at a time", odd_rows,
-                               std::int64_t{wgmma_rows}));
-  if (odd_sums > 0)
-    sentences.push_back(phrase("no kernel can have this tile: it has {} keys or queries to sum over, and wgmma takes {} at a time",
-                               odd_sums, product_elements));
+  for (const Sentence& fault : wgmma_faults) sentences.push_back(phrase("no kernel can have this tile: {}", fault));
   if (spilled > 0)
     sentences.push_back(
         phrase("a thread spills {} to local memory, which the model leaves out", format_exact_bytes(Bytes(spilled))));
@@ -73,8 +68,7 @@ std::optional<CompiledKernel> compiled_kernel(const SimulationRequest& request) 
   if (compiled.has_tile) {
     compiled.spilled = spilled_bytes(**kernel, request.problem);
   } else if (const auto program = (*info)->make(request.problem, *tile, request.gpu)) {
-    compiled.odd_rows = odd_group_rows(**program);
-    compiled.odd_sums = odd_product_elements(**program);
+    compiled.wgmma_faults = wgmma_faults(**program);
     for (const LaunchSpec& launch : (*program)->launches())
       if (launch.needs.spills() && launch.needs.registers_wanted > compiled.wanted)
         compiled.wanted = launch.needs.registers_wanted, compiled.limit = launch.needs.registers_limit;

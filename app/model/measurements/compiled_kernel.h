@@ -16,17 +16,16 @@ struct CompiledKernel {
   const KernelInfo* kernel = nullptr;
   std::string_view program;
   TileShape tile;
-  bool has_tile = false;      // it is the requested one
-  std::int64_t spilled = 0;   // bytes that a thread stores to local memory, by its profile; 0 with another tile
-  std::int64_t odd_rows = 0;  // rows of a warp group that wgmma cannot take; 0: it can
-  std::int64_t odd_sums = 0;  // elements of the tile that wgmma cannot sum over; 0: it can
+  bool has_tile = false;               // it is the requested one
+  std::int64_t spilled = 0;            // bytes that a thread stores to local memory, by its profile; 0 with another tile
+  std::vector<Sentence> wgmma_faults;  // why wgmma cannot compute another tile
 
   bool takes_problem = true;  // false: it has no such type or head dimension
   Sentence untaken;           // which one: "head dimension 96", "fp32"
   int wanted = 0, limit = 0;  // registers of a thread that would spill with another tile; 0: none
 
   /// Whether a kernel could be compiled for the requested tile: no thread would spill, and wgmma takes its rows and keys.
-  bool tile_is_possible() const { return wanted <= limit && odd_rows == 0 && odd_sums == 0; }
+  bool tile_is_possible() const { return wanted <= limit && wgmma_faults.empty(); }
   /// Returns what is wrong with it, a sentence each.
   std::vector<Sentence> warnings() const;
 };

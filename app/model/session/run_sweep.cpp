@@ -83,4 +83,10 @@ std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements
   return errors;
 }
 
+bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value) {
+  const auto& point = result.at(algorithm, value);
+  const auto request = request_at(result.request, result.request.algorithms[algorithm], result.request.axis.values[value]);
+  return point && point->done() && request && !unchanged(request->gpu) && point->l2_may_decide();
+}
+
 }  // namespace tilescope

@@ -22,6 +22,9 @@ struct SweepErrors {
 /// Returns how far times of each program of a sweep were off, and at which values no kernel can run it.
 std::vector<SweepErrors> errors_of(const SweepRequest& sweep, const Measurements& known);
 
+/// Whether the GPU of a point has a changed value and the L2 may decide its time.
+bool l2_may_decide(const SweepResult& result, std::size_t algorithm, std::size_t value);
+
 /// Simulates what is missing of a sweep, on `threads` threads. `stop` is asked now and then from every thread; `changed` is called
 /// after each point, never twice at once. With `recordings`, each point is simulated at its clock under load: points that differ in
 /// a part of the tile or in a value of the GPU alone have one clock. False when it was stopped.

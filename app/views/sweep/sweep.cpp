@@ -121,9 +121,9 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
   add_line(body, say(tr("{}, busiest: {}"), format_time(Nanoseconds(point.wall_ns())), bound_text(point.bound, point.sms)));
   if (const UnderLoad& load = point.under_load; load.clock_hz > 0)
     add_line(body, say(tr("at {}, its clock under load"), format_clock(load.clock_hz)));
-  const bool l2_may_decide = request && !unchanged(request->gpu) && point.l2_may_decide();
-  if (l2_may_decide) add_line(body, unshared_text(point));
-  if (hover.algorithm < view.studies->sweep_errors.size() && request && !l2_may_decide) {
+  const bool is_open = l2_may_decide(result, hover.algorithm, hover.value);
+  if (is_open) add_line(body, unshared_text(point));
+  if (hover.algorithm < view.studies->sweep_errors.size() && request && !is_open) {
     const SweepErrors& errors = view.studies->sweep_errors[hover.algorithm];
     add_line(body, errors.time && !errors.is_known_at(value)
                        ? tr("How far this time is off is unknown: no kernel is compiled for it.")

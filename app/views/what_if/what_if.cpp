@@ -68,7 +68,7 @@ std::string changed_finding(const WhatIfTable& table, const Simulation& now, con
 /// "1.91× faster", and what is left of it if no read shares an L2 lookup: "1.91× to at most 1.28× faster".
 std::string change_text(double time_ns, double unshared_ns, double before_ns) {
   const std::string speed = speed_text(time_ns, before_ns);
-  if (unshared_ns <= (1 + least_difference) * time_ns) return speed;
+  if (!l2_may_decide(unshared_ns, time_ns)) return speed;
   return say(tr("{}; at best {} if no read shares an L2 lookup"), speed, speed_text(unshared_ns, before_ns));
 }
 
