@@ -6,8 +6,10 @@ tests/sim/masks/pytorch_table_gradients.txt.
 Usage: pytorch_masks.py OUT.txt [--gradients | --tables]        needs PyTorch; a GPU is used where there is one
 The masks are written here a second time, as functions of tensors, from the papers and attention-gym: they do not come from the
 text in sim/masks/presets.cpp, which the test parses. A line of the file is one of
-  mask NAME N NK B H        then a line for each b, h, query tile of 128: b h row | partial key tiles | full key tiles
+  mask NAME N NK B H        then a line for each b, h, query tile of 128: rows b h tile | partial key tiles | full key tiles
+                            and for each key tile: columns b h tile | partial query tiles | full query tiles
   values KIND TEXT          then a line for each row kept: h q L | O (16 numbers); float32, N = NK = 160, H 4, HKV 2, d 16
+  values masks NAME N H     the same of a preset, with N = NK and HKV 1
   gradients KIND TEXT       then lines of some rows: dQ h q | 16 numbers; dK and dV with a head of keys and a key. dO is the fourth input
   tables NAME SHAPE | MASK | TEXT     then lines: element | the gradient of the table's element, counted as one row. MASK may be empty
 Tables and inputs follow formulas that tests/sim/masks/pytorch_fixture_test.cpp repeats.
@@ -84,7 +86,8 @@ def preset_masks(n):
     is_global = table([int(i % 173 == 0) for i in range(n)])
     prefix_of = table([d - d % 3 for d in range(len(offset_list) - 1)])
     chosen_tiles = n // 64
-    chosen = table([[[[(17 * (t + 1) * (i + 1) + 5 * h) % chosen_tiles for i in range(8)] for t in range(chosen_tiles)] for h in range(2)]])
+    chosen = table([[[[(17 * (t + 1) * (i + 1) + 5 * h + 3 * b) % chosen_tiles for i in range(8)] for t in range(chosen_tiles)]
+                     for h in range(2)] for b in range(2)])
     intervals = table([[k * 100, k * 100 + 250] for k in range(n // 64)])
     ancestor = table(ancestors(n))
 
@@ -111,7 +114,7 @@ def preset_masks(n):
     def sta_video(b, h, q, kv):  # 8 frames of 16 x 16 in tiles of 4 x 8 x 8, windows of 3 tiles each way where they fit
         return sliding_tiles(q, kv, (2, 2, 2), (1, 1, 1), lambda i, axis: (i // 256 // 4, i // 256 % 4 // 2, i // 256 % 2)[axis])
 
-    # name in our language, mask, heads of the mask
+    # name in our language, mask, heads of the mask, its batch elements if there are several
     rows = [
         ("causal", lambda b, h, q, kv: q >= kv, 1),
         ("sliding_window:window=300", lambda b, h, q, kv: (q >= kv) & (q - kv <= 300), 1),
@@ -135,6 +138,7 @@ def preset_masks(n):
         ("svg_temporal:prompt=226,frame=260,width=2,frames=13",
          lambda b, h, q, kv: (kv < 226) | (q < 226) | (((q - 226) % 260 - (kv - 226) % 260).abs() < 40), 1),
         ("vsa", vsa, 2),
+        ("vsa", vsa, 2, 2),
         ("flamingo", lambda b, h, q, kv: (q >= intervals[kv // 64, 0]) & (q < intervals[kv // 64, 1]), 1),
         ("tree:prefix=0", lambda b, h, q, kv: ancestor[q, kv] != 0, 1),
         ("draft_training:prefix=512,size=8",
@@ -157,17 +161,27 @@ def tiles(numbers):
     return " ".join(str(int(i)) for i in numbers)
 
 
-def write_masks(out, n, masks):
-    for name, mask, heads in masks:
-        blocks = create_block_mask(mask, 1 if heads > 1 else None, heads if heads > 1 else None, n, n, device=DEVICE, BLOCK_SIZE=BLOCK)
-        out.write(f"mask {name} {n} {n} 1 {heads}\n")
-        counts, indices = blocks.kv_num_blocks.cpu(), blocks.kv_indices.cpu()
-        full_counts, full_indices = blocks.full_kv_num_blocks.cpu(), blocks.full_kv_indices.cpu()
+def write_lists(out, word, heads, batch, counts, indices, full_counts, full_indices):
+    counts, indices, full_counts, full_indices = (t.cpu() for t in (counts, indices, full_counts, full_indices))
+    for b in range(batch):
         for h in range(heads):
-            for row in range(n // BLOCK):
-                partial = sorted(indices[0, h, row, :counts[0, h, row]].tolist())
-                full = sorted(full_indices[0, h, row, :full_counts[0, h, row]].tolist())
-                out.write(f"0 {h} {row} | {tiles(partial)} | {tiles(full)}\n")
+            for at in range(counts.shape[-1]):
+                partial = sorted(indices[b, h, at, :counts[b, h, at]].tolist())
+                full = sorted(full_indices[b, h, at, :full_counts[b, h, at]].tolist())
+                out.write(f"{word} {b} {h} {at} | {tiles(partial)} | {tiles(full)}\n")
+
+
+def blocks_of(n, mask, heads, batch=1):
+    return create_block_mask(mask, batch if batch > 1 or heads > 1 else None, heads if heads > 1 else None, n, n, device=DEVICE, BLOCK_SIZE=BLOCK)
+
+
+def write_masks(out, n, masks):
+    for name, mask, heads, *more in masks:
+        batch = more[0] if more else 1
+        blocks = blocks_of(n, mask, heads, batch)
+        out.write(f"mask {name} {n} {n} {batch} {heads}\n")
+        write_lists(out, "rows", heads, batch, blocks.kv_num_blocks, blocks.kv_indices, blocks.full_kv_num_blocks, blocks.full_kv_indices)
+        write_lists(out, "columns", heads, batch, blocks.q_num_blocks, blocks.q_indices, blocks.full_q_num_blocks, blocks.full_q_indices)
 
 
 # Values: a small problem, in float32 as PyTorch's uncompiled FlexAttention computes it.
@@ -175,13 +189,13 @@ N, HEADS, KV_HEADS, D = 160, 4, 2, 16
 ROWS = [0, 37, 100, 159]
 
 
-def inputs():
+def inputs(n=N, heads=HEADS, kv_heads=KV_HEADS):
     def tensor(which, heads):
-        i = torch.arange(N).view(1, 1, N, 1)
+        i = torch.arange(n).view(1, 1, n, 1)
         c = torch.arange(D).view(1, 1, 1, D)
         h = torch.arange(heads).view(1, heads, 1, 1)
         return (((i * 31 + c * 17 + h * 7 + which * 13 + i * c) % 64 - 32).float() / 32).to(DEVICE)
-    return tensor(0, HEADS), tensor(1, KV_HEADS), tensor(2, KV_HEADS), tensor(3, HEADS)
+    return tensor(0, heads), tensor(1, kv_heads), tensor(2, kv_heads), tensor(3, heads)
 
 
 def write_values(out, kind, text, score, mask, heads=(0, 3)):
@@ -190,10 +204,25 @@ def write_values(out, kind, text, score, mask, heads=(0, 3)):
     blocks = create_block_mask(mask, None, HEADS, N, N, device=DEVICE) if mask else None
     o, lse = flex_attention(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=True, return_lse=True)
     out.write(f"values {kind} {text}\n")
+    write_rows(out, o, lse, heads, ROWS)
+
+
+def write_rows(out, o, lse, heads, rows):
     for h in heads:
-        for row in ROWS:
+        for row in rows:
             numbers = " ".join(f"{x:.6g}" for x in o[0, h, row].tolist())
             out.write(f"{h} {row} {lse[0, h, row].item():.7g} | {numbers}\n")
+
+
+def write_mask_values(out, n, masks):
+    for name, mask, heads, *more in masks:
+        if more:
+            continue  # the values of its first batch element stand there
+        torch._dynamo.reset()
+        q, k, v, _ = inputs(n, heads, 1)
+        o, lse = flex_attention(q, k, v, block_mask=blocks_of(n, mask, heads), enable_gqa=True, return_lse=True)
+        out.write(f"values masks {name} {n} {heads}\n")
+        write_rows(out, o, lse, range(heads), [0, 37, n // 2 + 5, n - 1])
 
 
 def write_gradients(out, kind, text, score, mask, heads=(0, 3)):
@@ -252,6 +281,29 @@ def write_presets(out, write):
         for i in range(64):
             total = total + torch.cos((q - kv).abs() * math.exp(-9.210340371976184 * 2 * i / 128))
         return score + total * (HEADS / (8.0 * (h + 1)))
+
+    hop, kinds = torch.arange(4, device=DEVICE), torch.arange(6, device=DEVICE)
+    heads, width = torch.arange(HEADS, device=DEVICE), torch.arange(16, device=DEVICE)
+    positions, kv_heads = torch.arange(N, device=DEVICE), torch.arange(KV_HEADS, device=DEVICE)
+    distance = (positions[:, None] * 3 + positions * 5) % 8
+    spatial = ((heads[:, None] * 5 + torch.arange(8, device=DEVICE) * 11) % 32 - 16).float() / 16
+    path_length = positions[:, None] * positions % 6
+    path = (positions[:, None, None] + 2 * positions[:, None] + 3 * hop) % 6
+    edge = ((heads[:, None, None] * 13 + hop[:, None] * 7 + kinds * 3) % 32 - 16).float() / 16
+    q_rope = ((heads[:, None, None] * 5 + positions[:, None] * 7 + width * 3) % 64 - 32).float() / 64
+    k_rope = ((kv_heads[:, None, None] * 3 + positions[:, None] * 5 + width * 11) % 64 - 32).float() / 64
+
+    def graphormer_edge(score, b, h, q, kv):
+        n, total = torch.clamp(path_length[q, kv], max=4), 0.0
+        for i in range(4):
+            total = total + torch.where(i < n, edge[h, i, path[q, kv, i]], 0.0)
+        return score + total / torch.clamp(n, min=1)
+
+    def mla_rope(score, b, h, q, kv):
+        total = 0.0
+        for i in range(16):
+            total = total + q_rope[h, q, i] * k_rope[h // (HEADS // KV_HEADS), kv, i]
+        return score + total
     scores = [
         ("alibi", lambda s, b, h, q, kv: s + torch.exp2(-8.0 * (h + 1) / HEADS) * (kv - q)),
         ("softcap:cap=2", lambda s, b, h, q, kv: 2 * torch.tanh(s / 2)),
@@ -259,6 +311,9 @@ def write_presets(out, write):
         ("relative_bias", lambda s, b, h, q, kv: s + bias[q - kv + N - 1]),
         ("sandwich:width=128", sandwich),
         ("activation:offset=1", lambda s, b, h, q, kv: torch.log(torch.sigmoid(s) + 1)),
+        ("graphormer_spatial", lambda s, b, h, q, kv: s + spatial[h, distance[q, kv]]),
+        ("graphormer_edge", graphormer_edge),
+        ("mla_rope", mla_rope),
     ]
     for name, score in scores:
         write(out, "preset", name, score, None)
@@ -337,6 +392,8 @@ def main():
         write_masks(out, 1024, canvas_masks())
         write_presets(out, write_values)
         write_random(out, write_values, 100)
+        write_mask_values(out, 2048, preset_masks(2048))
+        write_mask_values(out, 1024, canvas_masks())
 
 
 main()

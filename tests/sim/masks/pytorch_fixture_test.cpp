@@ -46,10 +46,11 @@ TableList tables_of(std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) is_global.push_back(i % 173 == 0 ? 1 : 0);
   for (std::int32_t d = 0; d + 1 < static_cast<std::int32_t>(offsets.size()); ++d) prefix_of.push_back(d - d % 3);
   const std::int64_t key_tiles = n / 64;
-  for (std::int64_t h = 0; h < 2; ++h)
-    for (std::int64_t t = 0; t < key_tiles; ++t)
-      for (std::int64_t i = 0; i < 8; ++i)
-        chosen.push_back(static_cast<std::int32_t>((17 * (t + 1) * (i + 1) + 5 * h) % key_tiles));
+  for (std::int64_t b = 0; b < 2; ++b)
+    for (std::int64_t h = 0; h < 2; ++h)
+      for (std::int64_t t = 0; t < key_tiles; ++t)
+        for (std::int64_t i = 0; i < 8; ++i)
+          chosen.push_back(static_cast<std::int32_t>((17 * (t + 1) * (i + 1) + 5 * h + 3 * b) % key_tiles));
   for (std::int64_t k = 0; k < key_tiles; ++k) {
     intervals.push_back(static_cast<std::int32_t>(k * 100));
     intervals.push_back(static_cast<std::int32_t>(k * 100 + 250));
@@ -64,20 +65,48 @@ TableList tables_of(std::int64_t n) {
           table("offsets", {documents + 1}, offsets),
           table("is_global", {n}, is_global),
           table("prefix_of", {documents}, prefix_of),
-          table("chosen", {1, 2, key_tiles, 8}, chosen),
+          table("chosen", {2, 2, key_tiles, 8}, chosen),
           table("intervals", {key_tiles, 2}, intervals),
           table("ancestor", {n, n}, ancestor)};
 }
 
 constexpr std::int64_t small = 160;
 
+constexpr std::int64_t small_heads = 4, small_kv_heads = 2;
+
+/// A table whose element is `whole(its indices)`, divided by `divisor` into a float where that is not 0. The first index is 0.
+template <class Whole>
+std::shared_ptr<const CapturedTable> filled(std::string name, std::vector<std::int64_t> shape, int divisor, Whole whole) {
+  CapturedTable made;
+  made.name = std::move(name);
+  made.type = divisor == 0 ? ValueType::integer : ValueType::real;
+  std::vector<std::int64_t> at(shape.size());
+  std::int64_t elements = 1;
+  for (const std::int64_t length : shape) elements *= length;
+  for (std::int64_t element = 0; element < elements; ++element) {
+    std::int64_t rest = element;
+    for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) at[axis] = rest % shape[axis];
+    const auto value = static_cast<std::int32_t>(whole(at));
+    if (divisor == 0)
+      made.integers.push_back(value);
+    else
+      made.reals.push_back(static_cast<float>(value) / static_cast<float>(divisor));
+  }
+  made.shape = std::move(shape);
+  return std::make_shared<const CapturedTable>(std::move(made));
+}
+
 TableList small_tables() {
-  CapturedTable bias;
-  bias.name = "bias";
-  bias.type = ValueType::real;
-  bias.shape = {2 * small - 1};
-  for (std::int64_t i = 0; i < 2 * small - 1; ++i) bias.reals.push_back(static_cast<float>((i * 37) % 64 - 32) / 16);
-  return {std::make_shared<const CapturedTable>(std::move(bias))};
+  using At = const std::vector<std::int64_t>&;
+  return {
+      filled("bias", {2 * small - 1}, 16, [](At at) { return at[0] * 37 % 64 - 32; }),
+      filled("distance", {1, small, small}, 0, [](At at) { return (at[1] * 3 + at[2] * 5) % 8; }),
+      filled("spatial", {small_heads, 8}, 16, [](At at) { return (at[0] * 5 + at[1] * 11) % 32 - 16; }),
+      filled("path_length", {1, small, small}, 0, [](At at) { return at[1] * at[2] % 6; }),
+      filled("path", {1, small, small, 4}, 0, [](At at) { return (at[1] + 2 * at[2] + 3 * at[3]) % 6; }),
+      filled("edge", {small_heads, 4, 6}, 16, [](At at) { return (at[0] * 13 + at[1] * 7 + at[2] * 3) % 32 - 16; }),
+      filled("q_rope", {1, small_heads, small, 16}, 64, [](At at) { return (at[1] * 5 + at[2] * 7 + at[3] * 3) % 64 - 32; }),
+      filled("k_rope", {1, small_kv_heads, small, 16}, 64, [](At at) { return (at[1] * 3 + at[2] * 5 + at[3] * 11) % 64 - 32; })};
 }
 
 std::shared_ptr<const Mask> mask_from(const AttentionProblem& problem, const std::string& text, const TableList& tables) {
@@ -96,11 +125,11 @@ std::vector<std::int32_t> numbers(const std::string& text) {
 }
 
 /// Rows of Q, K or V of one head, as pytorch_masks.py makes them.
-std::shared_ptr<const Matrix> input(std::int64_t which, std::int64_t head) {
+std::shared_ptr<const Matrix> input(std::int64_t which, std::int64_t head, std::int64_t rows = small) {
   Matrix made;
-  made.rows = static_cast<int>(small);
+  made.rows = static_cast<int>(rows);
   made.cols = 16;
-  for (std::int64_t i = 0; i < small; ++i)
+  for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t c = 0; c < 16; ++c)
       made.values.push_back(static_cast<float>((i * 31 + c * 17 + head * 7 + which * 13 + i * c) % 64 - 32) / 32);
   return std::make_shared<const Matrix>(std::move(made));
@@ -113,8 +142,6 @@ std::vector<std::string> fixture(const std::string& name = "pytorch_flex.txt") {
   REQUIRE(lines.size() > 600);
   return lines;
 }
-
-constexpr std::int64_t small_heads = 4, small_kv_heads = 2;
 
 /// The problem of a line "KIND TEXT": a preset, a mask or a score change at the small size.
 AttentionProblem problem_of(std::istringstream& in) {
@@ -142,25 +169,26 @@ AttentionProblem problem_of(std::istringstream& in) {
 }
 
 /// Those of all heads, one below the other.
-std::shared_ptr<const Matrix> all_heads(std::int64_t which, std::int64_t heads) {
+std::shared_ptr<const Matrix> all_heads(std::int64_t which, std::int64_t heads, std::int64_t rows = small) {
   auto all = std::make_shared<Matrix>(0, 16);
   for (std::int64_t head = 0; head < heads; ++head) {
-    const auto one = input(which, head);
+    const auto one = input(which, head, rows);
     all->rows += one->rows;
     all->values.insert(all->values.end(), one->values.begin(), one->values.end());
   }
   return all;
 }
 
-InputSource inputs_of_all_heads() {
+InputSource inputs_of_all_heads(std::int64_t heads = small_heads, std::int64_t kv_heads = small_kv_heads,
+                                std::int64_t rows = small) {
   InputSource inputs;
-  inputs.q = all_heads(0, small_heads), inputs.k = all_heads(1, small_kv_heads), inputs.v = all_heads(2, small_kv_heads);
-  inputs.d_o = all_heads(3, small_heads);
+  inputs.q = all_heads(0, heads, rows), inputs.k = all_heads(1, kv_heads, rows), inputs.v = all_heads(2, kv_heads, rows);
+  inputs.d_o = all_heads(3, heads, rows);
   return inputs;
 }
 
-std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem) {
-  auto program = (*find_program(id))->make(problem, ProgramTile(32, 32), toy_gpu());
+std::unique_ptr<TileProgram> program_of(std::string_view id, const AttentionProblem& problem, int side = 32) {
+  auto program = (*find_program(id))->make(problem, ProgramTile(side, side), toy_gpu());
   REQUIRE_MESSAGE(program, (program ? std::string() : program.error().sentence.text()));
   return std::move(*program);
 }
@@ -194,6 +222,22 @@ std::pair<std::vector<double>, std::vector<double>> reference_of(const Attention
 
 }  // namespace
 
+/// Reads "L | O" of one row and holds it against ours.
+void check_row(std::istringstream& in, std::int64_t row, const Matrix& o, const Matrix& lse) {
+  std::string theirs, bar;
+  in >> theirs >> bar;
+  const double expected = std::stod(theirs), ours = lse.values[static_cast<std::size_t>(row)];
+  if (std::isinf(expected))
+    CHECK(ours == expected);
+  else
+    CHECK(std::abs(ours - expected) <= 3e-5 * std::max(1.0, std::abs(expected)));
+  for (std::int64_t c = 0; c < 16; ++c) {
+    double number = NAN;
+    in >> number;
+    CHECK(std::abs(o.values[static_cast<std::size_t>(row * 16 + c)] - number) <= 3e-5);
+  }
+}
+
 TEST_CASE("pytorch: the block lists of every preset equal those of create_block_mask, block for block") {
   int masks = 0;
   BlockMask blocks;
@@ -217,18 +261,18 @@ TEST_CASE("pytorch: the block lists of every preset equal those of create_block_
     }
     CAPTURE(masks);
     CAPTURE(line);
-    std::istringstream place(line);
-    std::int64_t b = 0, h = 0, row = 0;
-    place >> b >> h >> row;
+    std::int64_t b = 0, h = 0, at = 0;
+    in >> b >> h >> at;
     const std::size_t first = line.find('|'), second = line.find('|', first + 1);
     const auto same = [&](const BlockLists& lists, const std::string& theirs) {
-      const auto ours = lists.row(blocks.list_plane(b * problem.heads + h), row);
+      const BlockLists listed = word == "rows" ? lists : transposed(lists, blocks.cols);
+      const auto ours = listed.row(blocks.list_plane(b * problem.heads + h), at);
       CHECK(std::vector<std::int32_t>(ours.begin(), ours.end()) == numbers(theirs));
     };
     same(blocks.partial, line.substr(first + 1, second - first - 1));
     same(blocks.full, line.substr(second + 1));
   }
-  CHECK(masks == 24);
+  CHECK(masks == 25);
 }
 
 TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and 200 random expressions") {
@@ -240,7 +284,8 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
     std::istringstream in(line);
     std::string word;
     in >> word;
-    if (word == "mask" || word == "#" || (expressions == 0 && word != "values")) continue;
+    if (expressions == 0 && word != "values") continue;
+    if (line.starts_with("values masks")) break;
     if (word == "values") {
       flex = program_of("flex", problem_of(in));
       ++expressions;
@@ -252,26 +297,53 @@ TEST_CASE("pytorch: O and L of flex equal FlexAttention's, for score presets and
     CAPTURE(line);
     const std::int64_t head = std::stoll(word);
     std::int64_t row = 0;
-    std::string theirs, bar;
-    in >> row >> theirs >> bar;
+    in >> row;
     const auto [at, is_new] = made.try_emplace(head);
     auto& [o, lse] = at->second;
     if (is_new) {
       const FinishedRun run = of(run_blocks_of_plane(*flex, inputs, head, tensors::o));
       o = run.plane(head, tensors::o), lse = run.plane(head, tensors::lse);
     }
-    const double expected = std::stod(theirs), ours = lse.values[static_cast<std::size_t>(row)];
-    if (std::isinf(expected))
-      CHECK(ours == expected);
-    else
-      CHECK(std::abs(ours - expected) <= 3e-5 * std::max(1.0, std::abs(expected)));
-    for (std::int64_t c = 0; c < 16; ++c) {
-      double number = 0;
-      in >> number;
-      CHECK(std::abs(o.values[static_cast<std::size_t>(row * 16 + c)] - number) <= 3e-5);
-    }
+    check_row(in, row, o, lse);
   }
-  CHECK(expressions == 206);
+  CHECK(expressions == 209);
+}
+
+TEST_CASE("pytorch: O and L of flex equal FlexAttention's under every mask preset") {
+  int presets = 0;
+  bool runs = false, reached = false;
+  std::map<std::int64_t, std::pair<Matrix, Matrix>> made;  // O and L by head
+  for (const std::string& line : fixture()) {
+    reached = reached || line.starts_with("values masks");
+    if (!reached) continue;
+    CAPTURE(line);
+    std::istringstream in(line);
+    std::string word;
+    in >> word;
+    if (word == "values") {
+      std::string name;
+      std::int64_t n = 0, heads = 0;
+      in >> word >> name >> n >> heads;
+      made.clear();
+      runs = !under_sanitizers || presets % 8 == 0;
+      ++presets;
+      if (!runs) continue;
+      AttentionProblem problem = {.heads = heads, .kv_heads = 1, .seq_q = n, .seq_kv = n, .head_dim = 16, .dtype = DataType::fp32};
+      const auto text = preset_text(name);
+      REQUIRE_MESSAGE(text, name);
+      problem.mask = mask_from(problem, text->mask, tables_of(n));
+      const auto flex = program_of("flex", problem, 64);
+      const FinishedRun run = of(run_whole(*flex, inputs_of_all_heads(heads, 1, n)));
+      for (std::int64_t head = 0; head < heads; ++head) made[head] = {run.plane(head, tensors::o), run.plane(head, tensors::lse)};
+      continue;
+    }
+    if (!runs) continue;
+    std::int64_t row = 0;
+    in >> row;
+    const auto& [o, lse] = made.at(std::stoll(word));
+    check_row(in, row, o, lse);
+  }
+  CHECK(presets == 24);
 }
 
 TEST_CASE("pytorch: gradients of flex_backward and of the reference equal FlexAttention's, for score presets and 80 expressions") {
@@ -317,7 +389,7 @@ TEST_CASE("pytorch: gradients of flex_backward and of the reference equal FlexAt
       if (word != "dQ") CHECK(std::abs(exact[at] - number) <= bound);
     }
   }
-  CHECK(expressions == 86);
+  CHECK(expressions == 89);
 }
 
 TEST_CASE("pytorch: gradients of captured tables of flex_backward equal FlexAttention's") {
