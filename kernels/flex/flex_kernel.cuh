@@ -39,8 +39,12 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   const int seq_q = arguments.seq_q, seq_kv = arguments.seq_kv;
   const int head = blockIdx.y, batch = blockIdx.z;
   const int first_row = flex_query_tile(arguments) * Shape::br, rows = min(Shape::br, seq_q - first_row);
+  // Read again for every tile where that pays: otherwise ptxas spills it.
+  const auto kept_row = reinterpret_cast<volatile std::uint32_t*>(words + 2);
+  if (Shape::rereads_place && thread == 0)
+    *kept_row = (batch * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * seq_kv;
   const std::int64_t kv_row =
-      Shape::page_keys > 0
+      Shape::page_keys > 0 || Shape::rereads_place
           ? 0
           : (static_cast<std::int64_t>(batch) * arguments.kv_heads + head / (arguments.heads / arguments.kv_heads)) * seq_kv;
   const char* const k_plane = static_cast<const char*>(arguments.k) + kv_row * Shape::row_bytes;
@@ -86,9 +90,12 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
     const std::uint32_t to = shared_address(ring_start) + (j % Shape::stages) * Shape::kv_bytes + warp * copied_bytes;
     constexpr bool all_exist = decltype(whole)::value;
     if constexpr (Shape::page_keys == 0) {
-      copy_rows<Shape::row_bytes, copied_rows, all_exist>(
-          to, plane_start + static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes,
-          seq_kv - key - warp * copied_rows, own, only);
+      const char* from = plane_start;
+      if constexpr (Shape::rereads_place)
+        from += std::uint64_t{*kept_row + key + warp * copied_rows} * Shape::row_bytes;
+      else
+        from += static_cast<std::int64_t>(key) * Shape::row_bytes + warp * copied_bytes;
+      copy_rows<Shape::row_bytes, copied_rows, all_exist>(to, from, seq_kv - key - warp * copied_rows, own, only);
     } else {
       constexpr int part_rows = Shape::page_keys < copied_rows ? Shape::page_keys : copied_rows;
 #pragma unroll
@@ -153,8 +160,10 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   const auto score_at = [&](int mt, int n, int half, int i) { return &work.s[mt][n][half * 2 + i]; };
 
   for (int j = 0; j < tiles; ++j) {
-    // ptxas would keep every address that it can compute before the loop, and spill it; at D 128 under a mask it does not.
-    if constexpr (Shape::d == 64 || !Mask::present) asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
+    // ptxas would keep every address that it can compute before the loop, and spill it; at D 128 under a mask it does so only where
+    // the place is read again.
+    if constexpr (Shape::d == 64 || !Mask::present || Shape::rereads_place)
+      asm volatile("" : "+r"(work.places.rows_first), "+r"(work.places.chunks_first));
     const int stage = j % Shape::stages;
     const OnlyIf more{j + 1 < tiles};
     const int next_key = key_of(reads_visits && !more.wanted ? j : j + 1);
@@ -171,24 +180,26 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
       if (more.wanted) read_columns(held, next_key, j + 1);
     const int key = key_of(j);
     const std::uint32_t* const columns_of = column_ring + stage * Shape::columns * bc;
-    const auto for_each = [&](auto rule, int first_key, int words_at, int columns_at, auto visit) {
-      for_each_score<decltype(rule), Shape, Shape::m_tiles>(place, lane, first_row + warp_row, first_key,
+    const auto for_each = [&](auto rule, int lane_of_scores, int first_key, int words_at, int columns_at, auto visit) {
+      for_each_score<decltype(rule), Shape, Shape::m_tiles>(place, lane_of_scores, first_row + warp_row, first_key,
                                                             words + Shape::rows_at + words_at * Shape::br + warp_row,
                                                             columns_of + columns_at * bc, score_at, visit);
     };
     const auto change = [&](auto all_visible) {
-      for_each(Score(), key, 0, 0, [&](float* const(&s)[4], const auto& row, const auto& columns) {
+      for_each(Score(), lane, key, 0, 0, [&](float* const(&s)[4], const auto& row, const auto& columns) {
         change_scores<Score, decltype(all_visible)::value, true>(place, s, row, columns);
       });
     };
     const auto hide = [&](float hidden) {
-      int own_key = key;
+      int own_key = key, own = lane;
+      if constexpr (Shape::rereads_place) asm volatile("" : "+r"(own));
       if constexpr (Score::scales_raw) asm volatile("" : "+r"(own_key));  // what follows from it is computed again in each turn
       if constexpr (Mask::present)
         if (masked)
-          for_each(Mask(), own_key, Score::rows, Score::columns, [&](float* const(&s)[4], const auto& row, const auto& columns) {
-            hide_scores<Mask>(place, s, row, columns, hidden);
-          });
+          for_each(Mask(), own, own_key, Score::rows, Score::columns,
+                   [&](float* const(&s)[4], const auto& row, const auto& columns) {
+                     hide_scores<Mask>(place, s, row, columns, hidden);
+                   });
       if (ends_in(key)) mask_scores<false>(work.s, seq_kv - key, lane, hidden);
     };
     change_and_hide<Shape>(masked || ends_in(key), change, hide);
@@ -208,7 +219,8 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
     for (auto& rows_max : work.row_max)
 #pragma unroll
       for (float& highest : rows_max) highest += left_out<Score> * (Shape::keeps_offsets ? scale_log2 : 1.f);
-  work.finish(own_rows, lse_tile + warp_row, scale_log2, lane);
+  const int own = Shape::rereads_place ? __shfl_sync(0xffffffffu, lane, lane) : lane;
+  work.finish(own_rows, lse_tile + warp_row, scale_log2, own);
   __syncthreads();
   // The block's place is read from the hardware again, so that no register holds it through the loop.
   auto end = Flash2Place<Shape>::again(arguments.heads);
@@ -216,7 +228,7 @@ __device__ __forceinline__ void flex_attention(const Arguments& arguments) {
   const int left = min(Shape::br, seq_q - end.first_row);
   const std::int64_t o_row = (static_cast<std::int64_t>(end.batch) * arguments.heads + end.head) * seq_q + end.first_row;
   store_rows<Shape::row_bytes, Shape::rows_per_warp>(static_cast<char*>(arguments.o) + (o_row + warp_row) * Shape::row_bytes,
-                                                     own_rows, left - warp_row, lane);
+                                                     own_rows, left - warp_row, own);
   float* const lse = arguments.lse + o_row;
   for_block_by_sector<Shape::threads>(lse, left, threadIdx.x, [&](int i) { lse[i] = lse_tile[i]; });
 }
