@@ -65,6 +65,29 @@ rungs=(--view ladder --gpu h100 --batch 4 --heads 16 --seq 4096 --head-dim 128 -
 picture ladder "${rungs[@]}"
 picture ladder-code --open rung=hopper_ping_pong "${rungs[@]}"
 
+# The maps of eight masks in one picture, with ImageMagick.
+masks() { # name, then eight times: a caption and the presets, with blanks between them
+  local name=$1 n=0 parts=() preset presets
+  shift
+  if [ "$only_shown" = yes ] && ! is_shown "$name"; then return; fi
+  if ! command -v montage >/dev/null; then echo "$name: ImageMagick is not installed"; return; fi
+  while [ $# -gt 0 ]; do
+    presets=()
+    for preset in $2; do presets+=(--preset "$preset"); done
+    "$tilescope" render --panel mask --algorithm flex --gpu h200 --heads 4 --seq 2048 --head-dim 64 "${presets[@]}" --size 760x560 --out "$work/$n.png"
+    parts+=(-label "$1" "$work/$n.png")
+    n=$((n + 1))
+    shift 2
+  done
+  montage "${parts[@]}" -crop 394x396+24+108 +repage -background '#151a27' -fill '#d8deee' -pointsize 22 -geometry 300x302+10+8 -tile 4x "$out/$name.png"
+  echo "$out/$name.png"
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+masks masks causal causal "window of 300" sliding_window:window=300 "window and 64 sinks" attention_sink:sinks=64,window=300 \
+  "prefix of 500" prefix_lm:prefix=500 "documents of 700" fixed_documents:length=700 "the same, causal" "causal fixed_documents:length=700" \
+  "pictures: sliding tiles" sta:width=64,height=32,kernel=24,tile=8 "pictures: NATTEN" natten:width=64,height=32,kernel=13
+
 if command -v pngquant >/dev/null; then
   pngquant --force --ext .png --quality 70-95 --skip-if-larger --speed 1 "$out"/*.png || true
 fi

@@ -173,7 +173,7 @@ class CommandLineBuilder {
     if (const std::string* given = text("--score")) line_.score = *given;
     if (!error_ && line_.command == CommandKind::render && line_.out.empty()) return Error{"render needs --out FILE.png"};
     if (!error_ && line_.command == CommandKind::exported && line_.out.empty())
-      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv or .json"};
+      return Error{"export needs --out FILE: .gif, .mp4, .png, .svg, .html, .csv, .json or .npy"};
     if (!error_ && line_.command == CommandKind::run)
       for (const auto& [missing, needs] : {std::pair{line_.q_file.empty(), "--q Q.npy"},
                                            {line_.k_file.empty(), "--k K.npy"},

@@ -17,8 +17,10 @@
 #include "app/cli/progress.h"
 #include "app/cli/request.h"
 #include "sim/analysis/chrome_trace.h"
+#include "sim/core/npy.h"
 #include "sim/core/refuse.h"
 #include "sim/core/text.h"
+#include "sim/masks/block_mask.h"
 
 namespace tilescope {
 
@@ -26,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A format by its ending. Without an ExportFormat it is text about the whole run.
+/// A format by its ending. Without an ExportFormat it is data of the whole run.
 struct Format {
   std::string_view ending;
   std::optional<ExportFormat> drawn;
@@ -34,7 +36,7 @@ struct Format {
 constexpr std::array formats = {Format{".gif", ExportFormat::gif},   Format{".mp4", ExportFormat::mp4},
                                 Format{".png", ExportFormat::png},   Format{".svg", ExportFormat::svg},
                                 Format{".html", ExportFormat::html}, Format{".csv", std::nullopt},
-                                Format{".json", std::nullopt}};
+                                Format{".json", std::nullopt},       Format{".npy", std::nullopt}};
 
 Result<Format> format_of(const std::string& file) {
   std::string ending = fs::path(file).extension().native();
@@ -129,6 +131,33 @@ Status write_text(const CommandLine& line, const Format& format, const Simulatio
   return write_or_print(line.out, format.ending == ".csv" ? (*sheet)->text(**simulation) : to_chrome_trace(**simulation), out);
 }
 
+/// Writes "lists-kv_num_blocks.npy" and so on: the block lists of the mask, with the names and shapes of PyTorch's BlockMask.
+/// Errors  no mask; those of plan_run()
+Status write_block_lists(const CommandLine& line, const SimulationRequest& request) {
+  const auto planned = plan_run(request);
+  if (!planned) return planned.error();
+  const AttentionProblem& problem = planned->request.problem;
+  if (!problem.mask) return refuse("a .npy holds the block lists of a mask: give --mask or --preset, such as --preset causal");
+  const BlockMask blocks = block_mask_of(*problem.mask, problem, mask_block_of(problem, planned->program->tile()));
+  Outputs outputs(nullptr);
+  const auto add = [&](std::string_view prefix, std::string_view axis, const BlockLists& lists, std::int64_t cols) -> Status {
+    const BlockArrays arrays = arrays_of(lists, cols);
+    const std::array<std::int64_t, 4> shape = {blocks.mask_batch, blocks.mask_heads, lists.rows, cols};
+    const fs::path path(line.out);
+    const auto file = [&](std::string_view array) {
+      fs::path named = path;
+      return named.replace_filename(fmt::format("{}-{}{}_{}.npy", path.stem().native(), prefix, axis, array)).native();
+    };
+    if (Status added = outputs.add(file("num_blocks"), to_npy(std::span(shape).first(3), arrays.counts)); !added) return added;
+    return outputs.add(file("indices"), to_npy(shape, arrays.indices));
+  };
+  for (const auto& [prefix, lists] : {std::pair{"", &blocks.partial}, std::pair{"full_", &blocks.full}}) {
+    if (Status added = add(prefix, "kv", *lists, blocks.cols); !added) return added;
+    if (Status added = add(prefix, "q", transposed(*lists, blocks.cols), blocks.rows); !added) return added;
+  }
+  return outputs.finish();
+}
+
 ExportOptions export_options(const CommandLine& line, ExportFormat format) {
   ExportOptions options;
   options.format = format;
@@ -173,6 +202,7 @@ Status run_export(const CommandLine& line, std::FILE* out, std::FILE* err, const
   if (const auto sheet = sheet_of(line.sheet); !sheet) return sheet.error();
   auto request = make_request(line);
   if (!request) return request.error();
+  if (format->ending == ".npy") return write_block_lists(line, request->simulation);
   if (!format->drawn) return write_text(line, *format, request->simulation, out);
   const std::string raced = request->simulation.algorithm;
   ExportOptions options = export_options(line, *format->drawn);

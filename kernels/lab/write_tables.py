@@ -1,4 +1,4 @@
-"""Writes the tables of docs/measuring.md, docs/backward.md and docs/masks.md from kernels/lab/measured/<gpu>-pytorch*.json,
+"""Writes the tables of docs/measuring.md, docs/backward.md, docs/masks.md and docs/findings/h100.md from kernels/lab/measured/<gpu>-pytorch*.json,
 assets/measured/<gpu>*.json and tests/validation/*.csv.
 
 Usage: python3 kernels/lab/write_tables.py [GPU]        GPU: h200 by default
@@ -162,6 +162,24 @@ def new_shapes(name):
     return table(head, [cells(kernel, rows) for kernel, rows in by_kernel.items()]).replace("|---:|", "|---|", 1)
 
 
+def judged(name):
+    """Returns mean and worst errors of a bundle's list *judge*, by kernel. `all` leaves out a library's cases, whose times are not compared."""
+    cases, by_kernel = load(f"assets/measured/{name}.json")["cases"], {}
+    with open(root / f"tests/validation/{name}.csv", encoding="utf-8") as file:
+        for row, case in zip(csv.DictReader(file), cases):
+            if case["list"] == "judge":
+                by_kernel.setdefault(f"`{row['kernel']}`", []).append(row)
+    by_kernel["all"] = [row for rows in by_kernel.values() for row in rows if row["time_error"]]
+
+    def cell(rows, figure):
+        errors = [abs(float(row[f"{figure}_error"])) for row in rows if row[f"{figure}_error"]]
+        return f"{100 * sum(errors) / len(errors):.1f} / {100 * max(errors):.1f} %" if errors else "–"
+
+    figures = ("time", "hbm_read", "hbm_write_after_flush")
+    head = ["judge", "cases", "time", "HBM read", "HBM written, after a flush"]
+    return table(head, [[kernel, len(rows)] + [cell(rows, figure) for figure in figures] for kernel, rows in by_kernel.items()])
+
+
 def probe_cost():
     rows = []
     for path in sorted((root / "assets/measured").glob("*-probe-*.json")):
@@ -204,6 +222,21 @@ def cost_of_pages(bundle):
     return table(["shape", "without pages"] + [f"{size}" for size in sizes], rows)
 
 
+def edge(name):
+    """Returns HBM bytes of one head over N, simulated beside measured."""
+    bundle = load(f"assets/measured/{name}.json")["cases"]
+    rows = []
+    with open(root / f"tests/validation/{name}.csv") as file:
+        for simulated, measured in zip(csv.DictReader(file), bundle):
+            problem = measured["problem"]
+            row = [f"{problem['seq_q']:,}".replace(",", " ") + (" causal" if problem["causal"] else "")]
+            for key, value in (("hbm_read", measured["counters"]["hbm_read_bytes"]),
+                               ("hbm_write_after_flush", measured["hbm_write_after_flush_bytes"])):
+                row += [f"{float(simulated[key]) / 1e6:.1f} MB", f"{value[0] / 1e6:.1f} MB"]
+            rows.append(row)
+    return table(["N", "HBM read, simulated", "measured", "HBM written, simulated", "measured"], rows)
+
+
 def write(page, tables):
     path = root / page
     text = path.read_text()
@@ -219,16 +252,17 @@ def main():
     pytorch, bundle = load(f"kernels/lab/measured/{gpu}-pytorch.json"), load(f"assets/measured/{gpu}.json")
     write("docs/measuring.md", {"speed-up": speed_up(pytorch), "beside PyTorch": beside_pytorch(pytorch), "suite": suite(bundle),
                                 "probe": probe_cost(), "samples": samples(), "new shapes": new_shapes("h100-new-shapes")})
+    write("docs/findings/h100.md", {"judge": judged("h100")})
     if (root / f"kernels/lab/measured/{gpu}-pytorch-backward.json").exists():
         backward = load(f"kernels/lab/measured/{gpu}-pytorch-backward.json")
         write("docs/backward.md", {"backward beside PyTorch": backward_beside_pytorch(backward), "both passes": both_passes(backward)})
     if (root / f"assets/measured/{gpu}-backward.json").exists():
         write("docs/backward.md", {"backward suite": suite(load(f"assets/measured/{gpu}-backward.json"))})
+    write("docs/backward.md", {"edge": edge("h200-backward-edge")})
     write("docs/backward.md", {"flex backward beside PyTorch": flex_backward_beside_pytorch(load("kernels/lab/measured/h100-pytorch-flex-backward.json"))})
-    write("docs/backward.md", {"flash3 backward beside cuDNN": flash3_backward_beside_cudnn(load("kernels/lab/measured/h100-pytorch-backward.json"))})
-    beside = [path for name in ("h200", "h100") if (root / (path := f"kernels/lab/measured/{name}-pytorch-flex.json")).exists()]
+    write("docs/backward.md", {"flash3 backward beside cuDNN": flash3_backward_beside_cudnn(load(f"kernels/lab/measured/{gpu}-pytorch-backward.json"))})
     write("docs/masks.md", {"pages": cost_of_pages(load("assets/measured/h100-flex-pages.json"))})
-    write("docs/masks.md", {"flex beside PyTorch": "\n\n".join(flex_beside_pytorch(load(path)) for path in beside)})
+    write("docs/masks.md", {"flex beside PyTorch": flex_beside_pytorch(load(f"kernels/lab/measured/{gpu}-pytorch-flex.json"))})
 
 
 main()

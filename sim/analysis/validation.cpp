@@ -21,11 +21,19 @@ constexpr std::array<std::string_view, figure_count> figure_names = {
 
 constexpr std::array<std::string_view, verdict_count> verdict_names = {"within", "within_spread", "known_miss", "fails"};
 
-/// A kernel whose products a library computes, and the program that reads and writes the same tensors.
-struct LibraryKernel {
+/// The kernels whose id is not that of a program.
+struct OtherKernel {
   std::string_view kernel, algorithm;
+  bool library = false;
+  BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
 };
-constexpr std::array library_kernels = {LibraryKernel{"standard_cublas", "standard"}};
+constexpr std::array other_kernels = {
+    OtherKernel{.kernel = "standard_cublas", .algorithm = "standard", .library = true},
+    OtherKernel{.kernel = "flash2_longest", .algorithm = "flash2", .block_order = BlockOrder::grouped},
+    OtherKernel{.kernel = "hopper_wgmma_longest", .algorithm = "hopper_wgmma", .block_order = BlockOrder::grouped},
+    OtherKernel{.kernel = "flash2_descending", .algorithm = "flash2", .key_order = KeyOrder::descending},
+};
 
 const Spread* counter(const MeasuredCase& measured, std::string_view key) {
   const auto found = measured.counters.find(std::string(key));
@@ -181,9 +189,9 @@ void ErrorSummary::add(const std::optional<Comparison>& comparison, std::size_t 
 }
 
 Counterpart counterpart_of(std::string_view kernel) {
-  for (const LibraryKernel& row : library_kernels)
-    if (row.kernel == kernel) return {std::string(row.algorithm), true};
-  return {std::string(kernel), false};
+  for (const OtherKernel& row : other_kernels)
+    if (row.kernel == kernel) return {std::string(row.algorithm), row.block_order, row.key_order, row.library};
+  return {.algorithm = std::string(kernel)};
 }
 
 Bytes kv_in_flight(const Simulation& simulation) {
@@ -279,7 +287,10 @@ Result<CaseValidation> simulate_case(const GpuSpec& gpu, const MeasuredCase& mea
                                      const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   SimulationRequest request;
-  request.algorithm = counterpart_of(measured.kernel).algorithm;
+  const Counterpart counterpart = counterpart_of(measured.kernel);
+  request.algorithm = counterpart.algorithm;
+  request.block_order = counterpart.block_order;
+  request.key_order = counterpart.key_order;
   const auto problem = settled_problem(measured);
   if (problem) request.problem = *problem;
   request.tile = measured.tile;

@@ -113,9 +113,12 @@ struct CaseValidation {
   std::optional<Verdict> verdict() const;
 };
 
-/// The program that simulates a kernel: the one of the same id, or for a library kernel the one that moves the same tensors.
+/// The program that simulates a kernel: the one of the same id; for a library kernel the one that moves the same tensors; for a
+/// variant of a kernel the same one in the variant's order.
 struct Counterpart {
   std::string algorithm;
+  BlockOrder block_order = BlockOrder::launch;
+  KeyOrder key_order = KeyOrder::ascending;
   /// A library computes the products, with unknown tiles. So SM traffic and time are not compared, and no bound applies.
   bool library = false;
 };

@@ -109,17 +109,33 @@ Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origi
   return array;
 }
 
-std::string to_npy(DataType type, std::span<const std::int64_t> shape, std::span<const float> values) {
+namespace {
+
+std::string npy_header(std::string_view descr, std::span<const std::int64_t> shape) {
   constexpr std::size_t before_dictionary = 10, alignment = 64;
-  const bool half = type == DataType::fp16;
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", half ? "<f2" : "<f4",
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
                                        fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   const std::size_t whole = (before_dictionary + dictionary.size() + 1 + alignment - 1) / alignment * alignment;
   dictionary.append(whole - before_dictionary - dictionary.size() - 1, ' ');
   dictionary += '\n';
   std::string bytes(magic);
   bytes += {'\x01', '\x00', static_cast<char>(dictionary.size() & 0xffU), static_cast<char>(dictionary.size() >> 8U)};
-  bytes += dictionary;
+  return bytes + dictionary;
+}
+
+}  // namespace
+
+std::string to_npy(std::span<const std::int64_t> shape, std::span<const std::int32_t> values) {
+  std::string bytes = npy_header("<i4", shape);
+  const std::size_t start = bytes.size();
+  bytes.resize(start + values.size_bytes());
+  std::memcpy(bytes.data() + start, values.data(), values.size_bytes());
+  return bytes;
+}
+
+std::string to_npy(DataType type, std::span<const std::int64_t> shape, std::span<const float> values) {
+  const bool half = type == DataType::fp16;
+  std::string bytes = npy_header(half ? "<f2" : "<f4", shape);
   const std::size_t start = bytes.size();
   bytes.resize(start + values.size() * (half ? 2 : 4));
   if (!half) {

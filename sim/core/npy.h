@@ -1,4 +1,4 @@
-// .npy files: their header, and arrays of 16-bit and 32-bit floats, read and written.
+// .npy files: their header, arrays of 16-bit and 32-bit floats, read and written, and arrays of int32, written.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,9 @@ Result<NpyArray> parse_npy_floats(std::string_view bytes, std::string_view origi
 /// Returns the bytes of a .npy file. Values that the type cannot hold are rounded.
 /// Limits  fp16 or fp32; as many values as the shape says
 std::string to_npy(DataType type, std::span<const std::int64_t> shape, std::span<const float> values);
+
+/// The same of int32, as many as the shape says.
+std::string to_npy(std::span<const std::int64_t> shape, std::span<const std::int32_t> values);
 
 /// Returns "[2, 4, 128, 64]".
 std::string shape_text(std::span<const std::int64_t> shape);

@@ -48,14 +48,22 @@ TEST_CASE("kernel table: ids are different, and each but the library's runs a ti
     if (const auto found = find_kernel(program.id); !found) CHECK_MESSAGE(has(found.error().sentence, program.id), program.id);
 }
 
-TEST_CASE("kernel table: validation knows whose products a library computes") {
-  int libraries = 0;
+TEST_CASE("kernel table: validation knows whose products a library computes, and which kernels are another's in another order") {
+  int libraries = 0, variants = 0;
   for (const KernelInfo& row : kernel_table()) {
     CAPTURE(row.id);
-    CHECK(counterpart_of(row.id).library == row.is_library);
+    const Counterpart counterpart = counterpart_of(row.id);
+    CHECK(counterpart.library == row.is_library);
     libraries += row.is_library ? 1 : 0;
+    if (row.variant_of.empty()) continue;
+    CHECK(counterpart.algorithm == row.program());
+    CHECK(counterpart.key_order == row.key_order);
+    // A variant has an order of its own: else it would be the kernel that it varies.
+    CHECK((counterpart.key_order != KeyOrder::ascending || counterpart.block_order != BlockOrder::launch));
+    ++variants;
   }
   CHECK(libraries == 1);
+  CHECK(variants == 3);
 }
 
 TEST_CASE("kernel table: flash3 runs the kernel that is fastest for the head dimension, the mask and the length") {

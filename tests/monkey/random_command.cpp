@@ -232,7 +232,7 @@ struct Draw {
   }
   Calibrate operator()(Kind<Calibrate>) const { return {random.chance(70)}; }
   SetLanguage operator()(Kind<SetLanguage>) const { return {random.pick<const char*>({"en", "en", "ko", "xx"})}; }
-  OpenCase operator()(Kind<OpenCase>) const { return {gpu(), algorithm(), problem(), tile()}; }
+  OpenCase operator()(Kind<OpenCase>) const { return {gpu(), counterpart_of(algorithm()), problem(), tile()}; }
   /// A state near the one that is shown, possible or not.
   OpenState operator()(Kind<OpenState>) const {
     WindowState state = window_state_of(view);

@@ -94,14 +94,16 @@ void Requested::reset_spec_value(std::string_view key) {
   }
 }
 
-void Requested::open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem,
+void Requested::open_case(std::optional<GpuSpec> other_gpu, const Counterpart& program, const AttentionProblem& problem,
                           const TileShape& tile) {
   if (other_gpu) {
     gpu_source = other_gpu->id;
     gpu_base = request.gpu = std::move(*other_gpu);
     request.focus_sm = 0;
   }
-  request.algorithm = std::move(algorithm);
+  request.algorithm = program.algorithm;
+  request.block_order = program.block_order;
+  request.key_order = program.key_order;
   request.problem = problem;
   request.masking = {};
   request.tile = tile;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/validation.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
 
@@ -45,7 +46,8 @@ struct Requested {
   /// Gives a key of the GPU back what its file says; every key where `key` is empty.
   void reset_spec_value(std::string_view key);
   /// Takes a measured case; `other_gpu` is the one it was measured on where that is not the requested one as its file has it.
-  void open_case(std::optional<GpuSpec> other_gpu, std::string algorithm, const AttentionProblem& problem, const TileShape& tile);
+  void open_case(std::optional<GpuSpec> other_gpu, const Counterpart& program, const AttentionProblem& problem,
+                 const TileShape& tile);
   /// Puts a user's matrix in the place of Q, K or V, or seeded values where `text` is empty. `origin` names the matrix in errors.
   /// Errors  no matrix; one of another shape than the problem's.
   Result<InputSource> with_matrix(Meaning tensor, std::string_view text, const Sentence& origin) const;

@@ -130,7 +130,7 @@ void Session::State::operator()(const OpenCase& command) {
     if (!loaded) return workspace.refuse("gpu", loaded.error());
     other = std::move(*loaded);
   }
-  requested.open_case(std::move(other), command.algorithm, command.problem, command.tile);
+  requested.open_case(std::move(other), command.program, command.problem, command.tile);
   workspace.row_chosen = workspace.row_by_user = false;
   simulate_again("algorithm");
 }

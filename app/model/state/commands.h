@@ -15,6 +15,7 @@
 #include "app/model/state/link_choice.h"
 #include "app/model/state/sweep_quantity.h"
 #include "app/platform/theme_kind.h"
+#include "sim/analysis/validation.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
 
@@ -238,7 +239,8 @@ struct ShowFind {
 /// A measured case into the window, everything in one go.
 struct OpenCase {
   static constexpr Changes changes = Changes::state;
-  std::string gpu, algorithm;
+  std::string gpu;
+  Counterpart program;
   AttentionProblem problem;
   TileShape tile;
 };

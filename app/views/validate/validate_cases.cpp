@@ -73,7 +73,7 @@ std::optional<std::size_t> shown_case(const View& view) {
 void open_case(const View& view, Commands& commands, std::size_t index) {
   const KnownBundle& known = *view.measured.validation->bundle;
   const MeasuredCase& measured = known.bundle.cases[index];
-  commands.push(OpenCase{known.bundle.gpu, counterpart_of(measured.kernel).algorithm, measured.problem, measured.tile});
+  commands.push(OpenCase{known.bundle.gpu, counterpart_of(measured.kernel), measured.problem, measured.tile});
 }
 
 std::string provenance_of(const KnownBundle& known) {

@@ -1,7 +1,9 @@
 // `tilescope export`: formats, tables, and files that appear together.
 #include "app/cli/export.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "app/cli/csv_sheets.h"
 #include "app/platform/files.h"
 #include "sim/core/csv.h"
+#include "sim/core/npy.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/temporary_folder.h"
@@ -55,7 +58,48 @@ std::string refused(const std::vector<std::string>& arguments, int code = 2) {
   return outcome.err;
 }
 
+/// The int32 values of a .npy file of that shape.
+std::vector<std::int32_t> integers_of(const std::string& file, const std::vector<std::int64_t>& shape) {
+  const auto bytes = read_binary_file(file);
+  REQUIRE_MESSAGE(bytes, file);
+  const auto header = read_npy_header(*bytes);
+  REQUIRE_MESSAGE(header, file);
+  CHECK(header->descr == "<i4");
+  CHECK(header->shape == shape);
+  std::vector<std::int32_t> values((bytes->size() - header->data) / 4);
+  std::memcpy(values.data(), bytes->data() + header->data, values.size() * 4);
+  return values;
+}
+
 }  // namespace
+
+TEST_CASE("export: a .npy is the block lists of the mask, as PyTorch's BlockMask has them") {
+  using Ints = std::vector<std::int32_t>;
+  const TemporaryFolder folder;
+  const std::vector<std::string> arguments = {"export", "--heads", "2", "--seq", "500", "--out", folder.path("lists.npy")};
+  CHECK(refused(arguments).find("give --mask or --preset") != std::string::npos);
+  CHECK(folder.entries() == 0);
+  std::vector<std::string> causal = arguments;
+  causal.insert(causal.end(), {"--algorithm", "flex", "--gpu", "h200", "--preset", "causal", "--head-dim", "64"});
+  const RunOutcome done = run_program(causal);
+  REQUIRE_MESSAGE(done.code == 0, done.err);
+  CHECK(folder.entries() == 8);
+  const auto of = [&](const char* array, const std::vector<std::int64_t>& shape) {
+    return integers_of(folder.path(std::string("lists-") + array + ".npy"), shape);
+  };
+  // Four tiles each way, the last one ragged: the diagonal is partial, all left of it and above it is full or empty.
+  CHECK(of("kv_num_blocks", {1, 1, 4}) == Ints{1, 1, 1, 1});
+  CHECK(of("kv_indices", {1, 1, 4, 4}) == Ints{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0});
+  CHECK(of("full_kv_num_blocks", {1, 1, 4}) == Ints{0, 1, 2, 3});
+  CHECK(of("full_kv_indices", {1, 1, 4, 4}) == Ints{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0});
+  CHECK(of("q_num_blocks", {1, 1, 4}) == Ints{1, 1, 1, 1});
+  CHECK(of("full_q_num_blocks", {1, 1, 4}) == Ints{3, 2, 1, 0});
+  CHECK(of("full_q_indices", {1, 1, 4, 4}) == Ints{1, 2, 3, 0, 2, 3, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0});
+  causal.insert(causal.end(), {"--mask", "h == 0 || kv < 300", "--seq-kv", "300"});  // one list a head
+  REQUIRE(run_program(causal).code == 0);
+  CHECK(of("kv_num_blocks", {1, 2, 4}).size() == 8);
+  CHECK(of("full_q_indices", {1, 2, 3, 4}).size() == 24);
+}
 
 TEST_CASE("export: every table has rows as wide as its head") {
   for (const char* algorithm : {"standard", "flash2"}) {

@@ -69,7 +69,10 @@ TEST_CASE("time errors: mean and worst are those of the table's judge cases") {
 }
 
 TEST_CASE("time errors: a program that was never recorded has those of the rung that it launches, or none") {
-  const Measurements h200 = load_measurements_of("h200");
+  Measurements h200 = load_measurements_of("h200");
+  std::erase_if(h200.bundles, [](const auto& known) {
+    return known->path.find("flash3") != std::string::npos || known->path.find("hopper-flex") != std::string::npos;
+  });
   const auto rung = time_errors_of(h200, "h200", request_for("flash3", long_causal));
   REQUIRE(rung);
   CHECK(rung->kernel == "hopper_causal");

@@ -84,13 +84,17 @@ TEST_CASE("requested: a measured case replaces the request, and keeps the focus 
   Requested requested = toy();
   requested.race = true;
   requested.request.focus_sm = 2;
-  requested.open_case(std::nullopt, "standard", {.seq_q = 32, .seq_kv = 32}, {16, 16});
+  requested.open_case(std::nullopt, {.algorithm = "standard"}, {.seq_q = 32, .seq_kv = 32}, {16, 16});
   CHECK(requested.request.algorithm == "standard");
   CHECK(requested.request.focus_sm == 2);
   CHECK_FALSE(requested.race);
-  requested.open_case(*load_gpu("h200"), "flash2", {}, {64, 64});
+  requested.open_case(*load_gpu("h200"), counterpart_of("flash2_longest"), {}, {64, 64});
   CHECK(requested.gpu_base.id == "h200");
   CHECK(requested.request.focus_sm == 0);
+  CHECK(requested.request.algorithm == "flash2");
+  CHECK(requested.request.block_order == BlockOrder::grouped);
+  requested.open_case(std::nullopt, counterpart_of("flash2"), {}, {64, 64});
+  CHECK(requested.request.block_order == BlockOrder::launch);
 }
 
 TEST_CASE("requested: what was good can be asked for again") {
