@@ -60,7 +60,8 @@ std::vector<PlotTick> linear_ticks(const PlotAxis& axis, int most) {
       break;
     }
   std::vector<PlotTick> ticks;
-  for (double i = std::ceil(axis.low / step - 1e-9); i * step <= axis.high * (1 + 1e-12) + step * 1e-9; ++i)
+  // + 0.0: the first tick of an axis from 0 is no −0.
+  for (double i = std::ceil(axis.low / step - 1e-9) + 0.0; i * step <= axis.high * (1 + 1e-12) + step * 1e-9; ++i)
     ticks.push_back({i * step, tick_text(axis, i * step)});
   return ticks;
 }

@@ -17,9 +17,11 @@ namespace tilescope {
 namespace {
 
 /// Applies a store or a reduce-add to HBM. What a counter says depends on the order of the blocks, so no value is kept of it.
-void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index) {
+void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index,
+                  const TakeAddition& additions = {}) {
   if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add) return;
   MatrixPtr values = machine.stored(op);
+  if (op.kind == OpKind::reduce_add && additions) return additions(op, index, std::move(values));
   if (op.kind == OpKind::reduce_add && values != nullptr) {
     auto sum = std::make_shared<Matrix>(*image.load(op.tile).values);
     for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += values->values[i];
@@ -107,7 +109,7 @@ struct ChipTileRecords {
 /// Runs all operations. Calls before(index) before each one and visit(index, operation, loaded, effect) after it.
 template <class Before, class Visit>
 Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress, Before before,
-               Visit visit) {
+               Visit visit, const TakeAddition& additions = {}) {
   Reporter reporter(progress, block.operations.size());
   Effect effect;
   for (std::size_t i = 0; i < block.operations.size(); ++i) {
@@ -118,7 +120,7 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
     if (op.kind == OpKind::load) loaded = bring(machine, image, op);
     if (!loaded.fault.empty()) return fault_of(block, i, loaded.fault);
     if (Sentence fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
-    leave_in_hbm(machine, image, op, index);
+    leave_in_hbm(machine, image, op, index, additions);
     visit(index, op, loaded, effect);
     if (!reporter.goes_on(op, i + 1)) return cancelled();
   }
@@ -378,10 +380,12 @@ std::size_t bytes_if_kept(const BlockOperations& block) {
 
 }  // namespace
 
-Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress) {
+Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress,
+                      const TakeAddition& additions) {
   machine.chip_tiles() = {};
   return run_all(
-      machine, block, image, progress, [](std::int32_t) {}, [](std::int32_t, const Operation&, const Loaded&, const Effect&) {});
+      machine, block, image, progress, [](std::int32_t) {}, [](std::int32_t, const Operation&, const Loaded&, const Effect&) {},
+      additions);
 }
 
 Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,

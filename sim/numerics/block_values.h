@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "sim/core/result.h"
@@ -15,9 +17,13 @@ namespace tilescope {
 /// The largest history that keeps every value. A larger one keeps checkpoints and reruns an iteration when its values are read.
 inline constexpr std::size_t values_budget_bytes = std::size_t{256} << 20;
 
-/// Runs a block and keeps only its stores.
+/// Takes the values that operation `index` would add to HBM; null if the program is faulty.
+using TakeAddition = std::function<void(const Operation& operation, std::int32_t index, MatrixPtr values)>;
+
+/// Runs a block and keeps only its stores. If `additions` is given, it gets what the block adds to HBM, and `image` does not.
 /// Errors  a faulty program, such as one that reads elements that nothing wrote; cancelled
-Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress = {});
+Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmImage& image, const Progress& progress = {},
+                      const TakeAddition& additions = {});
 
 /// Runs a block and keeps the values of its on-chip tiles. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration;
 /// if these exceed twice the budget, only of every 2nd, 4th, … iteration. Errors  those of run_operations()

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/lessons/lesson_values.h"
 #include "app/model/run_data/exactness.h"
 #include "sim/analysis/bank_conflicts.h"
 #include "sim/analysis/outcome.h"
@@ -25,7 +26,7 @@ namespace tilescope {
 namespace {
 
 /// What may stand after the dot of a figure.
-enum class Part : std::uint8_t { none, tensor, spec_key, unit, cause, tiles, run, row, measured, access };
+enum class Part : std::uint8_t { none, tensor, spec_key, unit, cause, tiles, run, row, element, product, result, measured, access };
 
 struct Figure {
   std::string_view name;
@@ -102,6 +103,10 @@ constexpr std::array figures = {
     Figure{"tiles", Part::tiles},
     Figure{"error", Part::run},
     Figure{"row", Part::row},
+    Figure{"value", Part::element},
+    Figure{"dot", Part::product},
+    Figure{"differ", Part::result},
+    Figure{"apart", Part::result},
     Figure{"measured", Part::measured},
     Figure{"access", Part::access},
 };
@@ -188,6 +193,17 @@ Status check_part(const Name& name, std::span<const std::string> others) {
     }
     case Part::row:
       return check_row_part(name);
+    case Part::element:
+      return check_element(name.part);
+    case Part::product:
+      return check_product(name.part);
+    case Part::result: {
+      const std::string_view run = name.part.substr(0, name.part.find('.'));
+      if (run == name.part) return refuse("{} needs a run and a tensor: write {}.other.dQ", name.figure->name, name.figure->name);
+      if (std::find(others.begin(), others.end(), run) != others.end()) return Done{};
+      const std::vector<std::string_view> runs(others.begin(), others.end());
+      return no_part(name, runs);
+    }
   }
   return Done{};
 }
@@ -270,14 +286,10 @@ Tensor output_of(const TileProgram& program) {
 
 /// The row's values after the last operation that was done by the step.
 Result<SoftmaxRow> row_of(const FigureRun& run) {
-  const Simulation& simulation = *run.simulation;
   if (!run.row) return refuse("a figure of a row needs the row: write row= in the link of the scene");
-  const TraceState state = simulation.trace->state_at(run.focus_sm, run.step);
-  if (state.run < 0) return refuse("a figure of a row needs a step: write step= in the link of the scene");
-  const BlockRun& block = simulation.trace->runs()[static_cast<std::size_t>(state.run)];
-  const auto history = run_block(*simulation.program, run.inputs, block.launch, block.block);
-  if (!history) return history.error();
-  return softmax_row(*simulation.program, **history, state.op, *run.row);
+  const Result<StepValues> values = values_at(run);
+  if (!values) return values.error();
+  return softmax_row(*run.simulation->program, *values->block, values->op, *run.row);
 }
 
 Result<double> there(const std::optional<float>& value, std::string_view part) {
@@ -324,6 +336,19 @@ Result<double> FigureRuns::value(std::string_view text) {
       return error_value(name.part == "self" ? known : runs_.find(name.part)->second);
     case Part::row:
       return row_value(known, name.part);
+    case Part::element:
+    case Part::product: {
+      const Result<StepValues> values = values_at(run);
+      if (!values) return values.error();
+      return name.figure->part == Part::element ? element_of(*values, name.part) : product_of(*values, name.part);
+    }
+    case Part::result: {
+      const std::size_t dot = name.part.find('.');
+      const auto other = runs_.find(name.part.substr(0, dot));
+      const auto difference = difference_of(run, other->second.run, name.part.substr(dot + 1));
+      if (!difference) return difference.error();
+      return name.figure->name == "differ" ? count(difference->elements) : difference->largest;
+    }
     case Part::measured:
       return measured_value(known, name.part);
     case Part::access:

@@ -9,6 +9,8 @@
 //   block_q block_kv B H N Nk d element_bytes                       the problem and its tile
 //   gpu.<spec key>   busy.<unit>   waits.<cause>   tiles.<kind>   error.<run or self>
 //   row.<m m_old l l_old alpha>   row.<S P O>.<index>               the chosen row at the step
+//   value.P.r0.c3   dot.dO.r0.V.r5                                  on-chip tiles after the step (lesson_values.h)
+//   differ.<run>.<tensor>   apart.<run>.<tensor>                    elements with other bits in that run; the largest difference
 //   measured.<hbm_read hbm_write us>                                the recorded case, where there is one
 //   access.<wavefronts least conflicts sectors>                     what the access of the Banks view costs
 #pragma once

@@ -1,13 +1,16 @@
 // --open and --deck: a link is what every command begins with, and flags say otherwise.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/flags.h"
 #include "app/cli/request.h"
 #include "app/model/state/deck.h"
 #include "app/model/state/state_file.h"
+#include "app/platform/files.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/temporary_folder.h"
 
@@ -50,6 +53,21 @@ const std::string link =
     "alone=softmax&lanes_by_sm=1&present=1&theme=light&language=ko";
 
 }  // namespace
+
+TEST_CASE("open: docs/using.md names the commands that take a link, and no other") {
+  const auto page = read_text_file(TILESCOPE_SOURCE_DIR "/docs/using.md");
+  REQUIRE(page);
+  const std::size_t from = page->find("The window takes `--open`");
+  REQUIRE(from != std::string::npos);
+  const std::string sentence = page->substr(from, page->find(". ", from) - from);
+  const auto open = std::ranges::find(flag_table(), "--open", &FlagInfo::name);
+  REQUIRE(open != flag_table().end());
+  for (const CommandInfo& command : command_table()) {
+    CAPTURE(command.name);
+    const bool named = sentence.find("`" + std::string(command.name) + "`") != std::string::npos;
+    CHECK(named == takes(*open, command.kind));
+  }
+}
 
 TEST_CASE("open: a link alone is the whole state") {
   const OpenedRequest opened = good_open({"render", "--out", "x.png", "--open", link});

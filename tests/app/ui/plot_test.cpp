@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/app/views/panel_screen.h"
 
@@ -49,6 +51,13 @@ bool meet(const Rect& a, const Rect& b) {
 }
 
 }  // namespace
+
+TEST_CASE("plot: an axis from 0 has a 0 without a sign at its foot") {
+  const PlotAxis axis{.low = 0, .high = 3, .log = false, .format = [](double value) { return std::to_string(value); }};
+  const std::vector<PlotTick> ticks = plot_ticks(axis, 4);
+  REQUIRE_FALSE(ticks.empty());
+  CHECK(ticks.front().text == "0.000000");
+}
 
 TEST_CASE("plot: the label of a line lies on it and on no other label, also where lines are close or at the edge") {
   for (const ImVec2 size : {ImVec2{1400, 560}, ImVec2{900, 320}, ImVec2{640, 240}}) {

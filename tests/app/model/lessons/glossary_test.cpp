@@ -1,9 +1,16 @@
 // The glossary: its file, terms in texts, search.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "app/model/lessons/glossary.h"
+#include "app/model/state/center_views.h"
+#include "app/ui/language.h"
+#include "app/views/panel_table.h"
+#include "sim/programs/programs.h"
+#include "tests/sim/test_gpus.h"
 
 using namespace tilescope;
 
@@ -13,6 +20,23 @@ std::vector<std::string> ids_in(const Glossary& glossary, std::string_view text,
   std::vector<std::string> ids;
   for (const FoundTerm& found : glossary.terms_in(text, language)) ids.push_back(found.entry->id);
   return ids;
+}
+
+/// Whether a term has a word, in whatever case: letters and digits around it belong to another word.
+bool names(std::string term, std::string word) {
+  const auto lower = [](std::string& text) {
+    std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  };
+  const auto in_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  lower(term);
+  lower(word);
+  for (std::size_t at = term.find(word); at != std::string::npos; at = term.find(word, at + 1)) {
+    const bool begins = at == 0 || !in_word(term[at - 1]);
+    std::size_t end = at + word.size();
+    if (end < term.size() && term[end] == 's') ++end;  // a plural
+    if (begins && (end == term.size() || !in_word(term[end]))) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -68,6 +92,45 @@ TEST_CASE("glossary: it begins with the symbols, in both languages") {
       CAPTURE(symbol);
       CHECK(meaning.find(symbol) != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("glossary: it answers the title of every view and panel, in both languages") {
+  const Glossary glossary = load_glossary();
+  std::set<std::string> titles;
+  for (const CenterViewInfo& view : center_views()) titles.insert(view.title);
+  for (const PanelInfo& panel : panel_table()) titles.emplace(panel.title);
+  titles.insert("Scenes");
+  for (const char* id : {"en", "ko"}) {
+    const auto language = load_language(id);
+    REQUIRE(language);
+    for (const std::string& title : titles) {
+      const char* translated = *language != nullptr ? (*language)->find(title) : nullptr;
+      const std::string shown = translated != nullptr ? translated : title;
+      CAPTURE(shown);
+      const auto found = glossary.search(shown, id);
+      CHECK(std::ranges::any_of(found, [&](const GlossaryEntry* entry) { return names(entry->text(id).term, shown); }));
+    }
+  }
+}
+
+TEST_CASE("glossary: it answers the name of every tensor, and the words of tokens, tickets and clocks") {
+  const Glossary glossary = load_glossary();
+  std::set<std::string> words = {"token",           "producer",   "consumer",  "mbarrier",         "spill",          "rung",
+                                 "ticket",          "persistent", "page",      "gradient",         "bundle",         "fp16",
+                                 "perfect balance", "deck",       "scene",     "clock under load", "borrowed clock", "bf16",
+                                 "KV heads",        "pinned run", "reduce-add"};
+  for (const ProgramInfo& info : program_table()) {
+    AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 16, .pass = info.pass};
+    const auto program = info.make(problem, TileShape{16, 16}, toy_gpu());
+    if (!program) continue;  // Hopper's programs need their own tiles; their tensors are those of the others
+    for (const Tensor tensor : (*program)->tensors()) words.emplace(to_string(tensor));
+  }
+  CHECK(words.contains("dQ_acc"));
+  for (const std::string& word : words) {
+    CAPTURE(word);
+    const auto found = glossary.search(word, "en");
+    CHECK(std::ranges::any_of(found, [&](const GlossaryEntry* entry) { return names(entry->text("en").term, word); }));
   }
 }
 

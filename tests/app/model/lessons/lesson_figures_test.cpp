@@ -104,6 +104,49 @@ TEST_CASE("lesson figures: a row's softmax is the tile machine's at that step") 
   CHECK(refusal(runs, "row.O.9").find("4 columns") != std::string::npos);
 }
 
+TEST_CASE("lesson figures: elements and products of tiles are the tile machine's, of the block at the step") {
+  const std::string link =
+      "algorithm=flash2_backward&seq=4&head_dim=2&dtype=fp32&block_q=2&block_kv=2&blocks_per_sm=1"
+      "&q=1.414214,0;1.414214,0;1.414214,0;1.414214,0&k=0,0;0.6931472,0;1.386294,0;0,0&v=2,0;1,1;0,1;1,2&step=21";
+  FigureRuns runs = runs_of(link, "sm=1");
+  CHECK(value_of(runs, "value.P.r0.c1") == doctest::Approx(0.25));  // 2 of 1 + 2 + 4 + 1
+  CHECK(value_of(runs, "other.value.P.r0.c0") == doctest::Approx(0.5));
+  CHECK(value_of(runs, "value.V.r1.c1") == 1);
+  CHECK(value_of(runs, "dot.dO.r0.V.r1") == doctest::Approx(value_of(runs, "value.dP.r0.c1")));
+  CHECK(value_of(runs, "dot.P.r0.V.c0") == doctest::Approx(0.125 * 2 + 0.25 * 1));
+  // What makes D enough: the sum over the keys of both blocks is a product of two rows that neither of them needs the other for.
+  CHECK(value_of(runs, "dot.P.r0.dP.r0 + other.dot.P.r0.dP.r0") == doctest::Approx(value_of(runs, "value.D.r0.c0")));
+  CHECK(refusal(runs, "value.P.r0").find("write value.P.r0.c0") != std::string::npos);
+  CHECK(refusal(runs, "value.P.r0.c7").find("2 columns") != std::string::npos);
+  CHECK(refusal(runs, "value.P.r7.c0").find("2 x 2") != std::string::npos);
+  CHECK(refusal(runs, "value.Z.r0.c0").find("no tile 'Z'") != std::string::npos);
+  CHECK(refusal(runs, "value.dQ.r0.c0").find("dQ holds nothing at this step") != std::string::npos);
+  CHECK(refusal(runs, "dot.P.r0").find("write dot.dO.r0.O.r0") != std::string::npos);
+  CHECK(refusal(runs, "dot.P.r0.D.c0.K").find("write dot.") != std::string::npos);
+  FigureRuns early = runs_of(link, "step=2");
+  CHECK(refusal(early, "other.value.D.r0.c0").find("holds nothing at this step") != std::string::npos);
+  CHECK(refusal(early, "dot.P.r0.D.r0").find("lines of 2 and 1") != std::string::npos);
+}
+
+TEST_CASE("lesson figures: another order of blocks changes bits of dQ alone, and none where the order of its sum is fixed") {
+  const auto differs = [](const std::string& link, const char* figure) {
+    FigureRuns runs = runs_of(link, "block_order=reversed");
+    return value_of(runs, figure);
+  };
+  const std::string adding = "algorithm=flash2_backward&dtype=fp32";
+  CHECK(differs(adding, "differ.other.dQ") > 0);
+  CHECK(differs(adding, "apart.other.dQ") > 0);
+  CHECK(differs(adding, "apart.other.dQ") < 1e-5);
+  CHECK(differs(adding, "differ.other.dK + differ.other.dV") == 0);
+  CHECK(differs(adding + "&seq=32&block_q=16&block_kv=16", "differ.other.dQ") == 0);  // a + b is b + a
+  for (const char* fixed : {"flash2_backward_two_pass", "flash2_backward_deterministic"})
+    CHECK(differs(fmt::format("algorithm={}&dtype=fp32", fixed), "differ.other.dQ + apart.other.dQ") == 0);
+  FigureRuns runs = runs_of(adding, "block_order=reversed");
+  CHECK(refusal(runs, "differ.other").find("write differ.other.dQ") != std::string::npos);
+  CHECK(refusal(runs, "differ.othr.dQ").find("there is no figure differ.othr.dQ") != std::string::npos);
+  CHECK(refusal(runs, "differ.other.dX").find("leaves no 'dX'") != std::string::npos);
+}
+
 TEST_CASE("lesson figures: the mask's tiles add up to all of them") {
   FigureRuns runs = runs_of("seq=64&head_dim=16&block_q=16&block_kv=16&causal=1");
   CHECK(value_of(runs, "tiles.empty") == 6);
