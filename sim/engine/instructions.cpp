@@ -114,6 +114,7 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::fetch_add:
+    case OpKind::write:
     case OpKind::matmul:
     case OpKind::barrier:
     case OpKind::wait:
