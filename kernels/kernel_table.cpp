@@ -468,6 +468,7 @@ constexpr KernelInfo rows[] = {
      .tile = hopper_kernel_tile<HopperRungId::causal>,
      .needs = hopper_kernel_needs<HopperRungId::causal>,
      .plane_traffic = hopper_causal_traffic,
+     .block_traffic = hopper_causal_block_traffic,
      .plan = plan_hopper_causal,
      .plan_probed = plan_hopper_causal_probed,
      .probe_shapes = hopper_persistent_probe_shapes},

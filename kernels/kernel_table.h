@@ -41,6 +41,8 @@ struct KernelInfo {
   KernelTraffic (*plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
   /// Returns what a block moves once for all query heads of a group: the traffic of one key plane; null: nothing.
   KernelTraffic (*key_plane_traffic)(const AttentionProblem&, const TileShape&) = nullptr;
+  /// Returns what the blocks move beside their planes, on a device with so many SMs; null: nothing.
+  KernelTraffic (*block_traffic)(const AttentionProblem&, const TileShape&, int sm_count) = nullptr;
   LaunchPlan (*plan)(const AttentionProblem&, const DeviceTensors&) = nullptr;  // null for a library kernel
   /// Compiles and copies what the plan of a problem needs; null: nothing.
   Status (*prepare)(const AttentionProblem&) = nullptr;

@@ -203,6 +203,12 @@ KernelTraffic hopper_causal_traffic(const AttentionProblem& p, const TileShape& 
   return {tiles.l2_to_sm_bytes + drawn, tiles.sm_to_l2_bytes + drawn};
 }
 
+KernelTraffic hopper_causal_block_traffic(const AttentionProblem& p, const TileShape& tile, int sm_count) {
+  constexpr std::int64_t counters = 2;
+  const std::int64_t blocks = std::min<std::int64_t>(sm_count, p.query_planes() * ceil_div(p.seq_q, tile.block_q));
+  return {blocks * sector_size, (blocks + counters) * sector_size};
+}
+
 KernelTraffic standard_backward_traffic(const AttentionProblem& p, const TileShape& tile) {
   const Visits v = visits_of(p, tile);
   const std::int64_t reads_of_rows = gradient_rows_of_block(p).kept_bytes > 0 ? 1 : 2;
@@ -256,8 +262,10 @@ std::optional<KernelTraffic> kernel_traffic(const KernelInfo& kernel, const Atte
   // Each further copy of dQ_acc is zeroed and read.
   const int copies = kernel.sum_copies != nullptr ? kernel.sum_copies(p, sm_count) : 1;
   const std::int64_t more = (copies - 1) * planes * p.seq_q * p.head_dim * statistic;
-  return KernelTraffic{planes * plane.l2_to_sm_bytes + key_planes * keys.l2_to_sm_bytes + more,
-                       planes * plane.sm_to_l2_bytes + key_planes * keys.sm_to_l2_bytes + more,
+  const KernelTraffic blocks =
+      kernel.block_traffic != nullptr ? kernel.block_traffic(p, kernel.tile(p), sm_count) : KernelTraffic{};
+  return KernelTraffic{planes * plane.l2_to_sm_bytes + key_planes * keys.l2_to_sm_bytes + more + blocks.l2_to_sm_bytes,
+                       planes * plane.sm_to_l2_bytes + key_planes * keys.sm_to_l2_bytes + more + blocks.sm_to_l2_bytes,
                        planes * plane.reduce_bytes + key_planes * keys.reduce_bytes};
 }
 

@@ -24,8 +24,9 @@ KernelTraffic flash2_traffic(const AttentionProblem& problem, const TileShape& t
 /// TMA moves whole boxes: the counters include the zeros of a box past the last row.
 KernelTraffic hopper_traffic(const AttentionProblem& problem, const TileShape& tile);
 /// With the tickets: 32 bytes for each query tile, in both directions.
-/// Leaves out  as much for each thread block that ends, and once for the reset of the counters
 KernelTraffic hopper_causal_traffic(const AttentionProblem& problem, const TileShape& tile);
+/// As much for each thread block that ends, of which every SM has one, and the reset of two counters.
+KernelTraffic hopper_causal_block_traffic(const AttentionProblem& problem, const TileShape& tile, int sm_count);
 KernelTraffic standard_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash1_backward_traffic(const AttentionProblem& problem, const TileShape& tile);
 KernelTraffic flash2_backward_traffic(const AttentionProblem& problem, const TileShape& tile);

@@ -79,6 +79,17 @@ def ablation(data):
     return table(["`hopper_causal` with"] + [name_of(*p) for p in PARTS], rows)
 
 
+def limits(data):
+    """Returns how far flash3 is from the nominal peak and from a plain matrix product, at the longest sequences."""
+    nominal, plain = 989, 790
+    rows = []
+    for d, causal in PARTS:
+        r = max(part(data["rows"], d, causal), key=lambda each: each["n"])
+        rate = r["tflops"]["flash3"]
+        rows.append([f"{name_of(d, causal)}, N {r['n']}", rate, f"{100 * rate / nominal:.0f} %", f"{100 * rate / plain:.0f} %"])
+    return table(["fp16", "TFLOP/s", f"of {nominal}, the peak (d 64: of exponentials, too)", f"of {plain}, a plain product"], rows)
+
+
 def longest(data):
     rows = []
     for d in (64, 128):
@@ -114,7 +125,7 @@ def main():
     page = root / "docs/ladder.md"
     text = page.read_text()
     for name, content in {"summary": summary(data), "steps": steps(data), "shapes": shapes(data), "grouped": grouped(data),
-                          "ablation": ablation(data), "longest": longest(data)}.items():
+                          "ablation": ablation(data), "longest": longest(data), "limits": limits(data)}.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"docs/ladder.md has no place for the table '{name}'")

@@ -30,7 +30,7 @@ std::vector<std::int64_t> sides(std::int64_t usual, std::int64_t sequence) {
 FitCell::Stop stop_of(const KernelNeeds& needs, const GpuSpec& gpu) {
   if (static_cast<double>(needs.shared_bytes) > std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block))
     return FitCell::Stop::shared;
-  if (static_cast<double>(registers_of_block(needs)) > gpu.sm_registers) return FitCell::Stop::registers;
+  if (needs.spills() || static_cast<double>(registers_of_block(needs)) > gpu.sm_registers) return FitCell::Stop::registers;
   return FitCell::Stop::threads;
 }
 

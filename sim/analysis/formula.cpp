@@ -28,6 +28,7 @@ class FormulaWriter {
       case OpKind::reduce_add:
         return fmt::format("{} += {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
       case OpKind::fetch_add:
+      case OpKind::write:
         return fmt::format("{} += {}: {}", place(), format_value(o.value), format_bytes(Bytes(o.bytes)));
       case OpKind::store:
         return fmt::format("{} ← {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));

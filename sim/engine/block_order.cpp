@@ -33,10 +33,6 @@ std::optional<BlockOrder> block_order_from(std::string_view id) {
   return found == rows.end() ? std::nullopt : std::optional(found->order);
 }
 
-double l2_of_partition(const GpuSpec& gpu) {
-  return gpu.has_l2() ? gpu.l2_capacity_bytes / gpu.l2_partitions : 0;
-}
-
 BlockSequence::BlockSequence(BlockOrder order, std::int64_t blocks, std::int64_t planes, std::int64_t group)
     : order_(blocks % planes == 0 ? order : BlockOrder::launch),
       planes_(planes),

@@ -32,10 +32,6 @@ std::span<const BlockOrderInfo> block_orders();
 std::string_view to_string(BlockOrder order);
 std::optional<BlockOrder> block_order_from(std::string_view id);
 
-/// Returns the bytes of one partition of the L2, through which an SM mostly reads: its whole size, which is what a kernel can ask
-/// the device for. Without an L2 it returns 0.
-double l2_of_partition(const GpuSpec& gpu);
-
 /// The order of one launch: a permutation of its blocks.
 class BlockSequence {
  public:

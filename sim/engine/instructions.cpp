@@ -114,6 +114,7 @@ void count_arithmetic(Instructions& counts, const Operation& op, const KernelNee
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::fetch_add:
+    case OpKind::write:
     case OpKind::matmul:
     case OpKind::barrier:
     case OpKind::wait:
@@ -146,10 +147,9 @@ bool is_bulk_addition(const Operation& op, const BlockOperations& block, const K
 }
 
 double boxes_of(const Operation& op, std::int64_t most_rows) {
-  constexpr std::int32_t row_bytes = 128;
   const auto bytes_a_row = static_cast<std::int32_t>(op.smem_write_bytes / std::max(1, op.rows));
   return std::ceil(static_cast<double>(op.rows) / static_cast<double>(most_rows)) *
-         std::ceil(static_cast<double>(bytes_a_row) / row_bytes);
+         std::ceil(static_cast<double>(bytes_a_row) / swizzle_bytes);
 }
 
 Operation as_executed(const Operation& op, const BlockOperations& block) {

@@ -34,8 +34,9 @@ Instructions instructions_of(const Operation& op, const BlockOperations& block, 
 bool is_bulk_addition(const Operation& op, const BlockOperations& block, const KernelNeeds& needs);
 
 inline constexpr std::int64_t most_box_rows = 256;
-/// Counts the boxes in which TMA fetches a tile. A box has at most most_box_rows rows of 128 bytes, the span of the swizzle; fewer
-/// rows where a page of `most_rows` holds no more.
+inline constexpr std::int64_t swizzle_bytes = 128;  // the span of the swizzle: of a row of a box
+/// Counts the boxes in which TMA fetches a tile. A box has at most most_box_rows rows of swizzle_bytes; fewer rows where a page of
+/// `most_rows` holds no more.
 double boxes_of(const Operation& op, std::int64_t most_rows = most_box_rows);
 
 }  // namespace tilescope

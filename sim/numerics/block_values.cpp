@@ -19,7 +19,7 @@ namespace {
 /// Applies a store or a reduce-add to HBM. What a counter says depends on the order of the blocks, so no value is kept of it.
 void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index,
                   const TakeAddition& additions = {}) {
-  if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add) return;
+  if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add || op.kind == OpKind::write) return;
   MatrixPtr values = machine.stored(op);
   if (op.kind == OpKind::reduce_add && additions) return additions(op, index, std::move(values));
   if (op.kind == OpKind::reduce_add && values != nullptr) {

@@ -141,6 +141,7 @@ std::string operand_fault(const Operation& op, const Operands& src, const Matrix
       return fmt::format("{} is {}, the tile {}x{}", to_string(op.src[0]), shape(*src[0]), op.tile.rows, op.tile.cols);
     case OpKind::load:
     case OpKind::fetch_add:
+    case OpKind::write:
     case OpKind::fill:
     case OpKind::mask:
     case OpKind::modify:
@@ -163,6 +164,7 @@ void TileArithmetic::apply(const Operation& op, const Operands& src, Matrix& dst
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::fetch_add:
+    case OpKind::write:
     case OpKind::barrier:
     case OpKind::wait:
       return;

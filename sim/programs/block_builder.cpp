@@ -261,6 +261,12 @@ std::int32_t BlockBuilder::fetch_add(LineId line, Tensor counter, float value) {
   return index();
 }
 
+std::int32_t BlockBuilder::write(LineId line, Tensor counter, float value) {
+  fetch_add(line, counter, value);
+  out_.operations.back().kind = OpKind::write;
+  return index();
+}
+
 void BlockBuilder::emit_wait(LineId line, ChipTile about, WaitOn on) {
   Operation& op = next(OpKind::wait, line, ChipTile::none);
   op.wait_on = on;

@@ -97,6 +97,8 @@ class BlockBuilder {
   std::int32_t reduce_add(LineId line, ChipTile src);
   /// Adds `value` to a tensor of one number, and fetches what was there: an atomic.
   std::int32_t fetch_add(LineId line, Tensor counter, float value);
+  /// Writes `value` to a tensor of one number.
+  std::int32_t write(LineId line, Tensor counter, float value);
   /// Returns the index of the latest operation; -1 if there is none.
   std::int32_t latest() const { return index(); }
   /// Lets the loads from here on begin only after operation `index`: the kernel's warps ask for them then.

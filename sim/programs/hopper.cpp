@@ -13,8 +13,8 @@
 //   producer     load Q₀ Q₁   load K₀ ─full─►  load V₀ ─full─►          … wait empty, load K₂ …
 //   consumer g   wait Q   wait K₀, issue S   wait S ─empty K₀─►  softmax   wait V₀, issue O += P V   wait O ─empty V₀─►
 //
-//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      and 32 bytes a ticket on both
-//   Wᵢ: Bc times the tiles that query tile i visits
+//   l2_to_sm = B·Hq·(64·⌈Nq/64⌉·d + 2·Σᵢ Wᵢ·d)·e      sm_to_l2 = B·Hq·(Nq·d·e + Nq·4)      and 32 bytes a ticket and a block on
+//   both Wᵢ: Bc times the tiles that query tile i visits
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -32,6 +32,8 @@
 #include "sim/programs/flex_lists.h"
 #include "sim/programs/hopper_lines.h"
 #include "sim/programs/hopper_needs.h"
+#include "sim/programs/occupancy.h"
+#include "sim/programs/planes_together.h"
 #include "sim/programs/programs.h"
 
 namespace tilescope {
@@ -52,6 +54,8 @@ inline constexpr ChipTile q = declared::q, s = declared::s, p = declared::p, m =
 }  // namespace strips
 
 using Line = HopperLine;
+
+constexpr int ticket_counters = 2;
 
 Schema declared(bool has_lists, bool has_pages, bool draws) {
   using namespace tensors;
@@ -91,6 +95,13 @@ class Hopper final : public TileProgram {
     launch.draws = rung_.draws();
     launch.reversed = lists_ && lists_->is_reversed();
     launches_.push_back(launch);
+    if (rung_.draws()) {
+      planes_of_set_ = std::clamp<std::int64_t>(planes_together_of_kernel(problem, launch.grid_x, l2_of_partition(gpu)), 1,
+                                                problem.query_planes());
+      const auto resident = occupancy(*this, launch, gpu);
+      const std::int64_t of_sm = resident ? resident->blocks_per_sm : 1;  // what does not fit is refused later
+      staying_ = std::min<std::int64_t>(launch.blocks(), of_sm * static_cast<std::int64_t>(gpu.sm_count));
+    }
     strip_rows_ = hopper_strip_rows(rung_, problem, tile_);
     box_rows_ = ceil_div(tile_.block_q, std::int64_t{hopper_groups(rung_, problem)});
     key_box_ = problem.page_size > 0 ? std::min(problem.page_size, tile_.block_kv) : tile_.block_kv;
@@ -108,14 +119,16 @@ class Hopper final : public TileProgram {
     BlockBuilder b(out, plan_, needs, launch, block, BlockPlan::query_rows(plane, rows), tile_bits(strips::q, tiles::k, tiles::v));
     out.whole_rows = static_cast<std::int32_t>(strip_rows_);
     out.iterations = static_cast<std::int32_t>(visits.size());
-    Emission{*this, b, i, plane, visits, strips_of(rows), needs.stages, own}.emit();
+    Emission{*this, b, i, plane, ticket_of(block), visits, strips_of(rows), needs.stages, own}.emit();
   }
 
   std::optional<BlockPlace> place_of(int, std::int64_t block) const override {
     if (!plan_.rows_are_whole(tensors::q) || (problem_.mask && !lists_)) return std::nullopt;
     const std::int64_t i = launches_.front().row_tile_of(block), plane = block / plan_.grid.query_tiles;
     const TileRange rows = plan_.grid.queries(i);
-    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i));
+    const std::int64_t ends = std::max<std::int64_t>(0, ticket_of(block) + staying_ + 1 - launches_.front().blocks());
+    const std::int64_t way = ends == 0 ? 0 : ends == staying_ ? 2 : 1;  // the last ticket of a block, of the last block
+    return plan_.place_with_statistic(plane, rows, plan_.grid.row_class(plane, i) * 3 + way);
   }
 
   std::shared_ptr<const TableValues> tables() const override {
@@ -141,8 +154,10 @@ class Hopper final : public TileProgram {
         {tensors::lse, Link::sm_to_l2, Bytes(statistic_bytes_of_strips()), "B·Hq·Nq·4"},
     };
     if (rung_.draws()) {
-      const Bytes drawn(launches_.front().blocks() * sector_size);
-      for (Link link : {Link::sm_to_l2, Link::l2_to_sm}) form.terms.push_back({tickets, link, drawn, "B·Hq·⌈Nq/Br⌉·32"});
+      const std::int64_t drawn = (launches_.front().blocks() + staying_) * sector_size;
+      form.terms.push_back({tickets, Link::l2_to_sm, Bytes(drawn), "(B·Hq·⌈Nq/Br⌉ + resident blocks)·32"});
+      form.terms.push_back(
+          {tickets, Link::sm_to_l2, Bytes(drawn + ticket_counters * sector_size), "(B·Hq·⌈Nq/Br⌉ + resident blocks + 2)·32"});
     }
     if (lists_) add_list_terms(form, sums);
     if (plan_.pages) add_page_term(form, problem_, sums);
@@ -160,6 +175,10 @@ class Hopper final : public TileProgram {
     return formula_for(problem_, fmt::format("B·Hq·{0}·⌈Nq/{0}⌉·d·e", box_rows_), seen);
   }
   static bool has_lists(HopperRungId id, const AttentionProblem& problem) { return hopper_rung(id).lists && problem.has_mask(); }
+  /// Returns the ticket of a block in the kernel's own order; -1 where blocks draw none.
+  std::int64_t ticket_of(std::int64_t block) const {
+    return rung_.draws() ? position_in_sets(block, plan_.grid.query_tiles, problem_.query_planes(), planes_of_set_) : -1;
+  }
   /// Returns the tile with the order of the rung's kernel: from the last key, or that of the lists.
   static ProgramTile in_order_of(HopperRungId id, ProgramTile tile) {
     if (!hopper_rung(id).lists) tile.key_order = KeyOrder::descending;
@@ -206,7 +225,7 @@ class Hopper final : public TileProgram {
   struct Emission {
     const Hopper& program;
     BlockBuilder& b;
-    std::int64_t q_tile, plane;
+    std::int64_t q_tile, plane, ticket;
     const std::vector<KeyTile>& visits;
     std::vector<TileRange> strips;
     std::int64_t stages;
@@ -256,6 +275,15 @@ class Hopper final : public TileProgram {
         if (rung().overlap && !visits.empty()) last_product(s);
         end(s);
       });
+      if (ticket >= program.launches_.front().blocks() - program.staying_) hand_back();
+    }
+
+    /// Counts the block as done when no ticket is left. The last block sets both counters to 0.
+    void hand_back() const {
+      b.group(0);
+      b.fetch_add(at(Line::hand_back), tickets, 1);
+      if (ticket + 1 < program.launches_.front().blocks()) return;
+      for (int counter = 0; counter < ticket_counters; ++counter) b.write(at(Line::hand_back), tickets, 0);
     }
 
     /// Loads the two lengths, then the lists that are not empty.
@@ -474,6 +502,8 @@ class Hopper final : public TileProgram {
   std::optional<FlexLists> lists_;
   ScoreCost cost_;
   std::int64_t strip_rows_ = 1, box_rows_ = 1;  // box_rows_: of Q, those of one group also where one thread loads for all
+  std::int64_t planes_of_set_ = 1;              // planes whose tiles are drawn together
+  std::int64_t staying_ = 0;                    // blocks that draw tickets; those of the last ones end
   std::int64_t key_box_ = 1;                    // rows of a box of K and V: those of a page if a tile fills several
 };
 

@@ -11,7 +11,7 @@
 
 namespace tilescope {
 
-/// The counter from which blocks draw their query tiles.
+/// The counters of hopper_causal: tickets drawn, and blocks that are done. Both are in one sector.
 inline constexpr TensorSpec tickets_spec{.name = "tickets",
                                          .meaning = Meaning::table,
                                          .index = tensor_index::tickets,
@@ -32,6 +32,7 @@ enum class HopperLine : std::uint8_t {
   producer_loop,
   load_k,
   load_v,
+  hand_back,
   consumer,
   init,
   wait_q,

@@ -30,7 +30,12 @@ std::int64_t reserved_shared_bytes(const GpuSpec& gpu) {
 Sentence why_block_does_not_fit(const KernelNeeds& needs, const GpuSpec& gpu) {
   const auto kib = [](double bytes) { return fmt::format("{:.4g} KiB", bytes / 1024); };
   const double shared = std::min(gpu.sm_shared_bytes, gpu.sm_shared_bytes_per_block);
-  if (static_cast<double>(needs.shared_bytes) > shared)
+  const bool is_too_large = static_cast<double>(needs.shared_bytes) > shared;
+  if (needs.instruction == ProductInstruction::wgmma && (is_too_large || needs.spills()))
+    return phrase("needs {} registers a thread and {} of shared memory; the limits on {} are {} registers and {}",
+                  std::max(needs.registers_wanted, needs.registers_per_thread), kib(static_cast<double>(needs.shared_bytes)),
+                  gpu.id, needs.registers_limit, kib(shared));
+  if (is_too_large)
     return phrase("needs {} of shared memory; {} has {}", kib(static_cast<double>(needs.shared_bytes)), gpu.id, kib(shared));
   const double threads = std::min(gpu.sm_max_threads, static_cast<double>(most_block_threads));
   if (needs.threads > threads) return phrase("needs {} threads a block; {} has {:.0f}", needs.threads, gpu.id, threads);

@@ -32,6 +32,7 @@ constexpr std::array<OpTraits, op_kind_count> op_table = {{
     {OpKind::multiply, "multiply", Unit::fp32, operand_0, D::updated},
     {OpKind::reduce_add, "reduce_add", Unit::store, operand_0, D::none},
     {OpKind::fetch_add, "fetch_add", Unit::store, no_operand, D::none},
+    {OpKind::write, "write", Unit::store, no_operand, D::none},
     {OpKind::modify, "modify", Unit::fp32, no_operand, D::updated},
     {OpKind::slope, "slope", Unit::fp32, operand_0, D::replaced},
     {OpKind::factor, "factor", Unit::fp32, operand_0, D::replaced},

@@ -37,6 +37,7 @@ enum class OpKind : std::uint8_t {
   multiply,       // dst = dst * src0, element by element
   reduce_add,     // tile <- tile + src0, in HBM, through the L2    asynchronous
   fetch_add,      // tile <- tile + value; the old value comes back asynchronous
+  write,          // tile <- value                                   asynchronous
   modify,         // dst = the problem's score change, applied to dst
   slope,          // dst = the derivative of the score change at src0; 0 where the key is not visible to the query
   factor,         // dst = the derivative of the score change by a read of a table, at src0; 0 where the key is not visible
@@ -49,7 +50,7 @@ inline constexpr int op_kind_count = static_cast<int>(OpKind::wait) + 1;
 std::string_view to_string(OpKind kind);
 /// Returns whether the operation moves a tile out of the SM.
 constexpr bool writes_memory(OpKind kind) {
-  return kind == OpKind::store || kind == OpKind::reduce_add || kind == OpKind::fetch_add;
+  return kind == OpKind::store || kind == OpKind::reduce_add || kind == OpKind::fetch_add || kind == OpKind::write;
 }
 /// Returns whether bytes of memory come to the SM.
 constexpr bool reads_memory(OpKind kind) {
@@ -175,7 +176,7 @@ struct Operation {
   // Size of dst. `inner`: the dimension that matmul, row_max and row_sum reduce; for modify and slope, the operations per element.
   // factor and gather: operations per element; add_parts: the first element of dst.
   std::int32_t rows = 0, cols = 0, inner = 0;
-  float value = 0;  // fill, fetch_add: the value; matmul: the scale factor; add_parts: the step
+  float value = 0;  // fill, fetch_add, write: the value; matmul: the scale factor; add_parts: the step
   // load and store: the tile that moves; gather: the position of src0 in its logical matrix; others: that of dst
   TileRef tile;
   std::int64_t bytes = 0;  // load and store: 32 times the sectors touched

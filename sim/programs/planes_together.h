@@ -6,8 +6,15 @@
 #include <cstdint>
 
 #include "sim/core/attention_problem.h"
+#include "sim/core/gpu_spec.h"
 
 namespace tilescope {
+
+/// Returns the bytes of one partition of the L2, through which an SM mostly reads: its whole size, which is what a kernel can ask
+/// the device for. Without an L2 it returns 0.
+inline double l2_of_partition(const GpuSpec& gpu) {
+  return gpu.has_l2() ? gpu.l2_capacity_bytes / gpu.l2_partitions : 0;
+}
 
 /// Returns how many query planes make a set: about as many as have K and V in `l2_bytes`, of the partition through which an SM
 /// mostly reads. All sets are about equally large, because a small last one would have few short tiles to end with. Heads that
@@ -25,6 +32,12 @@ inline std::int64_t planes_together(const AttentionProblem& problem, double l2_b
 inline std::int64_t planes_together_of_kernel(const AttentionProblem& problem, std::int64_t query_tiles, double l2_bytes) {
   constexpr std::int64_t few_tiles = 4;
   return problem.causal && query_tiles > few_tiles ? planes_together(problem, l2_bytes) : problem.heads_of_kv_head();
+}
+
+/// Returns how many of `query_tiles` x `planes` blocks come before `block` in that order: set by set, in each the last tiles first.
+inline std::int64_t position_in_sets(std::int64_t block, std::int64_t query_tiles, std::int64_t planes, std::int64_t together) {
+  const std::int64_t plane = block / query_tiles, first = plane / together * together, in_set = std::min(together, planes - first);
+  return first * query_tiles + (query_tiles - 1 - block % query_tiles) * in_set + plane - first;
 }
 
 }  // namespace tilescope

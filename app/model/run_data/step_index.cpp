@@ -20,6 +20,8 @@ StepLabel label_of(const Operation& operation, std::int32_t waits_for) {
   label.row = operation.tile.row;
   label.col = operation.tile.col;
   label.waits_for = waits_for;
+  label.wait_token = operation.wait_token;
+  label.signal_token = operation.signal_token;
   label.instructions = operation.instructions;
   label.shared_round_trips = operation.shared_round_trips;
   label.barriers = operation.barriers;

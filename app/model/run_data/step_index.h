@@ -19,6 +19,7 @@ struct StepLabel {
   bool moves = false;                                                   // a load or a store
   std::int32_t row = 0, col = 0;                                        // of the tile that moves
   std::int32_t waits_for = -1;                                          // of its own block, the operation whose signal it waits for
+  std::int16_t wait_token = -1, signal_token = -1;                      // as of its Operation
   std::int16_t instructions = 0, shared_round_trips = 0, barriers = 0;  // what the kernel does beside the line, each warp
 };
 

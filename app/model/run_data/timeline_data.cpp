@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/analysis/link_bins.h"
 
@@ -122,17 +123,42 @@ std::vector<UnitLane> empty_lanes(const Simulation& simulation) {
     for (const Unit unit : timeline_units) lanes.emplace_back().unit = unit;
     return lanes;
   }
-  lanes.emplace_back().unit = Unit::copy;
-  lanes.emplace_back().unit = Unit::tensor;
   const std::vector<WarpGroup>& groups = simulation.program->launches().front().needs.groups;
-  for (std::size_t group = 1; group < groups.size(); ++group) {  // the first one only loads
+  const auto add_group = [&](std::size_t group) {
     UnitLane& lane = lanes.emplace_back();
-    lane.unit = Unit::exp;
+    lane.unit = group == 0 ? Unit::copy : Unit::exp;
     lane.group = static_cast<int>(group);
     lane.name = groups[group].name;
-  }
+  };
+  lanes.emplace_back().unit = Unit::copy;
+  add_group(0);
+  lanes.emplace_back().unit = Unit::tensor;
+  for (std::size_t group = 1; group < groups.size(); ++group) add_group(group);
+  lanes.emplace_back().unit = Unit::exp;
   lanes.emplace_back().unit = Unit::store;
   return lanes;
+}
+
+/// Shortens bars of copies to the time in which their thread asks for them: until it is ready to ask for the next one. The last
+/// copy of a block takes as long as the last of the same tile.
+void cut_to_requests(std::vector<LaneBar>& bars, std::span<const Interval> intervals, std::span<const StepLabel> labels) {
+  std::map<std::int32_t, std::size_t> latest;  // by run: the bar before
+  std::map<ChipTile, double> taken;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const auto of = static_cast<std::size_t>(bars[i].interval);
+    const auto [before, is_first] = latest.try_emplace(intervals[of].run, i);
+    if (!is_first) {
+      LaneBar& bar = bars[before->second];
+      bar.end = std::clamp(intervals[of].ready, bar.start, bar.end);
+      taken[labels[static_cast<std::size_t>(bar.interval)].chip_tile] = bar.end - bar.start;
+      before->second = i;
+    }
+  }
+  for (const auto& [run, last] : latest) {
+    LaneBar& bar = bars[last];
+    const auto known = taken.find(labels[static_cast<std::size_t>(bar.interval)].chip_tile);
+    bar.end = std::min(bar.end, bar.start + (known != taken.end() ? known->second : 0));
+  }
 }
 
 }  // namespace
@@ -149,6 +175,7 @@ TimelineData make_timeline(const Simulation& simulation, std::shared_ptr<const S
       if (data.lanes[lane].shows(intervals[i]))
         bars[lane].push_back({intervals[i].start, intervals[i].end, static_cast<std::int32_t>(i), 0});
   for (std::size_t lane = 0; lane < bars.size(); ++lane) {
+    if (data.lanes[lane].group == 0) cut_to_requests(bars[lane], intervals, data.steps->labels);
     UnitLane made = make_lane(data.lanes[lane].unit, std::move(bars[lane]), data.steps->labels);
     made.group = data.lanes[lane].group;
     made.name = data.lanes[lane].name;

@@ -37,7 +37,7 @@ struct LaneSeries {
 
 struct UnitLane {
   Unit unit = Unit::copy;
-  // Of a lane that shows what one warp group does: its number and name. Other lanes show a unit.
+  // Of a lane that shows what one warp group does: its number and name. Other lanes show a unit. Group 0 only asks for copies.
   int group = -1;
   std::string_view name = {};
   int tracks = 1;
@@ -47,8 +47,9 @@ struct UnitLane {
 
   /// Returns whether the lane has a bar for the interval.
   bool shows(const Interval& interval) const {
-    const bool moves = interval.unit == Unit::copy || interval.unit == Unit::store;
-    return group < 0 ? interval.unit == unit : interval.group == group && !moves;
+    if (group < 0) return interval.unit == unit;
+    if (group == 0) return interval.group == 0 && interval.unit == Unit::copy;
+    return interval.group == group && interval.unit != Unit::copy && interval.unit != Unit::store;
   }
   /// Indices [first, last) of bars that may be seen in [from, to].
   std::pair<std::size_t, std::size_t> visible(double from, double to) const;
@@ -65,7 +66,8 @@ struct BandwidthCurve {
 
 struct TimelineData {
   std::shared_ptr<const StepIndex> steps;
-  /// Copy first. Then the units; or, where a block's warps have roles, the tensor cores, the groups that compute, and stores.
+  /// Copy first. Then the units; or, where a block's warps have roles, the group that asks for copies, the tensor cores, the groups
+  /// that compute, exponentials and stores.
   std::vector<UnitLane> lanes;
   TensorBubbles bubbles;  // where warps have roles
   BandwidthCurve hbm, l2;

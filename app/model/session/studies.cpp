@@ -261,11 +261,23 @@ void Studies::ask_ladder(SimulationRequest asked, const Measurements& known) {
     on_cores(order, threads, [&](std::size_t index) {
       SimulationRequest request = asked_of->of;
       request.algorithm = asked_of->rungs[index].algorithm;
-      auto made = simulate_outcome_under_load(request, recordings, [&](double) {
+      const Progress going_on = [&](double) {
         return progress(static_cast<double>(study->read()->done()) / static_cast<double>(asked_of->rungs.size()));
-      });
+      };
+      auto made = simulate_outcome_under_load(request, recordings, going_on);
       if (!made) return false;
-      study->change([&](LadderStudy& result) { result.rungs[index].outcome = std::move(*made); });
+      std::array<double, bubble_causes> idle{};
+      if (made->done()) {
+        const auto intervals = simulate(at_clock(request, made->under_load.clock_hz), going_on);
+        if (!intervals) return false;
+        // Other instructions delay mma.sync, so that a stretch without products says less there.
+        if ((*intervals)->program->launches().front().needs.instruction == ProductInstruction::wgmma)
+          idle = tensor_bubbles(**intervals, request.focus_sm).idle;
+      }
+      study->change([&](LadderStudy& result) {
+        result.rungs[index].outcome = std::move(*made);
+        result.rungs[index].tensor_idle = idle;
+      });
       return true;
     });
     return {};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "sim/analysis/next_limit.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/sweep.h"
+#include "sim/analysis/tensor_bubbles.h"
 #include "sim/analysis/what_if.h"
 
 namespace tilescope {
@@ -38,9 +40,10 @@ struct RooflineStudy {
 
 /// One program of the ladder to Hopper on the problem that is shown.
 struct LadderRung {
-  std::string algorithm, over;     // over: the program that it adds an idea to; empty: none
-  double measured_hz = 0;          // the clock of its measurement; 0: none
-  std::optional<Outcome> outcome;  // at its own clock under load, as `simulate` has it; none: not simulated yet
+  std::string algorithm, over;                      // over: the program that it adds an idea to; empty: none
+  double measured_hz = 0;                           // the clock of its measurement; 0: none
+  std::optional<Outcome> outcome;                   // at its own clock under load, as `simulate` has it; none: not simulated yet
+  std::array<double, bubble_causes> tensor_idle{};  // at that clock, of SM 0: by BubbleCause, the share of its time; wgmma only
 };
 
 struct LadderStudy {

@@ -53,6 +53,7 @@ std::string stop_text(const FitCell& cell) {
     case FitCell::Stop::shared:
       return say(tr("{} shared"), format_capacity(Bytes(cell.needs.shared_bytes)));
     case FitCell::Stop::registers:
+      if (cell.needs.spills()) return say(tr("{} a thread"), format_count(cell.needs.registers_wanted));
       return say(tr("{} registers"), format_short(static_cast<double>(registers_of_block(cell.needs))));
     case FitCell::Stop::threads:
       return say(tr("{} threads"), cell.needs.threads);
@@ -102,10 +103,13 @@ std::string finding(const FitMaps& maps) {
 
 /// `errors`: of the times of the program that is shown.
 std::string detail(const FitMap& map, const std::string& errors) {
-  std::size_t shared = 0, registers = 0, spills = 0;
+  std::size_t shared = 0, registers = 0, of_thread = 0, spills = 0;
+  int thread_limit = 0;
   for (const FitCell& cell : map.cells) {
     shared += cell.stop == FitCell::Stop::shared ? 1 : 0;
-    registers += cell.stop == FitCell::Stop::registers ? 1 : 0;
+    const bool is_thread_full = cell.needs.spills();
+    if (cell.stop == FitCell::Stop::registers) ++(is_thread_full ? of_thread : registers);
+    if (is_thread_full) thread_limit = cell.needs.registers_limit;
     spills += cell.spills ? 1 : 0;
   }
   const GpuSpec& gpu = map.request.gpu;
@@ -121,6 +125,7 @@ std::string detail(const FitMap& map, const std::string& errors) {
   if (registers > 0)
     add(say(tr("{} need more than the {} registers of an SM."), registers,
             format_count(static_cast<std::int64_t>(gpu.sm_registers))));
+  if (of_thread > 0) add(say(tr("{} need more than the {} registers of a thread."), of_thread, thread_limit));
   if (spills > 0)
     add(say(tr("{} would spill: a thread needs more registers than it can have (hatched). Their times leave the spills out."),
             spills));

@@ -7,6 +7,7 @@
 //   └────────────────┴───────────────────────────────────────┘   without a chosen rung the bars have all the room
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct Row {
   const LadderRung* rung = nullptr;
   double clock_hz = 0;                     // of the simulation
   double simulated = 0, measured = 0;      // FLOP per cycle; 0: unknown
-  double before = 0, measured_before = 0;  // cycles of the rung that it builds on; 0: unknown
+  const LadderRung* base = nullptr;        // the rung that it builds on, once that is simulated
+  double before = 0, measured_before = 0;  // cycles of the base; 0: unknown
   const MeasuredCase* found = nullptr;
 
   double simulated_rate() const { return simulated * clock_hz; }  // FLOP/s
@@ -73,11 +75,50 @@ std::vector<Row> rows_of(const View& view, const LadderStudy& study) {
       if (row.found != nullptr) row.measured = per_cycle(flops, row.found->cycles.median);
     }
     const auto over = std::ranges::find_if(rows, [&](const Row& earlier) { return earlier.rung->algorithm == rung.over; });
-    if (over != rows.end() && over->simulated > 0) row.before = over->rung->outcome->cycles;
+    if (over != rows.end() && over->simulated > 0) row.base = over->rung, row.before = over->rung->outcome->cycles;
     if (over != rows.end() && over->found != nullptr) row.measured_before = over->found->cycles.median;
     rows.push_back(row);
   }
   return rows;
+}
+
+double idle_share(const LadderRung& rung) {
+  return std::accumulate(rung.tensor_idle.begin(), rung.tensor_idle.end(), 0.0);
+}
+
+bool has_idle_of_base(const Row& row) {
+  return row.base != nullptr && idle_share(*row.base) > 0;
+}
+
+/// Returns "38 %, softmax 34 → 20 %": how long the tensor cores idle, and the cause of it that lost most against the base.
+std::string idle_figure(const Row& row) {
+  if (idle_share(*row.rung) <= 0) return {};
+  std::string text = format_percent(idle_share(*row.rung));
+  if (!has_idle_of_base(row)) return text;
+  const auto lost = [&](std::size_t cause) { return row.base->tensor_idle[cause] - row.rung->tensor_idle[cause]; };
+  std::size_t most = 0;
+  for (std::size_t cause = 1; cause < bubble_causes; ++cause)
+    if (lost(cause) > lost(most)) most = cause;
+  constexpr double least = 0.005;
+  if (lost(most) < least) return text;
+  return text + fmt::format(", {} {} → {}", translated(to_string(static_cast<BubbleCause>(most))),
+                            format_percent(row.base->tensor_idle[most]), format_percent(row.rung->tensor_idle[most]));
+}
+
+/// The same for the tooltip: every cause, of the base and of the rung.
+std::string idle_tip(const Row& row) {
+  const bool has_base = has_idle_of_base(row);
+  const auto change = [&](double before, double now) {
+    return has_base ? format_percent(before) + " → " + format_percent(now) : format_percent(now);
+  };
+  std::string causes;
+  for (std::size_t cause = 0; cause < bubble_causes; ++cause) {
+    const double now = row.rung->tensor_idle[cause], before = has_base ? row.base->tensor_idle[cause] : 0;
+    if (std::max(now, before) < 0.0005) continue;
+    causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", translated(to_string(static_cast<BubbleCause>(cause))),
+                          change(before, now));
+  }
+  return say(tr("Tensor cores idle {}: {}"), change(has_base ? idle_share(*row.base) : 0, idle_share(*row.rung)), causes);
 }
 
 /// FLOP per cycle of all SMs.
@@ -312,8 +353,8 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
 }
 
 struct Columns {
-  float title, bar, rate, measured, clock, gain, bound, right;  // left edges
-  bool is_brief;                                                // the bars below the titles, no measured change, no clock
+  float title, bar, rate, measured, clock, gain, idle, bound, right;  // left edges
+  bool is_brief;                                                      // the bars below the titles, no measured change, no clock
 };
 
 const char* gain_heading(bool measured) {
@@ -325,8 +366,11 @@ struct Shown {
   bool brief, measured, clocks;  // brief: beside the code of a rung; clocks: each rung has its own
 };
 
-/// `summary`: what the explanations need; `bounds`: what the bottlenecks need.
-Columns columns_of(const Theme& theme, float left, float width, const Shown& shown, float summary, float bounds) {
+/// What the explanations, the idle times and the bottlenecks need.
+struct Needs {
+  float summary, idles, bounds;
+};
+Columns columns_of(const Theme& theme, float left, float width, const Shown& shown, const Needs& needs) {
   const bool measured = shown.measured;
   const float unit = theme.scale;
   const bool narrow = width < 900 * unit;
@@ -337,7 +381,7 @@ Columns columns_of(const Theme& theme, float left, float width, const Shown& sho
     c.is_brief = true;
     c.title = c.bar = left;
     c.right = left + width;
-    c.bound = c.right - 6 * unit;
+    c.idle = c.bound = c.right - 6 * unit;
     c.gain = c.bound - std::max(figure, text_width(theme.ui_small, tr("vs base")) + 8 * unit);
     c.clock = c.gain;
     c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 8 * unit) : 0);
@@ -346,14 +390,15 @@ Columns columns_of(const Theme& theme, float left, float width, const Shown& sho
   }
   c.title = left;
   c.right = left + width;
-  c.bound = c.right - (narrow ? 0 : std::max(150 * unit, bounds + 14 * unit));
-  c.gain = c.bound - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
+  c.bound = c.right - (narrow ? 0 : std::max(100 * unit, needs.bounds + 14 * unit));
+  c.idle = c.bound - (narrow ? 0 : std::max(needs.idles, text_width(theme.ui_small, tr("Tensor cores idle"))) + 20 * unit);
+  c.gain = c.idle - std::max(measured ? both : figure, text_width(theme.ui_small, gain_heading(measured)) + 12 * unit);
   c.clock = c.gain - (shown.clocks ? text_width(theme.mono_small, "1.98 GHz") + 14 * unit : 0);
   c.measured = c.clock - (measured ? std::max(figure, text_width(theme.ui_small, tr("Measured")) + 12 * unit) : 0);
   c.rate = c.measured - std::max(figure, text_width(theme.ui_small, tr("Simulated")) + 12 * unit);
   // The words come before the length of the bars: an explanation on two lines is still whole.
   constexpr float least_bar = 96;
-  c.bar = left + std::clamp(summary, 0.36F * width, std::max(0.36F * width, c.rate - left - least_bar * unit));
+  c.bar = left + std::clamp(needs.summary, 0.36F * width, std::max(0.36F * width, c.rate - left - least_bar * unit));
   return c;
 }
 
@@ -375,7 +420,8 @@ void draw_headings(const Theme& theme, const Columns& c, const RateUnit& unit, d
   heading(c.rate, c.measured, tr("Simulated"), Align::right);
   if (measured) heading(c.measured, c.clock, tr("Measured"), Align::right);
   if (c.clock < c.gain) heading(c.clock, c.gain, tr("SM clock"), Align::right);
-  heading(c.gain, c.bound, c.is_brief ? tr("vs base") : gain_heading(measured), Align::right);
+  heading(c.gain, c.idle, c.is_brief ? tr("vs base") : gain_heading(measured), Align::right);
+  if (c.idle < c.bound) heading(c.idle + 14 * theme.scale, c.bound, tr("Tensor cores idle"), Align::left);
   if (!c.is_brief && c.bound < c.right) heading(c.bound + 10 * theme.scale, c.right, tr("Busiest"), Align::left);
 }
 
@@ -467,8 +513,11 @@ void draw_row_figures(const Theme& theme, const Row& row, const Columns& c, cons
       if (!c.is_brief) text += fmt::format(" ({})", format_signed_percent(measured));
       confirmed = confirmed && std::abs(measured) >= least && (measured < 0) == (change < 0);
     }
-    figure(c.gain, c.bound, !confirmed ? theme.text_faint : change < 0 ? theme.good : theme.bad, text);
+    figure(c.gain, c.idle, !confirmed ? theme.text_faint : change < 0 ? theme.good : theme.bad, text);
   }
+  if (c.idle < c.bound)
+    draw_text(list, theme.ui_small, {{c.idle + 14 * theme.scale, places.figures.min.y}, {c.bound, places.figures.max.y}},
+              theme.text_dim, idle_figure(row));
   if (!c.is_brief && c.bound < c.right)
     draw_text(list, theme.ui_small, {{c.bound + 10 * theme.scale, places.figures.min.y}, {c.right, places.figures.max.y}},
               theme.text_dim, bound_text(row.rung->outcome->bound, row.rung->outcome->sms));
@@ -497,6 +546,7 @@ std::string row_tip(const Row& row) {
     add_line(tip, say(tr("Measured: {}, {} cycles at {}. The model is off by {}."),
                       format_time(Nanoseconds(row.found->time_cold_ns.median)), format_short(row.found->cycles.median),
                       format_clock(row.found->sm_clock_hz), format_signed_percent(outcome.cycles / row.found->cycles.median - 1)));
+  if (idle_share(*row.rung) > 0) add_line(tip, idle_tip(row));
   if (outcome.sms.many_idle())
     add_line(tip, say(tr("SMs with a block: {} of {}. SM time without a block: {}."), outcome.sms.with_blocks, outcome.sms.all,
                       format_percent(outcome.sms.idle)));
@@ -587,15 +637,16 @@ void draw_ladder_panel(const View& shown, Commands& commands) {
   const float least = theme.ui->FontSize + std::round((beside ? 20 : 6) * theme.scale);
   const float height = std::clamp(std::floor((at.y + room.y - y) / static_cast<float>(rows.size())), least,
                                   std::max(least, std::round(64 * theme.scale)));
-  float longest = 0, bounds = 0;
+  float longest = 0, bounds = 0, idles = 0;
   for (const Row& row : rows)
     if (row.rung->outcome && row.rung->outcome->done())
       bounds = std::max(bounds, text_width(theme.ui_small, bound_text(row.rung->outcome->bound, row.rung->outcome->sms)));
+  for (const Row& row : rows) idles = std::max(idles, text_width(theme.ui_small, idle_figure(row)));
   for (const Row& row : rows)
     longest = std::max(longest, text_width(theme.ui_small, summary_of(**find_program(row.rung->algorithm), study.of.problem)));
   constexpr float on_two_lines = 0.58F;  // lines break at words
   const float summary = theme.gap + (has_two_lines(theme, height) ? on_two_lines * longest : longest);
-  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured, own_clocks}, summary, bounds);
+  const Columns columns = columns_of(theme, at.x, bars_width, {beside, measured, own_clocks}, {summary, idles, bounds});
   draw_headings(theme, columns, unit, rows.front().clock_hz, at.y);  // where all have one clock, that of all
   for (const Row& row : rows) {
     draw_row(view, commands, row, columns, most, unit, peak(study.of.gpu) <= 0, y, height);

@@ -257,6 +257,13 @@ void draw_flights(StageContext& context) {
                        .glow = token.waits() ? 0 : context.px(7),
                        .glow_color = with_alpha(color, 0.6F),
                        .dashed = token.waits()});
+    // The boxes of TMA that the tile comes in.
+    const int boxes = token.flight->to_sm ? box_columns(context, token.flight->tile.tensor, token.flight->tile.cols) : 0;
+    for (int box = 1; box < boxes; ++box) {
+      const float x = std::round(rect.min.x + rect.width() * static_cast<float>(box) / static_cast<float>(boxes));
+      context.quads.add(
+          {.min = {x - context.px(0.75F), rect.min.y}, .max = {x + context.px(0.75F), rect.max.y}, .fill = theme.inset});
+    }
     if (context.hit(rect)) tip_token(context, token);
   }
   context.flush();

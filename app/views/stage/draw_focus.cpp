@@ -14,6 +14,7 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/engine/instructions.h"
 #include "sim/programs/tensor_layout.h"
 
 namespace tilescope {
@@ -253,6 +254,96 @@ std::string waiting_text(const StageContext& context, const ChipTileState& state
              : first_that_fits(context.theme.ui_small, width, {tr("waits for L2"), "← L2"});
 }
 
+/// Returns the launch's warp groups; of fewer than two, none has a role.
+const std::vector<WarpGroup>& groups_of(const StageContext& context) {
+  return context.simulation().program->launches()[static_cast<std::size_t>(context.cache.launch)].needs.groups;
+}
+
+/// Returns the tokens of the step's block; nullptr where warps have no roles.
+const TokenLights* lights_of_step(StageContext& context) {
+  StageCache& cache = context.cache;
+  const Lane& lane = context.lane;
+  const std::int32_t run = lane.rest.run;
+  if (groups_of(context).size() < 2 || lane.timeline == nullptr || lane.operations == nullptr || run < 0 ||
+      lane.timeline->steps->sm != lane.focus_sm)
+    return nullptr;
+  if (cache.lights_of != lane.timeline || cache.lights_run != run) {
+    cache.lights.emplace(context.simulation(), *lane.timeline->steps, run, *lane.operations);
+    cache.lights_of = lane.timeline;
+    cache.lights_run = run;
+  }
+  return &*cache.lights;
+}
+
+/// Draws one light: filled if it is on.
+void draw_light(StageContext& context, ImVec2 center, ImU32 color, bool on) {
+  const float radius = context.px(3.5F);
+  context.quads.add({.min = {center.x - radius, center.y - radius},
+                     .max = {center.x + radius, center.y + radius},
+                     .radius = radius,
+                     .fill = on ? color : with_alpha(color, 0),
+                     .border = color,
+                     .border_width = context.px(1.2F)});
+}
+
+/// Draws the full token of a buffer as a square and its empty token as a circle for each group, from the right edge of `label`.
+/// Returns what room it takes.
+float draw_lights(StageContext& context, const ChipTileBox& box, const BufferLights& lights) {
+  const Theme& theme = context.theme;
+  const float each = context.px(10), middle = box.label.center().y;
+  const float room = each * static_cast<float>(lights.groups.size() + 1) + context.px(3);
+  float x = box.label.max.x - each * 0.5F;
+  for (auto group = lights.groups.rbegin(); group != lights.groups.rend(); ++group, x -= each)
+    draw_light(context, {x, middle}, theme.text_dim, group->is_free);
+  const ImU32 color = theme.color(tensor_of(box.chip_tile));
+  const float half = context.px(3.5F);
+  x -= context.px(3);
+  context.quads.add({.min = {x - half, middle - half},
+                     .max = {x + half, middle + half},
+                     .radius = context.px(1),
+                     .fill = lights.is_full ? color : with_alpha(color, 0),
+                     .border = color,
+                     .border_width = context.px(1.2F)});
+  return room;
+}
+
+std::string lights_text(const StageContext& context, const BufferLights& lights) {
+  std::string free, reading;
+  for (const GroupLight& light : lights.groups) {
+    std::string& names = light.is_free ? free : reading;
+    if (!names.empty()) names += ", ";
+    names += translated(groups_of(context)[static_cast<std::size_t>(light.group)].name);
+  }
+  std::string text = lights.is_full ? tr("Full token (square): set, the copy has landed") : tr("Full token (square): not set");
+  add_line(text, reading.empty() ? tr("Empty token (circles): signalled by all groups")
+                 : free.empty()  ? tr("Empty token (circles): no group has read the buffer")
+                                 : say(tr("Empty token (circles): signalled by {}; {} may still read"), free, reading));
+  return text;
+}
+
+/// Divides the cells of a tile into the boxes in which TMA fetches it: columns of 128 bytes, the span of the swizzle.
+void draw_box_edges(StageContext& context, const ChipTileBox& box) {
+  if (box.folded || box_columns(context, tensor_of(box.chip_tile), box.cols) < 2) return;
+  const auto box_cols = static_cast<int>(swizzle_bytes / element_bytes(context.problem().dtype));
+  for (int col = box_cols; col < box.cols; col += box_cols) {
+    const float x = std::round(box.cells.min.x + box.cells.width() * static_cast<float>(col) / static_cast<float>(box.cols));
+    context.quads.add({.min = {x - context.px(1), box.cells.min.y},
+                       .max = {x + context.px(1), box.cells.max.y},
+                       .fill = context.theme.inset,
+                       .border = with_alpha(context.theme.text_dim, 0.8F),
+                       .border_width = context.px(0.5F)});
+  }
+}
+
+std::string boxes_text(const StageContext& context, const ChipTileBox& box) {
+  const std::int64_t columns = box_columns(context, tensor_of(box.chip_tile), box.cols);
+  if (columns == 0) return {};
+  const std::int64_t box_cols = std::min<std::int64_t>(box.cols, swizzle_bytes / element_bytes(context.problem().dtype));
+  return say(tr("TMA fetches it in {} boxes of {} × {}, each row swizzled"),
+             std::to_string(columns * ceil_div(std::int64_t{box.rows}, most_box_rows)),
+             std::to_string(std::min<std::int64_t>(box.rows, most_box_rows)), std::to_string(box_cols));
+}
+
 void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
   const Theme& theme = context.theme;
   const Tensor tensor = tensor_of(box.chip_tile);
@@ -281,17 +372,22 @@ void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
                        .empty = heat_color(theme, tensor, 0.0F),
                        .fill_fraction = part});
   }
+  draw_box_edges(context, box);
+  const TokenLights* const tokens = box.folded || context.alone ? nullptr : lights_of_step(context);
+  const auto lights = tokens != nullptr ? tokens->buffer(box.chip_tile, box.ring, context.lane.state.cycle) : std::nullopt;
+  const float lights_room = lights ? draw_lights(context, box, *lights) : 0;
   context.flush();
   const std::string letter(to_string(box.chip_tile));
   const bool numbered = (valid || arriving) && !box.folded;
   std::string name =
-      first_that_fits(theme.ui_bold, box.label.width(), {numbered ? tile_name(layout, state->tile) : letter, letter});
+      first_that_fits(theme.ui_bold, box.label.width() - lights_room, {numbered ? tile_name(layout, state->tile) : letter, letter});
   const std::string bytes = box.folded ? say(tr("{} × {}"), std::to_string(box.rings), format_exact_bytes(Bytes(box.bytes)))
                                        : format_exact_bytes(Bytes(box.bytes));
-  const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width());
+  const float name_width = std::min(text_width(theme.ui_bold, name) + 2, box.label.width() - lights_room);
   draw_text(context.list, theme.ui_bold, {box.label.min, {box.label.min.x + name_width, box.label.max.y}},
             with_alpha(theme.text_color(tensor), valid || arriving ? 1 : 0.6F), name);
-  const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y}, box.label.max};
+  const Rect rest = {{box.label.min.x + name_width + context.px(6), box.label.min.y},
+                     {box.label.max.x - lights_room, box.label.max.y}};
   const std::string note = arriving && !valid && state->progress >= 0.01
                                ? say(tr("arriving {} %"), fmt::format("{:.0f}", std::floor(100 * state->progress)))
                            : arriving && !valid ? waiting_text(context, *state, rest.width())
@@ -308,6 +404,8 @@ void draw_shared_tile(StageContext& context, const ChipTileBox& box) {
         note + "\n" + say(tr("{} × {} in {}"), std::to_string(box.rows), std::to_string(box.cols), tr("shared memory"));
     if (box.rings > 1 && !box.folded)
       body.append("\n").append(say(tr("buffer {} of {}"), std::to_string(box.ring + 1), std::to_string(box.rings)));
+    if (const std::string boxes = boxes_text(context, box); !boxes.empty()) add_line(body, boxes);
+    if (lights) add_line(body, lights_text(context, *lights));
     context.tip(std::move(name), std::move(body), tensor);
   }
 }
@@ -448,6 +546,60 @@ void draw_chip_tiles(StageContext& context) {
   context.flush();
 }
 
+/// Returns the blocks on the SM in focus.
+int resident_blocks(const StageContext& context) {
+  const auto sm = static_cast<std::size_t>(context.lane.focus_sm);
+  return sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
+}
+
+std::string occupancy_text(const StageContext& context) {
+  const Simulation& simulation = context.simulation();
+  const int resident = resident_blocks(context);
+  const std::int64_t used = simulation.launches[static_cast<std::size_t>(context.cache.launch)].shared_bytes * resident;
+  const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
+  std::string label = say(tr("Shared memory: {} of {}"), format_capacity(Bytes(used)), format_capacity(Bytes(has)));
+  if (resident > 1) label.append(" · ").append(say(tr("{} blocks"), std::to_string(resident)));
+  return label;
+}
+
+void draw_turn(StageContext& context) {
+  const TokenLights* const tokens = context.alone ? nullptr : lights_of_step(context);
+  if (tokens == nullptr || tokens->taking_turns().empty() || is_block_over(context.lane)) return;
+  const Theme& theme = context.theme;
+  const StageLayout& layout = context.layout();
+  const int turn = tokens->turn(context.lane.state.cycle);
+  const auto name_of = [&](int group) { return translated(groups_of(context)[static_cast<std::size_t>(group)].name); };
+  const auto number_of = [&](int group) { return name_of(group).substr(name_of(group).rfind(' ') + 1); };  // "1" of "consumer 1"
+  // At the right end of the line of the buffers, before the bar.
+  const float light = context.px(12), gap = context.px(8);
+  const float room = layout.shared_label.width() - text_width(theme.ui_small, occupancy_text(context)) - 2 * gap;
+  const auto width_with = [&](const auto& text_of) {
+    float width = text_width(theme.ui_small, tr("Turn")) + gap;
+    for (const int group : tokens->taking_turns()) width += light + text_width(theme.ui_small, text_of(group)) + gap;
+    return width;
+  };
+  const bool by_name = width_with(name_of) <= room;
+  const float width = by_name ? width_with(name_of) : width_with(number_of);
+  if (width > room) return;
+  Rect line = {{layout.shared_label.max.x - width, layout.shared_label.min.y}, layout.shared_label.max};
+  const Rect all = line;
+  const auto word = [&](const std::string& text, ImU32 color) {
+    draw_text(context.list, theme.ui_small, line, color, text);
+    line.min.x += text_width(theme.ui_small, text) + gap;
+  };
+  word(tr("Turn"), theme.text_dim);
+  for (const int group : tokens->taking_turns()) {
+    draw_light(context, {line.min.x + light * 0.4F, line.center().y}, theme.accent, group == turn);
+    line.min.x += light;
+    word(by_name ? name_of(group) : number_of(group), group == turn ? theme.text : theme.text_faint);
+  }
+  context.flush();
+  if (context.hit(all))
+    context.tip(say(tr("The turn of {}"), name_of(turn)),
+                tr("It may issue its products. When all are issued it passes the turn on, and computes its softmax while the next "
+                   "group's products run."));
+}
+
 /// The bytes of the buffers that are drawn; of a folded box, of all of them.
 std::int64_t drawn_shared_bytes(const StageLayout& layout) {
   std::int64_t bytes = 0;
@@ -461,14 +613,11 @@ void draw_occupancy(StageContext& context) {
   const Simulation& simulation = context.simulation();
   const StageLayout& layout = context.layout();
   const LaunchResult& launch = simulation.launches[static_cast<std::size_t>(context.cache.launch)];
-  const auto sm = static_cast<std::size_t>(context.lane.focus_sm);
-  const int resident = sm < context.lane.state.sms.size() ? context.lane.state.sms[sm].resident : 0;
+  const int resident = resident_blocks(context);
   const std::int64_t used = launch.shared_bytes * resident;
   const auto has = static_cast<std::int64_t>(simulation.request.gpu.sm_shared_bytes);
   if (layout.occupancy.width() <= 0) return;
-  std::string label = say(tr("Shared memory: {} of {}"), format_capacity(Bytes(used)), format_capacity(Bytes(has)));
-  if (resident > 1) label.append(" · ").append(say(tr("{} blocks"), std::to_string(resident)));
-  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, label);
+  draw_text(context.list, theme.ui_small, layout.shared_label, theme.text_dim, occupancy_text(context));
   Rect bar = layout.occupancy;
   bar.min.y = std::round(bar.center().y - context.px(3));
   bar.max.y = bar.min.y + context.px(6);

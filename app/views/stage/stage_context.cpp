@@ -7,6 +7,7 @@
 #include "app/ui/short_line.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/race_layout.h"
+#include "sim/engine/instructions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -166,6 +167,13 @@ std::int64_t plane_of(const Lane& lane) {
   return lane.operations ? lane.operations->domain.plane : 0;
 }
 
+int box_columns(const StageContext& context, Tensor tensor, std::int64_t cols) {
+  const TileProgram& program = *context.simulation().program;
+  const bool by_tma = program.launches()[static_cast<std::size_t>(context.cache.launch)].needs.uses_tma;
+  if (!by_tma || cols <= 1 || !program.schema().reads(tensor)) return 0;
+  return static_cast<int>(ceil_div(cols * element_bytes(context.problem().dtype), swizzle_bytes));
+}
+
 const ChipTileState* chip_tile_state(const Lane& lane, ChipTile chip_tile, int ring) {
   const ChipTileState* found = nullptr;
   for (const ChipTileState& state : lane.state.chip_tiles) {
@@ -232,6 +240,7 @@ void draw_stage(StageContext& context, const Rect& area) {
   update_stage_values(context);
   draw_focus_box(context);
   draw_chip_tiles(context);
+  draw_turn(context);
   if (!context.alone) draw_other_sms(context);
   draw_l2(context);
   draw_hbm(context);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/model/run_data/stage_facts.h"
+#include "app/model/run_data/token_lights.h"
 #include "app/ui/quad_batch.h"
 #include "app/views/stage/cell_picture.h"
 #include "app/views/stage/link_use.h"
@@ -53,6 +54,9 @@ struct StageCache {
   const BlockOperations* visited_of = nullptr;         // the key tiles that it visits for a query tile
   std::int32_t visited_for = -1;
   std::vector<std::int32_t> visited;
+  std::optional<TokenLights> lights;              // of the step's block, where its warps have roles
+  std::shared_ptr<const TimelineData> lights_of;  // what they were made of
+  std::int32_t lights_run = -1;
   bool lit_by_us = false;  // the highlighted tensor is hovered here
 };
 
@@ -115,6 +119,8 @@ std::string block_name(const StageContext& context, int launch, std::int64_t blo
 /// leaves some out. The number of a block that begins with the last tile goes down, and it says so: "14 (2 of 16, last tile
 /// first)". Without a mask, `masked` is false: a block of a product then works on one tile of all.
 std::string key_tile_text(const std::vector<std::int32_t>& visited, std::int32_t tile, std::int64_t all, bool masked);
+/// Returns how many boxes of TMA lie side by side in a tile of a tensor with `cols` columns; 0 where TMA does not fetch it.
+int box_columns(const StageContext& context, Tensor tensor, std::int64_t cols);
 /// Returns the listing text of `operation`.
 std::string operation_text(const Simulation& simulation, const Operation& operation);
 /// Returns `resident` over the L2's usable capacity; 1 is full.
@@ -139,6 +145,8 @@ void draw_operation(StageContext& context);
 /// Returns the step's operation, or between two steps the one that its block then executes; null if nothing runs, so that nothing
 /// glows between launches or after the end.
 const Operation* running_operation(const Lane& lane);
+/// Shows whose turn it is to issue products, where groups take turns.
+void draw_turn(StageContext& context);
 void draw_occupancy(StageContext& context);  // shared memory of all resident blocks against what the SM has, over the arrows
 /// Outlines the rows behind the value under the mouse: a score's query and key, an output's probabilities.
 void draw_origin(StageContext& context);

@@ -25,19 +25,25 @@ std::optional<std::size_t> earlier_of_block(std::span<const Interval> intervals,
   return std::nullopt;
 }
 
-/// Returns the fitting interval that ends last before `i` begins.
+/// Returns the fitting interval before `from` that ends last before `start`.
 template <class Fits>
-std::optional<std::size_t> last_to_end(std::span<const Interval> intervals, std::size_t i, const Fits& fits) {
+std::optional<std::size_t> last_to_end_before(std::span<const Interval> intervals, std::size_t from, double start,
+                                              const Fits& fits) {
   std::optional<std::size_t> best;
-  const double start = intervals[i].start;
   // Intervals are by start; what ended just before began within the last few hundred of an SM's handful of blocks.
   constexpr std::size_t looked_at = 512;
-  for (std::size_t at = i, seen = 0; at-- > 0 && seen < looked_at; ++seen) {
+  for (std::size_t at = from, seen = 0; at-- > 0 && seen < looked_at; ++seen) {
     const Interval& each = intervals[at];
     if (each.end > start + least_wait || !fits(each)) continue;
     if (!best || each.end > intervals[*best].end) best = at;
   }
   return best;
+}
+
+/// Returns the fitting interval that ends last before `i` begins.
+template <class Fits>
+std::optional<std::size_t> last_to_end(std::span<const Interval> intervals, std::size_t i, const Fits& fits) {
+  return last_to_end_before(intervals, i, intervals[i].start, fits);
 }
 
 /// Returns the previous operation in the same stream.
@@ -59,6 +65,19 @@ std::optional<std::size_t> last_of_block_before(const Simulation& simulation, st
 
 }  // namespace
 
+std::optional<std::size_t> signaller_of(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const std::int16_t token = data.steps->labels[i].wait_token;
+  if (token < 0) return std::nullopt;
+  std::size_t from = i;  // a signal takes no time, so that it may begin when the wait ends
+  while (from < intervals.size() && intervals[from].start <= intervals[i].start) ++from;
+  const auto signals = [&](const Interval& each) {
+    const auto at = static_cast<std::size_t>(&each - intervals.data());
+    return at != i && each.run == intervals[i].run && data.steps->labels[at].signal_token == token;
+  };
+  return last_to_end_before(intervals, from, intervals[i].start, signals);
+}
+
 std::optional<std::size_t> blocker_of(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
   const Interval& interval = intervals[i];
@@ -74,8 +93,10 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
     case WaitCause::data:
     case WaitCause::l2:
     case WaitCause::hbm:
-    case WaitCause::buffer:
-      return earlier_of_block(intervals, i, data.steps->labels[i].waits_for);
+    case WaitCause::buffer: {
+      const auto signaller = signaller_of(simulation, data, i);
+      return signaller ? signaller : earlier_of_block(intervals, i, data.steps->labels[i].waits_for);
+    }
     case WaitCause::tensor:
       return of_unit(Unit::tensor);
     case WaitCause::exp:
@@ -85,7 +106,7 @@ std::optional<std::size_t> blocker_of(const Simulation& simulation, const Timeli
     case WaitCause::smem:
       return last_to_end(intervals, i, [&](const Interval& each) { return each.run != interval.run; });
     case WaitCause::barrier: {  // for another group, or for all warps
-      const auto other = earlier_of_block(intervals, i, data.steps->labels[i].waits_for);
+      const auto other = signaller_of(simulation, data, i);
       return other ? other : predecessor(intervals, i);
     }
     case WaitCause::block_slot:

@@ -24,6 +24,9 @@ struct CauseLink {
 /// previous launch, the start of the run).
 std::optional<std::size_t> blocker_of(const Simulation& simulation, const TimelineData& data, std::size_t i);
 
+/// Returns the interval whose signal ended the wait of interval `i` for a token: of several that signal it, the last one.
+std::optional<std::size_t> signaller_of(const Simulation& simulation, const TimelineData& data, std::size_t i);
+
 /// Returns the chain from `i` back to the first cause, at most `most` operations. Operations that did not wait are skipped: they
 /// ran right after their predecessor.
 std::vector<CauseLink> cause_chain(const Simulation& simulation, const TimelineData& data, std::size_t i, std::size_t most = 12);

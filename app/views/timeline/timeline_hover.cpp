@@ -7,9 +7,11 @@
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
 #include "app/views/stage/link_use.h"
+#include "app/views/timeline/timeline_causes.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/l2_busy.h"
 #include "sim/engine/launch_order.h"
+#include "sim/programs/block_plan.h"
 
 namespace tilescope {
 namespace {
@@ -21,8 +23,52 @@ std::optional<std::size_t> load_of(std::span<const Interval> intervals, std::siz
   return std::nullopt;
 }
 
+/// Returns whether an interval waited for its token, and not for a unit or for a place on the SM.
+bool is_token_wait(const Interval& interval) {
+  switch (interval.cause) {
+    case WaitCause::data:
+    case WaitCause::l2:
+    case WaitCause::hbm:
+    case WaitCause::buffer:
+    case WaitCause::barrier:
+      return true;
+    case WaitCause::tensor:
+      return interval.kind == OpKind::wait;
+    default:
+      return false;
+  }
+}
+
+/// Names the token that an interval waited for and who signalled it; empty if warps have no roles or it waited for no token.
+std::string token_text(const Simulation& simulation, const TimelineData& data, std::size_t i) {
+  const auto intervals = simulation.trace->intervals(data.steps->sm);
+  const Interval& interval = intervals[i];
+  const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(interval.run)];
+  const std::vector<WarpGroup>& groups = simulation.program->launches()[static_cast<std::size_t>(run.launch)].needs.groups;
+  const auto signaller = is_token_wait(interval) && groups.size() > 1 ? signaller_of(simulation, data, i) : std::nullopt;
+  if (!signaller) return {};
+  const Interval& by = intervals[*signaller];
+  const StepLabel& label = data.steps->labels[*signaller];
+  if (by.unit == Unit::tensor && by.group == interval.group) return say(tr("its own product: {}"), step_name(simulation, label));
+  const std::string who = translated(groups[by.group].name);
+  if (by.kind == OpKind::load) {
+    const std::string text = say(by.hbm_bytes > 0 ? tr("the full token of {}, copied by the {} from HBM")
+                                                  : tr("the full token of {}, copied by the {} from the L2"),
+                                 step_name(simulation, label), who);
+    if (interval.cause != WaitCause::l2 && interval.cause != WaitCause::hbm) return text;
+    return say(tr("{}, limited by {}"), text, cause_text(interval.cause, BusyWith::block));
+  }
+  const auto listing = simulation.info->listing;
+  const std::string line =
+      label.line >= 1 && label.line <= listing.size() ? listing_text(listing[static_cast<std::size_t>(label.line) - 1].text) : "";
+  if (interval.kind == OpKind::load && BufferToken::is_empty(static_cast<std::size_t>(data.steps->labels[i].wait_token)))
+    return say(tr("the empty token of its buffer, signalled by {}: {}"), who, line);
+  return say(tr("a signal of {}: {}"), who, line);
+}
+
 std::string what_it_waited_for(const Simulation& simulation, const TimelineData& data, std::size_t i) {
   const auto intervals = simulation.trace->intervals(data.steps->sm);
+  if (std::string token = token_text(simulation, data, i); !token.empty()) return token;
   if (intervals[i].cause != WaitCause::data) {
     const BlockRun& run = simulation.trace->runs()[static_cast<std::size_t>(intervals[i].run)];
     return cause_text(intervals[i].cause, busy_with(simulation, run.launch));
@@ -211,7 +257,11 @@ HoverText row_meaning(const TimelineRow& row, const TimelineData* data) {
   const char* meaning = "";
   const UnitLane* const lane = data != nullptr ? &data->lanes[row.unit] : nullptr;
   const Unit unit = lane != nullptr ? lane->unit : timeline_units[row.unit];
-  if (lane != nullptr && lane->group >= 0)
+  if (lane != nullptr && lane->group == 0)
+    return {
+        lane_title(*lane),
+        tr("The thread that asks for copies. A bar is the time it takes to ask; a line before it, the wait for a free buffer.")};
+  if (lane != nullptr && lane->group > 0)
     return {lane_title(*lane), tr("What one group of four warps does: its products, and the softmax beside or between them.")};
   if (data != nullptr && unit == Unit::tensor && data->bubbles.busy > 0)
     return {lane_name(unit), bubble_text(data->bubbles) + "\n" + tr("Coloured gaps: the tensor cores have no product to execute.")};

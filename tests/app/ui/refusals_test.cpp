@@ -217,6 +217,9 @@ TEST_CASE("refusals in Korean: what does not fit a GPU") {
   SimulationRequest request = request_of("flash2", 4096);
   request.tile = ProgramTile(2048, 2048);
   check_korean(refused(simulate(request)), "flash h head_dim Br Bc");
+  request.algorithm = "hopper_ping_pong";
+  check_korean(refused(simulate(request)), "h head_dim Br Bc");
+  request.algorithm = "flash2";
   request.tile.reset();
   request.blocks_per_sm = 99;
   check_korean(refused(simulate(request)), "flash h");

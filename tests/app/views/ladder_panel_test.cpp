@@ -13,6 +13,8 @@
 #include "app/model/state/window_state.h"
 #include "app/ui/text_record.h"
 #include "app/views/study_panel.h"
+#include "sim/analysis/format.h"
+#include "sim/analysis/tensor_bubbles.h"
 #include "sim/programs/programs.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/views/panel_screen.h"
@@ -112,6 +114,30 @@ TEST_CASE("ladder panel: says of which problem its figures are, and what a chang
   const View view = ladder_view(opened.after(SetProblem{causal, "causal"}));
   CHECK(contains(ladder_text(screen, view), "fp16, causal."));
   CHECK(contains(ladder_text(screen, ladder_view(opened.after(SetRung{"hopper_causal"}))), "vs base"));
+}
+
+TEST_CASE("ladder panel: each rung says how long the tensor cores idle, and which idle time it cut against its base") {
+  Opened opened(h200_start({.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 128}));
+  const View view = ladder_view(opened.after(SetCenter{CenterView::ladder}));
+  const auto softmax_of = [&](std::string_view id) {
+    for (const LadderRung& rung : view.studies->ladder->rungs) {
+      if (rung.algorithm != id) continue;
+      SimulationRequest alone = view.studies->ladder->of;
+      alone.algorithm = rung.algorithm;
+      const auto simulation = simulate(at_clock(alone, rung.outcome->under_load.clock_hz));
+      REQUIRE(simulation);
+      CHECK(tensor_bubbles(**simulation, 0).idle == rung.tensor_idle);
+      return rung.tensor_idle[static_cast<std::size_t>(BubbleCause::softmax)];
+    }
+    return 0.0;
+  };
+  CHECK(view.studies->ladder->rungs.front().tensor_idle == std::array<double, bubble_causes>{});  // flash2 has mma.sync
+  const double producer = softmax_of("hopper_producer"), overlap = softmax_of("hopper_overlap");
+  CHECK(overlap < producer);
+  PanelScreen screen({1600, 900});
+  const std::string text = ladder_text(screen, view);
+  CHECK(contains(text, "Tensor cores idle"));
+  CHECK(contains(text, fmt::format(", softmax {} → {}", format_percent(producer), format_percent(overlap))));
 }
 
 TEST_CASE("ladder panel: a rung is simulated at the clock that it was measured at, and rungs rank by cycles") {

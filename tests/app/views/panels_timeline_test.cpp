@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "app/views/timeline/timeline_causes.h"
 #include "app/views/timeline/timeline_hover.h"
 #include "app/views/timeline/timeline_picture.h"
 #include "sim/analysis/link_bins.h"
@@ -72,6 +73,53 @@ TEST_CASE("timeline: the tooltip names the ticket of a block that draws its tile
   CHECK(sentence_of(4 * 6 + 1) == "Ticket 132, drawn from the counter: head 4, query tile 1");
   const auto fixed = run("hopper_persistent", h200_gpu(), problem);
   CHECK(ticket_sentence(*fixed, fixed->trace->runs().front()).empty());
+}
+
+TEST_CASE("timeline: where warps have roles, a wait on a token names the token and the group that signalled it") {
+  const AttentionProblem problem = {.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 128};
+  const auto simulation = run("hopper_ping_pong", h200_gpu(), problem);
+  const auto steps = std::make_shared<const StepIndex>(make_step_index(*simulation, 0));
+  const TimelineData data = make_timeline(*simulation, steps);
+  const auto intervals = simulation->trace->intervals(0);
+  int full = 0, empty = 0, turns = 0;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const std::string sentence = wait_sentence(*simulation, data, i);
+    CHECK(sentence.find("other warps") == std::string::npos);
+    if (sentence.find("token") == std::string::npos && sentence.find("a signal of") == std::string::npos) continue;
+    // The signal ended the wait, but for what the operation needs to begin.
+    const auto signaller = signaller_of(*simulation, data, i);
+    REQUIRE(signaller);
+    CHECK(intervals[*signaller].end >= intervals[i].ready - 0.01);
+    CHECK(intervals[*signaller].end <= intervals[i].start + 0.01);
+    CHECK(intervals[i].start - intervals[*signaller].end < 100);
+    full +=
+        sentence.find("the full token of K") != std::string::npos && sentence.find("copied by the producer") != std::string::npos;
+    empty += sentence.find("the empty token of its buffer, signalled by consumer") != std::string::npos;
+    turns += intervals[i].group == 2 && sentence.ends_with("a signal of consumer 0: pass the turn on");
+  }
+  CHECK(full > 0);
+  CHECK(empty > 10);
+  CHECK(turns > 0);
+}
+
+TEST_CASE("timeline: where warps have roles, the producer and the exponentials have lanes") {
+  const AttentionProblem problem = {.heads = 16, .kv_heads = 16, .seq_q = 2048, .seq_kv = 2048, .head_dim = 128};
+  const auto simulation = run("hopper_ping_pong", h200_gpu(), problem);
+  const TimelineData data = make_timeline(*simulation, std::make_shared<const StepIndex>(make_step_index(*simulation, 0)));
+  std::vector<std::string> names;
+  for (const UnitLane& lane : data.lanes) names.push_back(lane_title(lane));
+  CHECK(names == std::vector<std::string>{"copy", "producer", "tensor", "consumer 0", "consumer 1", "exp", "store"});
+  const UnitLane &copies = data.lanes[0], &producer = data.lanes[1], &exps = data.lanes[5];
+  const auto intervals = simulation->trace->intervals(0);
+  REQUIRE(producer.bars.size() == copies.bars.size());
+  // One thread asks: its requests follow one another, and each begins when its copy does.
+  for (std::size_t i = 0; i < producer.bars.size(); ++i) {
+    const LaneBar& bar = producer.bars[i];
+    CHECK(bar.start == intervals[static_cast<std::size_t>(bar.interval)].start);
+    CHECK(bar.end - bar.start == doctest::Approx(h200_gpu().sm_box_issue_cycles * 2));  // 128 rows of 256 bytes are two boxes
+  }
+  CHECK_FALSE(exps.bars.empty());
+  for (const LaneBar& bar : exps.bars) CHECK(intervals[static_cast<std::size_t>(bar.interval)].unit == Unit::exp);
 }
 
 TEST_CASE("timeline: zooming keeps the cycle under the mouse fixed") {

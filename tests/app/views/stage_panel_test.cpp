@@ -374,6 +374,33 @@ TEST_CASE("stage panel: the copy of P that the next product reads is told from P
   CHECK(text.find("P (fp16)") != std::string::npos);
 }
 
+TEST_CASE(
+    "stage panel: where groups take turns it says whose turn it is, and a buffer of the ring tells its tokens and its boxes") {
+  PanelScreen screen({1600, 900});
+  const AttentionProblem problem = {.heads = 8, .kv_heads = 8, .seq_q = 1024, .seq_kv = 1024, .head_dim = 128};
+  const auto turns_of = [&](const char* program, bool hovers_k) {
+    LaneAt at(run(program, h200_gpu(), problem), 60, false);
+    auto steps = std::make_shared<const StepIndex>(make_step_index(*at.lane.simulation, at.lane.focus_sm));
+    at.lane.timeline = std::make_shared<const TimelineData>(make_timeline(*at.lane.simulation, std::move(steps)));
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    if (hovers_k) {
+      const ChipTileBox* const k = panel_state<StageCache>("stage").layout.find(tiles::k, 0);
+      REQUIRE(k != nullptr);
+      screen.mouse({k->label.min.x + 2, k->label.center().y});
+    }
+    return screen.text(view_of({&at.lane, 1}), draw_stage_panel);
+  };
+  const std::string ping_pong = turns_of("hopper_ping_pong", true);
+  CHECK(ping_pong.find("Turn") != std::string::npos);
+  CHECK(ping_pong.find("consumer 0") != std::string::npos);
+  CHECK(ping_pong.find("consumer 1") != std::string::npos);
+  CHECK(ping_pong.find("Full token (square)") != std::string::npos);
+  CHECK(ping_pong.find("TMA fetches it in 2 boxes of 128 × 64, each row swizzled") != std::string::npos);
+  CHECK(turns_of("hopper_producer", false).find("Turn") == std::string::npos);
+  CHECK(turns_of("flash2", true).find("Full token") == std::string::npos);
+  screen.mouse({-1, -1});
+}
+
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {
   for (ThemeKind kind : {ThemeKind::dark, ThemeKind::light}) {
     for (const GpuSpec& gpu : {toy_gpu(), h200_gpu(), textbook_gpu()}) {

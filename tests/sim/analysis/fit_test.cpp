@@ -349,7 +349,7 @@ TEST_CASE("what if: a run is done with those that have an outcome, and its own")
 }
 
 TEST_CASE(
-    "fit: of the Hopper kernels, a tile whose S, P and O no thread can hold spills, and FlashAttention-3's own tiles do not") {
+    "fit: of the Hopper kernels, a tile whose S, P and O no thread can hold does not fit, and FlashAttention-3's own tiles do") {
   const auto cell_of = [](std::string_view algorithm, const TileShape& tile, bool causal) {
     SimulationRequest request;
     request.algorithm = std::string(algorithm);
@@ -363,14 +363,15 @@ TEST_CASE(
   };
   for (const bool causal : {false, true}) {
     const FitCell wide = cell_of("hopper_ping_pong", {256, 128}, causal);
-    CHECK(wide.fits());
-    CHECK(wide.spills);
-    CHECK(wide.registers_wanted > 320);  // of 128 rows a group: S and O of 128 numbers a thread each, and P of 64
-    CHECK(wide.registers_limit < 255);
-    CHECK_FALSE(cell_of("hopper_ping_pong", {128, 128}, causal).spills);
+    CHECK_FALSE(wide.fits());
+    CHECK(wide.stop == FitCell::Stop::registers);
+    CHECK_FALSE(wide.spills);
+    CHECK(wide.needs.registers_wanted > 320);  // of 128 rows a group: S and O of 128 numbers a thread each, and P of 64
+    CHECK(wide.needs.registers_limit < 255);
+    CHECK(cell_of("hopper_ping_pong", {128, 128}, causal).fits());
     CHECK(cell_of("hopper_ping_pong", {64, 128}, causal).refusal.text() ==
           "a warp group has 32 rows, and wgmma takes 64 at a time");
-    CHECK(cell_of("hopper_wgmma", {256, 128}, causal).spills);
+    CHECK(cell_of("hopper_wgmma", {256, 128}, causal).stop == FitCell::Stop::registers);
   }
   // 128x176 is the tile of the paper's kernel without a mask.
   SimulationRequest request;

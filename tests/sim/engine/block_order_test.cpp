@@ -107,6 +107,7 @@ TEST_CASE("block order: flash3's blocks come in the order of its kernel (grouped
         const std::int64_t set = index / (together * tiles), inside = index - set * together * tiles;
         const std::int64_t of_set = std::min(together, planes - set * together);
         REQUIRE(order.at(index) == (set * together + inside % of_set) * tiles + tiles - 1 - inside / of_set);
+        REQUIRE(position_in_sets(order.at(index), tiles, planes, together) == index);
       }
     }
 }

@@ -119,7 +119,7 @@ struct Cost {
   double byte() const {
     const double port = per(gpu.sm_l2_bytes_per_cycle), shared = per(gpu.sm_shared_bytes_per_cycle);
     const double stored = gpu.sm_store_bytes_per_cycle > 0 ? per(gpu.sm_store_bytes_per_cycle) : port;
-    if (op.kind == OpKind::store) return stored;
+    if (op.kind == OpKind::store || op.kind == OpKind::write) return stored;
     if (adds_to_memory(op.kind)) return gpu.sm_reduce_bytes_per_cycle > 0 ? per(gpu.sm_reduce_bytes_per_cycle) : stored;
     return is_shared_load() && gpu.sm_copy_bytes_per_cycle > 0 ? per(gpu.sm_copy_bytes_per_cycle) : shared;
   }

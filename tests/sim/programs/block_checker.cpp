@@ -137,10 +137,10 @@ std::string BlockChecker::check_block(const BlockOperations& block) {
     if (wrong.empty() && op.kind == OpKind::wait)
       wrong = op.dst || op.src[0] ? "a wait has operands" : "";
     else if (wrong.empty() && has_rows)
-      wrong = op.kind == OpKind::fetch_add ? check_counter(op)
-              : writes_memory(op.kind)     ? check_store(op)
-              : op.kind == OpKind::load    ? ""
-                                           : check_compute(op);
+      wrong = op.kind == OpKind::fetch_add || op.kind == OpKind::write ? check_counter(op)
+              : writes_memory(op.kind)                                 ? check_store(op)
+              : op.kind == OpKind::load                                ? ""
+                                                                       : check_compute(op);
     if (!wrong.empty())
       return fmt::format("launch {} block {} operation {} ({}, line {}): {}", block.launch, block.block, n, to_string(op.kind),
                          op.line, wrong);
@@ -364,7 +364,9 @@ std::string BlockChecker::check_counter(const Operation& op) {
   if (op.dst || op.src[0]) return "a counter has no chip_tile";
   if (op.rows != 1 || op.cols != 1 || element(op.tile.tensor) != 4) return "it counts in what is no single number";
   if (op.bytes != sector_size) return fmt::format("{} bytes, but a sector", op.bytes);
-  for (Link link : {Link::sm_to_l2, Link::l2_to_sm}) bytes_[index(op.tile.tensor)][static_cast<std::size_t>(link)] += op.bytes;
+  for (Link link : {Link::sm_to_l2, Link::l2_to_sm})
+    if (link == Link::sm_to_l2 || op.kind == OpKind::fetch_add)
+      bytes_[index(op.tile.tensor)][static_cast<std::size_t>(link)] += op.bytes;
   return {};
 }
 
@@ -533,6 +535,7 @@ std::string BlockChecker::check_shapes(const Operation& op) {
     case OpKind::store:
     case OpKind::reduce_add:
     case OpKind::fetch_add:
+    case OpKind::write:
       return "it is no computation";
   }
   if (!fits) return "its operands do not have the sizes it needs";

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/engine/launch_order.h"
 #include "sim/engine/simulation.h"
 #include "sim/programs/attention_tensors.h"
+#include "sim/programs/hopper_lines.h"
 #include "sim/programs/hopper_needs.h"
 #include "sim/programs/kernel_needs.h"
 #include "sim/programs/kernel_profile.h"
@@ -368,6 +370,34 @@ TEST_CASE("hopper: loads of a persistent block wait until the block before has r
       }
     }
   CHECK(checked > 0);
+}
+
+TEST_CASE("hopper: each block that draws tickets counts itself as done at its last tile, and the last one resets both counters") {
+  const GpuSpec gpu = toy_gpu();
+  for (const bool causal : {false, true})
+    for (const std::int64_t seq : {32, 256}) {
+      CAPTURE(causal);
+      CAPTURE(seq);
+      const auto simulation = run("hopper_causal", problem(seq, 16, causal), ProgramTile(32, 16), gpu);
+      const std::int64_t tiles = simulation->program->launches().front().blocks();
+      const std::int64_t resident =
+          std::min<std::int64_t>(tiles, simulation->launches.front().blocks_per_sm * static_cast<std::int64_t>(gpu.sm_count));
+      CHECK(simulation->ledger.total(tickets, Link::l2_to_sm).value == 32 * (tiles + resident));
+      CHECK(simulation->ledger.total(tickets, Link::sm_to_l2).value == 32 * (tiles + resident + 2));
+      // The blocks that count themselves have the last tickets, and the last of these resets the counters.
+      std::int64_t counted = 0;
+      BlockOperations block;
+      for (const BlockRun& each : simulation->trace->runs()) {
+        simulation->program->emit_block(0, each.block, block);
+        const auto is_reset = [](const Operation& op) { return op.kind == OpKind::write && op.tile.tensor == tickets; };
+        const auto draws = std::ranges::count(block.operations, OpKind::fetch_add, &Operation::kind);
+        const std::int64_t number = ticket_of(*simulation, each)->number;
+        CHECK(draws == (number >= tiles - resident ? 2 : 1));
+        CHECK(std::ranges::count_if(block.operations, is_reset) == (number == tiles - 1 ? 2 : 0));
+        counted += draws - 1;
+      }
+      CHECK(counted == resident);
+    }
 }
 
 TEST_CASE("hopper: persistent blocks that do not draw take every n-th tile") {

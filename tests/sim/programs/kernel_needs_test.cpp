@@ -285,6 +285,22 @@ TEST_CASE("occupancy: a block that fits no SM is refused with both numbers and t
         "tile 256x128 at head_dim 128 needs 129 KiB of shared memory; toy has 64 KiB: use a smaller block_q or block_kv");
   CHECK(result.error().kind == Error::Kind::wrong_request);
 
+  // wgmma cannot spill its sums. What does not fit is said with registers and shared memory, whichever is too much.
+  const GpuSpec h200 = h200_gpu();
+  const auto sentence_of = [&](const TileShape& tile) {
+    const auto wide = info_of("hopper_ping_pong").make(problem_sized(1024, 128), tile, h200);
+    REQUIRE(wide);
+    const auto refused = occupancy(**wide, (*wide)->launches().front(), h200);
+    REQUIRE_FALSE(refused);
+    return refused.error().sentence.text();
+  };
+  CHECK(sentence_of({256, 128}) ==
+        "tile 256x128 at head_dim 128 needs 351 registers a thread and 193.1 KiB of shared memory; the limits on h200 are 232 "
+        "registers and 227 KiB: use a smaller block_q or block_kv");
+  CHECK(sentence_of({64, 512}) ==
+        "tile 64x512 at head_dim 128 needs 255 registers a thread and 272.3 KiB of shared memory; the limits on h200 are 232 "
+        "registers and 227 KiB: use a smaller block_q or block_kv");
+
   GpuSpec few_threads = h200_gpu();
   few_threads.sm_max_threads = 64;
   const auto large = info_of("flash2").make(problem_sized(1024, 64), {64, 64}, few_threads);
