@@ -21,8 +21,8 @@ double crossing(double cycle, double end, double streams) {
 }
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
-  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.chip_tile == b.chip_tile &&
-         a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
+  return a.tile == b.tile && a.to_sm == b.to_sm && a.adds == b.adds && a.progress == b.progress && a.sm == b.sm &&
+         a.chip_tile == b.chip_tile && a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
 }
 
 bool same(const ChipTileState& a, const ChipTileState& b) {
@@ -117,6 +117,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     TileInFlight flight;
     flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
+    flight.adds = adds_to_memory(interval.kind);
     flight.progress = crossing(state.cycle, interval.end, interval.streams);
     flight.sm = index.data->sm;
     flight.chip_tile = index.data->chip_tile(i);
