@@ -254,6 +254,8 @@ constexpr std::array flags = {
     FlagInfo{"--step", "N", "Picture", "the step to show; 0 is before anything ran [a few steps in]", value, window | render},
     FlagInfo{"--race", "", "Picture", "the baseline of its kind (standard attention) beside the algorithm, on one clock [off]",
              toggle, values, "--compare"},
+    FlagInfo{"--race-with", "ID", "Picture", "the program beside the algorithm in a race, of the same kind [its baseline]", value,
+             values},
     FlagInfo{"--view", "NAME", "Picture",
              "what the middle shows: stage, roofline, what_if, fit, sweep, compare, validate, mask, banks or ladder [stage]", value,
              values},

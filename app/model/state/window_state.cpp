@@ -336,7 +336,17 @@ constexpr std::array keys = {
           constexpr std::array<Text, 2> names = {"ascending", "descending"};
           return read_enum(key, text, names, s.key_order);
         }},
-    switch_key<&WindowState::race>("race"),
+    Key{"race", [](const WindowState& s) { return s.race.on && !s.race.with.empty() ? Written(s.race.with) : when(s.race.on); },
+        [](WindowState& s, Text key, Text text) -> Status {
+          if (text == "1" || text == "0") {
+            s.race = text == "1";
+          } else if (find_program(text)) {
+            s.race = {true, std::string(text)};
+          } else {
+            return bad_value(key, text, phrase("0, 1 or the program to race against"));
+          }
+          return Done{};
+        }},
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
           const auto seed = number<std::uint64_t>(text);
