@@ -321,7 +321,11 @@ class CommandLineBuilder {
     std::vector<std::string_view> views;
     for (const CenterViewInfo& row : center_views()) views.push_back(row.id);
     choice("--view", views, center_view_from, line_.view);
-    choice<SweepQuantity>("--plot", {{"hbm", SweepQuantity::hbm}, {"l2", SweepQuantity::sm_link}, {"time", SweepQuantity::time}},
+    choice<SweepQuantity>("--plot",
+                          {{"hbm", SweepQuantity::hbm},
+                           {"l2", SweepQuantity::sm_link},
+                           {"time", SweepQuantity::time},
+                           {"memory", SweepQuantity::memory}},
                           line_.quantity);
     choice<bool>("--lanes", {{"units", false}, {"sms", true}}, line_.by_sm);
     choice<ThemeKind>("--theme", {{"dark", ThemeKind::dark}, {"light", ThemeKind::light}}, line_.theme);

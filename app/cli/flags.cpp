@@ -211,7 +211,7 @@ constexpr std::array flags = {
     FlagInfo{"--csv", "FILE", "Output", "one row per point or case [no file]; a file of the same sweep is continued", value,
              sweep | validate},
     FlagInfo{"--png", "FILE", "Output", "picture of the Sweep view, a .png [none]", value, sweep},
-    FlagInfo{"--plot", "NAME", "Picture", "quantity for --png: hbm, l2 or time [hbm]", value, sweep},
+    FlagInfo{"--plot", "NAME", "Picture", "quantity for --png: hbm, l2, time or memory [hbm]", value, sweep},
     FlagInfo{"--trace", "FILE", "Output", "trace for Perfetto or chrome://tracing", value, simulate},
     FlagInfo{"--suite", "FILE|default|forward|backward", "Output",
              "measure a list of cases into the bundle of --json: ours (default, or those of one pass) or a file's", value, measure},

@@ -139,7 +139,8 @@ Status read_enum(std::string_view key, std::string_view text, std::span<const st
 }
 
 constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"}, pass_names = {"forward", "backward", "both"},
-                                          grain_names = {"operation", "tile", "phase"}, quantity_names = {"hbm", "l2", "time"};
+                                          grain_names = {"operation", "tile", "phase"};
+constexpr std::array<std::string_view, 4> quantity_names = {"hbm", "l2", "time", "memory"};
 
 /// As LinkChoice.
 constexpr std::array<std::string_view, link_choices.size()> link_names = {"l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "smem"};
