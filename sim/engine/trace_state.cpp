@@ -146,7 +146,9 @@ void RecordedTrace::add_chip_tiles(TraceState& state, const SmIndex& index) cons
     for (Index b = record->first_buffer; b < record->last_buffer; ++b) {
       const Buffer& buffer = index.buffers[b];
       const auto first = index.writers.begin() + buffer.first, last = index.writers.begin() + buffer.last;
-      const auto after = std::partition_point(first, last, [&](Index i) { return intervals[i].start < state.cycle; });
+      // An operation that takes no time has begun when it is over.
+      const auto after = std::partition_point(
+          first, last, [&](Index i) { return intervals[i].start < state.cycle || intervals[i].end <= state.cycle; });
       if (after == first) continue;
       const Index i = *(after - 1);
       ChipTileState chip_tile{buffer.chip_tile, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};

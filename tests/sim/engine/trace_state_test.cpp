@@ -98,7 +98,7 @@ std::size_t check_chip_tiles(const Trace& trace, const Blocks& blocks, const Tra
   for (const Interval& i : trace.intervals(sm)) {
     const BlockRun& run = trace.runs()[static_cast<std::size_t>(i.run)];
     const Operation& op = blocks.operation(i);
-    if (i.start >= state.cycle || run.start >= state.cycle || run.end < state.cycle) continue;
+    if ((i.start >= state.cycle && i.end > state.cycle) || run.start >= state.cycle || run.end < state.cycle) continue;
     if (writes_memory(op.kind) || op.dst == ChipTile::none) continue;
     const bool has_buffers = op.kind == OpKind::load || is_shared(blocks.of(i.run), op.dst) || op.dst.has_strips();
     written[{i.run, op.dst.index(), has_buffers ? buffer_of(op, op.dst) : 0}].emplace(i.op, i);
