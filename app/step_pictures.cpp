@@ -49,7 +49,8 @@ Session::Start start_of(const RenderOptions& options) {
   start.deck_path = options.deck_path;
   start.scene = options.scene;
   start.step = options.step;
-  start.race = options.race || options.panel == "race";
+  start.race = options.race;
+  start.race.on |= options.panel == "race";
   start.center = center_view_from(options.panel).value_or(options.center);  // a single panel needs its view's study
   if (options.state != nullptr) {
     WindowState state = *options.state;

@@ -48,6 +48,11 @@ picture flash2-toy --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4
 picture flash2-toy-light --gpu toy --seq 16 --head-dim 4 --block-q 4 --block-kv 4 --theme light
 picture race-toy "${toy[@]}" --race --step 40
 picture race-toy-light "${toy[@]}" --race --step 40 --theme light --size 1280x720
+picture backward-stage "${toy[@]}" --algorithm flash2_backward --step 53
+picture backward-two-pass "${toy[@]}" --algorithm flash2_backward_two_pass --step 49
+picture backward-race "${toy[@]}" --algorithm flash2_backward --race-with flash2_backward_two_pass --step 60
+both=heads=16\&seq=2048\&head_dim=128\&pass=both\&gpu=h200
+picture memory-over-time --open "algorithm=flash2&$both&view=compare&pinned=algorithm%3Dstandard%26$(sed 's/&/%26/g; s/=/%3D/g' <<<"$both")"
 h200=(--gpu h200 --heads 16 --seq 4096 --head-dim 64)
 picture flash2-h200 "${h200[@]}" --step 200
 picture flash2-h200-light "${h200[@]}" --step 200 --theme light --size 1280x720

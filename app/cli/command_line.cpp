@@ -311,7 +311,8 @@ class CommandLineBuilder {
     if (const auto scene = whole("--scene", 1, static_cast<std::int64_t>(most_scenes))) line_.scene = static_cast<int>(*scene);
     if (line_.scene && text("--deck") == nullptr) keep(Error{"--scene is a scene of a deck: it needs --deck FILE"});
     line_.step = whole("--step", 0, std::numeric_limits<std::int64_t>::max());
-    line_.race = text("--race") != nullptr;
+    line_.race.on = text("--race") != nullptr;
+    if (const auto* with = text("--race-with")) line_.race = {true, std::string(*with)};
     line_.present = text("--present") != nullptr;
     read("--seed", unsigned_number, line_.seed);
     read("--size", picture_size, line_.size);
@@ -320,7 +321,11 @@ class CommandLineBuilder {
     std::vector<std::string_view> views;
     for (const CenterViewInfo& row : center_views()) views.push_back(row.id);
     choice("--view", views, center_view_from, line_.view);
-    choice<SweepQuantity>("--plot", {{"hbm", SweepQuantity::hbm}, {"l2", SweepQuantity::sm_link}, {"time", SweepQuantity::time}},
+    choice<SweepQuantity>("--plot",
+                          {{"hbm", SweepQuantity::hbm},
+                           {"l2", SweepQuantity::sm_link},
+                           {"time", SweepQuantity::time},
+                           {"memory", SweepQuantity::memory}},
                           line_.quantity);
     choice<bool>("--lanes", {{"units", false}, {"sms", true}}, line_.by_sm);
     choice<ThemeKind>("--theme", {{"dark", ThemeKind::dark}, {"light", ThemeKind::light}}, line_.theme);
@@ -368,6 +373,7 @@ Texts flags_of(const WindowState& s) {
   put("--key-order", to_string(s.key_order));
   put("--seed", s.seed);
   if (s.race) put("--race", "");
+  if (s.race && !s.race.with.empty()) put("--race-with", s.race.with);
   if (const auto* step = std::get_if<WindowState::Step>(&s.position)) put("--step", step->number);
   for (const CenterViewInfo& row : center_views())
     if (row.view == s.center) put("--view", row.id);
@@ -399,7 +405,7 @@ Status check_beside_lesson(const CommandLine& line) {
   if (line.lesson.empty()) return Done{};
   for (const std::string_view flag : {"--deck", "--open"})
     if (typed(line, flag)) return refuse("{} and --lesson each say what is drawn: give one of them", flag);
-  constexpr std::string_view of_the_page[] = {"--step", "--race", "--view", "--lanes"};
+  constexpr std::string_view of_the_page[] = {"--step", "--race", "--race-with", "--view", "--lanes"};
   for (const auto& [name, values] : line.given) {
     const std::string_view group = find_flag(name)->group;
     const bool of_the_request = group == "Problem" || group == "GPU" || group == "Values";

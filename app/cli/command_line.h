@@ -66,7 +66,7 @@ struct CommandLine {
   std::optional<double> seconds;
   bool caption = true;
   std::string sheet;
-  bool race = false;
+  Race race;
   bool present = false;
   CenterView view = CenterView::stage;
   std::optional<bool> by_sm;

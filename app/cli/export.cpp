@@ -68,6 +68,7 @@ Status check_flags(const CommandLine& line, const Format& format) {
                          {"--sheet", format.ending == ".csv"},
                          {"--ncu", drawn},
                          {"--race", drawn},
+                         {"--race-with", drawn},
                          {"--view", drawn},
                          {"--lanes", drawn},
                          {"--scale", drawn},
@@ -107,7 +108,8 @@ Status check_deck(const CommandLine& line, const Format& format) {
   // As typed: each scene says what is simulated, and what is shown of it.
   for (const auto& [flag, values] : line.given) {
     const std::string_view group = find_flag(flag)->group;
-    constexpr std::string_view of_scene[] = {"--race", "--view", "--lanes", "--step", "--scene", "--present", "--plot"};
+    constexpr std::string_view of_scene[] = {"--race", "--race-with", "--view",    "--lanes",
+                                             "--step", "--scene",     "--present", "--plot"};
     if (group == "Problem" || group == "GPU" || group == "Values" ||
         std::find(std::begin(of_scene), std::end(of_scene), flag) != std::end(of_scene))
       return refuse("{} means nothing with --deck: its scenes decide; leave it out", flag);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/text_table.h"
@@ -20,6 +21,7 @@
 #include "sim/analysis/io_complexity.h"
 #include "sim/analysis/l2_busy.h"
 #include "sim/analysis/launch_balance.h"
+#include "sim/analysis/memory_over_time.h"
 #include "sim/analysis/roofline.h"
 #include "sim/analysis/validation.h"
 #include "sim/analysis/what_if.h"
@@ -346,6 +348,22 @@ const Simulation& timed_of(const Simulation& simulation, const RunsBeside& besid
   return beside.under_load != nullptr ? *beside.under_load->simulation : simulation;
 }
 
+/// Says how much of the tensors is in HBM at the same time, by a formula, and what the backward pass finds of the forward pass.
+void add_memory_over_time(TextTable& table, const Simulation& simulation) {
+  const MemoryOverTime memory = memory_over_time(simulation);
+  table.row({"", "live at once", format_capacity(memory.peak()),
+             fmt::format("{}: {}, while \"{}\" runs", memory.quadratic ? "O(N²)" : "O(N)", memory.peak_formula,
+                         simulation.launches[memory.peak_launch].name)});
+  if (!memory.checkpointing) return;
+  const Checkpointing& kept = *memory.checkpointing;
+  std::vector<std::string> names;
+  for (const Tensor tensor : kept.tensors) names.emplace_back(to_string(tensor));
+  table.row({"", "kept for backward", format_capacity(kept.kept),
+             fmt::format("{}; checkpointing frees it and runs the forward pass again: {} of HBM traffic, {}",
+                         names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), format_bytes(kept.hbm),
+                         format_time(kept.time))});
+}
+
 std::string results(const Simulation& simulation, const NextLimit* limit, const HostCost& cost, const RunsBeside& beside) {
   const std::optional<ClosedForm> form = simulation.program->closed_form();
   const auto counted = [&](std::int64_t count, std::int64_t expected) {
@@ -360,6 +378,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
       {"", "exponentials", format_short(static_cast<double>(simulation.exps)), counted(simulation.exps, form ? form->exps : 0)});
   table.row({"memory", "peak HBM", format_capacity(simulation.peak_hbm), format_exact_bytes(simulation.peak_hbm)});
   table.row({"", "besides Q, K, V, O", format_capacity(simulation.extra_hbm), format_exact_bytes(simulation.extra_hbm)});
+  add_memory_over_time(table, simulation);
   const RunUnderLoad* const loaded = beside.under_load;
   const Simulation& timed = timed_of(simulation, beside);  // what bounds the run, too, is at its clock
   table.row({"time", "cycles", format_cycles(timed.cycles), "at " + format_clock(timed.request.gpu.sm_clock_hz)});
@@ -532,6 +551,14 @@ std::string report_json(const Simulation& simulation, const NextLimit* limit, co
   json["traffic"] = traffic;
   json["work"] = {{"flops", simulation.flops}, {"exps", simulation.exps}, {"useful_flops", useful_flops(simulation)}};
   json["memory"] = {{"peak_hbm_bytes", simulation.peak_hbm.value}, {"extra_hbm_bytes", simulation.extra_hbm.value}};
+  const MemoryOverTime memory = memory_over_time(simulation);
+  json["memory"]["live_peak_bytes"] = memory.peak().value;
+  json["memory"]["live_peak_formula"] = memory.peak_formula;
+  json["memory"]["live_peak_launch"] = simulation.launches[memory.peak_launch].name;
+  for (const Bytes live : memory.live) json["memory"]["live_bytes_by_launch"].push_back(live.value);
+  if (const auto& kept = memory.checkpointing)
+    json["memory"]["kept_for_backward"] = {
+        {"bytes", kept->kept.value}, {"forward_again_hbm_bytes", kept->hbm.value}, {"forward_again_ns", rounded(kept->time.value)}};
   json["time"] = {{"cycles", rounded(simulation.cycles.value)},
                   {"ns", rounded(simulation.time.value)},
                   {"bound_by", to_string(simulation.bound)},

@@ -10,6 +10,7 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/requests/assets.h"
 #include "app/model/requests/mask_tables.h"
+#include "app/model/requests/racers.h"
 #include "app/model/state/state_file.h"
 #include "app/platform/files.h"
 #include "sim/core/refuse.h"
@@ -161,6 +162,15 @@ Status check_key_order(const CommandLine& line, std::string_view algorithm, Pass
                 to_string(line.key_order), algorithm, to_string(*(*program)->key_order));
 }
 
+Status check_race(const CommandLine& line, std::string_view algorithm) {
+  if (line.race.with.empty() || racers(algorithm, line.race.with) != racers(algorithm)) return Done{};
+  std::vector<std::string_view> ids;
+  for (const ProgramInfo* partner : partners_of(algorithm)) ids.push_back(partner->id);
+  if (std::find(ids.begin(), ids.end(), line.race.with) != ids.end()) return Done{};
+  return refuse("--race-with: {} does not race against {}: {}", printable(line.race.with), algorithm,
+                name_hint(line.race.with, ids));
+}
+
 Result<Request> make_request(const CommandLine& line) {
   if (const auto known = check_algorithm(line.algorithm); !known) return known.error();
   auto gpu = load_gpu(line.gpu);
@@ -218,6 +228,7 @@ Result<Request> make_request(const CommandLine& line) {
   if (line.pass && *line.pass != problem.pass)
     return Error{fmt::format("{} is a backward pass, but --pass is {}: leave --pass out, or use --algorithm {}", line.algorithm,
                              to_string(*line.pass), (*find_program(line.algorithm))->forward)};
+  if (const Status possible = check_race(line, request.simulation.algorithm); !possible) return possible.error();
   request.simulation.blocks_per_sm = line.blocks_per_sm;
   request.simulation.block_order = line.block_order;
   if (const Status possible = check_key_order(line, request.simulation.algorithm, problem.pass); !possible) return possible.error();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -194,9 +195,9 @@ std::string errors_text(const SweepResult& result) {
 std::string table_of(const SweepResult& result) {
   std::string impossible;  // a line for each such point
   bool any_range = false;  // of times
-  TextTable table("lrrrrrrrrrrrrl");
-  table.row({"algorithm", result.request.axis.key, "tile", "buffers", "HBM", "L2-SM", "theory", "time", "no sharing", "clock",
-             "rate", "recorded", "error", "busiest"});
+  TextTable table("lrrrrrrrrrrrrrl");
+  table.row({"algorithm", result.request.axis.key, "tile", "buffers", "HBM", "L2-SM", "theory", "memory", "time", "no sharing",
+             "clock", "rate", "recorded", "error", "busiest"});
   for (std::size_t a = 0; a < result.request.algorithms.size(); ++a)
     for (std::size_t v = 0; v < result.request.axis.values.size(); ++v) {
       if (!result.at(a, v)) continue;
@@ -204,7 +205,8 @@ std::string table_of(const SweepResult& result) {
       const std::string& algorithm = result.request.algorithms[a];
       const double value = result.request.axis.values[v];
       if (!point.done()) {
-        table.row({algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
+        table.row(
+            {algorithm, fmt::format("{}", value), "", "", "", "", "", "", "", "", "", "", "", "", command_words(point.refusal)});
         continue;
       }
       const auto theory = theory_at(result.request, algorithm, value);
@@ -217,7 +219,8 @@ std::string table_of(const SweepResult& result) {
                  fmt::format("{}{}x{}", why.empty() ? "" : "! ", point.tile.block_q, point.tile.block_kv),
                  point.buffers > 0 ? fmt::format("{}", point.buffers) : "", format_bytes(point.hbm()),
                  format_bytes(point.sm_link()), theory ? format_bytes(theory->bytes) : "",
-                 format_time(Nanoseconds(point.wall_ns())), has_range ? "≥ " + format_time(Nanoseconds(point.unshared_ns)) : "",
+                 format_capacity(Bytes(std::llround(point.live_peak_bytes))), format_time(Nanoseconds(point.wall_ns())),
+                 has_range ? "≥ " + format_time(Nanoseconds(point.unshared_ns)) : "",
                  load.clock_hz > 0 ? format_clock(load.clock_hz) : "",
                  point.useful_flops > 0 ? format_short(point.flops_per_second(), "FLOP/s") : "",
                  load.recorded_ns > 0 ? format_time(Nanoseconds(load.recorded_ns)) : "",

@@ -77,6 +77,8 @@ constexpr std::array swept_figures = {
                 [](Outcome& o, double v) { o.under_load.time_ns = v; }},
     SweptFigure{"recorded_ns", [](const Outcome& o) { return o.under_load.recorded_ns; },
                 [](Outcome& o, double v) { o.under_load.recorded_ns = v; }},
+    SweptFigure{"live_peak_bytes", [](const Outcome& o) { return o.live_peak_bytes; },
+                [](Outcome& o, double v) { o.live_peak_bytes = v; }},
     SweptFigure{"useful_flops", [](const Outcome& o) { return o.useful_flops; }, [](Outcome& o, double v) { o.useful_flops = v; }},
     SweptFigure{"sms", [](const Outcome& o) { return static_cast<double>(o.sms.all); },
                 [](Outcome& o, double v) { o.sms.all = static_cast<int>(v); }},

@@ -69,7 +69,7 @@ void say_notice(const RenderedPicture& picture, std::FILE* err) {
 
 void say_racers(const CommandLine& line, std::string_view algorithm, std::FILE* err) {
   if (!line.race || line.quiet) return;
-  const auto [first, second] = racers(algorithm);
+  const auto [first, second] = racers(algorithm, line.race.with);
   if (first == algorithm && second != first)
     fmt::print(err, "tilescope: --race: {} is the baseline of its kind; {} runs beside it\n", first, second);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "sim/analysis/format.h"
 #include "sim/analysis/softmax_row.h"
@@ -26,7 +27,7 @@ class FormulaWriter {
       case OpKind::load:
         return fmt::format("{} ← {}: {}", to_string(o.dst), place(), format_bytes(Bytes(o.bytes)));
       case OpKind::reduce_add:
-        return fmt::format("{} += {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
+        return added();
       case OpKind::fetch_add:
       case OpKind::write:
         return fmt::format("{} += {}: {}", place(), format_value(o.value), format_bytes(Bytes(o.bytes)));
@@ -69,7 +70,7 @@ class FormulaWriter {
       case OpKind::subtract_rows:
         return fmt::format("{} = {} = {}", entry(o.dst), difference(element(o.dst), number(0)), format_value(result()));
       case OpKind::multiply:
-        return fmt::format("{} = {} = {}", entry(o.dst), factors({element(o.dst), element(o.src[0])}), format_value(result()));
+        return multiplied();
       case OpKind::merge:
         return fmt::format("{} = {} + {} = {}", to_string(o.dst), factors({number(0), number(1)}), factors({number(2), number(3)}),
                            format_value(result()));
@@ -77,7 +78,7 @@ class FormulaWriter {
         return fmt::format("{} = {} + ln {} = {}", to_string(o.dst), format_value(number(0)), format_value(number(1)),
                            format_value(result()));
       case OpKind::copy:
-        return fmt::format("{} = {} = {}", entry(o.dst), to_string(o.src[0]), format_value(result()));
+        return copied();
       case OpKind::barrier:
       case OpKind::wait:
         return {};
@@ -143,6 +144,80 @@ class FormulaWriter {
     }
     if (o.value == 1.0F) return fmt::format("{} = Σ {} = {}", entry(o.dst), names, format_value(value));
     return fmt::format("{} = τ Σ {} = {} = {}", entry(o.dst), names, factors({o.value, value / o.value}), format_value(value));
+  }
+
+  /// Returns the sum of one element in memory before and after. Where the sum before is not known, only what is added.
+  std::string added() const {
+    const Operation& o = operation_;
+    const float part = element(o.src[0]);
+    if (std::isnan(part)) return fmt::format("{} += {}: {}", place(), to_string(o.src[0]), format_bytes(Bytes(o.bytes)));
+    const std::string name = fmt::format("{}[{},{}]", to_string(o.tile.tensor), o.tile.row + row_, o.tile.col + col_);
+    const auto sums = values_.sums_found(op_);
+    if (sums == nullptr) return fmt::format("{} += {}", name, format_value(part));
+    const float old = entry_of(sums, row_, col_);
+    return fmt::format("{} = {} = {}", name, sum(format_value(old), part), format_value(old + part));
+  }
+
+  const Operation& at(int op) const { return values_.operations().operations[static_cast<std::size_t>(op)]; }
+
+  /// Returns how `tile` came to what it holds after operation `last`: the differences and products of its elements in this tile
+  /// iteration, oldest first, beginning with what they change.
+  std::vector<int> changes_until(ChipTile tile, int last) const {
+    std::vector<int> changes;
+    for (int i = last; i >= 0 && at(i).iteration == at(last).iteration; --i) {
+      if (at(i).dst != tile || at(i).strip != at(last).strip) continue;
+      if (at(i).kind != OpKind::subtract_rows && at(i).kind != OpKind::multiply) break;
+      changes.insert(changes.begin(), i);
+    }
+    return changes;
+  }
+
+  /// Returns "P · (dP − D) = 0.0125 · (2.695 − 0.0724)" for such changes.
+  std::string change_text(ChipTile tile, const std::vector<int>& changes) const {
+    const int before = values_.before(changes.front());
+    const bool copied = before >= 0 && at(before).kind == OpKind::copy && at(before).dst == tile;
+    std::string names(to_string(copied ? at(before).src[0] : tile));
+    const float value = entry_of(values_.value(tile, before), row_, col_);
+    std::string numbers = format_value(value);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      const Operation& o = at(changes[i]);
+      const bool subtracts = o.kind == OpKind::subtract_rows;
+      const float by = entry_of(values_.value(o.src[0], changes[i]), row_, subtracts ? 0 : col_);
+      const bool again = i + 1 < changes.size();
+      const std::string name(to_string(o.src[0]));
+      if (subtracts) {
+        names = fmt::format("{} {} {}", names, minus_sign, name);
+        numbers += is_negative(by) ? " + " : fmt::format(" {} ", minus_sign);
+        numbers += format_value(std::abs(by));
+        if (again) names = "(" + names + ")", numbers = "(" + numbers + ")";
+      } else {
+        names = name + " · " + names;
+        numbers = format_value(by) + " · " + (i == 0 ? in_product(value) : numbers);
+      }
+    }
+    return names + " = " + numbers;
+  }
+
+  std::string multiplied() const {
+    const Operation& o = operation_;
+    const std::vector<int> changes = changes_until(o.dst, op_);
+    if (changes.size() < 2)
+      return fmt::format("{} = {} = {}", entry(o.dst), factors({element(o.dst), element(o.src[0])}), format_value(result()));
+    // The line names the tile to which the next operation copies the product.
+    const auto next = static_cast<std::size_t>(op_) + 1;
+    const auto& all = values_.operations().operations;
+    const bool named = next < all.size() && all[next].kind == OpKind::copy && all[next].src[0] == o.dst && all[next].line == o.line;
+    return fmt::format("{} = {} = {}", entry(named ? all[next].dst : o.dst), change_text(o.dst, changes), format_value(result()));
+  }
+
+  std::string copied() const {
+    const Operation& o = operation_;
+    int written = op_ - 1;
+    while (written >= 0 && at(written).iteration == o.iteration && at(written).dst != o.src[0]) --written;
+    if (written >= 0 && at(written).kind == OpKind::multiply && at(written).dst == o.src[0])
+      if (const std::vector<int> changes = changes_until(o.src[0], written); changes.size() >= 2)
+        return fmt::format("{} = {} = {}", entry(o.dst), change_text(o.src[0], changes), format_value(result()));
+    return fmt::format("{} = {} = {}", entry(o.dst), to_string(o.src[0]), format_value(result()));
   }
 
   std::string mask() const {

@@ -5,6 +5,7 @@
 
 #include "sim/analysis/l2_busy.h"
 #include "sim/analysis/launch_balance.h"
+#include "sim/analysis/memory_over_time.h"
 #include "sim/programs/kernel_needs.h"
 
 namespace tilescope {
@@ -21,6 +22,7 @@ Outcome outcome_of(const Simulation& simulation) {
   out.time_ns = simulation.time.value;
   out.balanced_ns = balanced_ns(simulation);
   out.unshared_ns = unshared_ns(simulation);
+  out.live_peak_bytes = static_cast<double>(memory_over_time(simulation).peak().value);
   out.flops = static_cast<double>(simulation.flops);
   out.bound = simulation.bound;
   out.utilisation = simulation.utilisation;

@@ -34,8 +34,9 @@ struct Outcome {
   double hbm_write_queued_bytes = 0;       // part of hbm_write that HBM writes after the end
   double hbm_write_after_flush_bytes = 0;  // hbm_write plus the bytes still dirty in the L2 at the end
   double cycles = 0, time_ns = 0;
-  double balanced_ns = 0;  // a lower bound of the time with perfect balance; 0: unknown
-  double unshared_ns = 0;  // a lower bound of the time if no read of the L2 shared a lookup: of the L2 alone
+  double balanced_ns = 0;      // a lower bound of the time with perfect balance; 0: unknown
+  double unshared_ns = 0;      // a lower bound of the time if no read of the L2 shared a lookup: of the L2 alone
+  double live_peak_bytes = 0;  // the most HBM in use at the same time, as memory_over_time() counts it
   double flops = 0;
   double useful_flops = 0;  // those that the result needs; 0: not asked for
   UnderLoad under_load;     // only where it was asked for

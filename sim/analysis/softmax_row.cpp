@@ -43,6 +43,7 @@ class SoftmaxRowReader {
     read_statistics(result);
     read_output(result);
     read_scores(result, exact);
+    read_gradient(result);
     if (exact != nullptr) compare(result, *exact);
     return result;
   }
@@ -183,6 +184,54 @@ class SoftmaxRowReader {
       }
     const int write = last_of([&](const Operation& o) { return o.dst == output && o.kind != OpKind::load; });
     if (write >= 0) result.o_after = whole_row(output, op_);
+  }
+
+  /// Returns the last operation before `end` in the iteration that writes `chip_tile`; -1 if there is none.
+  int write_before(ChipTile chip_tile, int end) const {
+    for (int i = end - 1; i >= range_.first; --i)
+      if (is_ours(i) && operation(i).dst == chip_tile) return i;
+    return -1;
+  }
+  /// Returns the row of `chip_tile` as operation `user` finds it, once it is written.
+  std::vector<float> row_for(ChipTile chip_tile, int user) const {
+    const int written = write_before(chip_tile, user);
+    return written > op_ ? std::vector<float>{} : whole_row(chip_tile, written >= 0 ? written : std::min(op_, user));
+  }
+
+  /// Finds dS by its operations: a row statistic is subtracted from a gradient, which is then multiplied by P.
+  void read_gradient(SoftmaxRow& result) const {
+    const auto find = [&](int from, OpKind kind, auto wanted) {
+      for (int i = from; i <= range_.last; ++i)
+        if (is_ours(i) && operation(i).kind == kind && wanted(operation(i))) return i;
+      return -1;
+    };
+    const int subtracts = find(range_.first, OpKind::subtract_rows, [](const Operation& o) { return o.dst.tensor()->gradient; });
+    if (subtracts < 0) return;
+    const ChipTile changed = operation(subtracts).dst;
+    const int weights = find(subtracts, OpKind::multiply,
+                             [&](const Operation& o) { return o.dst == changed && o.src[0].is(Meaning::probability); });
+    if (weights < 0) return;
+    const int slopes = find(weights + 1, OpKind::multiply, [&](const Operation& o) { return o.dst == changed; });
+    const int last = std::max(weights, slopes);
+    const int copies = find(last, OpKind::copy, [&](const Operation& o) { return o.src[0] == changed; });
+    const int before = write_before(changed, subtracts);
+    RowGradient gradient;
+    gradient.first_key = operation(subtracts).tile.col;
+    gradient.d_p = before >= 0 && operation(before).kind == OpKind::copy ? operation(before).src[0] : changed;
+    gradient.p = operation(weights).src[0];
+    gradient.row_dot = operation(subtracts).src[0];
+    gradient.d_s = copies >= 0 ? operation(copies).dst : changed;
+    gradient.d_p_row = row_for(changed, subtracts);
+    gradient.p_row = row_for(gradient.p, weights);
+    if (const int written = write_before(gradient.row_dot, subtracts); written <= op_) {
+      gradient.d = number(gradient.row_dot, written >= 0 ? written : std::min(op_, subtracts));
+    }
+    if (slopes >= 0) {
+      gradient.slope = operation(slopes).src[0];
+      gradient.slope_row = row_for(gradient.slope, slopes);
+    }
+    if (last <= op_) gradient.d_s_row = whole_row(changed, last);
+    result.gradient = std::move(gradient);
   }
 
   void read_scores(SoftmaxRow& result, const ReferencePlane* exact) {

@@ -22,6 +22,15 @@ struct RowScore {
   std::optional<float> weight;  // its entry of P if P is on chip: e^(s−m′), or the probability after the division
 };
 
+/// The gradient of the row's scores in this tile: dS = P ∘ (dP − D), times the slope f′ of a score change. A list is empty and D is
+/// absent until it is computed.
+struct RowGradient {
+  std::int64_t first_key = 0;
+  ChipTile d_p, p, row_dot, slope, d_s;  // slope: none without a score change
+  std::vector<float> d_p_row, p_row, slope_row, d_s_row;
+  std::optional<float> d;
+};
+
 /// The values of the row after operation `op`, within the tile iteration of `op`. A field is absent until it is computed, or if the
 /// program never computes it.
 struct SoftmaxRow {
@@ -38,6 +47,7 @@ struct SoftmaxRow {
   std::optional<float> lse;
   std::vector<float> o_before, o_after;  // before: what the latest rescaling found, or what the iteration began with
   std::vector<RowScore> scores;          // all keys up to the end of this tile, in order
+  std::optional<RowGradient> gradient;   // of a backward pass
 
   /// O of the float64 reference over the keys seen so far; empty without a reference, or while O cannot be compared.
   std::vector<double> exact_so_far;

@@ -41,13 +41,6 @@ std::vector<Tensor> tensors_of(const TileProgram& program) {
   return found;
 }
 
-/// Returns whether a tensor is neither an input nor a result of attention: all but Q, K, V, O and their gradients.
-bool is_extra(Tensor tensor) {
-  const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
-                         tensor->meaning == Meaning::value || tensor->meaning == Meaning::output;
-  return !asked_for || tensor->type.has_value();  // an fp32 accumulator of a gradient is extra
-}
-
 Status check_gpu(const SimulationRequest& request) {
   const GpuSpec& gpu = request.gpu;
   if (gpu.sm_count < 1 || gpu.sm_clock_hz <= 0)
@@ -355,6 +348,12 @@ Result<std::shared_ptr<const Simulation>> run_program(SimulationRequest request,
   simulation->hbm_write_queued = Bytes(counted.value - std::llround(memory.hbm_use(end).bytes));
   simulation->trace = std::make_unique<RecordedTrace>(recorder.finish(end, std::move(times), simulation->ledger.table(), contents));
   return std::shared_ptr<const Simulation>(std::move(simulation));
+}
+
+bool is_extra(Tensor tensor) {
+  const bool asked_for = tensor->meaning == Meaning::query || tensor->meaning == Meaning::key ||
+                         tensor->meaning == Meaning::value || tensor->meaning == Meaning::output;
+  return !asked_for || tensor->type.has_value();  // an fp32 accumulator of a gradient is extra
 }
 
 Status settle_program(SimulationRequest& request) {

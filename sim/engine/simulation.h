@@ -108,6 +108,9 @@ struct Simulation {
   std::shared_ptr<const Trace> trace;
 };
 
+/// Returns whether a tensor is neither an input nor a result of attention: all but Q, K, V, O and their gradients.
+bool is_extra(Tensor tensor);
+
 /// Sets the algorithm and the pass to those of the program that the request means: flash2 with pass `backward` is flash2_backward.
 /// Errors  unknown algorithm; a pass that it does not have
 Status settle_program(SimulationRequest& request);

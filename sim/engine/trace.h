@@ -83,6 +83,7 @@ struct TimeBins {
 struct TileInFlight {
   TileRef tile;
   bool to_sm = true;    // false: a store
+  bool adds = false;    // a store that adds to what lies in memory
   double progress = 0;  // share of its bytes that have crossed; 0 while it waits for latency or for other transfers
   std::int32_t sm = 0;
   ChipTile chip_tile = ChipTile::none;

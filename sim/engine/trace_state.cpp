@@ -21,8 +21,8 @@ double crossing(double cycle, double end, double streams) {
 }
 
 bool same(const TileInFlight& a, const TileInFlight& b) {
-  return a.tile == b.tile && a.to_sm == b.to_sm && a.progress == b.progress && a.sm == b.sm && a.chip_tile == b.chip_tile &&
-         a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
+  return a.tile == b.tile && a.to_sm == b.to_sm && a.adds == b.adds && a.progress == b.progress && a.sm == b.sm &&
+         a.chip_tile == b.chip_tile && a.bytes == b.bytes && a.hbm_bytes == b.hbm_bytes;
 }
 
 bool same(const ChipTileState& a, const ChipTileState& b) {
@@ -117,6 +117,7 @@ void RecordedTrace::add_flights(TraceState& state, const SmIndex& index) const {
     TileInFlight flight;
     flight.tile = index.data->tile(i);
     flight.to_sm = interval.kind == OpKind::load;
+    flight.adds = adds_to_memory(interval.kind);
     flight.progress = crossing(state.cycle, interval.end, interval.streams);
     flight.sm = index.data->sm;
     flight.chip_tile = index.data->chip_tile(i);
@@ -145,7 +146,9 @@ void RecordedTrace::add_chip_tiles(TraceState& state, const SmIndex& index) cons
     for (Index b = record->first_buffer; b < record->last_buffer; ++b) {
       const Buffer& buffer = index.buffers[b];
       const auto first = index.writers.begin() + buffer.first, last = index.writers.begin() + buffer.last;
-      const auto after = std::partition_point(first, last, [&](Index i) { return intervals[i].start < state.cycle; });
+      // An operation that takes no time has begun when it is over.
+      const auto after = std::partition_point(
+          first, last, [&](Index i) { return intervals[i].start < state.cycle || intervals[i].end <= state.cycle; });
       if (after == first) continue;
       const Index i = *(after - 1);
       ChipTileState chip_tile{buffer.chip_tile, buffer.ring, run, true, false, 1, index.data->tile(i), intervals[i].op};

@@ -17,17 +17,24 @@ namespace tilescope {
 namespace {
 
 /// Applies a store or a reduce-add to HBM. What a counter says depends on the order of the blocks, so no value is kept of it.
-void leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index,
-                  const TakeAddition& additions = {}) {
-  if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add || op.kind == OpKind::write) return;
-  MatrixPtr values = machine.stored(op);
-  if (op.kind == OpKind::reduce_add && additions) return additions(op, index, std::move(values));
+/// Returns what a reduce-add found there; nullptr if nothing had written it, or if `additions` takes what is added.
+MatrixPtr leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index,
+                       const TakeAddition& additions = {}) {
+  if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add || op.kind == OpKind::write) return nullptr;
+  MatrixPtr values = machine.stored(op), sum_before;
+  if (op.kind == OpKind::reduce_add && additions) {
+    additions(op, index, std::move(values));
+    return nullptr;
+  }
   if (op.kind == OpKind::reduce_add && values != nullptr) {
-    auto sum = std::make_shared<Matrix>(*image.load(op.tile).values);
+    HbmImage::Found found = image.load(op.tile);
+    auto sum = std::make_shared<Matrix>(*found.values);
     for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += values->values[i];
     values = std::move(sum);
+    if (found.missing == 0) sum_before = std::move(found.values);
   }
   image.store(op.tile, std::move(values), index);
+  return sum_before;
 }
 
 Error cancelled() {
@@ -60,7 +67,8 @@ Error fault_of(const BlockOperations& block, std::size_t index, const Sentence& 
                 to_string(block.operations[index].kind), what);
 }
 
-/// The values of a load, and the oldest store that they come from; -1 for the program's inputs and for earlier launches.
+/// The values of a load, and the oldest store that they come from; -1 for the program's inputs and for earlier launches. Of a
+/// reduce-add, the sums that it found.
 struct Loaded {
   MatrixPtr values;
   std::int32_t oldest_stamp = -1;
@@ -120,25 +128,46 @@ Status run_all(BlockMachine& machine, const BlockOperations& block, HbmImage& im
     if (op.kind == OpKind::load) loaded = bring(machine, image, op);
     if (!loaded.fault.empty()) return fault_of(block, i, loaded.fault);
     if (Sentence fault = machine.execute(op, index, loaded.values, effect); !fault.empty()) return fault_of(block, i, fault);
-    leave_in_hbm(machine, image, op, index, additions);
+    if (MatrixPtr sums = leave_in_hbm(machine, image, op, index, additions)) loaded.values = std::move(sums);
     visit(index, op, loaded, effect);
     if (!reporter.goes_on(op, i + 1)) return cancelled();
   }
   return Done{};
 }
 
+/// The sums that the reduce-adds of a block found, by operation.
+class FoundSums {
+ public:
+  /// `known`: whether all blocks that add before this one have run.
+  explicit FoundSums(bool known) : known_(known) {}
+  void note(std::int32_t index, const Operation& op, const Loaded& loaded) {
+    if (known_ && op.kind == OpKind::reduce_add && loaded.values != nullptr) by_op_[index] = loaded.values;
+  }
+  MatrixPtr at(int op) const {
+    const auto found = by_op_.find(op);
+    return found == by_op_.end() ? nullptr : found->second;
+  }
+
+ private:
+  bool known_;
+  std::unordered_map<std::int32_t, MatrixPtr> by_op_;
+};
+
 class KeptValues final : public BlockValues {
  public:
-  KeptValues(BlockOperations block, ChipTileRecords records) : block_(std::move(block)), records_(std::move(records)) {}
+  KeptValues(BlockOperations block, ChipTileRecords records, FoundSums sums)
+      : block_(std::move(block)), records_(std::move(records)), sums_(std::move(sums)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
   bool keeps_everything() const override { return true; }
   MatrixPtr value(ChipTile chip_tile, int op) const override { return op < 0 ? nullptr : records_.at(block_, chip_tile, op); }
+  MatrixPtr sums_found(int op) const override { return sums_.at(op); }
 
  private:
   BlockOperations block_;
   ChipTileRecords records_;
+  FoundSums sums_;
 };
 
 /// A range of operations that are rerun together. It keeps the values that they read from before its start.
@@ -171,8 +200,12 @@ struct Segment {
 class CheckpointedValues final : public BlockValues {
  public:
   CheckpointedValues(std::unique_ptr<BlockMachine> machine, BlockOperations block, std::vector<Segment> segments,
-                     std::array<std::vector<std::int32_t>, most_chip_tiles> events)
-      : machine_(std::move(machine)), block_(std::move(block)), segments_(std::move(segments)), events_(std::move(events)) {}
+                     std::array<std::vector<std::int32_t>, most_chip_tiles> events, FoundSums sums)
+      : machine_(std::move(machine)),
+        block_(std::move(block)),
+        segments_(std::move(segments)),
+        events_(std::move(events)),
+        sums_(std::move(sums)) {}
   int launch() const override { return block_.launch; }
   std::int64_t block() const override { return block_.block; }
   const BlockOperations& operations() const override { return block_; }
@@ -196,6 +229,8 @@ class CheckpointedValues final : public BlockValues {
     keep(segments_kept_, segment, records, most_segments);
     return records->at(block_, chip_tile, event);
   }
+
+  MatrixPtr sums_found(int op) const override { return sums_.at(op); }
 
   bool at_hand(ChipTile chip_tile, int op) const override {
     const std::int32_t event = event_of(chip_tile, op);
@@ -277,6 +312,7 @@ class CheckpointedValues final : public BlockValues {
   BlockOperations block_;
   std::vector<Segment> segments_;
   std::array<std::vector<std::int32_t>, most_chip_tiles> events_;  // by on-chip tile: the operations that changed its value
+  FoundSums sums_;
   // Two threads call value(): one draws, the other reruns segments ahead of it.
   mutable std::mutex running_;  // guards the machine
   mutable std::mutex mutex_;    // guards the caches; never held for long
@@ -389,18 +425,21 @@ Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmIm
 }
 
 Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
-                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress) {
+                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress,
+                                                        bool sums_are_known) {
   machine->chip_tiles() = {};
   image.settle();
+  FoundSums sums(sums_are_known);
   if (bytes_if_kept(block) <= budget_bytes) {
     ChipTileRecords records;
     const Status status = run_all(
         *machine, block, image, progress, [](std::int32_t) {},
-        [&](std::int32_t index, const Operation&, const Loaded&, const Effect& effect) {
+        [&](std::int32_t index, const Operation& op, const Loaded& loaded, const Effect& effect) {
           records.note(machine->chip_tiles(), effect, index);
+          sums.note(index, op, loaded);
         });
     if (!status) return status.error();
-    return std::shared_ptr<const BlockValues>(std::make_shared<KeptValues>(std::move(block), std::move(records)));
+    return std::shared_ptr<const BlockValues>(std::make_shared<KeptValues>(std::move(block), std::move(records), std::move(sums)));
   }
   Checkpointer checkpointer(*machine, budget_bytes);
   const Status status = run_all(
@@ -408,11 +447,12 @@ Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMac
       [&](std::int32_t index) { checkpointer.before(index, block.operations[static_cast<std::size_t>(index)].iteration); },
       [&](std::int32_t index, const Operation& op, const Loaded& loaded, const Effect& effect) {
         checkpointer.note(index, op, loaded, effect);
+        sums.note(index, op, loaded);
       });
   if (!status) return status.error();
   std::vector<Segment> segments = checkpointer.finish();
-  return std::shared_ptr<const BlockValues>(
-      std::make_shared<CheckpointedValues>(std::move(machine), std::move(block), std::move(segments), checkpointer.events()));
+  return std::shared_ptr<const BlockValues>(std::make_shared<CheckpointedValues>(
+      std::move(machine), std::move(block), std::move(segments), checkpointer.events(), std::move(sums)));
 }
 
 }  // namespace tilescope

@@ -26,8 +26,10 @@ Status run_operations(BlockMachine& machine, const BlockOperations& block, HbmIm
                       const TakeAddition& additions = {});
 
 /// Runs a block and keeps the values of its on-chip tiles. If they exceed `budget_bytes`, it keeps a checkpoint of every iteration;
-/// if these exceed twice the budget, only of every 2nd, 4th, … iteration. Errors  those of run_operations()
+/// if these exceed twice the budget, only of every 2nd, 4th, … iteration. `sums_are_known`: the image has what earlier blocks
+/// added. Errors  those of run_operations()
 Result<std::shared_ptr<const BlockValues>> record_block(std::unique_ptr<BlockMachine> machine, BlockOperations block,
-                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress = {});
+                                                        HbmImage& image, std::size_t budget_bytes, const Progress& progress = {},
+                                                        bool sums_are_known = false);
 
 }  // namespace tilescope

@@ -143,11 +143,34 @@ std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, cons
   return found;
 }
 
-std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, const BlockOperations& block) {
+std::vector<std::int64_t> adders_before(const TileProgram& program, const BlockOperations& block) {
+  Needs sums{};
+  for (const Operation& op : block.operations)
+    if (op.kind == OpKind::reduce_add) sums[op.tile.tensor.index()].include(op.tile);
+  std::vector<std::int64_t> adders;
+  BlockOperations candidate;
+  for (const Axis axis : axes_of(program.launches()[static_cast<std::size_t>(block.launch)]))
+    for (const Slice& slice : slices_of(program, sums, axis))
+      for (const std::int64_t number : blocks_of(program, block.launch, slice)) {
+        if (number >= block.block) continue;
+        program.emit_block(block.launch, number, candidate);
+        if (stores_into(candidate, sums)) adders.push_back(number);
+      }
+  std::sort(adders.begin(), adders.end());
+  adders.erase(std::unique(adders.begin(), adders.end()), adders.end());
+  return adders;
+}
+
+std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, const BlockOperations& block,
+                                                    const std::vector<std::int64_t>& adders) {
   std::vector<std::vector<std::int64_t>> producers(static_cast<std::size_t>(block.launch));
   Needs needs{};
   add_needs(program, block, needs);
   BlockOperations candidate;
+  for (const std::int64_t number : adders) {
+    program.emit_block(block.launch, number, candidate);
+    add_needs(program, candidate, needs);
+  }
   for (int launch = block.launch - 1; launch >= 0; --launch) {
     auto& chosen = producers[static_cast<std::size_t>(launch)];
     Needs earlier = needs;
@@ -162,6 +185,7 @@ std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, 
     std::sort(chosen.begin(), chosen.end());
     needs = earlier;
   }
+  if (!adders.empty()) producers.push_back(adders);
   return producers;
 }
 

@@ -20,7 +20,12 @@ std::vector<std::int64_t> blocks_of(const TileProgram& program, int launch, cons
 /// Returns the axes along which the blocks of a launch own rows.
 std::vector<Axis> axes_of(const LaunchSpec& launch);
 
-/// Returns, for each launch before that of `block`, the blocks that must run first, in launch order.
-std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, const BlockOperations& block);
+/// Returns the blocks of the same launch that come before `block` and add to what it adds to, in launch order.
+std::vector<std::int64_t> adders_before(const TileProgram& program, const BlockOperations& block);
+
+/// Returns, for each launch before that of `block`, the blocks that must run first, in launch order. `adders`: blocks of its own
+/// launch that must run before it too; they are then the last element.
+std::vector<std::vector<std::int64_t>> producers_of(const TileProgram& program, const BlockOperations& block,
+                                                    const std::vector<std::int64_t>& adders = {});
 
 }  // namespace tilescope

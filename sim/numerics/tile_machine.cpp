@@ -74,6 +74,20 @@ std::vector<std::int64_t> blocks_on_plane(const TileProgram& program, int launch
   return found;
 }
 
+/// Returns the blocks whose additions a block finds; none if they are too much work.
+std::optional<std::vector<std::int64_t>> affordable_adders(const TileProgram& program, const BlockOperations& block) {
+  std::int64_t flops = 0;
+  bool adds = false;
+  for (const Operation& op : block.operations) {
+    if (op.kind == OpKind::matmul) flops += op.flops;
+    adds |= op.kind == OpKind::reduce_add;
+  }
+  if (!adds) return std::nullopt;
+  std::vector<std::int64_t> adders = adders_before(program, block);
+  if (flops * static_cast<std::int64_t>(adders.size()) > most_flops_for_sums) return std::nullopt;
+  return adders;
+}
+
 TileRef whole_plane(const TileProgram& program, std::int64_t plane, Tensor tensor) {
   const TensorLayout layout = tensor_layout(program.problem(), program.tile(), tensor);
   return {tensor, static_cast<std::int32_t>(plane),      0, static_cast<std::int32_t>(layout.rows),
@@ -95,12 +109,13 @@ Result<std::shared_ptr<const BlockValues>> run_block(const TileProgram& program,
   auto machine = std::make_unique<BlockMachine>(program, inputs);
   HbmImage image;
   constexpr double before = 0.8;  // share of the earlier launches, for progress: they visit all keys, the last block only sums up
-  const auto producers = producers_of(program, operations);
+  const std::optional<std::vector<std::int64_t>> adders = affordable_adders(program, operations);
+  const auto producers = producers_of(program, operations, adders.value_or(std::vector<std::int64_t>{}));
   const bool alone = std::all_of(producers.begin(), producers.end(), [](const auto& numbers) { return numbers.empty(); });
   if (Status status = run_in_order(program, *machine, producers, image, part_of(progress, 0, before)); !status)
     return status.error();
   const Progress rest = alone ? progress : part_of(progress, before, 1 - before);
-  return record_block(std::move(machine), std::move(operations), image, values_budget_bytes, rest);
+  return record_block(std::move(machine), std::move(operations), image, values_budget_bytes, rest, adders.has_value());
 }
 
 namespace {

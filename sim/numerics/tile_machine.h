@@ -51,11 +51,17 @@ class BlockValues {
     while (earlier >= 0 && all[static_cast<std::size_t>(earlier)].strip != all[static_cast<std::size_t>(op)].strip) --earlier;
     return earlier;
   }
+  /// Returns what a reduce_add finds where it adds, if the blocks of its launch run in order. nullptr if that is not known: for
+  /// other operations, and where the blocks before it are too much work (most_flops_for_sums).
+  virtual std::shared_ptr<const Matrix> sums_found(int /*op*/) const { return nullptr; }
   /// Returns false if value() may have to rerun an iteration.
   virtual bool keeps_everything() const = 0;
   /// Returns whether value() would answer without a rerun.
   virtual bool at_hand(ChipTile /*chip_tile*/, int /*op*/) const { return true; }
 };
+
+/// The blocks of a launch that add before a block are run for BlockValues::sums_found() up to this many operations of products.
+inline constexpr std::int64_t most_flops_for_sums = 4'000'000'000;
 
 /// Runs one block, after the blocks of earlier launches that it depends on.
 /// Types   inputs, operands of products and what lies in HBM are rounded to the type of their tensor, as in the kernel; sums are

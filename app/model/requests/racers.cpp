@@ -7,13 +7,24 @@
 
 namespace tilescope {
 
-std::pair<std::string, std::string> racers(std::string_view algorithm) {
+std::pair<std::string, std::string> racers(std::string_view algorithm, std::string_view with) {
   const Result<const ProgramInfo*> chosen = find_program(algorithm);
   std::string_view first = algorithm, last = algorithm;
   if (chosen)
     for (const ProgramFamily& family : program_families())
       if (family.id == (*chosen)->family) first = family.baseline, last = family.best;
+  for (const ProgramInfo* partner : partners_of(algorithm))
+    if (partner->id == with) (first == algorithm ? last : first) = with;
   return {std::string(first), std::string(first == algorithm ? last : algorithm)};
+}
+
+std::vector<const ProgramInfo*> partners_of(std::string_view algorithm) {
+  std::vector<const ProgramInfo*> partners;
+  const Result<const ProgramInfo*> chosen = find_program(algorithm);
+  if (!chosen) return partners;
+  for (const ProgramInfo& row : program_table())
+    if (row.id != algorithm && is_compared(row, **chosen)) partners.push_back(&row);
+  return partners;
 }
 
 SimulationRequest request_of_rival(SimulationRequest request, std::string algorithm) {

@@ -158,9 +158,9 @@ Status Requested::inputs_fit() const {
   return Done{};
 }
 
-void Requested::keep_good(const SimulationRequest& simulated, bool as_race, std::string source, GpuSpec base) {
+void Requested::keep_good(const SimulationRequest& simulated, Race as_race, std::string source, GpuSpec base) {
   good_request = simulated;
-  good_race = as_race;
+  good_race = std::move(as_race);
   good_gpu_source = std::move(source);
   good_gpu_base = std::move(base);
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/model/requests/racers.h"
 #include "sim/analysis/validation.h"
 #include "sim/engine/simulation.h"
 #include "sim/numerics/tile_machine.h"
@@ -22,14 +23,14 @@ std::string program_of_masks(const SimulationRequest& request, const AttentionPr
 
 struct Requested {
   SimulationRequest request;  // what the controls show; may be newer than the simulation on screen
-  bool race = false;
+  Race race;
   InputSource inputs;                // as the user gave them
   std::string gpu_source;            // what the GPU was loaded by: its id, or the path of a file
   GpuSpec gpu_base;                  // the GPU as its file has it, without overrides
   std::vector<std::string> gpu_ids;  // that can be asked for by name; the person's own by path
 
   SimulationRequest good_request;  // of the simulation on screen, as it was asked for
-  bool good_race = false;
+  Race good_race;
   std::string good_gpu_source;
   GpuSpec good_gpu_base;
 
@@ -57,7 +58,7 @@ struct Requested {
   Status inputs_fit() const;
 
   /// `as_race` and the GPU's file are those of the time when `simulated` was asked for.
-  void keep_good(const SimulationRequest& simulated, bool as_race, std::string source, GpuSpec base);
+  void keep_good(const SimulationRequest& simulated, Race as_race, std::string source, GpuSpec base);
   /// Asks again for what is on screen.
   void back_to_good();
 };

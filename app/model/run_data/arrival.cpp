@@ -33,7 +33,7 @@ bool shows_nothing(const Simulation& run) {
 
 }  // namespace
 
-Simulations simulate_lanes(const SimulationRequest& request, bool race, const Progress& progress) {
+Simulations simulate_lanes(const SimulationRequest& request, const Race& race, const Progress& progress) {
   std::vector<std::shared_ptr<const Simulation>> out;
   if (!race) {
     Result<std::shared_ptr<const Simulation>> one = simulate(request, progress);
@@ -41,7 +41,7 @@ Simulations simulate_lanes(const SimulationRequest& request, bool race, const Pr
     out.push_back(std::move(*one));
     return out;
   }
-  const auto [first, second] = racers(request.algorithm);
+  const auto [first, second] = racers(request.algorithm, race.with);
   for (const std::string& algorithm : {first, second}) {
     SimulationRequest lane = request_of_rival(request, algorithm);
     const double done = static_cast<double>(out.size()) / 2;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/model/requests/racers.h"
 #include "app/model/run_data/timeline_data.h"
 #include "sim/engine/simulation.h"
 
@@ -36,7 +37,7 @@ struct Arrival {
 };
 
 /// Simulates the request, in a race beside its companion. Errors  those of simulate().
-Result<std::vector<std::shared_ptr<const Simulation>>> simulate_lanes(const SimulationRequest& request, bool race,
+Result<std::vector<std::shared_ptr<const Simulation>>> simulate_lanes(const SimulationRequest& request, const Race& race,
                                                                       const Progress& progress);
 /// `steps` are those of the last simulation that may be shown first, besides its opening one; the others stand at the same moments.
 std::vector<Arrival> make_arrivals(std::vector<std::shared_ptr<const Simulation>> simulations, int focus_sm,

@@ -91,7 +91,8 @@ std::vector<std::string> state_arguments(const WindowState& state) {
   out.add("--gpu", state.gpu);
   for (const auto& [key, value] : state.spec_values) out.add("--set", fmt::format("{}={}", key, value));
   out.unless<std::uint64_t>("--seed", state.seed, 1);
-  out.toggle("--race", state.race);
+  out.toggle("--race", state.race.on);
+  if (state.race) out.unless<std::string>("--race-with", state.race.with, "");
   for (const CenterViewInfo& row : center_views())
     if (row.view == state.center && row.view != CenterView::stage) out.add("--view", std::string(row.id));
   if (state.by_sm) out.add("--lanes", "sms");
@@ -114,7 +115,7 @@ std::vector<std::string> export_arguments(const WindowState& state, const Export
   out.list.insert(out.list.begin(), "export");
   const bool steps = export_shows_steps(choice.file);
   if (!steps) {  // nothing is drawn
-    for (std::string_view flag : {"--view", "--lanes", "--theme", "--language", "--seed"})
+    for (std::string_view flag : {"--race-with", "--view", "--lanes", "--theme", "--language", "--seed"})
       if (const auto at = std::find(out.list.begin(), out.list.end(), flag); at != out.list.end()) out.list.erase(at, at + 2);
     std::erase(out.list, "--race");
     if (choice.file.ends_with(".csv")) out.unless<std::string>("--sheet", choice.sheet, "traffic");

@@ -42,7 +42,7 @@ class Session {
     std::shared_ptr<const Deck> deck;  // that is open; null: none
     std::string deck_path;
     int scene = 0;  // of the deck, 0 first
-    bool race = false;
+    Race race;
     bool by_sm = false;    // lanes of the timeline
     std::string counters;  // a CSV of Nsight Compute beside the first simulation; empty: none
     ThemeKind theme = ThemeKind::dark;

@@ -66,8 +66,9 @@ void Session::State::operator()(const SetAlgorithm& command) {
 }
 
 void Session::State::operator()(const SetRace& command) {
-  if (requested.race == command.on) return;
-  requested.race = command.on;
+  const Race wanted(command.on, command.with.empty() ? requested.race.with : command.with);
+  if (requested.race == wanted) return;
+  requested.race = wanted;
   simulate_again("race");
 }
 

@@ -87,7 +87,7 @@ struct Session::State {
   /// What a simulation was asked for with.
   struct Asked {
     SimulationRequest request;
-    bool race = false;
+    Race race;
     std::string gpu_source;
     GpuSpec gpu_base;
     std::string control;

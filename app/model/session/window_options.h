@@ -28,7 +28,7 @@ struct WindowOptions {
   InputSource inputs;
   std::string gpu;                   // what the GPU was loaded by: an id, or the path of a file
   std::optional<std::int64_t> step;  // absent: a few steps in
-  bool race = false;
+  Race race;
   CenterView center = CenterView::stage;
   std::optional<bool> by_sm;  // lanes of the timeline
   std::string ncu;            // a CSV of Nsight Compute; empty: none
@@ -47,7 +47,7 @@ struct RenderOptions {
   SimulationRequest request;
   InputSource inputs;
   std::optional<std::int64_t> step;  // absent: the window's own choice, a few steps in
-  bool race = false;
+  Race race;
   CenterView center = CenterView::stage;
   bool by_sm = false;    // lanes of the timeline
   bool present = false;  // as while presenting

@@ -43,6 +43,7 @@ struct SetAlgorithm {
 struct SetRace {
   static constexpr Changes changes = Changes::state;
   bool on = false;
+  std::string with = {};  // the program to race against; empty: the one before
 };
 struct SetGpu {
   static constexpr Changes changes = Changes::state;

@@ -139,7 +139,8 @@ Status read_enum(std::string_view key, std::string_view text, std::span<const st
 }
 
 constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"}, pass_names = {"forward", "backward", "both"},
-                                          grain_names = {"operation", "tile", "phase"}, quantity_names = {"hbm", "l2", "time"};
+                                          grain_names = {"operation", "tile", "phase"};
+constexpr std::array<std::string_view, 4> quantity_names = {"hbm", "l2", "time", "memory"};
 
 /// As LinkChoice.
 constexpr std::array<std::string_view, link_choices.size()> link_names = {"l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "smem"};
@@ -336,7 +337,17 @@ constexpr std::array keys = {
           constexpr std::array<Text, 2> names = {"ascending", "descending"};
           return read_enum(key, text, names, s.key_order);
         }},
-    switch_key<&WindowState::race>("race"),
+    Key{"race", [](const WindowState& s) { return s.race.on && !s.race.with.empty() ? Written(s.race.with) : when(s.race.on); },
+        [](WindowState& s, Text key, Text text) -> Status {
+          if (text == "1" || text == "0") {
+            s.race = text == "1";
+          } else if (find_program(text)) {
+            s.race = {true, std::string(text)};
+          } else {
+            return bad_value(key, text, phrase("0, 1 or the program to race against"));
+          }
+          return Done{};
+        }},
     Key{"seed", [](const WindowState& s) { return unless(std::uint64_t{1}, s.seed); },
         [](WindowState& s, Text key, Text text) -> Status {
           const auto seed = number<std::uint64_t>(text);

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/model/requests/racers.h"
 #include "app/model/run_data/time_range.h"
 #include "app/model/state/bank_choice.h"
 #include "app/model/state/center_views.h"
@@ -54,7 +55,7 @@ struct WindowState {
   std::optional<int> blocks_per_sm;
   BlockOrder block_order = BlockOrder::launch;
   KeyOrder key_order = KeyOrder::ascending;
-  bool race = false;
+  Race race;
 
   // its values
   std::uint64_t seed = 1;

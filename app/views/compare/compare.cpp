@@ -14,6 +14,7 @@
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
 #include "app/views/compare/compare_sheet.h"
+#include "app/views/compare/memory_plot.h"
 #include "app/views/compare/run_bars.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -27,6 +28,7 @@ struct CompareState {
   std::weak_ptr<const RunComparison> known;
   std::string language;  // that the sheet is in: its own name for itself
   CompareSheet sheet;
+  ComparedMemory memory;
   std::set<std::size_t> unfolded;  // sections whose equal rows are shown
 };
 
@@ -35,6 +37,7 @@ void refresh(CompareState& state, const std::shared_ptr<const RunComparison>& co
   state.known = comparison;
   state.language = tr("EN");
   state.sheet = compare_sheet(*comparison, known);
+  state.memory = {memory_over_time(*comparison->first), memory_over_time(*comparison->second)};
 }
 
 /// Puts a pinned run into the window, in the theme and the language of now; what is pinned stays.
@@ -329,6 +332,7 @@ void draw_compare_panel(const View& shown, Commands& commands) {
   study_head(view, state.sheet.finding,
              state.sheet.detail + " " + tr("Every view about a whole run shows the pinned one of these beside the run on screen."));
   draw_runs(view, commands);
+  if (memory_changes(state.memory)) draw_memory_plot(view, *pinned.comparison, state.memory);
   light_tensor(view, commands, draw_sections(view, state));
 }
 

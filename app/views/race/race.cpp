@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
+#include "app/model/requests/racers.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/widgets.h"
@@ -164,6 +165,33 @@ std::string column_title(const Theme& theme, const Lane& lane, float width) {
   return first_that_fits(theme.heading, width, {translated(info.title), short_algorithm_title(info)});
 }
 
+/// Draws a column's title. That of the partner opens the list of programs to race against.
+void draw_title(const View& view, Commands& commands, const RaceColumn& column, const Lane& lane, bool chosen) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float arrow = text_width(theme.heading, " ▾");
+  const bool opens = !chosen && !view.lesson.locked;
+  const std::string title = column_title(theme, lane, column.title.width() - (opens ? arrow : 0));
+  draw_text(list, theme.heading, column.title, theme.text, title);
+  if (!opens) return;
+  const float end = column.title.min.x + text_width(theme.heading, title);
+  const Rect whole = {column.title.min, {std::min(end + arrow, column.title.max.x), column.title.max.y}};
+  const bool clicked = hit_area("partner", whole);
+  draw_text(list, theme.heading, {{end, whole.min.y}, {end + arrow + 1, whole.max.y}},
+            ImGui::IsItemHovered() ? theme.text : theme.text_faint, " ▾");
+  item_tooltip(theme, tr("Race against"), tr("Click: another program of this kind."));
+  if (clicked) ImGui::OpenPopup("partners");
+  ImGui::SetNextWindowPos({whole.min.x, whole.max.y + std::round(4 * theme.scale)}, ImGuiCond_Appearing);
+  if (!ImGui::BeginPopup("partners")) return;
+  for (const ProgramInfo* partner : partners_of(view.requested->request.algorithm)) {
+    const std::string label = fmt::format("{}##{}", translated(partner->title), partner->id);
+    if (ImGui::Selectable(label.c_str(), partner->id == lane.simulation->info->id))
+      commands.push(SetRace{true, std::string(partner->id)});
+    item_tooltip(theme, translated(partner->title), translated(partner->summary));
+  }
+  ImGui::EndPopup();
+}
+
 /// Says when a run is over, and at which clock where that is not the one of its cycles.
 std::string finish_text(const ImFont* font, float width, const Simulation& timed, const Simulation& shown) {
   const std::string finished = say(tr("Finished in {}"), format_time(timed.time)), brief = tr("Finished");
@@ -175,7 +203,7 @@ std::string finish_text(const ImFont* font, float width, const Simulation& timed
 
 /// Says between the title and the finish what limits this run, in as many words as fit.
 void draw_limit(ImDrawList* list, const Theme& theme, const RaceColumn& column, const Simulation& run, float marker) {
-  const float title = std::min(column.title.width(), text_width(theme.heading, translated(run.info->title)));
+  const float title = std::min(column.title.width(), text_width(theme.heading, translated(run.info->title) + " ▾"));
   const Rect rect = {{column.title.min.x + title + theme.gap, column.title.min.y},
                      {column.finish.max.x - marker - theme.gap, column.title.max.y}};
   const std::string bound = bound_text(run.bound, run.sms);
@@ -209,7 +237,9 @@ void draw_column(const View& view, Commands& commands, const RaceColumn& column,
                      .border = done ? theme.good : theme.panel_border,
                      .border_width = context.px(done ? 2 : 1)});
   context.flush();
-  draw_text(context.list, theme.heading, column.title, theme.text, column_title(theme, lane, column.title.width()));
+  ImGui::PushID(index);
+  draw_title(view, commands, column, lane, lane.simulation->request.algorithm == view.requested->good_request.algorithm);
+  ImGui::PopID();
   ImFont* const marker_font = done ? theme.ui_bold : theme.ui;
   const std::string percent = format_percent(end_of(lane) > 0 ? view.playback.cycle / end_of(lane) : 0);
   const std::string marker = done   ? finish_text(marker_font, column.finish.width(), timed, *lane.simulation)

@@ -10,6 +10,7 @@
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
 #include "app/views/softmax/softmax_figures.h"
+#include "app/views/softmax/softmax_gradient.h"
 #include "app/views/softmax/softmax_kernel.h"
 #include "sim/analysis/format.h"
 
@@ -534,10 +535,13 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
   const float smallest = theme.mono->FontSize + 2 * theme.scale, gap = 3 * theme.scale;
   const auto count = static_cast<float>(lines.size());
   const float kernel_rows = kernel_rows_height(view, whole - count * (smallest + gap) - footer - gap);
-  const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0);
+  const float gradient = gradient_height(theme, figures.parts, whole - kernel_rows - footer, smallest);
+  const float room = whole - (kernel_rows > 0 ? kernel_rows + gap : 0) - gradient;
   const float line_height =
       std::floor(std::clamp((room - footer) * 0.4F / std::max(1.0F, count) - gap, smallest, theme.row_height));
   draw_scores(view, figures, std::max(room - count * (line_height + gap) - footer - gap, 30 * theme.scale));
+  if (gradient > 0)
+    if (const std::optional<int> clicked = draw_gradient(view, figures, chosen.column, gradient)) chosen.column = *clicked;
   std::optional<Tensor> under_mouse;
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);

@@ -47,6 +47,18 @@ SoftmaxParts softmax_parts(std::span<const ChipTileShape> chip_tiles) {
   parts.old_scale = find(Meaning::row_max, TilePart::factor_of_tile);
   parts.sum = first_of(find(Meaning::row_sum), find(Meaning::row_sum, TilePart::updated));
   parts.output = find(Meaning::output);
+  const auto gradient_of = [&](Meaning meaning, TilePart part = TilePart::whole) {
+    const auto at = std::find_if(chip_tiles.begin(), chip_tiles.end(), [&](const ChipTileShape& shape) {
+      const Tensor tensor = tensor_of(shape.chip_tile);
+      return tensor->gradient && tensor->meaning == meaning && tensor->cols == Axis::key && shape.chip_tile->part == part;
+    });
+    return at != chip_tiles.end() ? at->chip_tile : ChipTile::none;
+  };
+  parts.weights = find(Meaning::probability);
+  parts.row_dot = find(Meaning::row_dot);
+  parts.d_p = gradient_of(Meaning::probability);
+  parts.d_s = gradient_of(Meaning::score);
+  parts.slope = gradient_of(Meaning::score, TilePart::factor);
   parts.bars = first_of(find(Meaning::score), find(Meaning::probability));
   return parts;
 }

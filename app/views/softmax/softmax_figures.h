@@ -17,6 +17,8 @@ namespace tilescope {
 struct SoftmaxParts {
   ChipTile bars;  // drawn as bars: S, or P if there is no S, or none
   ChipTile maximum, scale, old_scale, sum, output;
+  ChipTile weights, d_p, row_dot, slope, d_s;  // of dS = P ∘ (dP − D)
+  bool has_gradient() const { return weights && d_p && row_dot && d_s; }
 };
 SoftmaxParts softmax_parts(std::span<const ChipTileShape> chip_tiles);
 

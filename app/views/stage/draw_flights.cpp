@@ -8,6 +8,7 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
 #include "sim/analysis/format.h"
+#include "sim/analysis/softmax_row.h"
 #include "sim/core/mask.h"
 #include "sim/programs/tensor_layout.h"
 
@@ -61,9 +62,10 @@ int ring_of(const StageContext& context, const TileInFlight& flight) {
 /// Merges flights that are close together into one token with a number.
 bool together(const Token& token, const TileInFlight& flight, int ring) {
   const TileInFlight& other = *token.flight;
-  return other.sm == flight.sm && other.to_sm == flight.to_sm && other.tile.tensor == flight.tile.tensor && token.ring == ring &&
-         (ring < 0 || other.tile == flight.tile) && (other.hbm_bytes > 0) == (flight.hbm_bytes > 0) &&
-         (other.progress > 0) == (flight.progress > 0) && std::abs(other.progress - flight.progress) < 0.08;
+  return other.sm == flight.sm && other.to_sm == flight.to_sm && other.adds == flight.adds &&
+         other.tile.tensor == flight.tile.tensor && token.ring == ring && (ring < 0 || other.tile == flight.tile) &&
+         (other.hbm_bytes > 0) == (flight.hbm_bytes > 0) && (other.progress > 0) == (flight.progress > 0) &&
+         std::abs(other.progress - flight.progress) < 0.08;
 }
 
 void add_flight(const StageContext& context, const TileInFlight& flight, std::vector<Token>& tokens) {
@@ -140,7 +142,8 @@ std::vector<Token> thinned(const StageContext& context, std::vector<Token> token
     const auto on = [&](bool waits) {
       return std::ranges::find_if(kept, [&](const Token& other) {
         return other.waits() == waits && other.flight->tile.tensor == token.flight->tile.tensor &&
-               other.flight->to_sm == token.flight->to_sm && rect_of(other).overlaps(rect_of(token));
+               other.flight->to_sm == token.flight->to_sm && other.flight->adds == token.flight->adds &&
+               rect_of(other).overlaps(rect_of(token));
       });
     };
     if (token.waits() && on(false) != kept.end()) token.center.x += token.size + context.px(3);
@@ -176,6 +179,18 @@ std::vector<Token> tokens_of(const StageContext& context) {
   return thinned(context, std::move(tokens));
 }
 
+/// Returns one sum before and after an addition of the block in focus: "dQ_acc[16,0] = 0.213 + 0.0336 = 0.2466". Empty for other
+/// flights, and until the values are known.
+std::string sum_text(const StageContext& context, const TileInFlight& flight) {
+  const Lane& lane = context.lane;
+  if (!flight.adds || flight.sm != lane.focus_sm || !lane.history) return {};
+  const std::vector<Operation>& all = lane.history->operations().operations;
+  const auto adds =
+      std::ranges::find_if(all, [&](const Operation& op) { return op.kind == OpKind::reduce_add && op.tile == flight.tile; });
+  if (adds == all.end()) return {};
+  return formula_with_numbers(*lane.history, static_cast<int>(adds - all.begin()), context.view.workspace->row);
+}
+
 /// Labels a token with the tile's name and size between L2 and the focused SM, if there is room.
 void draw_label(StageContext& context, const Token& token, std::vector<Rect>& taken) {
   const StageLayout& layout = context.layout();
@@ -185,7 +200,10 @@ void draw_label(StageContext& context, const Token& token, std::vector<Rect>& ta
   std::string text = token.tiles.size() > 1
                          ? say("{} × {}", std::to_string(token.tiles.size()), std::string(to_string(token.flight->tile.tensor)))
                          : tile_name(tensor, token.flight->tile);
+  if (token.flight->adds) text = "+ " + text;
   text.append("  ").append(format_bytes(Bytes(token.bytes)));
+  if (const std::string sum = token.tiles.size() == 1 ? sum_text(context, *token.flight) : std::string(); !sum.empty())
+    text.append("  ").append(sum);
   const float left = token.center.x + token.size / 2 + context.px(5), half = context.metrics.small_line / 2;
   const Rect rect = {{left, token.center.y - half}, {left + text_width(context.theme.ui_small, text) + 1, token.center.y + half}};
   for (const Rect& other : taken) {
@@ -223,6 +241,11 @@ void tip_token(StageContext& context, const Token& token) {
                                                   : tile_name(layout, flight.tile);
   std::string body = flights_text(token) + "\n";
   if (token.waits()) body += std::string(tr("Waiting: no byte has crossed yet")) + "\n";
+  if (flight.adds) {
+    body += std::string(tr("Added in the L2 to what lies there")) + "\n";
+    if (const std::string sum = token.tiles.size() == 1 ? sum_text(context, flight) : std::string(); !sum.empty())
+      body += say(tr("{}, with the blocks in order"), sum) + "\n";
+  }
   body += flight.to_sm ? say(tr("{} from HBM, the rest L2 hits"), format_exact_bytes(Bytes(token.hbm_bytes)))
                        : std::string(tr("Stays in the L2 until evicted"));
   const char* const title = token_title(token);
@@ -274,6 +297,13 @@ void draw_flights(StageContext& context) {
     draw_text(context.list, theme.ui_small, rect_of(token),
               token.waits() ? theme.text_color(tensor) : text_on(theme, theme.color(tensor)), formula_text(to_string(tensor)),
               Align::center);
+    if (token.flight->adds) {
+      const Rect rect = rect_of(token);
+      const float size = theme.ui_bold->FontSize;
+      draw_text(context.list, theme.ui_bold,
+                {{rect.min.x - size, rect.center().y - size / 2}, {rect.min.x - context.px(1), rect.center().y + size / 2}},
+                theme.text, "+", Align::right);
+    }
     draw_label(context, token, taken);
   }
 }

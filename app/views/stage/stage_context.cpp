@@ -27,10 +27,6 @@ void forget_values(StageCache& cache) {
   cache.before = {};
 }
 
-bool is_load(const BlockOperations& block, std::int32_t op) {
-  return op >= 0 && block.operations[static_cast<std::size_t>(op)].kind == OpKind::load;
-}
-
 /// Keeps the previous plane until the next one's history arrives.
 void update_history(StageContext& context) {
   StageCache& cache = context.cache;
@@ -139,10 +135,15 @@ void update_stage_values(StageContext& context) {
     CellValues values{cache.now[chip_tile], cache.before[chip_tile], 1, nullptr, nullptr};
     const ChipTileState* state = box.shared ? chip_tile_state(context.lane, box.chip_tile, box.ring) : nullptr;
     if (box.shared) {
-      // A ring holds future tiles, so each buffer shows its own load.
-      const bool loaded = state && state->valid && !box.folded && is_load(*context.lane.operations, state->op);
-      values.now = loaded && history->at_hand(box.chip_tile, state->op) ? history->value(box.chip_tile, state->op) : nullptr;
+      // A ring holds future tiles, so each buffer shows what its own load or operation wrote.
+      const bool held = state && state->valid && !box.folded && history->at_hand(box.chip_tile, state->op);
+      values.now = held ? history->value(box.chip_tile, state->op) : nullptr;
       values.before = values.now;
+      const int before = held && state->arriving ? history->before(state->op) : -1;
+      if (before >= 0 && history->at_hand(box.chip_tile, before)) {  // an operation is writing it
+        values.before = history->value(box.chip_tile, before);
+        values.blend = ease(static_cast<float>(state->progress));
+      }
     } else if (operation && operation->dst == box.chip_tile && operation->kind == OpKind::load) {
       values.now = values.before = history->value(box.chip_tile, context.lane.rest.op);
     } else if (operation && operation->dst == box.chip_tile) {

@@ -80,7 +80,7 @@ void draw_choices(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const SweepChoice& choice = view.studies->sweep_choice;
   draw_axis_choice(view, commands, choice);
-  const std::array quantities = {tr("HBM"), tr("L2↔SM"), tr("Time")};
+  const std::array quantities = {tr("HBM"), tr("L2↔SM"), tr("Time"), tr("Memory")};
   ImGui::SameLine();
   if (const auto clicked = segmented(theme, "quantity", quantities, static_cast<int>(choice.quantity), true))
     commands.push(SetSweep{to_string(choice.axis), choice.algorithms, static_cast<SweepQuantity>(*clicked)});

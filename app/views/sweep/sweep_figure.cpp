@@ -53,7 +53,7 @@ bool order_holds(const SweepRequest& sweep, std::size_t algorithm, double value)
 /// Returns the paper's count in bytes; empty for time, and where its order does not hold.
 std::vector<PlotPoint> theory_of(const SweepResult& result, std::size_t algorithm, SweepQuantity quantity) {
   std::vector<PlotPoint> out;
-  if (quantity == SweepQuantity::time) return out;
+  if (!is_traffic(quantity)) return out;
   for (double value : result.request.axis.values)
     if (const auto count = theory_at(result.request, result.request.algorithms[algorithm], value);
         count && order_holds(result.request, algorithm, value))
@@ -101,6 +101,8 @@ std::vector<MeasuredPoint> measured_of(const View& view, const SweepResult& resu
       case SweepQuantity::time:
         out.push_back(
             {{value, measured->time_cold_ns.median}, measured->time_cold_ns.least, measured->time_cold_ns.most, measured});
+        break;
+      case SweepQuantity::memory:  // no counter has it
         break;
     }
   }
@@ -235,6 +237,8 @@ double sweep_value(const Outcome& outcome, SweepQuantity quantity) {
       return outcome.sm_link();
     case SweepQuantity::time:
       return outcome.wall_ns();
+    case SweepQuantity::memory:
+      return outcome.live_peak_bytes;
   }
   return 0;
 }
@@ -247,6 +251,8 @@ const char* quantity_name(SweepQuantity quantity) {
       return tr("L2↔SM bytes, both ways");
     case SweepQuantity::time:
       return tr("Time");
+    case SweepQuantity::memory:
+      return tr("HBM in use, at most");
   }
   return "";
 }
@@ -296,12 +302,14 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   SweepWords words;
   const auto& request = result.request;
   const std::size_t algorithms = request.algorithms.size();
-  const char* both = quantity == SweepQuantity::time  ? tr("At {} = {}: {} takes {}, {} takes {}")
-                     : quantity == SweepQuantity::hbm ? tr("HBM traffic at {} = {}: {} {}, {} {}")
-                                                      : tr("L2↔SM traffic at {} = {}: {} {}, {} {}");
-  const char* one = quantity == SweepQuantity::time  ? tr("{} takes {} at {} = {} and {} at {}")
-                    : quantity == SweepQuantity::hbm ? tr("HBM traffic of {}: {} at {} = {} and {} at {}")
-                                                     : tr("L2↔SM traffic of {}: {} at {} = {} and {} at {}");
+  const char* both = quantity == SweepQuantity::time     ? tr("At {} = {}: {} takes {}, {} takes {}")
+                     : quantity == SweepQuantity::memory ? tr("Memory at {} = {}: {} {}, {} {}")
+                     : quantity == SweepQuantity::hbm    ? tr("HBM traffic at {} = {}: {} {}, {} {}")
+                                                         : tr("L2↔SM traffic at {} = {}: {} {}, {} {}");
+  const char* one = quantity == SweepQuantity::time     ? tr("{} takes {} at {} = {} and {} at {}")
+                    : quantity == SweepQuantity::memory ? tr("Memory of {}: {} at {} = {} and {} at {}")
+                    : quantity == SweepQuantity::hbm    ? tr("HBM traffic of {}: {} at {} = {} and {} at {}")
+                                                        : tr("L2↔SM traffic of {}: {} at {} = {} and {} at {}");
   if (algorithms >= 2) {
     const auto chosen = std::find(request.algorithms.begin() + 1, request.algorithms.end(), on_screen);
     const std::size_t first = 0, last = chosen == request.algorithms.end()
@@ -329,7 +337,7 @@ SweepWords sweep_words(const SweepResult& result, SweepQuantity quantity, std::s
   const bool theory = std::any_of(request.algorithms.begin(), request.algorithms.end(), [&](const std::string& algorithm) {
     return !request.axis.values.empty() && theory_at(request, algorithm, request.axis.values.back()).has_value();
   });
-  if (quantity == SweepQuantity::time || !theory) return words;
+  if (!is_traffic(quantity) || !theory) return words;
   words.detail += ' ';
   words.detail += tr("Dashed: the paper's traffic between slow and fast memory.");
   if (quantity != SweepQuantity::hbm) return words;

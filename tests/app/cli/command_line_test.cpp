@@ -247,6 +247,7 @@ TEST_CASE("command line: every flag of render is parsed") {
   CHECK_FALSE(good({}).race);
   CHECK(bad({"simulate", "--compare"}) == "--race is not a flag of simulate, but of the window, render, export");
   CHECK(good({"--race", "--compare"}).race);
+  CHECK(good({"--race-with", "flash1"}).race == Race(true, "flash1"));
   CHECK(line.panel == "stage");
   CHECK(line.race);
   CHECK(line.scale == 1.5);

@@ -675,7 +675,8 @@ TEST_CASE("cli: --json prints the schema of the design, key by key") {
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] > 0);
   CHECK(queued["traffic"]["hbm_write_queued_bytes"] < queued["traffic"]["hbm_write_bytes"]);
   CHECK(keys(json["work"]) == Names{"flops", "exps", "useful_flops"});
-  CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes"});
+  CHECK(keys(json["memory"]) == Names{"peak_hbm_bytes", "extra_hbm_bytes", "live_peak_bytes", "live_peak_formula",
+                                      "live_peak_launch", "live_bytes_by_launch"});
   CHECK(keys(json["time"]) ==
         Names{"cycles", "ns", "bound_by", "clock_hz", "tflops", "errors", "busy", "l2_busy", "balanced_ns", "next_limit"});
   CHECK(keys(json["time"]["busy"]) == Names{"tensor", "exp", "fp32", "l2", "hbm", "smem"});

@@ -13,8 +13,10 @@
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/link_use.h"
 #include "app/views/stage/stage_context.h"
+#include "sim/analysis/softmax_row.h"
 #include "sim/programs/attention_tensors.h"
 #include "tests/app/run_simulation.h"
+#include "tests/app/views/lane_at.h"
 #include "tests/app/views/panel_screen.h"
 #include "tests/sim/test_gpus.h"
 
@@ -22,44 +24,6 @@ namespace tilescope {
 namespace {
 
 constexpr ImVec2 size = {900, 640};
-
-/// A lane at `step`, with the values of its block.
-struct LaneAt {
-  Lane lane;
-  LaneAt(std::shared_ptr<const Simulation> simulation, std::int64_t step, bool values = true) {
-    lane.simulation = std::move(simulation);
-    const Trace& trace = *lane.simulation->trace;
-    lane.focus_sm = trace.focused_sms().front();
-    lane.step_count = trace.step_count(lane.focus_sm);
-    lane.step = std::min(step, lane.step_count);
-    lane.state = lane.rest = trace.state_at(lane.focus_sm, lane.step);
-    lane.values_op = lane.rest.op;
-    lane.tile_accesses = std::make_shared<const TileAccesses>(*lane.simulation, 0);
-    if (lane.rest.run < 0) return;
-    const BlockRun& block = trace.runs()[static_cast<std::size_t>(lane.rest.run)];
-    auto history = run_block(*lane.simulation->program, InputSource{}, block.launch, block.block);
-    REQUIRE(history);
-    kept = *history;
-    lane.operations = &kept->operations();
-    lane.operation = &lane.operations->operations[static_cast<std::size_t>(lane.rest.op)];
-    lane.tile_accesses = std::make_shared<const TileAccesses>(*lane.simulation, lane.operations->domain.plane);
-    if (values) lane.history = kept;
-  }
-  std::shared_ptr<const BlockValues> kept;
-};
-
-const Workspace plain_workspace;
-
-View view_of(std::span<const Lane> lanes, const Workspace& workspace = plain_workspace) {
-  static Requested requested;
-  requested.request = lanes.back().simulation->request;
-  View view;
-  view.requested = &requested;
-  view.workspace = &workspace;
-  view.lanes = lanes;
-  view.playback.cycle = lanes.back().state.cycle;
-  return view;
-}
 
 template <class T>
 const T* find_command(const std::vector<Command>& commands) {
@@ -399,6 +363,63 @@ TEST_CASE(
   CHECK(turns_of("hopper_producer", false).find("Turn") == std::string::npos);
   CHECK(turns_of("flash2", true).find("Full token") == std::string::npos);
   screen.mouse({-1, -1});
+}
+
+TEST_CASE("stage panel: a tile that an operation writes to shared memory shows its values, as a loaded one does") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  problem.head_dim = 16;
+  for (const std::string_view id : {"flash2_backward", "flash1_backward"}) {
+    CAPTURE(id);
+    const auto simulation = run(id, toy_gpu(), problem);
+    std::int64_t step = 1;
+    const auto writes_shared = [&] {
+      const LaneAt at(simulation, step, false);
+      const Operation* op = at.lane.operation;
+      return op != nullptr && op->kind == OpKind::copy && is_shared(*at.lane.operations, op->dst);
+    };
+    while (step < simulation->trace->step_count(0) && !writes_shared()) ++step;
+    REQUIRE(writes_shared());
+    const LaneAt at(simulation, step);
+    const ChipTile written = at.lane.operation->dst;
+    PanelScreen screen({1600, 900});
+    screen.frame(view_of({&at.lane, 1}), draw_stage_panel);
+    const StageCache& cache = panel_state<StageCache>("stage");
+    int boxes = 0;
+    for (std::size_t i = 0; i < cache.layout.chip_tiles.size(); ++i) {
+      if (cache.layout.chip_tiles[i].chip_tile != written) continue;
+      CAPTURE(to_string(written));
+      CHECK(cache.layout.chip_tiles[i].shared);
+      CHECK(cache.pictures.at(static_cast<int>(i)).values.now != nullptr);
+      CHECK(cache.pictures.at(static_cast<int>(i)).values.now == at.lane.history->value(written, at.lane.values_op));
+      ++boxes;
+    }
+    CHECK(boxes == 1);
+  }
+}
+
+TEST_CASE("stage panel: an addition in flight has a plus, and the sum before and after of one cell") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 64;
+  problem.head_dim = 16;
+  const auto simulation = run("flash2_backward", toy_gpu(), problem);
+  const Trace& trace = *simulation->trace;
+  const auto intervals = trace.intervals(trace.focused_sms().front());
+  const auto adds = std::ranges::find_if(intervals, [](const Interval& i) { return i.kind == OpKind::reduce_add; });
+  REQUIRE(adds != intervals.end());
+  LaneAt at(simulation, trace.step_of_interval(trace.focused_sms().front(), static_cast<std::size_t>(adds - intervals.begin())));
+  const std::string sum = formula_with_numbers(*at.kept, at.lane.rest.op, 0);
+  CHECK(sum.starts_with("dQ_acc["));
+  CHECK(sum.find(" = 0 ") != std::string::npos);  // of the first block
+  PanelScreen screen({1600, 900});
+  std::string text;
+  for (int part = 1; part < 40 && text.find("+ dQ_acc") == std::string::npos; ++part) {  // until it is between the SM and the L2
+    at.lane.state = trace.state_at_cycle(at.lane.focus_sm, adds->end - 0.025 * part * static_cast<double>(adds->streams));
+    text = screen.text(view_of({&at.lane, 1}), draw_stage_panel);
+  }
+  CAPTURE(text);
+  CHECK(text.find("+ dQ_acc") != std::string::npos);
+  CHECK(text.find(sum) != std::string::npos);
 }
 
 TEST_CASE("stage panel: draws every program on every GPU at many steps, with and without values, in both themes") {

@@ -3,13 +3,18 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "sim/analysis/format.h"
 #include "sim/analysis/softmax_row.h"
+#include "sim/numerics/tile_machine.h"
 #include "sim/programs/backward_tensors.h"
+#include "tests/sim/program_of.h"
 
 namespace tilescope::formula_tests {
 namespace {
@@ -77,6 +82,82 @@ TEST_CASE("formula: what moves names its rows, its columns where keys are column
   CHECK(of(OpKind::store, ChipTile::none, tiles::o, tensors::o, 0, 2, 0, 64, 256) == "O[0…1] ← O: 256 B");
   CHECK(of(OpKind::store, ChipTile::none, tiles::p, tensors::p, 4, 4, 7, 1, 128) == "P[4…7, 7] ← P: 128 B");
   CHECK(of(OpKind::reduce_add, ChipTile::none, tiles::d_q, tensors::d_q_acc, 8, 8, 0, 64, 512).ends_with("[8…15] += dQ: 512 B"));
+}
+
+TEST_CASE("formula: dS is one line, from P, dP and D, where it is multiplied and where it is copied") {
+  AttentionProblem problem;
+  problem.seq_q = problem.seq_kv = 32;
+  problem.head_dim = 16;
+  for (const std::string_view id :
+       {"flash2_backward", "flash2_backward_deterministic", "flash2_backward_two_pass", "flash1_backward", "standard_backward"}) {
+    CAPTURE(id);
+    const auto program = program_of(id, problem, {16, 16});
+    int lines = 0;
+    for (int launch = 0; launch < static_cast<int>(program->launches().size()); ++launch) {
+      const auto values =
+          *run_block(*program, InputSource{}, launch, 1 % program->launches()[static_cast<std::size_t>(launch)].blocks());
+      const auto& all = values->operations().operations;
+      for (int op = 0; op < static_cast<int>(all.size()); ++op) {
+        const Operation& o = all[static_cast<std::size_t>(op)];
+        if (o.kind != OpKind::multiply || !o.src[0].is(Meaning::probability) || !o.dst.tensor()->gradient) continue;
+        const int subtract = op - 1;
+        if (all[static_cast<std::size_t>(subtract)].kind != OpKind::subtract_rows) continue;  // P ∘ dP, of which D is the sum
+        const int row = 3 % o.rows, col = 5;
+        const float p = values->value(o.src[0], op)->at(row, col), d_s = values->value(o.dst, op)->at(row, col),
+                    d_p = values->value(o.dst, subtract - 1)->at(row, col),
+                    d = values->value(all[static_cast<std::size_t>(subtract)].src[0], subtract)->at(row, 0);
+        const std::string numbers = format_value(p) + " · (" + format_value(d_p) + (d < 0 ? " + " : " − ") +
+                                    format_value(std::abs(d)) + ") = " + format_value(d_s);
+        const std::string expected = fmt::format("dS[{},{}] = P · (dP − D) = {}", row, col, numbers);
+        CHECK(d_s == p * (d_p - d));
+        CHECK(formula_with_numbers(*values, op, row, col) == expected);
+        const Operation& next = all[static_cast<std::size_t>(op) + 1];
+        if (next.kind == OpKind::copy) CHECK(formula_with_numbers(*values, op + 1, row, col) == expected);
+        ++lines;
+      }
+    }
+    CHECK(lines > 0);
+  }
+}
+
+TEST_CASE("formula: an addition to dQ_acc has the sum before and after, as the blocks in order leave it") {
+  AttentionProblem problem;
+  problem.heads = 2, problem.kv_heads = 1;
+  problem.seq_q = problem.seq_kv = 48;
+  problem.head_dim = 16;
+  problem.causal = true;
+  for (const std::string_view id : {"flash2_backward", "flash2_backward_deterministic"}) {
+    CAPTURE(id);
+    const auto program = program_of(id, problem, {16, 16});
+    std::map<std::tuple<Tensor, int, int>, float> sums;  // by plane and row, of column 2; a program can have several sums
+    for (std::int64_t block = 0; block < 3; ++block) {
+      const auto values = *run_block(*program, InputSource{}, 1, block);
+      const auto& all = values->operations().operations;
+      for (int op = 0; op < static_cast<int>(all.size()); ++op) {
+        const Operation& o = all[static_cast<std::size_t>(op)];
+        if (o.kind != OpKind::reduce_add) continue;
+        const int row = 7, col = 2;
+        const float part = values->value(o.src[0], op)->at(row, col);
+        float& sum = sums[{o.tile.tensor, o.tile.plane, o.tile.row + row}];
+        const std::string expected =
+            fmt::format("{}[{},{}] = {}{}{} = {}", to_string(o.tile.tensor), o.tile.row + row, col, format_value(sum),
+                        part < 0 ? " − " : " + ", format_value(std::abs(part)), format_value(sum + part));
+        CHECK(formula_with_numbers(*values, op, row, col) == expected);
+        sum += part;
+      }
+    }
+    CHECK(sums.size() >= 6);
+    for (const auto& [at, sum] : sums) {
+      const auto& [tensor, plane, row] = at;
+      CHECK(run_plane(*program, InputSource{}, plane, tensor)->at(row, 2) == sum);
+    }
+  }
+}
+
+TEST_CASE("formula: an addition whose blocks before it are too much work says only what it adds") {
+  Operation op = operation(OpKind::reduce_add, ChipTile::none, {tiles::d_q_part}, 2, 2);
+  op.tile = {tensors::d_q_acc, 0, 8, 2, 0, 2};
+  CHECK(line(OneOperation(op, {{tiles::d_q_part, matrix(2, 2, {1, 2, 3, -4})}}, nullptr), 1, 1) == "dQ_acc[9,1] += −4");
 }
 
 TEST_CASE("formula: masks say which keys of the row are hidden: none, the last ones, or all") {

@@ -211,6 +211,45 @@ TEST_CASE("formula: flash2 by hand, line by line") {
   CHECK(formulas("flash2", problem, 0, 1) == expected);
 }
 
+TEST_CASE("row: every program that computes dS shows P, dP, D and dS, each once it is there, and the numbers agree") {
+  for (const ProgramInfo& info : tested_programs()) {
+    if (info.pass != Pass::backward) continue;
+    CAPTURE(info.id);
+    AttentionProblem problem = {.seq_q = 64, .seq_kv = 64, .head_dim = 64, .causal = true};
+    problem.pass = Pass::backward;
+    SimulationRequest request;
+    request.algorithm = std::string(info.id);
+    request.problem = problem;
+    request.gpu = h200_gpu();
+    const auto plan = plan_run(request);
+    REQUIRE(plan);
+    const TileProgram& program = *plan->program;
+    int complete = 0, partly = 0;
+    for (int launch = 0; launch < static_cast<int>(program.launches().size()); ++launch) {
+      const auto history = *run_block(program, InputSource{}, launch, 0);
+      const auto& operations = history->operations().operations;
+      for (int op = 0; op < static_cast<int>(operations.size()); ++op) {
+        if (is_without_rows(operations[static_cast<std::size_t>(op)])) continue;
+        const SoftmaxRow row = softmax_row(program, *history, op, 5);
+        if (!row.gradient) continue;
+        const RowGradient& gradient = *row.gradient;
+        if (gradient.d_s_row.empty()) {
+          ++partly;
+          continue;
+        }
+        ++complete;
+        REQUIRE(gradient.d.has_value());
+        REQUIRE(gradient.p_row.size() == gradient.d_s_row.size());
+        REQUIRE(gradient.d_p_row.size() == gradient.d_s_row.size());
+        for (std::size_t key = 0; key < gradient.d_s_row.size(); ++key)
+          CHECK(gradient.d_s_row[key] == gradient.p_row[key] * (gradient.d_p_row[key] - *gradient.d));
+      }
+    }
+    CHECK(complete > 0);
+    CHECK(partly > 0);
+  }
+}
+
 TEST_CASE("formula: the statistics of flash1, and the division in standard and fused softmax") {
   const auto contains = [](const std::vector<std::string>& lines, std::string_view line) {
     return std::find(lines.begin(), lines.end(), line) != lines.end();

@@ -98,7 +98,7 @@ std::size_t check_chip_tiles(const Trace& trace, const Blocks& blocks, const Tra
   for (const Interval& i : trace.intervals(sm)) {
     const BlockRun& run = trace.runs()[static_cast<std::size_t>(i.run)];
     const Operation& op = blocks.operation(i);
-    if (i.start >= state.cycle || run.start >= state.cycle || run.end < state.cycle) continue;
+    if ((i.start >= state.cycle && i.end > state.cycle) || run.start >= state.cycle || run.end < state.cycle) continue;
     if (writes_memory(op.kind) || op.dst == ChipTile::none) continue;
     const bool has_buffers = op.kind == OpKind::load || is_shared(blocks.of(i.run), op.dst) || op.dst.has_strips();
     written[{i.run, op.dst.index(), has_buffers ? buffer_of(op, op.dst) : 0}].emplace(i.op, i);
@@ -232,7 +232,7 @@ TEST_CASE("trace: two states are equal only if every part of them is, of each li
   const TileRef tile{tensors::k, 1, 16, 8, 0, 32};
   for (int n = 0; n < 3; ++n) {
     state.sms.push_back({n, 2, 0.5, 3});
-    state.flights.push_back({tile, true, 0.25, n, tiles::k, 512, 256});
+    state.flights.push_back({tile, true, false, 0.25, n, tiles::k, 512, 256});
     state.chip_tiles.push_back({tiles::k, n, 2, true, true, 0.75, tile, 3});
   }
   const std::vector<std::function<void(TraceState&)>> changes = {
@@ -265,6 +265,7 @@ TEST_CASE("trace: two states are equal only if every part of them is, of each li
       [](TraceState& s) { s.flights.push_back(s.flights.back()); },
       [](TraceState& s) { ++s.flights[1].tile.row; },
       [](TraceState& s) { s.flights[2].to_sm = false; },
+      [](TraceState& s) { s.flights[1].adds = true; },
       [](TraceState& s) { s.flights[0].progress = 0.5; },
       [](TraceState& s) { ++s.flights[1].sm; },
       [](TraceState& s) { s.flights[2].chip_tile = tiles::v; },

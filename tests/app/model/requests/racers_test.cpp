@@ -29,6 +29,22 @@ TEST_CASE("racers: the baseline and the chosen program; the best of its family i
   }
 }
 
+TEST_CASE("racers: a partner of the same kind takes the place of the baseline, and the baseline stays first") {
+  using Pair = std::pair<std::string, std::string>;
+  CHECK(racers("flash2_backward", "flash2_backward_two_pass") == Pair{"flash2_backward_two_pass", "flash2_backward"});
+  CHECK(racers("flash2_backward_two_pass", "flash2_backward") == Pair{"flash2_backward", "flash2_backward_two_pass"});
+  CHECK(racers("standard_backward", "flash2_backward") == Pair{"standard_backward", "flash2_backward"});
+  CHECK(racers("flash2_backward", "standard_backward") == racers("flash2_backward"));
+  for (const std::string_view other : {"flash2_backward", "flash2", "no such program", ""})  // itself, another kind, none
+    CHECK(racers("flash2_backward", other) == racers("flash2_backward"));
+  for (const ProgramInfo& info : program_table())
+    for (const ProgramInfo* partner : partners_of(info.id)) {
+      const auto [first, second] = racers(info.id, partner->id);
+      CHECK((first == info.id ? second : first) == partner->id);
+      CHECK((first == info.id || second == info.id));
+    }
+}
+
 TEST_CASE("racers: the rungs to FlashAttention-3 are compared with each other, and it alone with other programs") {
   const auto compared = [](std::string_view row, std::string_view chosen) {
     return is_compared(**find_program(row), **find_program(chosen));

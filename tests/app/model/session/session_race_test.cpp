@@ -37,6 +37,25 @@ TEST_CASE("session: standard races flash2") {
   CHECK(race.lanes[1].simulation->request.algorithm == "flash2");
 }
 
+TEST_CASE("session: a race against another program of the kind, which stays until it is off and is in the link") {
+  Opened opened;
+  opened.after(SetAlgorithm{"flash2_backward"});
+  CHECK(opened.after(SetRace{true}).lanes[0].simulation->request.algorithm == "standard_backward");
+  const SessionView race = opened.after(SetRace{true, "flash2_backward_two_pass"});
+  REQUIRE(race.lanes.size() == 2);
+  CHECK(race.lanes[0].simulation->request.algorithm == "flash2_backward_two_pass");
+  CHECK(race.lane().simulation->request.algorithm == "flash2_backward");
+  opened.after(SetRace{false});
+  CHECK(opened.after(SetRace{true}).lanes[0].simulation->request.algorithm == "flash2_backward_two_pass");
+  WindowState state;
+  state.algorithm = "flash2_backward";
+  state.race = {true, "flash2_backward_two_pass"};
+  CHECK(to_link(state).find("race=flash2_backward_two_pass") != std::string::npos);
+  CHECK(from_link(to_link(state))->race == state.race);
+  CHECK_FALSE(from_link("race=flash9"));
+  CHECK(opened.after(SetAlgorithm{"flash1"}).lanes[0].simulation->request.algorithm == "standard");  // of another kind
+}
+
 TEST_CASE("session: a race steps through both runs, forward and back, and plays to the end of the slower one") {
   Session::Start start = opening_start();
   start.race = true;

@@ -42,6 +42,7 @@ class RandomStates {
     if (coin()) s.block_order = pick(block_orders()).order;
     s.key_order = coin() ? KeyOrder::descending : KeyOrder::ascending;
     s.race = coin();
+    if (s.race && coin()) s.race.with = pick(program_table()).id;
     if (coin()) s.seed = random_();
     if (coin()) s.spread = real(0, 1e6);
     for (auto member : {&WindowState::q, &WindowState::k, &WindowState::v})
@@ -235,7 +236,7 @@ TEST_CASE("window state: what a link cannot mean is one sentence with the value 
   CHECK(link_refusal("seq=1e3") == "seq is '1e3': it must be a whole number from 1 to 2147483647");
   CHECK(link_refusal("head_dim=512") == "head_dim is '512': it must be a whole number from 1 to 256");
   CHECK(link_refusal("gpu=a%2") == "gpu is 'a%2': it must be percent-encoded, with two digits after each %");
-  CHECK(link_refusal("race=yes") == "race is 'yes': it must be 0 or 1");
+  CHECK(link_refusal("race=yes") == "race is 'yes': it must be 0, 1 or the program to race against");
   CHECK(link_refusal("dtype=fp61") == "dtype is 'fp61': did you mean fp16?");
   CHECK(link_refusal("step=3&cycle=4") == "step and cycle are both given: give one of them");
   CHECK(link_refusal("page_size=-1") == "page_size is '-1': it must be a whole number from 0 to 2147483647");
