@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/csv_field.h"
+#include "app/cli/csv_studies.h"
 #include "app/model/run_data/step_index.h"
 #include "sim/analysis/launch_balance.h"
 #include "sim/analysis/link_bins.h"
@@ -154,8 +155,10 @@ std::string bandwidth(const Simulation& simulation) {
 }
 
 constexpr std::array sheets = {
-    CsvSheet{"traffic", &traffic_sheet}, CsvSheet{"ledger", &ledger}, CsvSheet{"launches", &launches_sheet},
-    CsvSheet{"steps", &steps},           CsvSheet{"waits", &waits},   CsvSheet{"bandwidth", &bandwidth}};
+    CsvSheet{"traffic", &traffic_sheet}, CsvSheet{"ledger", &ledger},  CsvSheet{"launches", &launches_sheet},
+    CsvSheet{"steps", &steps},           CsvSheet{"waits", &waits},    CsvSheet{"bandwidth", &bandwidth},
+    CsvSheet{"what_if", &what_if_sheet}, CsvSheet{"fit", &fit_sheet},  CsvSheet{"compare", &compare_sheet},
+    CsvSheet{"ladder", &ladder_sheet},   CsvSheet{"mask", &mask_sheet}};
 
 }  // namespace
 

@@ -21,6 +21,7 @@ struct CsvSheet {
 /// steps      every operation of the SM in focus, by step
 /// waits      how long operations of the SM in focus waited, by unit and cause
 /// bandwidth  bytes that landed on each link, over time
+/// what_if, fit, compare, ladder, mask    those of the views (csv_studies.h)
 std::span<const CsvSheet> csv_sheets();
 
 }  // namespace tilescope

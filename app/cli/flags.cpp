@@ -241,8 +241,10 @@ constexpr std::array flags = {
              render | exported | sweep | search | run | measure | validate | calibrate | lesson},
     FlagInfo{"--out", "FILE", "Output", "the file to write", value, render | exported | run | calibrate, "",
              "the folder to write to"},
-    FlagInfo{"--sheet", "NAME", "Output", "the table of a .csv: traffic, ledger, launches, steps, waits or bandwidth [traffic]",
-             value, exported},
+    FlagInfo{
+        "--sheet", "NAME", "Output",
+        "the table of a .csv: traffic, ledger, launches, steps, waits, bandwidth, what_if, fit, compare, ladder or mask [traffic]",
+        value, exported},
     FlagInfo{"--steps", "A:B", "Picture", "the steps to show, both included; a single one, or A:end [a few steps in]", value,
              exported},
     FlagInfo{"--grain", "NAME", "Picture", "from a shown step to the next: operation, tile or phase [operation]", value, exported},

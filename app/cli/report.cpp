@@ -235,9 +235,14 @@ std::string traffic(const Simulation& simulation, const std::string& clock) {
                  format_exact_bytes(simulation.hbm_write_after_flush)});
   }
   std::string text = table.text("");
-  if (form)
-    text += fmt::format("order    bytes between L2 and SMs: {}\n", order_text(form->order, simulation.program->problem()).text());
-  return text;
+  if (!form) return text;
+  const AttentionProblem& problem = simulation.program->problem();
+  const GpuSpec& gpu = simulation.request.gpu;
+  if (order_holds(form->order, problem, gpu))
+    return text + fmt::format("order    bytes between L2 and SMs: {}\n", order_text(form->order, problem).text());
+  return text + fmt::format("order    none here: {} holds for d <= M <= N·d, and M is {} elements, N·d {}\n", form->order,
+                            format_count(static_cast<std::int64_t>(fast_memory_elements(problem, gpu))),
+                            format_count(problem.seq_kv * problem.head_dim));
 }
 
 double tflops_of(const Simulation& simulation) {

@@ -306,16 +306,20 @@ std::string shown_tooltip() {
   return ImGui::GetFrameCount() - shown.frame <= 1 ? shown.text : std::string();
 }
 
+void tooltip_text(const Theme& theme, std::string_view title, std::string_view body) {
+  ImGui::PushTextWrapPos(std::round(380 * theme.scale));
+  if (!title.empty()) text_item(body.empty() ? theme.ui : theme.ui_bold, theme.text, formula_text(title));
+  if (!body.empty()) text_item(theme.ui_small, theme.text_dim, formula_text(body));
+  ImGui::PopTextWrapPos();
+}
+
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body) {
   auto& shown = panel_state<ShownTooltip>("tooltip");
   shown.frame = ImGui::GetFrameCount();
   shown.text = std::string(title) + (title.empty() || body.empty() ? "" : "\n") + std::string(body);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(std::round(10 * theme.scale), std::round(8 * theme.scale)));
   if (ImGui::BeginTooltip()) {
-    ImGui::PushTextWrapPos(std::round(380 * theme.scale));
-    if (!title.empty()) text_item(body.empty() ? theme.ui : theme.ui_bold, theme.text, formula_text(title));
-    if (!body.empty()) text_item(theme.ui_small, theme.text_dim, formula_text(body));
-    ImGui::PopTextWrapPos();
+    tooltip_text(theme, title, body);
     ImGui::EndTooltip();
   }
   ImGui::PopStyleVar();

@@ -75,6 +75,8 @@ Rect item_rect();
 void item_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
 /// Returns the text of the tooltip on screen; empty where there is none.
 std::string shown_tooltip();
+/// Writes a tooltip into the current window: a bold title, then lines.
+void tooltip_text(const Theme& theme, std::string_view title, std::string_view body);
 /// Shows a tooltip now, whatever is hovered.
 void show_tooltip(const Theme& theme, std::string_view title, std::string_view body = {});
 

@@ -149,9 +149,10 @@ LayoutShares shown_shares(LayoutShares shares, const View& view, float height) {
 }
 
 /// Returns the height of the window's picture: a question to the class lies below it, not over the numbers that it asks for, and so
-/// does the offer to go on where the last window was.
+/// does the offer to go on where the last window was. The offer of lessons lies over the timeline, or below a view without one.
 float picture_height(const View& view, bool offers_left_over) {
-  const float offer = offers_left_over && !view.workspace->present ? left_over_height(*view.theme) : 0;
+  const bool offers = offers_left_over || (view.lesson.offered && has_whole_window(view));
+  const float offer = offers && !view.workspace->present ? left_over_height(*view.theme) : 0;
   return ImGui::GetIO().DisplaySize.y - question_room(view) - offer;
 }
 
@@ -585,8 +586,13 @@ void AppFrame::draw_offer(const View& view, Commands& commands) const {
   const LessonInfo& first = view.lesson.list->lessons.front();
   const LessonInfo::Text& text = first.text(view.workspace->language);
   // Over the timeline: the stage shows what the first look is for.
-  const Rect& under = layout_.timeline.height() > 0 ? layout_.timeline : layout_.transport;
-  ImGui::SetNextWindowPos(under.center(), ImGuiCond_Always, {0.5F, 0.5F});
+  if (has_whole_window(view)) {
+    const float below = ImGui::GetIO().DisplaySize.y - question_room(view) - left_over_height(theme_);
+    ImGui::SetNextWindowPos({layout_.alone.center().x, below}, ImGuiCond_Always, {0.5F, 0});
+  } else {
+    const Rect& under = layout_.timeline.height() > 0 ? layout_.timeline : layout_.transport;
+    ImGui::SetNextWindowPos(under.center(), ImGuiCond_Always, {0.5F, 0.5F});
+  }
   ImGui::PushStyleColor(ImGuiCol_WindowBg, theme_.inset);
   constexpr ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
                                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |

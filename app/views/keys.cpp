@@ -84,9 +84,26 @@ void handle_pages(const View& view, Commands& commands) {
   if (pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
 }
 
+/// The arrows go through the table or the map that Tab has reached. Returns whether they are its own.
+bool handle_group() {
+  if (!tab_group_has_focus()) return false;
+  constexpr std::pair<ImGuiKey, ImGuiDir> arrows[] = {{ImGuiKey_LeftArrow, ImGuiDir_Left},
+                                                      {ImGuiKey_RightArrow, ImGuiDir_Right},
+                                                      {ImGuiKey_UpArrow, ImGuiDir_Up},
+                                                      {ImGuiKey_DownArrow, ImGuiDir_Down}};
+  bool any = false;
+  for (const auto& [key, direction] : arrows) {
+    if (!pressed(key, true)) continue;
+    any = true;
+    move_in_group(direction);
+  }
+  return any;
+}
+
 void handle_steps(const View& view, Commands& commands) {
   const Grain grain = held(ImGuiMod_Ctrl) ? Grain::phase : held(ImGuiMod_Shift) ? Grain::tile : view.playback.grain;
   const bool banks = view.workspace->center == CenterView::banks;  // the arrows step its wavefronts
+  if (held(ImGuiMod_Alt) || handle_group()) return;                // Alt and the arrows are the timeline's
   const bool arrows = !draws_curve(view) && !banks;
   if (arrows && pressed(ImGuiKey_RightArrow, true)) commands.push(Step{1, grain});
   if (arrows && pressed(ImGuiKey_LeftArrow, true)) commands.push(Step{-1, grain});
@@ -258,7 +275,9 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (!ImGui::GetIO().NavVisible) handle_steps(view, commands);
   // Before a class the keys of a clicker work whatever has the focus.
   if (!ImGui::GetIO().NavVisible || view.workspace->present || view.lecture->asking) handle_pages(view, commands);
-  if (!popup && view.lesson.offered && pressed(ImGuiKey_Enter)) commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
+  // A stop that has the focus takes Enter itself.
+  if (!popup && view.lesson.offered && !tab_stop_has_focus() && pressed(ImGuiKey_Enter))
+    commands.push(OpenLesson{view.lesson.list->lessons.front().id, 0});
   if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
   // Over an open menu, digits and letters belong to the menu.
@@ -291,7 +310,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 45> rows = {{
+  static constexpr std::array<KeyHelp, 49> rows = {{
       {"", "Steps"},
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
@@ -305,6 +324,8 @@ std::span<const KeyHelp> key_help() {
       {"", "Timeline"},
       {"L", "Timeline rows: units of one SM, or all SMs"},
       {"J", "Scroll the timeline to the playhead"},
+      {"Alt ← → ↑ ↓", "Scroll the timeline, zoom it; Alt Home shows the whole run"},
+      {"C", "Causes of this step's stall, back to the first; ↑ ↓ and Enter go there"},
       {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
       {"", "Views"},
       {"1 2 3 …", "Choose the middle view"},
@@ -313,6 +334,7 @@ std::span<const KeyHelp> key_help() {
       {"M", "Measure this problem on this machine's GPU"},
       {"← → ↑ ↓ X", "In Banks: wavefront, access, swizzle"},
       {"⇧ ↑ ↓", "In Banks: the lane that is described"},
+      {"← → ↑ ↓, ⇧ ↑ ↓", "In Mask, once Tab is on the map: the block that is described; zoom"},
       {"↑ ↓, ⇧ ↑ ↓", "In Ladder: the rung whose code is shown; scroll its code"},
       {"", "Lesson and lecture"},
       {"Tab, ↑ ↓, 1 2 …, Enter", "In a lesson: choose and answer"},
@@ -332,6 +354,7 @@ std::span<const KeyHelp> key_help() {
       {"Ctrl + −", "Larger or smaller text; Ctrl 0 for the default"},
       {"Ctrl F", "Find an operation, or a word of the glossary"},
       {"Tab, Enter", "Next button; press it"},
+      {"← → ↑ ↓, Enter", "In the table or map that Tab has reached: next row or cell; take it"},
       {"Esc", "Cancel, close, or leave the presentation"},
       {"?", "This list"},
       {"", "Links and undo"},

@@ -162,6 +162,16 @@ TileShape paper_tile(const AttentionProblem& problem, double fast_memory_element
   return {std::min({columns, problem.head_dim, problem.seq_q}), std::min(columns, problem.seq_kv)};
 }
 
+double fast_memory_elements(const AttentionProblem& problem, const GpuSpec& gpu) {
+  return gpu.sm_shared_bytes_per_block / element_bytes(problem.dtype);
+}
+
+bool order_holds(std::string_view order, const AttentionProblem& problem, const GpuSpec& gpu) {
+  const double m = fast_memory_elements(problem, gpu);
+  const auto dim = static_cast<double>(problem.head_dim), keys = static_cast<double>(problem.seq_kv);
+  return order.find("/M") == std::string_view::npos || (m >= dim && m <= keys * dim);
+}
+
 Sentence order_text(std::string_view order, const AttentionProblem& problem) {
   return problem.mask ? phrase("{} for dense attention", order) : Sentence(std::string(order));
 }
@@ -184,14 +194,14 @@ AccessCount count_accesses(std::string_view algorithm, const AttentionProblem& p
 IoComplexity io_complexity(const AttentionProblem& problem, const TileShape& tile, const GpuSpec& gpu) {
   IoComplexity result;
   const Sums sums(problem, tile);
-  const double m = gpu.sm_shared_bytes_per_block / element_bytes(problem.dtype);
+  const double m = fast_memory_elements(problem, gpu);
   result.fast_memory_elements = m;
   for (const CountedAlgorithm& row : counted) result.counts.push_back(count_accesses(row.id, problem, tile, m));
   result.flops = flops_of(sums);
   result.compulsory_elements =
       2 * sums.dim * (sums.planes * sums.queries + static_cast<double>(problem.kv_planes()) * sums.all_keys);
   result.lower_bound_elements = sums.planes * sums.queries * sums.all_keys * sums.dim * sums.dim / m;
-  result.bound_applies = m >= sums.dim && m <= sums.all_keys * sums.dim;
+  result.bound_applies = order_holds("1/M", problem, gpu);
   const double pairs =
       static_cast<double>(ceil_div(problem.seq_q, tile.block_q)) * static_cast<double>(ceil_div(problem.seq_kv, tile.block_kv));
   result.kept_fraction = static_cast<double>(visit_sums(problem, tile).pairs) / pairs;

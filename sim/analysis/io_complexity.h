@@ -45,7 +45,7 @@ struct IoComplexity {
   double flops = 0;
   double compulsory_elements = 0;   // Q, K, V read once and O written once: no algorithm moves less
   double lower_bound_elements = 0;  // N²d²/M: no exact algorithm beats this order for all M in the range
-  bool bound_applies = false;       // d <= M <= Nk·d
+  bool bound_applies = false;       // order_holds() of an order with M
   /// Share of the pairs of query and key tiles that are visited, the s of Θ(Nd + N²d²s/M). 1 without a mask.
   double kept_fraction = 1;
   /// The smallest M, in elements, for which flash1 with the paper's tile moves no more bytes than standard; absent if none does.
@@ -64,6 +64,10 @@ bool has_access_count(std::string_view algorithm);
 AccessCount count_accesses(std::string_view algorithm, const AttentionProblem& problem, const TileShape& tile,
                            double fast_memory_elements);
 
+/// Returns M: the elements of shared memory that a block may have.
+double fast_memory_elements(const AttentionProblem& problem, const GpuSpec& gpu);
+/// Returns whether an order says something of this problem: one with M is of d <= M <= Nk·d.
+bool order_holds(std::string_view order, const AttentionProblem& problem, const GpuSpec& gpu);
 /// Returns an order as it reads beside a run: the theory is of dense attention, and knows no mask.
 Sentence order_text(std::string_view order, const AttentionProblem& problem);
 

@@ -217,6 +217,18 @@ struct Draw {
   SetRung operator()(Kind<SetRung>) const {
     return {random.pick<const char*>({"", "flash2", "hopper_wgmma", "hopper_causal", "flash3", "nonsense"})};
   }
+  SetViews operator()(Kind<SetViews>) const {
+    ViewChoices views;
+    if (coin()) views.time_window = TimeRange{100.0, 100.0 + static_cast<double>(1 + random.below(5000))};
+    views.wall_time = coin();
+    views.column = static_cast<int>(random.below(300));
+    if (coin()) views.fit_map = FitMapChoice{coin() ? DataType::fp32 : DataType::fp16, static_cast<int>(random.below(5))};
+    if (coin()) views.what_if_number = "l2.capacity_bytes";
+    views.mask = {static_cast<MaskShows>(random.below(3)), static_cast<std::int64_t>(random.below(40)),
+                  1 + static_cast<double>(random.below(9)), static_cast<double>(random.below(100)),
+                  static_cast<double>(random.below(100))};
+    return {views};
+  }
   SetPresent operator()(Kind<SetPresent>) const { return {coin()}; }
   SetAlone operator()(Kind<SetAlone>) const { return {random.chance(60) ? "" : panel()}; }
   SetSide operator()(Kind<SetSide>) const { return {std::string(side_panel_ids[random.below(side_panel_ids.size())])}; }

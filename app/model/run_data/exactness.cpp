@@ -24,6 +24,16 @@ Tensor output_of(const Simulation& run) {
   return {};
 }
 
+/// Both runs are of one forward problem and write O.
+bool have_one_output(const Simulation& first, const Simulation& second) {
+  return output_of(first) && output_of(second) && first.request.problem.pass == Pass::forward &&
+         first.request.problem == second.request.problem;
+}
+
+bool is_small_enough(const AttentionProblem& problem, std::int64_t queries, std::int64_t keys) {
+  return queries * problem.head_dim <= most_elements && problem.query_planes() * queries * keys * problem.head_dim <= most_work;
+}
+
 double largest_difference(const Matrix& a, const Matrix& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.values.size(); ++i)
@@ -44,11 +54,19 @@ bool Exactness::same_answer() const {
 }
 
 bool can_compare_outputs(const Simulation& first, const Simulation& second) {
-  if (!output_of(first) || !output_of(second)) return false;
   const AttentionProblem& problem = first.request.problem;
-  if (problem.pass != Pass::forward || !(problem == second.request.problem)) return false;
-  return problem.seq_q * problem.head_dim <= most_elements &&
-         problem.query_planes() * problem.seq_q * problem.seq_kv * problem.head_dim <= most_work;
+  return have_one_output(first, second) && is_small_enough(problem, problem.seq_q, problem.seq_kv);
+}
+
+std::optional<std::int64_t> queries_that_can_be_compared(const Simulation& first, const Simulation& second) {
+  const AttentionProblem& problem = first.request.problem;
+  if (!have_one_output(first, second) || can_compare_outputs(first, second)) return std::nullopt;
+  std::int64_t queries = problem.seq_q, keys = problem.seq_kv;
+  while (queries > 0 && !is_small_enough(problem, queries, keys)) {
+    queries /= 2;
+    keys = std::max<std::int64_t>(1, keys / 2);
+  }
+  return queries;
 }
 
 Result<Exactness> compare_outputs(const Simulation& first, const Simulation& second, const InputSource& inputs,

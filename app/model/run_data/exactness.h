@@ -1,6 +1,9 @@
 // Exactness: O of two algorithms on the same inputs, element by element, and attention in float64.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "sim/numerics/tile_machine.h"
 
 namespace tilescope {
@@ -19,6 +22,9 @@ struct Exactness {
 
 /// Whether both runs write O and are small enough to be executed in full.
 bool can_compare_outputs(const Simulation& first, const Simulation& second);
+/// Where both runs write O and are too large to be executed: the most queries, halved from those of the runs, for which they are
+/// not, with as many keys a query; 0 if even one query is too large. nullopt where the runs are not too large.
+std::optional<std::int64_t> queries_that_can_be_compared(const Simulation& first, const Simulation& second);
 
 /// Executes both programs on `inputs` and compares plane 0 of O.
 /// Limits  can_compare_outputs()

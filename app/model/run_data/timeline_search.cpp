@@ -76,4 +76,11 @@ std::optional<std::int64_t> next_stall(const Simulation& simulation, const StepI
   return best;
 }
 
+std::optional<std::size_t> interval_of_step(const Simulation& simulation, const StepIndex& steps, std::int64_t step) {
+  const std::size_t count = simulation.trace->intervals(steps.sm).size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (simulation.trace->step_of_interval(steps.sm, i) == step) return i;
+  return std::nullopt;
+}
+
 }  // namespace tilescope

@@ -20,4 +20,7 @@ std::vector<std::int64_t> steps_named(const Simulation& simulation, const StepIn
 /// Returns the nearest step after `from` (direction 1) or before it (-1) whose operation stalled; nullopt where there is none.
 std::optional<std::int64_t> next_stall(const Simulation& simulation, const StepIndex& steps, std::int64_t from, int direction);
 
+/// Returns the interval of a step; nullopt before the first step.
+std::optional<std::size_t> interval_of_step(const Simulation& simulation, const StepIndex& steps, std::int64_t step);
+
 }  // namespace tilescope

@@ -366,6 +366,10 @@ void Session::State::operator()(const SetRung& command) {
   if (command.id.empty() || is_rung(command.id)) workspace.rung = command.id;
 }
 
+void Session::State::operator()(const SetViews& command) {
+  workspace.views = command.choices;
+}
+
 void Session::State::operator()(const GoOnWithStudy&) {
   studies.go_on();
 }

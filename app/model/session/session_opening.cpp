@@ -79,6 +79,7 @@ void Session::State::take_state(const WindowState& state, StateRequest asked) {
   workspace.center = state.center;
   workspace.banks = state.banks;
   workspace.rung = state.rung;
+  workspace.views = state.views;
   workspace.alone = state.alone;
   workspace.side = state.side;
   workspace.traffic = state.traffic;

@@ -187,6 +187,7 @@ struct Session::State {
   void operator()(const SetSweep& command);
   void operator()(const SetBanks& command);
   void operator()(const SetRung& command);
+  void operator()(const SetViews& command);
   void operator()(const GoOnWithStudy& command);
   void operator()(const SetPresent& command);
   void operator()(const SetAlone& command);

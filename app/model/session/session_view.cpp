@@ -47,6 +47,7 @@ WindowState window_state_of(const SessionView& view) {
   state.center = workspace.center;
   state.banks = workspace.banks;
   state.rung = workspace.rung;
+  state.views = workspace.views;
   state.alone = workspace.alone;
   state.side = workspace.side;
   state.traffic = workspace.traffic;

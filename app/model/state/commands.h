@@ -14,6 +14,7 @@
 #include "app/model/state/compared_runs.h"
 #include "app/model/state/link_choice.h"
 #include "app/model/state/sweep_quantity.h"
+#include "app/model/state/view_choices.h"
 #include "app/platform/theme_kind.h"
 #include "sim/analysis/validation.h"
 #include "sim/engine/simulation.h"
@@ -193,6 +194,11 @@ struct SetBanks {
 struct SetRung {
   static constexpr Changes changes = Changes::state;
   std::string id;  // empty: of none
+};
+/// Zooms, chooses a column, and so on, in the views.
+struct SetViews {
+  static constexpr Changes changes = Changes::state;
+  ViewChoices choices;
 };
 /// After CancelWork.
 struct GoOnWithStudy {
@@ -412,12 +418,12 @@ using Command =
     std::variant<SetAlgorithm, SetRace, SetGpu, SetSpecValue, ResetSpecValue, SetProblem, SetTile, SetBlocksPerSm, SetBlockOrder,
                  SetKeyOrder, SetMasking, SetMaskTable, LookAtMask, AskVisit, SetInputs, SetMatrix, SetFocusSm, Step, SeekStep,
                  SeekCycle, SetLanes, LookIntoSms, FocusBlock, SetPlaying, SetSpeed, SetGrain, SelectRow, HoverTensor, SetThemeKind,
-                 SetCenter, SetSweep, SetBanks, SetRung, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink, SetTimeRange,
-                 CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice, SetBlank,
-                 OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage, NameDeck,
-                 EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, WriteQuestion, OpenLesson, TurnLessonPage, AnswerLesson,
-                 RetryLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport, StopExport,
-                 RunValidation, SetValidation, Calibrate, Measure, ShowProbe>;
+                 SetCenter, SetSweep, SetBanks, SetRung, SetViews, GoOnWithStudy, SetPresent, SetAlone, SetSide, SetTrafficLink,
+                 SetTimeRange, CancelWork, ShowHelp, ShowFind, SetLanguage, OpenCase, OpenState, OpenLink, Undo, Redo, ShowNotice,
+                 SetBlank, OpenDeck, SaveDeck, ShowScenes, ShowPresenter, RestartTimer, BookmarkState, GoToScene, TurnPage,
+                 NameDeck, EditScene, MoveScene, DeleteScene, AskClass, CountAnswer, WriteQuestion, OpenLesson, TurnLessonPage,
+                 AnswerLesson, RetryLesson, CloseLesson, DeclineLessons, PinRun, UnpinRun, CompareRuns, ImportCounters, StartExport,
+                 StopExport, RunValidation, SetValidation, Calibrate, Measure, ShowProbe>;
 
 Changes changes_of(const Command& command);
 /// Whether a command moves the playhead, or lets it move.

@@ -10,7 +10,7 @@ namespace {
 constexpr double seconds_of_one_change = 1;
 
 bool is_motion(std::string_view key) {
-  return key == "step" || key == "cycle";
+  return key == "step" || key == "cycle" || key == "time_window";  // which follows the playhead
 }
 
 /// Counts the numbers that a state keeps and does not share with `next`, and the links of pinned runs by their size: they may hold

@@ -117,6 +117,24 @@ Status read_range(std::string_view key, std::string_view text, TimeRange& into) 
   return Done{};
 }
 
+/// A zoom of the map of a mask, and the query and the key at its top left.
+Status read_mask_zoom(std::string_view key, std::string_view text, MaskMapChoice& into) {
+  const std::size_t first = text.find(':'), second = first == std::string_view::npos ? first : text.find(':', first + 1);
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return from > text.size() ? std::nullopt : number<double>(text.substr(from, to - from));
+  };
+  const bool whole = second != std::string_view::npos;
+  const auto zoom = whole ? part(0, first) : std::nullopt, query = whole ? part(first + 1, second) : std::nullopt;
+  const auto at = whole ? part(second + 1, text.size()) : std::nullopt;
+  constexpr double most = 1e9;
+  if (!zoom || !query || !at || !(*zoom >= 1 && *zoom <= most && std::abs(*query) <= most && std::abs(*at) <= most))
+    return bad_value(key, text, phrase("a zoom, a query and a key, such as 4:128:256"));
+  into.zoom = *zoom;
+  into.query = *query;
+  into.key = *at;
+  return Done{};
+}
+
 Status read_on(std::string_view key, std::string_view text, bool& into) {
   if (text != "1" && text != "0") return bad_value(key, text, phrase("0 or 1"));
   into = text == "1";
@@ -143,6 +161,8 @@ constexpr std::array<std::string_view, 3> type_names = {"fp16", "bf16", "fp32"},
 constexpr std::array<std::string_view, 4> quantity_names = {"hbm", "l2", "time", "memory"};
 
 /// As LinkChoice.
+constexpr std::array<std::string_view, 3> mask_shows_names = {"state", "decided", "cuda"};
+constexpr std::int64_t largest_planes = std::int64_t{1} << 40;  // heads times batch
 constexpr std::array<std::string_view, link_choices.size()> link_names = {"l2_to_sm", "sm_to_l2", "hbm_read", "hbm_write", "smem"};
 
 /// As PageOrder.
@@ -428,6 +448,53 @@ constexpr std::array keys = {
           s.rung = std::string(text);
           return Done{};
         }},
+    Key{"time_window",
+        [](const WindowState& s) {
+          const auto& window = s.views.time_window;
+          return window ? Written(fmt::format("{}:{}", window->from, window->to)) : std::nullopt;
+        },
+        [](WindowState& s, Text key, Text text) { return read_range(key, text, s.views.time_window.emplace()); }},
+    Key{"wall_time", [](const WindowState& s) { return when(s.views.wall_time); },
+        [](WindowState& s, Text key, Text text) { return read_on(key, text, s.views.wall_time); }},
+    Key{"column", [](const WindowState& s) { return unless(0, s.views.column); },
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 0, largest_size, s.views.column); }},
+    Key{"fit_map",
+        [](const WindowState& s) {
+          const auto& map = s.views.fit_map;
+          return map ? Written(fmt::format("{}:{}", to_string(map->type), map->stages)) : std::nullopt;
+        },
+        [](WindowState& s, Text key, Text text) -> Status {
+          FitMapChoice& map = s.views.fit_map.emplace();
+          const std::size_t colon = text.find(':');
+          if (colon == Text::npos) return bad_value(key, text, phrase("a type and a number of buffers, such as fp16:2"));
+          if (Status type = read_enum(key, text.substr(0, colon), type_names, map.type); !type) return type;
+          return read_whole(key, text.substr(colon + 1), 0, ProgramTile::most_stages, map.stages);
+        }},
+    Key{"what_if", [](const WindowState& s) { return unless(ViewChoices{}.what_if_number, s.views.what_if_number); },
+        [](WindowState& s, Text key, Text text) -> Status {
+          std::vector<Text> keys;
+          for (const SpecKey& each : spec_keys())
+            if (each.may_change_a_run()) keys.push_back(each.key);
+          const auto known = read_name(key, text, keys);
+          if (!known) return known.error();
+          s.views.what_if_number = std::string(text);
+          return Done{};
+        }},
+    Key{"mask_shows",
+        [](const WindowState& s) {
+          const MaskShows shows = s.views.mask.shows;
+          return shows == MaskShows::state ? std::nullopt : Written(mask_shows_names[static_cast<std::size_t>(shows)]);
+        },
+        [](WindowState& s, Text key, Text text) { return read_enum(key, text, mask_shows_names, s.views.mask.shows); }},
+    Key{"mask_plane", [](const WindowState& s) { return unless(std::int64_t{0}, s.views.mask.plane); },
+        [](WindowState& s, Text key, Text text) { return read_whole(key, text, 0, largest_planes, s.views.mask.plane); }},
+    Key{"mask_zoom",
+        [](const WindowState& s) {
+          const MaskMapChoice& map = s.views.mask;
+          const bool usual = map.zoom == 1 && map.query == 0 && map.key == 0;
+          return usual ? std::nullopt : Written(fmt::format("{}:{}:{}", map.zoom, map.query, map.key));
+        },
+        [](WindowState& s, Text key, Text text) { return read_mask_zoom(key, text, s.views.mask); }},
     Key{"alone", [](const WindowState& s) { return unless(std::string(), s.alone); },
         [](WindowState& s, Text key, Text text) { return read_panel<&WindowState::alone>(s, key, text, panel_ids); }},
     Key{"side", [](const WindowState& s) { return unless(std::string("listing"), s.side); },

@@ -19,6 +19,7 @@
 #include "app/model/state/link_choice.h"
 #include "app/model/state/shared_matrix.h"
 #include "app/model/state/sweep_quantity.h"
+#include "app/model/state/view_choices.h"
 #include "app/model/state/workspace.h"
 #include "app/platform/theme_kind.h"
 #include "sim/engine/block_order.h"
@@ -81,6 +82,7 @@ struct WindowState {
   CenterView center = CenterView::stage;
   BankChoice banks;                // what the Banks view shows
   std::string rung;                // of the ladder, whose code the Ladder view shows; empty: none
+  ViewChoices views;               // what each view shows of its subject
   std::string alone;               // the zoomed panel; empty: none
   std::string side = "listing";    // the panel beside the middle where there is one column for three
   LinkChoice traffic{};            // the link whose bytes the Traffic panel shows

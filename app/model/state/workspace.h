@@ -8,6 +8,7 @@
 #include "app/model/state/bank_choice.h"
 #include "app/model/state/center_views.h"
 #include "app/model/state/link_choice.h"
+#include "app/model/state/view_choices.h"
 #include "app/platform/theme_kind.h"
 #include "sim/core/result.h"
 #include "sim/core/tensor.h"
@@ -52,6 +53,7 @@ struct Workspace {
   CenterView center = CenterView::stage;  // what the middle of the window shows
   BankChoice banks;                       // what the Banks view shows
   std::string rung;                       // of the ladder, whose code the Ladder view shows; empty: none
+  ViewChoices views;                      // what each view shows of its subject
   std::string alone;                      // the panel that has the window for itself; empty: none
   std::string side = "listing";           // the panel beside the middle where there is one column for three
   LinkChoice traffic{};                   // the link whose bytes the Traffic panel shows

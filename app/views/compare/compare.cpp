@@ -12,6 +12,7 @@
 #include "app/model/state/window_state.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "app/views/compare/compare_sheet.h"
 #include "app/views/compare/memory_plot.h"
@@ -211,10 +212,11 @@ void draw_fold(const Theme& theme, const CompareSection& section, bool open, con
                                                         : say(tr("{} rows equal"), section.equal_count());
   const Rect rect = {{c.left, top}, {c.left + text_width(theme.ui_small, text), top + line_height(theme)}};
   ImGui::PushID(static_cast<int>(index));
-  const bool clicked = hit_area("fold", rect);
+  bool clicked = hit_area("fold", rect);
   ImGui::PopID();
   const bool hovered = !section.equal.empty() && ImGui::IsItemHovered();
   if (hovered) item_tooltip(theme, text, open ? tr("Click to hide them") : tr("Click to show them"));
+  if (!section.equal.empty()) clicked = tab_stop(theme, rect, 4 * theme.scale) || clicked;
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, rect, hovered ? theme.accent : theme.text_faint, text);
   if (!clicked || section.equal.empty()) return;
   if (open)

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
 #include "app/views/error_words.h"
 #include "app/views/panels.h"
@@ -23,11 +23,6 @@
 
 namespace tilescope {
 namespace {
-
-struct FitState {
-  std::string asked;               // the algorithm, type and buffers that the choice below is for
-  std::optional<std::size_t> map;  // the large one; absent: that of the current settings
-};
 
 std::string tile_text(const TileShape& tile) {
   return fmt::format("{}×{}", tile.block_q, tile.block_kv);
@@ -240,6 +235,14 @@ void draw_headings(const View& view, const FitMap& map, const Grid& grid) {
   }
 }
 
+/// Enlarges a map; nullopt: that of the current settings.
+void choose_map(const View& view, Commands& commands, const std::optional<FitMapChoice>& map) {
+  if (view.workspace->views.fit_map == map) return;
+  ViewChoices views = view.workspace->views;
+  views.fit_map = map;
+  commands.push(SetViews{views});
+}
+
 /// Applies a tile of a map.
 void use(const View& view, const FitMap& map, const FitCell& cell, Commands& commands) {
   ProgramTile tile = cell.tile;
@@ -251,6 +254,7 @@ void use(const View& view, const FitMap& map, const FitCell& cell, Commands& com
     commands.push(SetProblem{problem, "dtype"});
   }
   commands.push(SetTile{tile, "tile"});
+  choose_map(view, commands, std::nullopt);  // it is that of the settings now
 }
 
 /// Returns the height of a map's axes.
@@ -304,16 +308,20 @@ void draw_map(const View& view, Commands& commands, const FitMaps& maps, const F
     for (std::size_t row = 0; row < map.block_q.size(); ++row)
       for (std::size_t column = 0; column < map.block_kv.size(); ++column) draw(map.at(row, column), grid.cell(row, column));
   };
+  const ImGuiID tiles = ImGui::GetID("tiles");
+  int id = 0;  // stays while a new simulation replaces the maps
   each_cell([&](const FitCell& cell, const Rect& at) {
-    ImGui::PushID(&cell);
-    if (hit_area("cell", at) && cell.fits()) use(view, map, cell, commands);
+    ImGui::PushID(id++);
+    bool chosen = hit_area("cell", at);
     const bool hovered = ImGui::IsItemHovered();
     ImGui::PopID();
     draw_cell(view, best, cell, at);
-    if (hovered) {
-      list->AddRect(at.min, at.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
-      show_tooltip(theme, say(tr("tile {}"), tile_text(cell.tile)), tooltip(cell, map.real && cell.tile == map.usual));
-    }
+    chosen = tab_stop(theme, at, 4 * theme.scale, tiles) || chosen;
+    if (chosen && cell.fits()) use(view, map, cell, commands);
+    if (hovered) list->AddRect(at.min, at.max, theme.text_dim, 4 * theme.scale, 0, std::max(1.0F, theme.scale));
+    if (!hovered && !tab_stop_is_focused()) return;
+    const std::string title = say(tr("tile {}"), tile_text(cell.tile)), body = tooltip(cell, map.real && cell.tile == map.usual);
+    hovered ? show_tooltip(theme, title, body) : stop_tooltip(theme, at, title, body);
   });
   each_cell([&](const FitCell& cell, const Rect& at) {
     const bool own = map.real && cell.tile == map.usual;
@@ -352,7 +360,7 @@ void draw_small_map(const View& view, const FitMaps& maps, const FitMap& map, co
 }
 
 /// Draws all maps: one row per type, one column per number of buffers.
-void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, const Rect& rect) {
+void draw_small_maps(const View& view, Commands& commands, const FitMaps& maps, std::size_t chosen, const Rect& rect) {
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   std::vector<std::size_t> order(maps.maps.size());  // screen order: by type, then ascending
@@ -365,16 +373,20 @@ void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, 
   const float line = theme.ui_small->FontSize + 3 * theme.scale, gap = 8 * theme.scale;
   const float width = (rect.width() - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
   const float height = std::min((rect.height() - gap) * 0.5F, 2.1F * line + width * 1.1F);
+  const ImGuiID group = ImGui::GetID("maps");
   for (std::size_t i = 0; i < order.size(); ++i) {
     const FitMap& map = maps.maps[order[i]];
     const std::size_t row = i / columns, column = i % columns;
     const ImVec2 min = {rect.min.x + static_cast<float>(column) * (width + gap),
                         rect.min.y + static_cast<float>(row) * (height + gap)};
     const Rect box = {min, {min.x + width, min.y + height}};
-    ImGui::PushID(&map);
-    if (hit_area("map", box)) panel_state<FitState>("fit").map = order[i];
+    ImGui::PushID(static_cast<int>(i));
+    bool clicked = hit_area("map", box);
     const bool hovered = ImGui::IsItemHovered();
     ImGui::PopID();
+    clicked = tab_stop(theme, box, 4 * theme.scale, group) || clicked;
+    const bool focused = tab_stop_is_focused();
+    if (clicked) choose_map(view, commands, FitMapChoice{map.request.problem.dtype, map.stages});
     if (order[i] == chosen || hovered)
       list->AddRectFilled({box.min.x - 3 * theme.scale, box.min.y - 2 * theme.scale},
                           {box.max.x + 3 * theme.scale, box.max.y + 2 * theme.scale},
@@ -388,11 +400,12 @@ void draw_small_maps(const View& view, const FitMaps& maps, std::size_t chosen, 
               best == nullptr ? std::string(map.fitting() == 0 ? tr("None fits") : "…")
                               : format_time(Nanoseconds(best->outcome->time_ns)));
     draw_small_map(view, maps, map, {{box.min.x, box.min.y + line}, {box.max.x, box.max.y - line - 2 * theme.scale}});
-    if (hovered)
-      show_tooltip(theme, map_name(map),
-                   best == nullptr ? say(tr("{} of {} tiles fit"), map.fitting(), map.cells.size())
-                                   : say(tr("{} of {} tiles fit; the fastest, {}, takes {}"), map.fitting(), map.cells.size(),
-                                         tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns))));
+    if (!hovered && !focused) continue;
+    const std::string tip = best == nullptr
+                                ? say(tr("{} of {} tiles fit"), map.fitting(), map.cells.size())
+                                : say(tr("{} of {} tiles fit; the fastest, {}, takes {}"), map.fitting(), map.cells.size(),
+                                      tile_text(best->tile), format_time(Nanoseconds(best->outcome->time_ns)));
+    hovered ? show_tooltip(theme, map_name(map), tip) : stop_tooltip(theme, box, map_name(map), tip);
   }
 }
 
@@ -403,12 +416,10 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const FitMaps& maps = *view.studies->fit;
   const Simulation& shown = *view.lane().simulation;
-  auto& state = panel_state<FitState>("fit");
-  const std::string asked =
-      fmt::format("{} {} {}", shown.request.algorithm, to_string(shown.request.problem.dtype), ring_buffers(*shown.program));
-  if (state.asked != asked) state = {asked, std::nullopt};
-  const FitMap* of_shown = maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
-  const std::size_t chosen = state.map.value_or(static_cast<std::size_t>(of_shown - maps.maps.data())) % maps.maps.size();
+  const auto& choice = view.workspace->views.fit_map;
+  const FitMap* const large =
+      choice ? maps.find(choice->type, choice->stages) : maps.find(shown.request.problem.dtype, ring_buffers(*shown.program));
+  const std::size_t chosen = large == nullptr ? 0 : static_cast<std::size_t>(large - maps.maps.data());
   const FitMap& map = maps.maps[chosen];
   study_head(view, finding(maps), detail(map, time_errors_text(view.studies->errors->time, shown.request)));
   draw_beside_line(view);
@@ -420,7 +431,7 @@ void draw_fit_panel(const View& view, Commands& commands) {
   const std::size_t columns = maps.maps.size() / 2;
   const float gap = 18 * theme.scale, side = std::min(room.x * 0.34F, 112 * theme.scale * static_cast<float>(columns));
   draw_map(view, commands, maps, map, {at, {at.x + room.x - side - gap, at.y + room.y}});
-  draw_small_maps(view, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
+  draw_small_maps(view, commands, maps, chosen, {{at.x + room.x - side, at.y}, {at.x + room.x, at.y + room.y}});
   study_message(view, "tile");
   ImGui::Dummy(room);  // the panel scrolls if the map does not fit
 }

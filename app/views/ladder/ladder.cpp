@@ -301,6 +301,7 @@ std::string few_blocks(const std::vector<Row>& rows) {
 
 /// A button that loads the largest case that was measured, for a GPU without one.
 void draw_measured_case(const View& view, Commands& commands) {
+  const Theme& theme = *view.theme;
   for (const char* gpu : {"h100", "h200"}) {
     GpuSpec spec;
     spec.id = gpu;
@@ -310,7 +311,7 @@ void draw_measured_case(const View& view, Commands& commands) {
     const auto unmasked = [](const AttentionProblem& p) { return !p.causal && p.mask == nullptr; };
     const AttentionProblem& most =
         *std::ranges::max_element(shapes, {}, [&](const AttentionProblem& p) { return std::pair(unmasked(p), scores(p)); });
-    if (!ImGui::SmallButton(say(tr("Load a measured case: {}, {}"), gpu, problem_text(most)).c_str())) return;
+    if (!small_button_stop(theme, say(tr("Load a measured case: {}, {}"), gpu, problem_text(most)).c_str())) return;
     commands.push(SetGpu{gpu});
     commands.push(SetProblem{most, "problem"});
     return;
@@ -326,7 +327,7 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
       problem.heads = problem.kv_heads = 16;
       problem.seq_q = problem.seq_kv = 8192;
       problem.head_dim = 128;
-      if (ImGui::SmallButton(say(tr("Show on {}: {}"), gpu, problem_text(problem)).c_str())) {
+      if (small_button_stop(theme, say(tr("Show on {}: {}"), gpu, problem_text(problem)).c_str())) {
         commands.push(SetGpu{gpu});
         commands.push(SetProblem{problem, "problem"});
       }
@@ -348,6 +349,8 @@ void draw_choices(const View& view, Commands& commands, const LadderStudy& study
     for (const AttentionProblem& shape : shapes)
       if (ImGui::Selectable(problem_text(shape).c_str(), shape == study.of.problem)) commands.push(SetProblem{shape, "problem"});
     ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
   }
   ImGui::PopFont();
 }

@@ -257,8 +257,7 @@ Detail detail_of(const View& view) {
   detail.formula = formula_text(listing[line - 1].formula);
   detail.why = formula_text(translated(listing[line - 1].why));
   detail.tensor = listing[line - 1].tensor;
-  if (lane.history)
-    detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, panel_state<ChosenColumn>("column").column);
+  if (lane.history) detail.numbers = formula_with_numbers(*lane.history, lane.rest.op, row, view.workspace->views.column);
   return detail;
 }
 

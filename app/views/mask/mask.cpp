@@ -19,6 +19,7 @@
 #include "app/model/lessons/lesson.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/mask/mask_cuda.h"
@@ -40,6 +41,10 @@ struct MaskPanelState {
   MaskCuda cuda;
   bool zoomed = false;  // else the whole plane, whatever the canvas
   MaskWindow window;
+  double zoom = 1;                // of the window, against the whole plane
+  bool moved = false;             // by hand, since the state was told
+  MaskMapChoice told;             // that the state has, or that was made of it
+  std::optional<double> to_zoom;  // of a state that was opened, until the canvas is known
   // What the quads were made of.
   std::shared_ptr<const MaskPicture> drawn;
   std::shared_ptr<const MaskElements> drawn_elements;
@@ -55,6 +60,7 @@ struct MaskPanelState {
   std::vector<double> loads;
   LookAtMask looked;
   AskVisit asked;
+  std::int64_t cursor_row = 0, cursor_col = 0;  // the block that the arrows are on
 };
 
 std::string count_text(std::int64_t count) {
@@ -333,6 +339,38 @@ bool same_sizes(const AttentionProblem& a, const AttentionProblem& b) {
   return a.batch == b.batch && a.heads == b.heads && a.seq_q == b.seq_q && a.seq_kv == b.seq_kv;
 }
 
+/// The block of the cursor.
+Pointed pointed_block(const MaskPicture& picture, const MaskPanelState& state) {
+  return {state.cursor_row * picture.block.block_q, state.cursor_col * picture.block.block_kv, state.cursor_row, state.cursor_col};
+}
+
+/// The arrows move the cursor over the blocks, and with Shift zoom around it.
+void move_cursor(const MaskPicture& picture, const Rect& canvas, MaskPanelState& state) {
+  const AttentionProblem& p = picture.problem;
+  const std::int64_t rows = ceil_div(p.seq_q, picture.block.block_q), cols = ceil_div(p.seq_kv, picture.block.block_kv);
+  const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(key) ? 1 : 0; };
+  const int down = pressed(ImGuiKey_DownArrow) - pressed(ImGuiKey_UpArrow);
+  const int right = pressed(ImGuiKey_RightArrow) - pressed(ImGuiKey_LeftArrow);
+  const bool zooms = ImGui::GetIO().KeyShift;
+  state.cursor_row = std::clamp<std::int64_t>(state.cursor_row + (zooms ? 0 : down), 0, rows - 1);
+  state.cursor_col = std::clamp<std::int64_t>(state.cursor_col + (zooms ? 0 : right), 0, cols - 1);
+  const auto middle = [&] {
+    const Pointed at = pointed_block(picture, state);
+    return ImVec2{state.window.x_of(canvas, static_cast<double>(at.key) + 0.5 * static_cast<double>(picture.block.block_kv)),
+                  state.window.y_of(canvas, static_cast<double>(at.query) + 0.5 * static_cast<double>(picture.block.block_q))};
+  };
+  if (zooms && down != 0) {
+    state.window = zoomed(state.window, p, canvas, middle(), std::pow(1.25, -down));
+    state.moved = true;
+    state.zoomed = state.window.pixels > whole_plane(p, canvas).pixels * 1.0001;
+  }
+  const ImVec2 at = middle();  // the map follows a cursor that leaves it
+  if (state.zoomed && !canvas.contains(at)) {
+    state.window = moved(state.window, p, canvas, {canvas.center().x - at.x, canvas.center().y - at.y});
+    state.moved = true;
+  }
+}
+
 std::string visit_text(const View& view, const Pointed& at) {
   const MaskView& mask = view.mask;
   const AskVisit now{mask.picture->plane, at.query, at.key};
@@ -345,7 +383,8 @@ std::string visit_text(const View& view, const Pointed& at) {
   return say(tr("Thread block {} on SM {} visits it. Click: go there"), visit.block, visit.sm);
 }
 
-void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskPanelState& state) {
+/// What is known of a block: beside the mouse, or beside `stop` while the keyboard is on it. A click or Enter goes there.
+void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskPanelState& state, const Rect* stop, bool chosen) {
   const MaskPicture& picture = *view.mask.picture;
   const bool simulated = same_sizes(view.lane().simulation->request.problem, picture.problem);
   const AskVisit now{picture.plane, at.query, at.key};
@@ -372,8 +411,9 @@ void show_pointed(const View& view, Commands& commands, const Pointed& at, MaskP
                        at.key));
   if (simulated)
     if (const std::string visit = visit_text(view, at); !visit.empty()) add_line(body, visit);
-  show_tooltip(*view.theme, say(tiles ? tr("Tile i {}, j {}") : tr("Mask block i {}, j {}"), at.row, at.col), body);
-  if (!simulated || !ImGui::IsMouseReleased(ImGuiMouseButton_Left) || ImGui::GetIO().MouseDragMaxDistanceSqr[0] > 16) return;
+  const std::string title = say(tiles ? tr("Tile i {}, j {}") : tr("Mask block i {}, j {}"), at.row, at.col);
+  stop != nullptr ? stop_tooltip(*view.theme, *stop, title, body) : show_tooltip(*view.theme, title, body);
+  if (!simulated || !chosen) return;
   if (!view.mask.visit || view.mask.visit->op < 0 || view.mask.visit_asked != now) return;
   const TileVisit& visit = *view.mask.visit;
   commands.push(FocusBlock{visit.sm, visit.launch, visit.block, visit.start, visit.op});
@@ -411,18 +451,26 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   const MaskPicture& picture = *mask.picture;
   const AttentionProblem& p = picture.problem;
   ImDrawList* list = ImGui::GetWindowDrawList();
+  if (const auto zoom = std::exchange(state.to_zoom, std::nullopt))
+    state.window = moved({whole_plane(p, canvas).pixels * *zoom, state.told.query, state.told.key}, p, canvas, {0, 0});
   if (!state.zoomed) state.window = whole_plane(p, canvas);
   hit_area("canvas", canvas);
   const bool hovered = ImGui::IsItemHovered(), active = ImGui::IsItemActive();
   ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
+  const bool entered = tab_stop(theme, canvas, 0, ImGui::GetID("map")), focused = tab_stop_is_focused();
+  if (focused) move_cursor(picture, canvas, state);
   const ImGuiIO& io = ImGui::GetIO();
   if (hovered && io.MouseWheel != 0) {
     state.window = zoomed(state.window, p, canvas, io.MousePos, std::pow(1.25, static_cast<double>(io.MouseWheel)));
+    state.moved = true;
     state.zoomed = state.window.pixels > whole_plane(p, canvas).pixels * 1.0001;
   }
-  if (active && state.zoomed && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))
+  if (active && state.zoomed && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3)) {
     state.window = moved(state.window, p, canvas, io.MouseDelta);
+    state.moved = true;
+  }
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.zoomed = false;
+  state.zoom = state.window.pixels / whole_plane(p, canvas).pixels;
 
   LookAtMask look{state.plane, {}, {}};
   if (state.window.pixels >= element_pixels) {
@@ -460,13 +508,16 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   }
   list->PushClipRect(canvas.min, canvas.max, true);
   draw_quads(list, state.quads);
-  const auto at = hovered ? pointed_at(picture, state.window, canvas) : std::nullopt;
+  const auto at = focused   ? std::optional(pointed_block(picture, state))
+                  : hovered ? pointed_at(picture, state.window, canvas)
+                            : std::nullopt;
+  Rect block;
   if (at) {
     const double size_q = static_cast<double>(picture.block.block_q), size_k = static_cast<double>(picture.block.block_kv);
     const double row = static_cast<double>(at->row), col = static_cast<double>(at->col);
-    list->AddRect({state.window.x_of(canvas, col * size_k), state.window.y_of(canvas, row * size_q)},
-                  {state.window.x_of(canvas, (col + 1) * size_k), state.window.y_of(canvas, (row + 1) * size_q)}, theme.text, 0, 0,
-                  theme.scale);
+    block = {{state.window.x_of(canvas, col * size_k), state.window.y_of(canvas, row * size_q)},
+             {state.window.x_of(canvas, (col + 1) * size_k), state.window.y_of(canvas, (row + 1) * size_q)}};
+    list->AddRect(block.min, block.max, focused ? theme.highlight : theme.text, 0, 0, (focused ? 2 : 1) * theme.scale);
   }
   list->PopClipRect();
   const float around = 2 * theme.scale;
@@ -483,7 +534,9 @@ void draw_canvas(const View& view, Commands& commands, MaskPanelState& state, co
   const float left = canvas.min.x - axis_margin(theme);
   draw_text_at(list, theme.ui_small, {left, a.y}, theme.text_dim, "q");
   draw_text_at(list, theme.ui_small, {left, a.y + line}, theme.text_dim, "↓");
-  if (at && !(active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) show_pointed(view, commands, *at, state);
+  if (!at || (active && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 3))) return;
+  const bool released = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] <= 16;
+  show_pointed(view, commands, *at, state, focused ? &block : nullptr, focused ? entered : released);
 }
 
 void draw_legend(const Theme& theme, std::span<const MaskLegendEntry> legend, ImVec2 at) {
@@ -526,6 +579,7 @@ void draw_choices(const View& view, MaskPanelState& state) {
     const std::int64_t low = 0, high = count - 1;
     ImGui::PushFont(theme.mono_small);
     ImGui::SliderScalar(id, ImGuiDataType_S64, &value, &low, &high, "%lld", ImGuiSliderFlags_AlwaysClamp);
+    field_stop(theme, id);
     ImGui::PopFont();
   };
   if (p.heads > 1 && by.by_head) chooser(tr("head"), "##head", h, p.heads);
@@ -533,7 +587,7 @@ void draw_choices(const View& view, MaskPanelState& state) {
   state.plane = b * p.heads + h;
   if (state.zoomed) {
     ImGui::SameLine();
-    if (ImGui::SmallButton(tr("Whole mask"))) state.zoomed = false;
+    if (small_button_stop(theme, tr("Whole mask"))) state.zoomed = false;
   }
 }
 
@@ -553,6 +607,8 @@ void draw_block_size(const View& view, Commands& commands) {
         commands.push(SetProblem{problem, "mask_block"});
       }
     ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
   }
   study_message(view, "mask_block");
 }
@@ -661,12 +717,41 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
   ImGui::EndChild();
 }
 
-}  // namespace
+/// Shows what a state was opened with.
+void open_map(const View& view, MaskPanelState& state) {
+  const MaskMapChoice& asked = view.workspace->views.mask;
+  if (asked == state.told) return;
+  state.told = asked;
+  state.plane = asked.plane;
+  state.shows_cuda = asked.shows == MaskShows::cuda;
+  if (!state.shows_cuda) state.colors = asked.shows == MaskShows::decided ? MaskColors::decided : MaskColors::state;
+  state.zoomed = asked.zoom > 1;
+  if (state.zoomed) state.to_zoom = asked.zoom;
+}
 
-void draw_mask_panel(const View& view, Commands& commands) {
+/// Puts what is shown into the state.
+void tell_map(const View& view, Commands& commands, MaskPanelState& state) {
+  MaskMapChoice now = state.told;
+  now.plane = state.plane;
+  now.shows = state.shows_cuda ? MaskShows::cuda : state.colors == MaskColors::decided ? MaskShows::decided : MaskShows::state;
+  if (!state.zoomed) {
+    now.zoom = 1;
+    now.query = now.key = 0;
+  } else if (std::exchange(state.moved, false)) {
+    now.zoom = std::max(1.0, state.zoom);
+    now.query = state.window.query;
+    now.key = state.window.key;
+  }
+  if (now == state.told) return;
+  state.told = now;
+  ViewChoices views = view.workspace->views;
+  views.mask = now;
+  commands.push(SetViews{views});
+}
+
+void draw_map_and_editor(const View& view, Commands& commands, MaskPanelState& state) {
   const MaskView& mask = view.mask;
   const Theme& theme = *view.theme;
-  auto& state = panel_state<MaskPanelState>("mask");
   if (mask.picture == nullptr) {
     if (mask.fault) return study_empty(view, say(mask.fault->sentence));
     return study_empty(view, tr("Looking at the mask…"));
@@ -704,7 +789,7 @@ void draw_mask_panel(const View& view, Commands& commands) {
                                                                             : CountsAt::below_editor;
   const auto child = [&](const char* id, ImVec2 from, ImVec2 to, const auto& draw) {
     ImGui::SetCursorScreenPos(from);
-    ImGui::BeginChild(id, {to.x - from.x, to.y - from.y});
+    ImGui::BeginChild(id, {to.x - from.x, to.y - from.y}, ImGuiChildFlags_None, ImGuiWindowFlags_NoNav);
     draw();
     ImGui::EndChild();
   };
@@ -726,6 +811,15 @@ void draw_mask_panel(const View& view, Commands& commands) {
     divider(theme);
     counts();
   });
+}
+
+}  // namespace
+
+void draw_mask_panel(const View& view, Commands& commands) {
+  auto& state = panel_state<MaskPanelState>("mask");
+  open_map(view, state);
+  draw_map_and_editor(view, commands, state);
+  tell_map(view, commands, state);
 }
 
 }  // namespace tilescope

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/expression_tokens.h"
 #include "sim/masks/score_change.h"
@@ -132,7 +133,7 @@ class CudaPainter {
 void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda& state, const Rect& area) {
   const Theme& theme = *view.theme;
   ImGui::SetCursorScreenPos(area.min);
-  ImGui::BeginChild("cuda", {area.width(), area.height()}, false, ImGuiWindowFlags_HorizontalScrollbar);
+  ImGui::BeginChild("cuda", {area.width(), area.height()}, false, ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoNav);
   refresh(problem, state);
   const bool other_mask = problem.has_mask() && !state.mask;
   if (other_mask || (!state.mask && !problem.score_change)) {
@@ -147,7 +148,7 @@ void draw_mask_cuda(const View& view, const AttentionProblem& problem, MaskCuda&
       tr("The kernel flex is compiled with the types below. Each part of an expression is computed once for all places where it "
          "is the same: a block, a query row, a key, or an element. Constants are arguments, so another number needs no "
          "compilation. Point at a line or at a word."));
-  if (ImGui::SmallButton(tr("Copy the CUDA"))) ImGui::SetClipboardText(state.source->text().c_str());
+  if (small_button_stop(theme, tr("Copy the CUDA"))) ImGui::SetClipboardText(state.source->text().c_str());
   ImGui::Dummy({0, theme.gap * 0.5F});
   CudaPainter painter(theme, state);
   if (state.mask) painter.draw({MaskCuda::Part::mask, tr("Mask"), &*state.mask, &state.source->mask});

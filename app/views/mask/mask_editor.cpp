@@ -13,6 +13,7 @@
 
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/chrome.h"
 #include "app/views/study_panel.h"
@@ -234,6 +235,7 @@ bool draw_text_field(const View& view, const Row& row, const std::string& contro
       id.c_str(), &edit.text, {width, lines * theme.mono_small->FontSize + 2 * ImGui::GetStyle().FramePadding.y},
       ImGuiInputTextFlags_CallbackCompletion | ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_NoHorizontalScroll,
       complete, &completing);
+  field_stop(theme, id.c_str());
   ImGui::PopStyleColor();
   ImGui::PopFont();
   const Rect field = item_rect();
@@ -272,6 +274,7 @@ std::optional<double> draw_slider(const Theme& theme, const NamedNumber& number,
     const double high = 1000, low = value < 0 ? -high : 0;
     moved = ImGui::SliderScalar(id.c_str(), ImGuiDataType_Double, &value, &low, &high, "%.4g", ImGuiSliderFlags_Logarithmic);
   }
+  field_stop(theme, id.c_str());
   ImGui::PopFont();
   return moved && value != number.value ? std::optional(value) : std::nullopt;
 }
@@ -387,6 +390,8 @@ void draw_add(const View& view, Commands& commands, EditorState& state, bool sco
       item_tooltip(theme, preset.name, translated(preset.meaning));
     }
     ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
   }
   ImGui::PopID();
 }
@@ -408,10 +413,12 @@ void draw_tables(const View& view, Commands& commands, EditorState& state) {
   ImGui::PushFont(theme.mono_small);
   ImGui::SetNextItemWidth(70 * theme.scale);
   ImGui::InputTextWithHint("##table", tr("name"), &state.table_name);
+  field_stop(theme, "##table");
   ImGui::SameLine();
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
   const bool entered = ImGui::InputTextWithHint("##path", tr("path of a .csv or .npy, then Enter"), &state.table_path,
                                                 ImGuiInputTextFlags_EnterReturnsTrue);
+  field_stop(theme, "##path");
   ImGui::PopFont();
   if (entered && !state.table_name.empty() && !state.table_path.empty())
     commands.push(SetMaskTable{state.table_name, state.table_path});

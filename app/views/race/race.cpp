@@ -445,9 +445,12 @@ void draw_race_panel(const View& shown, Commands& commands) {
   const bool held = holds_race_result(view);
   const ImVec2 size = race_size(room, metrics, held);
   // Its sentence tells the result; while a class waits for that, the stages have the room.
-  const bool with_exactness = view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !held);
-  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, with_exactness, held);
   const Lane &left = view.lanes.front(), &right = view.lanes.back();
+  const bool compared = view.studies != nullptr && view.studies->exactness != nullptr && (view.lesson.locked || !held);
+  const auto smaller = queries_that_can_be_compared(*left.simulation, *right.simulation);
+  const bool too_large = smaller && view.lesson.lesson == nullptr && !held;  // a lesson's page says what it is about
+  const RaceOutputs outputs = compared ? RaceOutputs::pictures : too_large ? RaceOutputs::sentence : RaceOutputs::none;
+  const RaceLayout layout = layout_race({origin, {origin.x + size.x, origin.y + size.y}}, metrics, outputs, held);
   const std::array<double, 3> scales = {
       std::max(bytes_total(left, Link::hbm_read, Link::hbm_write) + dirty_at_end(left),
                bytes_total(right, Link::hbm_read, Link::hbm_write) + dirty_at_end(right)),
@@ -456,7 +459,8 @@ void draw_race_panel(const View& shown, Commands& commands) {
   draw_column(view, commands, layout.columns[0], left, 0, scales);
   draw_column(view, commands, layout.columns[1], right, 1, scales);
   draw_verdict(view, layout, metrics);
-  if (layout.exactness.height() > 0 && !held) draw_exactness(view, layout.exactness, metrics);
+  if (layout.exactness.height() > 0 && !held)
+    compared ? draw_exactness(view, layout.exactness, metrics) : draw_too_large(view, layout.exactness, metrics, *smaller);
   ImGui::Dummy(size);
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
+#include "app/ui/text_record.h"
 #include "app/ui/widgets.h"
 #include "app/views/chrome.h"
 #include "app/views/race/race_reason.h"
@@ -81,6 +82,24 @@ std::vector<std::string> exactness_sentences(const Exactness& exact, const std::
           finding + " " + say(tr("From float64: {} and {}."), a, b), finding};
 }
 
+void draw_too_large(const View& view, const Rect& rect, const StageMetrics& metrics, std::int64_t queries) {
+  const Theme& theme = *view.theme;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(rect.min, rect.max, theme.inset, theme.rounding);
+  list->AddRect(rect.min, rect.max, theme.inset_border, theme.rounding);
+  const Rect inside = {{rect.min.x + metrics.padding, rect.min.y + 2 * theme.scale}, {rect.max.x - metrics.padding, rect.max.y}};
+  const std::string way = queries > 0 ? say(tr("Choose N {} or less."), format_count(queries))
+                                      : std::string(tr("Choose fewer heads or a smaller batch."));
+  const std::string why = tr("O of both runs is not compared: executing a run of this size would take too long.");
+  const auto lines = [&](const std::string& text) { return wrapped_height(theme.ui_small, text, inside.width()); };
+  const std::string all = why + " " + way, brief = std::string(tr("Too large to compare O.")) + " " + way;
+  const std::string& text = lines(all) <= inside.height() ? all : brief;
+  record_text(inside.min, theme.ui_small, theme.ui_small->FontSize, text);
+  list->AddText(theme.ui_small, theme.ui_small->FontSize, inside.min, theme.text_dim, text.c_str(), nullptr, inside.width());
+  hit_area("too large", rect);
+  item_tooltip(theme, all);
+}
+
 void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metrics) {
   const Theme& theme = *view.theme;
   const Exactness& exact = *view.studies->exactness;
@@ -90,20 +109,30 @@ void draw_exactness(const View& view, const Rect& rect, const StageMetrics& metr
   list->AddRect(rect.min, rect.max, exact.same_answer() ? theme.inset_border : theme.bad, theme.rounding);
   const std::string first = translated(view.lanes.front().simulation->info->title);
   const std::string second = translated(view.lanes.back().simulation->info->title);
-  const Rect line = {{rect.min.x + pad, rect.min.y + 2 * scale}, {rect.max.x - pad, rect.min.y + 2 * scale + metrics.small_line}};
+  Rect line = {{rect.min.x + pad, rect.min.y + 2 * scale}, {rect.max.x - pad, rect.min.y + 2 * scale + metrics.small_line}};
   const std::vector<std::string> sentences = exactness_sentences(exact, first, second);
   hit_area("same answer", line);
   std::string whole = sentences.front();
   add_line(whole, race_written_after(*view.lanes.front().simulation, *view.lanes.back().simulation));
   item_tooltip(theme, sentences.back(), whole);
-  for (const std::string& text : sentences) {
-    if (text_width(theme.ui_small, text) > line.width()) continue;
-    draw_text(list, theme.ui_small, line, exact.same_answer() ? theme.good : theme.bad, text, Align::center);
+  const ImU32 color = exact.same_answer() ? theme.good : theme.bad;
+  const auto fits = [&](const std::string& text) { return text_width(theme.ui_small, text) <= line.width(); };
+  if (const auto one_line = std::find_if(sentences.begin(), sentences.end() - 1, fits); one_line != sentences.end() - 1) {
+    draw_text(list, theme.ui_small, line, color, *one_line, Align::center);
     // The stages below show the current step, O the end.
     const char* const when = tr("Whole run");
-    if (text_width(theme.ui_small, text) + 2 * text_width(theme.ui_small, when) < line.width())
+    if (text_width(theme.ui_small, *one_line) + 2 * text_width(theme.ui_small, when) < line.width())
       draw_text(list, theme.ui_small, line, theme.text_faint, when);
-    break;
+  } else {  // the finding, and how far both are from float64 below it
+    draw_text(list, theme.ui_small, line, color, sentences.back(), Align::center);
+    line = {{line.min.x, line.max.y}, {line.max.x, line.max.y + metrics.small_line}};
+    const std::string a = error_text(exact.first_error), b = error_text(exact.second_error);
+    const std::string errors =
+        first_that_fits(theme.ui_small, line.width(),
+                        {say(tr("From float64: {} {}, {} {}."), short_algorithm_title(*view.lanes.front().simulation->info), a,
+                             short_algorithm_title(*view.lanes.back().simulation->info), b),
+                         say(tr("From float64: {} and {}."), a, b), fmt::format("float64 ± {}, ± {}", a, b)});
+    draw_text(list, theme.ui_small, line, theme.text, errors, Align::center);
   }
   if (rect.max.y < line.max.y + metrics.small_line) return;
   double largest = 0;

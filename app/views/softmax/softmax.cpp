@@ -6,6 +6,7 @@
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "app/views/light_tensor.h"
 #include "app/views/panels.h"
@@ -66,8 +67,10 @@ void heading(const View& view, Commands& commands, const SoftmaxParts& parts, in
   item_tooltip(theme, tr("Row"), tr("A row of this block's tile: one query. Softmax works on each row by itself."));
   const auto small_button = [&](const char* id, Icon icon, float x, int to, const char* tooltip) {
     const Rect rect = {{x, at.y - 2 * theme.scale}, {x + button, at.y + height + 2 * theme.scale}};
-    if (hit_area(id, rect) && to >= 0 && to < rows) commands.push(SelectRow{to});
+    bool clicked = hit_area(id, rect);
     const bool usable = to >= 0 && to < rows, hovered = ImGui::IsItemHovered();
+    if (usable) clicked = tab_stop(theme, rect, 4 * theme.scale) || clicked;
+    if (clicked && usable) commands.push(SelectRow{to});
     if (hovered && usable) list->AddRectFilled(rect.min, rect.max, theme.inset_border, 4 * theme.scale);
     draw_icon(list, icon, rect.center(), 10 * theme.scale,
               !usable   ? with_alpha(theme.text_faint, 0.4F)
@@ -252,7 +255,7 @@ void draw_dashed(ImDrawList* list, const Theme& theme, float x0, float x1, float
     list->AddRectFilled({x, std::floor(y)}, {std::min(x + dash, x1), std::floor(y) + thickness}, color);
 }
 
-const char* bars_caption(const SoftmaxFigures& figures, bool held) {
+const char* bars_words(const SoftmaxFigures& figures, bool held) {
   const SoftmaxParts& parts = figures.parts;
   if (parts.bars == ChipTile::none) return tr("No scores in this launch");
   if (parts.bars.is(Meaning::probability)) return tr("weights seen so far");
@@ -265,29 +268,53 @@ const char* bars_caption(const SoftmaxFigures& figures, bool held) {
   return ahead && !held ? tr("scores, grey: still to come") : tr("seen so far, m not subtracted");
 }
 
-/// Draws the caption of the bars, with the old and new maximum.
-void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const Rect& rect, bool only_tile,
-                       bool held) {
+/// What stands over the bars: what they are, and the old and new maximum. In two lines where one has no room for both.
+struct BarsCaption {
+  std::string words;
+  bool maxima = false;
+  float height = 0;
+};
+
+/// Width of the column with "m = 2.039" or "m′ = 2.663".
+float maximum_column(const Theme& theme, const char* letter) {
+  return text_width(theme.mono_small, fmt::format("{} = −0.0000", letter)) + 8 * theme.scale;
+}
+
+BarsCaption bars_caption(const Theme& theme, const SoftmaxFigures& figures, ImVec2 room, bool only_tile, bool held) {
+  BarsCaption caption;
+  caption.maxima = figures.parts.maximum && (!figures.known || figures.moves_maximum);
+  const float line = theme.ui_small->FontSize + 4 * theme.scale;
+  const float columns = caption.maxima ? maximum_column(theme, "m") + maximum_column(theme, "m′") : 0;
+  if (only_tile)
+    caption.words = first_that_fits(theme.ui_small, room.x - columns,
+                                    {figures.current_end > figures.current_begin ? tr("this tile's scores, right: all so far")
+                                                                                 : tr("part of the row, right: all so far"),
+                                     tr("right: all so far")});
+  else
+    caption.words = bars_words(figures, held);
+  constexpr float least_lines = 6;  // of a panel with two for the caption
+  const bool one_line = text_width(theme.ui_small, caption.words) + columns <= room.x;
+  caption.height = one_line || !caption.maxima || room.y < least_lines * line ? line : 2 * line;
+  return caption;
+}
+
+void draw_bars_caption(ImDrawList* list, const Theme& theme, const SoftmaxFigures& figures, const BarsCaption& caption,
+                       const Rect& rect) {
+  const float line = theme.ui_small->FontSize + 4 * theme.scale, bottom = rect.min.y + caption.height;
   float right = rect.max.x;
-  if (figures.parts.maximum && (!figures.known || figures.moves_maximum)) {
-    const bool room = rect.width() > 250 * theme.scale;
-    const float column = text_width(theme.mono_small, "m′ = −0.0000"), old_column = text_width(theme.mono_small, "m = −0.0000");
-    draw_text(list, theme.mono_small, {{right - column, rect.min.y}, {right, rect.max.y}},
-              figures.row.m_new ? theme.highlight : theme.text_faint, fmt::format("m′ = {}", number_text(figures.row.m_new)),
-              Align::right);
-    right -= column + 8 * theme.scale;
-    if (room) {
-      draw_text(list, theme.mono_small, {{right - old_column, rect.min.y}, {right, rect.max.y}}, theme.text_dim,
-                fmt::format("m = {}", number_text(figures.row.m_old)), Align::right);
-      right -= old_column + 8 * theme.scale;
-    }
+  const auto maximum = [&](const char* letter, const std::optional<float>& value, ImU32 color) {
+    const float column = maximum_column(theme, letter);
+    if (right - column < rect.min.x) return;
+    draw_text(list, theme.mono_small, {{right - column, bottom - line}, {right, bottom}}, color,
+              fmt::format("{} = {}", letter, number_text(value)), Align::right);
+    right -= column;
+  };
+  if (caption.maxima) {
+    maximum("m′", figures.row.m_new, figures.row.m_new ? theme.highlight : theme.text_faint);
+    maximum("m", figures.row.m_old, theme.text_dim);
   }
-  draw_text(list, theme.ui_small, {rect.min, {right, rect.max.y}}, theme.text_faint,
-            only_tile ? first_that_fits(theme.ui_small, right - rect.min.x,
-                                        {figures.current_end > figures.current_begin ? tr("this tile's scores, right: all so far")
-                                                                                     : tr("part of the row, right: all so far"),
-                                         tr("right: all so far")})
-                      : std::string(bars_caption(figures, held)));
+  if (bottom > rect.min.y + line) right = rect.max.x;  // the words have a line of their own
+  draw_text(list, theme.ui_small, {rect.min, {right, rect.min.y + line}}, theme.text_faint, caption.words);
 }
 
 void bar_tooltip(const Theme& theme, const SoftmaxFigures& figures, const ScorePlot& plot, bool held) {
@@ -318,13 +345,16 @@ void draw_scores(const View& view, const SoftmaxFigures& figures, float height) 
   const Theme& theme = *view.theme;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x, caption = theme.ui_small->FontSize + 4 * theme.scale;
+  const float width = ImGui::GetContentRegionAvail().x;
   ImGui::InvisibleButton("scores", {width, height});
   const bool hovered = ImGui::IsItemHovered();
-  const Rect area = {{at.x, at.y + caption + 2 * theme.scale}, {at.x + width, at.y + height}};
-  const bool drawn = area.height() >= 8 && figures.known && !figures.bars.empty();
+  const bool known = figures.known && !figures.bars.empty();
+  const bool whole = !known || score_plot(theme, figures, {at, {at.x + width, at.y + height}}).shown.whole;
+  const BarsCaption caption = bars_caption(theme, figures, {width, height}, !whole, view.lesson.locked);
+  const Rect area = {{at.x, at.y + caption.height + 2 * theme.scale}, {at.x + width, at.y + height}};
+  draw_bars_caption(list, theme, figures, caption, {at, {at.x + width, area.min.y}});
+  const bool drawn = area.height() >= 8 && known;
   const ScorePlot plot = drawn ? score_plot(theme, figures, area) : ScorePlot{};
-  draw_bars_caption(list, theme, figures, {at, {at.x + width, at.y + caption}}, drawn && !plot.shown.whole, view.lesson.locked);
   if (!drawn) return;
   ScoreScale scale = scale_of(figures.bars);
   if (!figures.before_change.empty()) {
@@ -392,7 +422,8 @@ bool draw_statistic(const Theme& theme, const Statistic& line, float height) {
   const bool room = text_width(theme.mono_small, line.note) <= at.x + width - x;  // omits a formula that does not fit
   if (room) draw_text(list, theme.mono_small, {{x, at.y}, {at.x + width, bottom}}, theme.text_faint, line.note, Align::right);
   line_tip(theme, line, room ? std::string_view() : line.note);
-  return clicked;
+  // Of the lines only O does something: it shows the next column.
+  return (line.chip_tile.is(Meaning::output) && tab_stop(theme, {at, {at.x + width, bottom}}, 4 * theme.scale)) || clicked;
 }
 
 /// Returns "e^(1.204 − 1.871)", with a plus instead of two minus signs.
@@ -523,10 +554,9 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
   if (shown.lanes.empty() || !shown.lane().simulation) return;
   const Theme theme = shown.workspace->present ? without_small_text(*shown.theme) : *shown.theme;
   const View view{shown, &theme};
-  auto& chosen = panel_state<ChosenColumn>("column");
   const SoftmaxFigures& figures = panel_state<SoftmaxReader>("softmax").read(view.lane(), view.workspace->row);
   const int columns = static_cast<int>(std::max(figures.row.o_before.size(), figures.row.o_after.size()));
-  const int column = columns > 0 ? std::min(chosen.column, columns - 1) : chosen.column;
+  const int column = columns > 0 ? std::min(view.workspace->views.column, columns - 1) : view.workspace->views.column;
 
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
   heading(view, commands, figures.parts, std::clamp(view.workspace->row, 0, figures.rows - 1), figures.rows);
@@ -547,7 +577,10 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
     const bool clicked = draw_statistic(theme, line, line_height);
     if (std::string_view(line.id) != "O") continue;
     if (ImGui::IsItemHovered()) under_mouse = figures.parts.output.tensor();
-    if (clicked && columns > 0) chosen.column = (column + 1) % columns;
+    if (!clicked || columns == 0) continue;
+    ViewChoices views = view.workspace->views;
+    views.column = (column + 1) % columns;
+    commands.push(SetViews{views});
   }
   const ImVec2 foot = ImGui::GetCursorScreenPos();
   const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};

@@ -84,9 +84,4 @@ class SoftmaxReader {
   SoftmaxFigures figures_;
 };
 
-/// The column used in formulas, shared by the listing and the softmax panel.
-struct ChosenColumn {
-  int column = 0;
-};
-
 }  // namespace tilescope

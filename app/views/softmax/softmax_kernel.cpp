@@ -7,6 +7,7 @@
 
 #include "app/model/measurements/probe_comparison.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "sim/analysis/format.h"
 
@@ -147,8 +148,11 @@ void draw_kernel_word(const View& view, Commands& commands, const Rect& line, co
   const Theme& theme = *view.theme;
   const float left = line.max.x - text_width(theme.ui_small, word) - 2 * theme.scale;
   const ShownBeside shown = shown_beside(view);
-  if (hit_area("kernel word", {{left, line.min.y}, line.max}) && !(shown.row && shown.inputs)) commands.push(ShowProbe{});
+  const Rect rect = {{left, line.min.y}, line.max};
+  bool clicked = hit_area("kernel word", rect);
   const bool hovered = ImGui::IsItemHovered();
+  clicked = tab_stop(theme, rect, 4 * theme.scale) || clicked;
+  if (clicked && !(shown.row && shown.inputs)) commands.push(ShowProbe{});
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, {{left, line.min.y}, line.max}, hovered ? theme.text : theme.accent, word,
             Align::right);
   if (hovered) show_tooltip(theme, tr("Recorded inside the kernel"), tooltip_of(view));
@@ -163,8 +167,10 @@ void draw_kernel_rows(const View& view, Commands& commands, float height) {
   const float width = ImGui::GetContentRegionAvail().x, title = std::round(theme.ui_small->FontSize + 8 * theme.scale);
   const ShownBeside shown = shown_beside(view);
   const bool there = shown.row && shown.inputs;
-  if (ImGui::InvisibleButton("kernel rows", {width, height}) && !there) commands.push(ShowProbe{});
+  bool clicked = ImGui::InvisibleButton("kernel rows", {width, height});
   const bool hovered = ImGui::IsItemHovered();
+  if (!there) clicked = tab_stop(theme, item_rect(), 4 * theme.scale) || clicked;
+  if (clicked && !there) commands.push(ShowProbe{});
   list->AddRectFilled({at.x, at.y + 2 * theme.scale},
                       {at.x + width, at.y + 2 * theme.scale + std::max(1.0F, std::floor(theme.scale))}, theme.panel_border);
   const std::size_t step = compared_step(view);

@@ -53,6 +53,7 @@ CellValue value_of(const Matrix* matrix, int first_row, int rows, int first_col,
 struct CellText {
   int digits = 0;
   ImFont* Theme::*font = &Theme::mono_small;
+  float part = 1;  // of the font's size
 };
 
 CellText cell_text(const ChipTileBox& box, const Theme& theme, const StageMetrics& metrics) {
@@ -63,8 +64,9 @@ CellText cell_text(const ChipTileBox& box, const Theme& theme, const StageMetric
   };
   if (room(metrics.large_digit, 2) >= 4 && cell.height() >= metrics.large_line) return {4, &Theme::mono};
   if (room(metrics.digit) >= 4 && cell.height() >= metrics.small_line) return {4, &Theme::mono_small};
-  if (const int digits = room(metrics.tiny_digit); digits >= 3 && cell.height() >= metrics.tiny_line)
-    return {std::min(digits, 4), &Theme::mono_tiny};
+  const float part = digits_size(cell.height(), metrics);
+  if (const int digits = room(part * metrics.tiny_digit); part > 0 && digits >= 3)
+    return {std::min(digits, 4), &Theme::mono_tiny, part};
   return {};
 }
 
@@ -146,8 +148,8 @@ struct PictureMaker {
     const std::string shown = cell.masked ? "-\u221e" : format_cell(cell.value, text.digits);
     CellNumber number;
     std::snprintf(number.text.data(), number.text.size(), "%s", shown.c_str());
-    const float width = text_width(theme.*text.font, shown);
-    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - (theme.*text.font)->FontSize / 2)};
+    const float width = text.part * text_width(theme.*text.font, shown), height = text.part * (theme.*text.font)->FontSize;
+    number.at = {std::round(rect.center().x - width / 2 - 0.5F), std::round(rect.center().y - height / 2)};
     number.color = values.drain ? theme.text : text_on(theme, fill);
     numbers.push_back(number);
   }
@@ -226,7 +228,8 @@ CellPicture make_cell_picture(const ChipTileBox& box, const CellValues& values, 
   for (int col = 0; col < box.shown_cols; ++col)
     maker.columns.push_back(cell_span(box.cells.min.x, box.cells.max.x, box.shown_cols, col));
   for (int row = 0; row < box.shown_rows; ++row) maker.add_row(row);
-  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.text.font};
+  return {std::make_shared<const QuadBatch>(std::move(maker.quads)), std::move(maker.numbers), maker.text.font,
+          maker.text.part * (theme.*maker.text.font)->FontSize};
 }
 
 int digits_of_cell(const ChipTileBox& box, const Theme& theme, const StageMetrics& metrics) {
@@ -237,8 +240,8 @@ void draw_cell_picture(ImDrawList* list, const Theme& theme, const CellPicture& 
   ImFont* const font = theme.*picture.font;
   if (picture.quads) draw_quads(list, picture.quads);
   for (const CellNumber& number : picture.numbers) {
-    record_text(number.at, font, font->FontSize, number.text.data());
-    list->AddText(font, font->FontSize, number.at, number.color, number.text.data());
+    record_text(number.at, font, picture.size, number.text.data());
+    list->AddText(font, picture.size, number.at, number.color, number.text.data());
   }
 }
 

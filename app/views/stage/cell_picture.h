@@ -33,6 +33,7 @@ struct CellPicture {
   std::shared_ptr<const QuadBatch> quads;
   std::vector<CellNumber> numbers;
   ImFont* Theme::*font = &Theme::mono_small;
+  float size = 0;  // of its characters, in pixels
 };
 
 /// `most_digits`: of a number, so that statistics of a row that stand side by side, such as m and m′, can be compared.

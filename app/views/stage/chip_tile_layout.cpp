@@ -201,13 +201,14 @@ void layout_chip_tiles(StageLayout& layout, const ProgramShape& shape, const Sta
   const float left = box.min.x + pad, right = box.max.x - pad, bottom = box.max.y - pad;
   const float top = layout.operation_line.max.y + 4 * scale;
 
-  const float buffer_height = shared.empty() ? 0 : std::clamp(0.2F * box.height(), 44 * scale, 84 * scale);
+  const float usual_buffer = std::clamp(0.2F * box.height(), 44 * scale, 84 * scale);
+  const float buffer_height = shared.empty() ? 0 : metrics.tight ? 40 * scale : usual_buffer;
   const float shared_height = metrics.small_line + 4 * scale + buffer_height;
   layout.shared = {{left, std::round(bottom - shared_height)}, {right, bottom}};
   layout.shared_label = {layout.shared.min, {std::round(left + 0.64F * (right - left)), layout.shared.min.y + metrics.small_line}};
   layout.occupancy = {{layout.shared_label.max.x + pad, layout.shared.min.y}, {right, layout.shared_label.max.y}};
   // Arrows run in the space between.
-  layout.registers = {{left, top}, {right, layout.shared.min.y - 15 * scale}};
+  layout.registers = {{left, top}, {right, layout.shared.min.y - (metrics.tight ? 10 : 15) * scale}};
 
   layout.stacked = most_rows == 1;
   if (!registers.empty()) layout.stacked ? place_stacked(layout, registers, metrics) : place_aligned(layout, registers, metrics);

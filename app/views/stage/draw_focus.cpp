@@ -416,11 +416,12 @@ void draw_chosen_row(StageContext& context) {
     if (box.shared || context.view.workspace->row >= box.rows) continue;
     if (context.cache.now[box.chip_tile.index()] == nullptr) continue;  // it would outline nothing
     const Rect row = row_rect(box, context.view.workspace->row);
+    const float most_of_row = context.metrics.presented ? 0.12F : 0.25F;  // presented, digits fill the row
     context.quads.add({.min = {row.min.x - 2, row.min.y - 1},
                        .max = {row.max.x + 1, row.max.y},
                        .radius = context.px(3),
                        .border = context.theme.highlight,
-                       .border_width = std::min(context.px(1.8F), std::max(1.0F, 0.25F * row.height()))});
+                       .border_width = std::min(context.px(1.8F), std::max(1.0F, most_of_row * row.height()))});
   }
 }
 
@@ -482,9 +483,9 @@ namespace {
 ImFont* operation_font(const StageContext& context, std::string_view text) {
   const Theme& theme = context.theme;
   if (!context.says_large()) return theme.ui;
-  const float room = context.layout().operation_line.width();
+  const Rect& line = context.layout().operation_line;
   for (ImFont* const font : {theme.display, theme.reading_bold})
-    if (text_width(font, text) <= room) return font;
+    if (text_width(font, text) <= line.width() && font->FontSize <= line.height()) return font;
   return theme.ui;
 }
 

@@ -1,9 +1,14 @@
 // Draws HBM: its tensors as grids of tiles, and which of them were read and written.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
+
+#include <imgui_internal.h>
 
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/widgets.h"
 #include "app/views/stage/flight_path.h"
 #include "app/views/stage/stage_context.h"
@@ -162,10 +167,19 @@ void draw_cell(StageContext& context, const TensorBox& box, const TensorShape& t
                      .glow_color = with_alpha(theme.color(box.tensor), 0.7F),
                      .hatch = skipped ? Hatch::cross : Hatch::none,
                      .dashed = look.in_l2 && !glows});
-  if (!context.hit(rect)) return;
+  const std::array place = {static_cast<int>(box.tensor.index()), row, col};
+  const ImGuiID group = ImGui::GetID("hbm tiles");
+  const bool chosen = tab_stop(theme, ImHashData(place.data(), sizeof(place), group), rect, context.px(3), group);
+  const bool focused = tab_stop_is_focused(), hit = context.hit(rect);
+  if (!hit && !focused) return;
   tip_cell(context, box, tensor, cell, crossed, row, col, skipped);
+  if (focused) {  // over the cells, which are drawn later
+    context.quads.add({.min = rect.min, .max = rect.max, .border = theme.highlight, .border_width = context.px(2)});
+    stop_tooltip(theme, rect, std::exchange(context.tip_title, {}), std::exchange(context.tip_body, {}));
+  }
   const auto next = cell.next_use(context.lane.state.cycle);
-  if (next && !context.view.lesson.locked && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.commands.push(SeekCycle{*next});
+  const bool pressed = chosen || (hit && ImGui::IsMouseClicked(ImGuiMouseButton_Left));
+  if (next && !context.view.lesson.locked && pressed) context.commands.push(SeekCycle{*next});
 }
 
 /// Draws "↑4 ↓1" on a cell: loads and stores so far by the SMs. Behind an L2 that is not what HBM sent, so it says "SM ↑4".

@@ -117,7 +117,7 @@ ImVec2 race_size(ImVec2 room, const StageMetrics& metrics, bool held) {
   return picture_size(room, least_whole(metrics, held), least_race, metrics.scale);
 }
 
-RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness, bool held) {
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, RaceOutputs outputs, bool held) {
   const float scale = metrics.scale, gap = metrics.gap, pad = metrics.padding;
   const float strip = 14 * scale, least_counter = 18 * scale;
   const bool whole = is_whole({area.width(), area.height()}, least_whole(metrics, held), scale);
@@ -129,7 +129,10 @@ RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_
   const float verdict_height = low ? held_height(metrics) : figures_height + (whole ? metrics.small_line : 0);
   layout.verdict = {area.min, {area.max.x, std::round(area.min.y + verdict_height)}};
   // Where the stages need the room, what shows that the answers are the same stands beside the figures.
-  const float pictures = metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;
+  const bool with_exactness = outputs != RaceOutputs::none;
+  const float pictures = outputs == RaceOutputs::sentence
+                             ? 0.5F * pad
+                             : metrics.small_line + std::clamp(0.1F * area.height(), 36 * scale, 96 * scale) + pad;
   const float counter_of_whole = std::clamp(0.045F * area.height(), least_counter, 32 * scale);
   const float around_stage = 2 * pad + metrics.line + strip + gap + 3 * counter_of_whole;
   const float left_for_stage = area.height() - verdict_height - 2 * gap - metrics.small_line - pictures - around_stage;

@@ -35,8 +35,11 @@ struct RaceLayout {
 /// `held`: its figures are kept back, so that it needs less.
 ImVec2 race_size(ImVec2 room, const StageMetrics& metrics, bool held = false);
 
-/// Places the verdict on top, so that it needs no scrolling, and O of both runs below it if `with_exactness`.
-RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, bool with_exactness = false, bool held = false);
+/// What is shown of the outputs of both runs: nothing, a sentence that says why they are not compared, or pictures.
+enum class RaceOutputs { none, sentence, pictures };
+
+/// Places the verdict on top, so that it needs no scrolling, and O of both runs below it or beside it.
+RaceLayout layout_race(const Rect& area, const StageMetrics& metrics, RaceOutputs outputs = RaceOutputs::none, bool held = false);
 
 /// Places the stage of one side: SM in focus, L2 and HBM without notes or row vectors, so that two fit.
 StageLayout layout_lane(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics,

@@ -22,8 +22,8 @@ struct Bands {
 Bands bands_of(float height, bool has_l2, const StageMetrics& metrics) {
   const float scale = metrics.scale;
   Bands bands;
-  bands.hbm = std::clamp((metrics.presented ? 0.18F : 0.205F) * height, 72 * scale, 210 * scale);
-  bands.l2 = has_l2 ? std::clamp(0.082F * height, 38 * scale, 68 * scale) : 0;
+  bands.hbm = metrics.tight ? 77 * scale : std::clamp((metrics.presented ? 0.18F : 0.205F) * height, 72 * scale, 210 * scale);
+  bands.l2 = !has_l2 ? 0 : metrics.tight ? 38 * scale : std::clamp(0.082F * height, 38 * scale, 68 * scale);
   bands.gap = std::clamp((metrics.presented ? 0.062F : 0.078F) * height, (metrics.presented ? 33 : 26) * scale, 72 * scale);
   bands.sm = height - bands.hbm - bands.l2 - bands.gap * (has_l2 ? 2 : 1);
   return bands;
@@ -84,7 +84,8 @@ void place_focus(StageLayout& layout, const GpuSpec& gpu, float link_bottom, con
   const Rect& box = layout.focus;
   const float pad = metrics.padding, left = box.min.x + pad, width = box.width() - 2 * pad;
   layout.focus_title = rect_of(left, box.min.y + pad * 0.6F, width, metrics.line);
-  layout.operation_line = rect_of(left, layout.focus_title.max.y, width, metrics.operation_line);
+  const float operation = metrics.tight ? std::min(metrics.operation_line, 1.3F * metrics.line) : metrics.operation_line;
+  layout.operation_line = rect_of(left, layout.focus_title.max.y, width, operation);
 
   const float port = link_width(gpu.sm_l2_bytes_per_cycle, metrics), top = box.max.y, height = link_bottom - box.max.y;
   layout.port_up = rect_of(box.min.x + 0.44F * box.width(), top, port, height);
@@ -145,8 +146,10 @@ const TensorBox* StageLayout::find(Tensor tensor) const {
   return nullptr;
 }
 
-StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
-                         const StageMetrics& metrics) {
+namespace {
+
+StageLayout place_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                        const StageMetrics& metrics) {
   StageLayout layout;
   layout.area = area;
   layout.has_l2 = gpu.has_l2();
@@ -193,6 +196,33 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
   }
   layout_tensors(layout, gpu, shape, metrics);
   return layout;
+}
+
+/// Returns whether every row of the tiles in registers is high enough for a number.
+bool rows_have_digits(const StageLayout& layout, const StageMetrics& metrics) {
+  return std::ranges::all_of(layout.chip_tiles, [&](const ChipTileBox& box) {
+    const float row_height = box.cells.height() / static_cast<float>(std::max(box.rows, 1));
+    return box.shared || (box.shown_rows == box.rows && digits_size(row_height, metrics) > 0);
+  });
+}
+
+}  // namespace
+
+float digits_size(float row_height, const StageMetrics& metrics) {
+  if (row_height >= metrics.tiny_line) return 1;
+  constexpr float digits_of_line = 0.7F, least_size = 0.75F;  // digits need none of the room of a line for accents and descenders
+  const float size = std::min(row_height / (digits_of_line * metrics.tiny_line), 1.0F);
+  return metrics.presented && size >= least_size ? size : 0;
+}
+
+StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShape& shape, int focus_sm,
+                         const StageMetrics& metrics) {
+  StageLayout usual = place_stage(area, gpu, shape, focus_sm, metrics);
+  if (!metrics.presented || usual.stacked || rows_have_digits(usual, metrics)) return usual;
+  StageMetrics tight = metrics;
+  tight.tight = true;
+  StageLayout with_digits = place_stage(area, gpu, shape, focus_sm, tight);
+  return rows_have_digits(with_digits, metrics) ? with_digits : usual;
 }
 
 }  // namespace tilescope

@@ -32,6 +32,7 @@ struct StageMetrics {
   float large_digit = 8, large_line = 15;   // of the largest one
   float gap = 8, padding = 10;
   bool presented = false;     // the matrices of the SM in focus get what the other SMs and the links can spare
+  bool tight = false;         // set by layout_stage(): all else is as low as it can be, so that rows have digits
   float operation_line = 16;  // of the operation, which a class reads from the back of the room
 };
 StageMetrics stage_metrics(const Theme& theme);
@@ -101,6 +102,9 @@ StageLayout layout_stage(const Rect& area, const GpuSpec& gpu, const ProgramShap
 void layout_chip_tiles(StageLayout& layout, const ProgramShape& shape, const StageMetrics& metrics);
 /// Places the HBM tensors as tile grids, each below its link.
 void layout_tensors(StageLayout& layout, const GpuSpec& gpu, const ProgramShape& shape, const StageMetrics& metrics);
+/// Returns the part of the smallest font's size that numbers have in rows of this height, 0 for no numbers. Presented, all text is
+/// larger, so they may be somewhat smaller than that font and fill their row.
+float digits_size(float row_height, const StageMetrics& metrics);
 /// Returns the width of a link, proportional to `bytes_per_cycle` within limits.
 float link_width(double bytes_per_cycle, const StageMetrics& metrics);
 

@@ -7,6 +7,7 @@
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
 #include "app/views/error_words.h"
@@ -58,6 +59,8 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
       if (key.may_change_a_run() && ImGui::Selectable(std::string(key.key).c_str(), key.key == choice.axis.key))
         commands.push(SetSweep{usual_range(key.key, view.lane().simulation->request), choice.algorithms, choice.quantity});
     ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
   }
   item_tooltip(theme, tr("Sweep any GPU value"));
   const std::string now = short_form(choice.axis);
@@ -71,6 +74,7 @@ void draw_axis_choice(const View& view, Commands& commands, const SweepChoice& c
   ImGui::SetNextItemWidth(std::round(190 * theme.scale));
   if (ImGui::InputText("##range", state.text.data(), state.text.size(), ImGuiInputTextFlags_EnterReturnsTrue))
     commands.push(SetSweep{state.text.data(), choice.algorithms, choice.quantity});
+  field_stop(theme, "##range");
   ImGui::PopFont();
   item_tooltip(theme, tr("Type a range, then Enter"),
                tr("seq=256:65536:x2 doubles, head_dim=32:128:+32 adds, block_q=16,32,128 lists."));

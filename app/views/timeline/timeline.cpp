@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/model/run_data/timeline_search.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
@@ -53,6 +54,34 @@ bool refresh_data(TimelineState& state, const View& view) {
   return true;
 }
 
+bool same_window(const TimeWindow& a, const TimeWindow& b) {
+  return a.begin == b.begin && a.end == b.end;
+}
+
+/// Shows what a state was opened with.
+void open_window(TimelineState& state, const View& view) {
+  const auto& asked = view.workspace->views.time_window;
+  if (asked == state.opened) return;
+  state.opened = asked;
+  TimeWindow window = fit(state.window.whole);
+  if (asked && asked->from < window.whole) {
+    window.begin = asked->from;
+    window.end = std::min(asked->to, window.whole);
+  }
+  state.window = state.told = window;
+  state.last_step = view.lane().step;  // the playhead may be elsewhere
+}
+
+/// Puts what is shown into the state; while the run plays, once it rests.
+void tell_window(TimelineState& state, const View& view, Commands& commands) {
+  if (view.playback.playing || same_window(state.window, state.told)) return;
+  state.told = state.window;
+  ViewChoices views = view.workspace->views;
+  views.time_window = state.window.fits_all() ? std::nullopt : std::optional(TimeRange{state.window.begin, state.window.end});
+  state.opened = views.time_window;
+  if (views != view.workspace->views) commands.push(SetViews{views});
+}
+
 void follow_playhead(TimelineState& state, const View& view) {
   const std::int64_t step = view.lane().step;
   if (view.playback.playing || step != state.last_step)
@@ -71,6 +100,7 @@ void follow_range(TimelineState& state, const View& view) {
     if (span > 0) {
       state.window = zoom_at(fit(state.window.whole), 0, (1 + 2 * margin) * span / state.window.whole);
       state.window = pan(state.window, range->from - margin * span - state.window.begin);
+      if (opened) state.told = state.window;  // the range in the state says it
     }
   }
   state.show_range = false;
@@ -78,6 +108,40 @@ void follow_range(TimelineState& state, const View& view) {
   const bool key = !popup && !ImGui::GetIO().WantTextInput && !ImGui::GetIO().KeyCtrl && ImGui::IsKeyPressed(ImGuiKey_J, false);
   if (std::exchange(state.jump, false) || key)
     state.window = pan(state.window, view.playback.cycle - state.window.begin - 0.5 * state.window.span());
+}
+
+bool timeline_key(ImGuiKey key, bool alt, bool repeat = true) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool elsewhere = io.WantTextInput || io.KeyCtrl || ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup);
+  return !elsewhere && io.KeyAlt == alt && ImGui::IsKeyPressed(key, repeat);
+}
+
+/// Alt and the arrows scroll and zoom, at the playhead where it is in view.
+void handle_zoom_keys(TimelineState& state, const View& view) {
+  const TimeWindow& window = state.window;
+  const double cycle = view.playback.cycle, middle = window.begin + 0.5 * window.span();
+  const double around = cycle >= window.begin && cycle <= window.end ? cycle : middle;
+  constexpr double step = 0.12, closer = 0.8;  // those of the wheel
+  if (timeline_key(ImGuiKey_LeftArrow, true)) state.window = pan(window, -step * window.span());
+  if (timeline_key(ImGuiKey_RightArrow, true)) state.window = pan(window, step * window.span());
+  if (timeline_key(ImGuiKey_UpArrow, true)) state.window = zoom_at(window, around, closer);
+  if (timeline_key(ImGuiKey_DownArrow, true)) state.window = zoom_at(window, around, 1 / closer);
+  if (timeline_key(ImGuiKey_Home, true)) {
+    state.window = fit(window.whole);
+    set_rows(state.sms, all_rows(static_cast<int>(state.sms.rows.whole)));
+  }
+}
+
+/// C: why the step's operation began no earlier.
+void open_causes_by_key(TimelineState& state, const View& view, const TimelineLayout& layout) {
+  if (!timeline_key(ImGuiKey_C, false, false)) return;
+  const std::size_t group = view.lanes.size() - 1;
+  const Lane& lane = view.lanes[group];
+  const auto interval = interval_of_step(*lane.simulation, *state.data[group]->steps, lane.step);
+  if (!interval) return;
+  const auto x = static_cast<float>(state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width()));
+  const ImVec2 at = {std::clamp(x, layout.plot.min.x, layout.plot.max.x), layout.plot.min.y};
+  state.causes = {state.data[group], group, cause_chain(*lane.simulation, *state.data[group], *interval), at, true};
 }
 
 /// What comes after the playhead answers many a question of a lesson.
@@ -210,18 +274,23 @@ void lanes_switch(const View& view, const TimelineLayout& layout, Commands& comm
 }
 
 /// Draws the switch between cycles and time.
-void unit_switch(TimelineState& state, const View& view, const TimelineLayout& layout) {
+void unit_switch(const View& view, const TimelineLayout& layout, Commands& commands) {
   const Theme& theme = *view.theme;
+  const bool wall_time = view.workspace->views.wall_time;
   const float width = std::max(text_width(theme.ui_small, tr("cycles")), text_width(theme.ui_small, tr("time")));
   const float right = layout.axis.min.x - 8 * theme.scale;
   const Rect label = {{right - width - 1, layout.axis.min.y}, {right, layout.axis.max.y}};
   const bool clicked = hit_area("axis unit", label);
-  if (tab_stop(theme, label, 4 * theme.scale) || clicked) state.wall_time = !state.wall_time;
+  if (tab_stop(theme, label, 4 * theme.scale) || clicked) {
+    ViewChoices views = view.workspace->views;
+    views.wall_time = !wall_time;
+    commands.push(SetViews{views});
+  }
   const bool hovered = ImGui::IsItemHovered();
   draw_text(ImGui::GetWindowDrawList(), theme.ui_small, label, hovered ? theme.text : theme.text_faint,
-            state.wall_time ? tr("time") : tr("cycles"), Align::right);
+            wall_time ? tr("time") : tr("cycles"), Align::right);
   if (hovered)
-    show_tooltip(theme, state.wall_time ? tr("Show cycles") : tr("Show time"),
+    show_tooltip(theme, wall_time ? tr("Show cycles") : tr("Show time"),
                  tr("Drag to seek, Ctrl and drag to sum over a stretch, wheel to zoom, right drag or Shift+wheel to scroll, "
                     "double-click to show everything."));
 }
@@ -234,8 +303,10 @@ void draw_timeline_panel(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   auto& state = panel_state<TimelineState>("timeline");
   if (!refresh_data(state, view)) return text_item(theme.ui_small, theme.text_faint, tr("preparing the timeline"));
+  open_window(state, view);
   follow_playhead(state, view);
   follow_range(state, view);
+  handle_zoom_keys(state, view);
 
   bool several_launches = false;
   if (view.lanes.size() == 1) several_launches = view.lane().simulation->trace->launches().size() > 1;
@@ -302,7 +373,7 @@ void draw_timeline_panel(const View& view, Commands& commands) {
                     {{layout.plot.min.x, below + measured}, {layout.plot.max.x, at.y + size.y}});
   if (hidden) cover_future(list, view, state, layout, at.y + size.y);
   draw_playhead_cycle(list, view, state, layout);  // above what hides the future
-  unit_switch(state, view, layout);
+  unit_switch(view, layout, commands);
   lanes_switch(view, layout, commands);
   if (hovered)
     show_hover(view, state, layout);
@@ -316,8 +387,10 @@ void draw_timeline_panel(const View& view, Commands& commands) {
     const auto under = hovered ? find_sm_block(state.sms, view, layout, state.window, mouse) : std::nullopt;
     ask_for_works(state.sms, view, layout, under, commands);
   }
+  open_causes_by_key(state, view, layout);
   show_causes(state.causes, state.data, view, commands);
   draw_range_box(state, view, layout, commands);
+  tell_window(state, view, commands);
   light_tensor(view, commands, std::nullopt);
 }
 

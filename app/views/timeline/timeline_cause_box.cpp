@@ -2,29 +2,36 @@
 #include "app/views/timeline/timeline_cause_box.h"
 
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "app/ui/tab_stops.h"
 
 namespace tilescope {
 namespace {
 
-void draw_cause_lines(const CauseBox& box, const View& view, Commands& commands) {
+void draw_cause_lines(CauseBox& box, const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
   const Simulation& simulation = *view.lanes[box.group].simulation;
   text_item(theme.ui_bold, theme.text, tr("Stall, back to its first cause"));
   const bool steps = box.group + 1 == view.lanes.size();
   ImGui::PushFont(theme.ui_small);
+  const ImGuiID group = ImGui::GetID("causes");
   for (std::size_t i = 0; i < box.chain.size(); ++i) {
     const CauseLink& link = box.chain[i];
     const std::string line = fmt::format("{}  {}  {}##{}", i == 0 ? " " : "←", link.name, link.why, i);
-    if (!ImGui::Selectable(line.c_str())) continue;
+    bool chosen = ImGui::Selectable(line.c_str());
+    if (i == 0 && std::exchange(box.opened_by_key, false)) focus_tab_stop(ImGui::GetItemID());
+    chosen = tab_stop(theme, item_rect(), 2 * theme.scale, group) || chosen;
+    if (!chosen) continue;
     if (steps)
       commands.push(SeekStep{simulation.trace->step_of_interval(box.of->steps->sm, link.interval)});
     else
       commands.push(SeekCycle{simulation.trace->intervals(box.of->steps->sm)[link.interval].end});
   }
   ImGui::PopFont();
-  text_item(theme.ui_small, theme.text_faint, tr("Click a line to go there."));
+  text_item(theme.ui_small, theme.text_faint, tr("Click a line to go there, or ↑ ↓ and Enter."));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct CauseBox {
   std::size_t group = 0;
   std::vector<CauseLink> chain;  // empty: no box
   ImVec2 at;
+  bool opened_by_key = false;  // its first line then takes the focus
 };
 
 /// Draws the box until a click elsewhere, or until its run leaves the screen. `data` are the visible runs.

@@ -177,8 +177,8 @@ void draw_launches(ImDrawList* list, const View& view, const TimelineState& stat
 void draw_axis(ImDrawList* list, const View& view, const TimelineState& state, const TimelineLayout& layout) {
   const Theme& theme = *view.theme;
   const int most = std::max(2, static_cast<int>(layout.axis.width() / (100 * theme.scale)));
-  const auto ticks = state.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
-                                     : cycle_ticks(state.window, most);
+  const auto ticks = view.workspace->views.wall_time ? time_ticks(state.window, most, view.lane().simulation->request.gpu.clock())
+                                                     : cycle_ticks(state.window, most);
   const float width = std::max(1.0F, std::floor(theme.scale));
   const double playhead = state.window.x_of(view.playback.cycle, layout.plot.min.x, layout.plot.width());
   const double badge = 0.5 * text_width(theme.mono_small, format_cycles(Cycles(view.playback.cycle))) + 9 * theme.scale;

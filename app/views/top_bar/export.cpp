@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,9 @@ namespace {
 
 constexpr std::array<const char*, 7> endings = {"gif", "mp4", "png", "svg", "html", "csv", "json"};
 constexpr std::array<const char*, 7> names = {"GIF", "MP4", "PNG", "SVG", "HTML", "CSV", "Trace"};
-constexpr std::array<const char*, 6> sheets = {"traffic", "ledger", "launches", "steps", "waits", "bandwidth"};
+/// In two rows: tables of the run, and those of studies.
+constexpr std::array<const char*, 6> run_sheets = {"traffic", "ledger", "launches", "steps", "waits", "bandwidth"};
+constexpr std::array<const char*, 5> study_sheets = {"what_if", "fit", "compare", "ladder", "mask"};
 struct Size {
   int width, height;
 };
@@ -187,9 +190,13 @@ void draw_export_controls(const View& view, Commands& commands) {
   if (export_shows_steps(choice.file) && choice.lesson.empty()) draw_steps(theme, view.lane(), edit);
   if (choice.file.ends_with(".csv")) {
     label(theme, tr("Table"));
-    const auto at = std::find_if(sheets.begin(), sheets.end(), [&](const char* name) { return choice.sheet == name; });
-    if (const auto sheet = segmented(theme, "sheet", sheets, static_cast<int>(at - sheets.begin())))
-      choice.sheet = sheets[static_cast<std::size_t>(*sheet)];
+    const auto choose = [&](const char* id, std::span<const char* const> names) {
+      const auto at = std::ranges::find_if(names, [&](const char* name) { return choice.sheet == name; });
+      const int selected = at == names.end() ? -1 : static_cast<int>(at - names.begin());
+      if (const auto sheet = segmented(theme, id, names, selected)) choice.sheet = names[static_cast<std::size_t>(*sheet)];
+    };
+    choose("sheet", run_sheets);
+    choose("study", study_sheets);
   }
   divider(theme);
   ImGui::BeginDisabled(view.exporting->running || is_backward(choice));

@@ -147,7 +147,8 @@ void draw_no_rivals(const Theme& theme, const NoRivals& none, float row_height) 
 /// How the theory's count grows, and what it is here: "Theory, both ways: 4.57 × N²d²/M elements".
 void find_theory(TrafficState& state, const Simulation& simulation) {
   const AttentionProblem& problem = simulation.program->problem();
-  state.theory = state.form ? say(order_text(state.form->order, problem)) : std::string();
+  const bool holds = state.form && order_holds(state.form->order, problem, simulation.request.gpu);
+  state.theory = holds ? say(order_text(state.form->order, problem)) : std::string();
   state.theory_details.clear();
   if (!family_of(*simulation.info)->computes_attention) return;
   // The counts are those of the fast memory, the shared one: behind an L2 they say nothing of HBM.
@@ -157,7 +158,7 @@ void find_theory(TrafficState& state, const Simulation& simulation) {
   const IoComplexity theory = io_complexity(problem, simulation.program->tile(), simulation.request.gpu);
   for (const AccessCount& count : theory.counts) {
     if (count.algorithm != simulation.info->id) continue;
-    if (count.order.find("/M") != std::string_view::npos && !theory.bound_applies) {
+    if (!order_holds(count.order, problem, simulation.request.gpu)) {
       state.theory.clear();  // outside its domain the constant says nothing
       add_line(state.theory_details, say(tr("{} holds for d ≤ M ≤ N·d only"), count.order));
       continue;

@@ -151,7 +151,8 @@ std::vector<Rival> find_rivals(const Simulation& simulation, LinkChoice choice) 
                        const std::optional<ClosedForm>& form, bool current) {
     const std::int64_t sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0},
                                              [](std::int64_t all, const auto& one) { return all + one.second; });
-    rivals.push_back({std::string(info.id), std::string(info.title), form ? say(order_text(form->order, problem)) : std::string(),
+    const bool holds = form && order_holds(form->order, problem, simulation.request.gpu);
+    rivals.push_back({std::string(info.id), std::string(info.title), holds ? say(order_text(form->order, problem)) : std::string(),
                       tile, sum, bytes, current, tile == info.default_tile(problem, simulation.request.gpu)});
   };
   add(*simulation.info, simulation.program->tile(), bytes_on(simulation, *link), simulation.program->closed_form(), true);

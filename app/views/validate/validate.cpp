@@ -272,7 +272,7 @@ void draw_validate_panel(const View& view, Commands& commands) {
   // The list first: what the mouse is on in it is lit in the plot of the same frame.
   ImGui::SetCursorScreenPos(parts.list.min);
   ImGui::BeginChild("cases", {parts.list.width(), parts.list.height()}, ImGuiChildFlags_None,
-                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoNav);
   draw_validate_verdicts(view, row_height);
   ImGui::Dummy({1, 4 * theme.scale});
   draw_validate_kernels(view, state, row_height);

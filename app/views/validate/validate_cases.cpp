@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/views/validate/validate_panel.h"
 #include "sim/analysis/format.h"
 
@@ -217,12 +218,15 @@ void draw_validate_kernels(const View& view, ValidatePanelState& state, float ro
                {tr("worst"), theme.text_faint}}));
   ImGui::Dummy({head.width(), row_height});
   const std::vector<std::string> kernels = kernels_of(view.measured.validation->bundle->bundle);
+  const ImGuiID group = ImGui::GetID("kernels");
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Rect row = next_row(row_height);
     const bool chosen = state.only_kernel == kernels[k];
     ImGui::PushID(static_cast<int>(k));
-    if (ImGui::InvisibleButton("kernel", {row.width(), row_height})) state.only_kernel = chosen ? std::string() : kernels[k];
+    bool pressed = ImGui::InvisibleButton("kernel", {row.width(), row_height});
     ImGui::PopID();
+    pressed = tab_stop(theme, row, 3 * theme.scale, group) || pressed;
+    if (pressed) state.only_kernel = chosen ? std::string() : kernels[k];
     const ErrorSummary errors = errors_of(*view.measured.validation, kernels[k], state.figure);
     std::string tip = chosen ? tr("Click to see all kernels.") : tr("Click to see this kernel alone.");
     if (!all && errors.cases > 0) add_line(tip, say(tr("{} cases, mean error {}"), errors.cases, format_percent(errors.mean())));
@@ -272,7 +276,9 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
   const bool both = head.width() - 3 * width - 18 * theme.scale >= text_width(theme.mono_small, "B2 H16 N16384 d128 fp16 causal");
   const bool measured = head.width() - 2 * width >= 150 * theme.scale;
   const float figures = (both ? 3 : measured ? 2 : 1) * width;
-  if (ImGui::InvisibleButton("order", {head.width(), row_height})) state.by_error = !state.by_error;
+  bool turned = ImGui::InvisibleButton("order", {head.width(), row_height});
+  turned = tab_stop(theme, head, 3 * theme.scale) || turned;
+  if (turned) state.by_error = !state.by_error;
   item_tooltip(theme, state.by_error ? tr("the largest errors first") : tr("in the order of the bundle"),
                tr("Click to change the order."));
   draw_text(list, theme.ui_small, head, theme.text_faint, say(tr("case{}"), state.by_error ? "" : " ▾"));
@@ -283,18 +289,27 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
 
   const std::vector<std::string> kernels = kernels_of(validation.bundle->bundle);
   const auto shown = shown_case(view);
-  ImGui::BeginChild("list", {0, std::max(row_height * 2, ImGui::GetContentRegionAvail().y)});
+  ImGui::BeginChild("list", {0, std::max(row_height * 2, ImGui::GetContentRegionAvail().y)}, ImGuiChildFlags_None,
+                    ImGuiWindowFlags_NoNav);
   list = ImGui::GetWindowDrawList();
+  const ImGuiID group = ImGui::GetID("cases");
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(order.size()), row_height);
+  // One line more at both ends, so that the arrows find it.
+  const int above = static_cast<int>(ImGui::GetScrollY() / row_height) - 1,
+            below = static_cast<int>((ImGui::GetScrollY() + ImGui::GetWindowHeight()) / row_height) + 2;
+  clipper.IncludeItemsByIndex(std::max(0, above), std::clamp(below, 1, std::max(1, static_cast<int>(order.size()))));
   while (clipper.Step()) {
     for (int line = clipper.DisplayStart; line < clipper.DisplayEnd; ++line) {
       const std::size_t i = order[static_cast<std::size_t>(line)];
       const Rect row = next_row(row_height);
       ImGui::PushID(static_cast<int>(i));
-      if (ImGui::InvisibleButton("case", {row.width(), row_height})) open_case(view, commands, i);
+      bool opened = ImGui::InvisibleButton("case", {row.width(), row_height});
       ImGui::PopID();
-      if (ImGui::IsItemHovered()) state.hovered = i;
+      opened = tab_stop(theme, row, 3 * theme.scale, group) || opened;
+      if (opened) open_case(view, commands, i);
+      const bool focused = tab_stop_is_focused();
+      if (ImGui::IsItemHovered() || focused) state.hovered = i;
       const auto& result = validation.results[i];
       if (result && !result->not_simulated.empty())
         item_tooltip(theme, tr("not simulated"), result->not_simulated);
@@ -304,6 +319,9 @@ void draw_validate_cases(const View& view, Commands& commands, ValidatePanelStat
       if (shown == i || state.hovered == i)
         list->AddRectFilled(row.min, row.max, shown == i ? theme.accent_soft : with_alpha(theme.text_faint, 0.12F),
                             3 * theme.scale);
+      if (focused && result && result->figure(state.figure))
+        stop_tooltip(theme, row, fmt::format("{}, {}", cases[i].kernel, short_text(cases[i])),
+                     comparison_text(*result->figure(state.figure), cases[i], state.figure));
       const auto kernel = static_cast<std::size_t>(std::find(kernels.begin(), kernels.end(), cases[i].kernel) - kernels.begin());
       const KernelMark mark = mark_of(theme, kernel);
       draw_marker(list, mark.marker, {row.min.x + 7 * theme.scale, row.center().y}, 4 * theme.scale, mark.color,

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
+#include "app/ui/tab_stops.h"
 #include "app/ui/typed_limits.h"
 #include "app/views/beside_run.h"
 #include "app/views/chrome.h"
@@ -19,10 +19,6 @@
 
 namespace tilescope {
 namespace {
-
-struct WhatIfState {
-  std::string key = "hbm.bytes_per_second";  // of the slider
-};
 
 /// One line of the table: the real machine, the one that the sliders made, or a variant.
 struct Line {
@@ -188,14 +184,16 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rect rect = {{c.title - 6 * theme.scale, top}, {c.right, top + height}};
   ImGui::PushID(line.title.c_str());
-  const bool clicked = hit_area("row", rect);
+  bool clicked = hit_area("row", rect);
   const bool hovered = ImGui::IsItemHovered();
   ImGui::PopID();
+  clicked = tab_stop(theme, rect, 4 * theme.scale, ImGui::GetID("rows")) || clicked;
+  const bool focused = tab_stop_is_focused();
   if (line.current)
     list->AddRectFilled(rect.min, rect.max, theme.accent_soft, 4 * theme.scale);
   else if (hovered)
     list->AddRectFilled(rect.min, rect.max, with_alpha(theme.inset_border, 0.6F), 4 * theme.scale);
-  if (hovered) {
+  if (hovered || focused) {
     std::string tip = line.tip;
     if (line.outcome != nullptr && line.outcome->done()) {
       add_line(tip, say(tr("HBM {}, L2↔SM {}"), format_bytes(line.outcome->hbm()), format_bytes(line.outcome->sm_link())));
@@ -207,7 +205,7 @@ bool draw_line(const View& view, const Line& line, const Outcome* base, double n
         add_line(tip, slower_reason(*base, *line.outcome, tr("unchanged"), tr("this row")));
       }
     }
-    show_tooltip(theme, line.title, tip);
+    hovered ? show_tooltip(theme, line.title, tip) : stop_tooltip(theme, rect, line.title, tip);
   }
   draw_text(list, line.base ? theme.ui_bold : theme.ui, {{c.title, top}, {c.time - 4 * theme.scale, top + height}},
             line.base ? theme.text : theme.text_dim, line.title);
@@ -257,18 +255,23 @@ void apply(const WhatIf& what, Commands& commands) {
 /// Any number of the GPU, with what it is on the real one.
 void draw_slider(const View& view, Commands& commands) {
   const Theme& theme = *view.theme;
-  auto& state = panel_state<WhatIfState>("what if");
-  const SpecKey* chosen = find_spec_key(state.key);
+  const std::string& key_now = view.workspace->views.what_if_number;
+  const SpecKey* chosen = find_spec_key(key_now);
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui, theme.text_dim, tr("Any value"));
   ImGui::SameLine();
   ImGui::SetNextItemWidth(std::round(220 * theme.scale));
-  if (ImGui::BeginCombo("##key", chosen != nullptr ? spec_key_name(*chosen).c_str() : state.key.c_str())) {
+  if (ImGui::BeginCombo("##key", chosen != nullptr ? spec_key_name(*chosen).c_str() : key_now.c_str())) {
     for (const SpecKey& key : spec_keys())
       if (key.may_change_a_run() &&
-          ImGui::Selectable(fmt::format("{}  ({})", spec_key_name(key), key.key).c_str(), key.key == state.key))
-        state.key = std::string(key.key);
+          ImGui::Selectable(fmt::format("{}  ({})", spec_key_name(key), key.key).c_str(), key.key == key_now)) {
+        ViewChoices views = view.workspace->views;
+        views.what_if_number = std::string(key.key);
+        commands.push(SetViews{views});
+      }
     ImGui::EndCombo();
+  } else {
+    combo_stop(theme);
   }
   if (chosen == nullptr) return;
   item_tooltip(theme, chosen->key, translated(chosen->meaning));
@@ -300,6 +303,7 @@ void draw_slider(const View& view, Commands& commands) {
     value = std::clamp(value, chosen->minimum, chosen->maximum);  // typed, it may be beyond the slider's ends, not beyond these
   }
   if (value != before) commands.push(SetSpecValue{fmt::format("{}={}", chosen->key, value)});
+  field_stop(theme, "##value");
   ImGui::PopFont();
   note_limits(theme, limits, value, item_and_button(theme.gap + figure, tr("Reset")));
   if (shows_ends) {
@@ -313,7 +317,7 @@ void draw_slider(const View& view, Commands& commands) {
   ImGui::Dummy({figure, ImGui::GetFrameHeight()});
   ImGui::SameLine();
   if (value != real) {
-    if (ImGui::SmallButton(tr("Reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
+    if (small_button_stop(theme, tr("Reset"))) commands.push(ResetSpecValue{std::string(chosen->key)});
   } else {
     text_item(theme.ui_small, theme.text_faint, tr("unchanged"));
   }

@@ -1,9 +1,11 @@
 // `tilescope export`: formats, tables, and files that appear together.
 #include "app/cli/export.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "app/platform/files.h"
 #include "sim/core/csv.h"
 #include "sim/core/npy.h"
+#include "sim/programs/programs.h"
 #include "tests/app/cli/run_program.h"
 #include "tests/app/run_simulation.h"
 #include "tests/app/temporary_folder.h"
@@ -111,6 +114,39 @@ TEST_CASE("export: every table has rows as wide as its head") {
       for (const auto& row : rows) CHECK(row.size() == rows.front().size());
     }
   }
+}
+
+TEST_CASE("export: the tables of What if, Fit, Compare, the ladder and the mask have the figures of runs of their own") {
+  const auto simulation = run("flash2");
+  const auto what_if = rows_of(sheet("what_if", *simulation));
+  CHECK(what_if.size() > 5);
+  CHECK(std::stod(what_if[1][2]) == doctest::Approx(simulation->time.value));
+  bool has_own_tile = false;
+  for (const auto& row : rows_of(sheet("fit", *simulation)))
+    has_own_tile = has_own_tile || (row[0] == "fp16" && row[2] == std::to_string(simulation->program->tile().block_q) &&
+                                    row[3] == std::to_string(simulation->program->tile().block_kv) && row[4] == "1");
+  CHECK(has_own_tile);
+  const auto compared = rows_of(sheet("compare", *simulation));
+  CHECK(compared[1][4] == "standard");
+  const auto time = std::ranges::find_if(compared, [](const auto& row) { return row[1] == "time_ns"; });
+  REQUIRE(time != compared.end());
+  CHECK(std::stod((*time)[3]) == doctest::Approx(simulation->time.value));
+  CHECK(std::stod((*time)[4]) > std::stod((*time)[3]));
+  const auto rungs = rows_of(sheet("ladder", *simulation));
+  CHECK(rungs.size() == 1 + ladder().size());
+  SimulationRequest causal = simulation->request;
+  causal.problem.causal = true;
+  const auto masked = simulate(causal);
+  REQUIRE(masked);
+  std::int64_t elements = 0;
+  std::set<std::string> states;
+  const auto boxes = rows_of(sheet("mask", **masked));
+  for (std::size_t i = 1; i < boxes.size(); ++i) {
+    elements += std::stoll(boxes[i][1]) * std::stoll(boxes[i][3]);
+    states.insert(boxes[i][4]);
+  }
+  CHECK(elements == causal.problem.seq_q * causal.problem.seq_kv);
+  CHECK(states == std::set<std::string>{"empty", "full", "partial"});
 }
 
 TEST_CASE("export: tables add up to the ledger") {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/request.h"
+#include "sim/analysis/format.h"
 #include "sim/masks/expression_mask.h"
 #include "sim/masks/score_change.h"
 #include "tests/app/cli/run_program.h"
@@ -95,9 +96,19 @@ TEST_CASE("masks: the report says where no query sees a key") {
 
 TEST_CASE("masks: the report says that the order of the traffic is of dense attention, where a mask hides some of it") {
   constexpr const char* said = "bytes between L2 and SMs: Θ(N²d²/M) for dense attention\n";
-  CHECK(run_program({"simulate", "--mask", "q >= kv"}).out.find(said) != std::string::npos);
-  const std::string causal = run_program({"simulate", "--causal"}).out;
+  // N·d is at least M.
+  CHECK(run_program({"simulate", "--mask", "q >= kv", "--seq", "2048"}).out.find(said) != std::string::npos);
+  const std::string causal = run_program({"simulate", "--causal", "--seq", "2048"}).out;
   CHECK(causal.find("bytes between L2 and SMs: Θ(N²d²/M)\n") != std::string::npos);
+}
+
+TEST_CASE("report: an order with M is given only where d <= M <= N·d, else the sentence says what M and N·d are") {
+  const std::string small = run_program({"simulate"}).out;
+  CHECK(small.find("order    none here: Θ(N²d²/M) holds for d <= M <= N·d, and M is " + format_count(32768) + " elements, N·d " +
+                   format_count(1024)) != std::string::npos);
+  CHECK(small.find("bytes between L2 and SMs: Θ") == std::string::npos);
+  const std::string standard = run_program({"simulate", "--algorithm", "standard"}).out;
+  CHECK(standard.find("bytes between L2 and SMs: Θ(Nd + N²)") != std::string::npos);
 }
 
 TEST_CASE("masks: the report and the JSON name the tables that no figure counts, and only those that are read") {

@@ -330,6 +330,18 @@ TEST_CASE("lesson: presented, a long answer is scrolled into sight") {
   CHECK(window_text(*script).find("Page Down: the next page") != std::string::npos);
 }
 
+TEST_CASE("lesson: the offer of the first start covers nothing of a view that has the whole window") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetCenter{CenterView::fit});
+  const ImGuiWindow* offer = ImGui::FindWindowByName("##offer");
+  REQUIRE(offer != nullptr);
+  CHECK(offer->Active);
+  CHECK(offer->Pos.y >= script->frame().layout().transport.max.y);
+  CHECK(offer->Pos.y + offer->Size.y <= 720);
+}
+
 TEST_CASE("lesson: Esc declines the offer, and it does not come back") {
   const TemporaryFolder folder;
   const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);

@@ -402,7 +402,7 @@ TEST_CASE("race layout: two equal columns and a verdict, nothing overlapping") {
 TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, and the columns keep their room") {
   for (const Rect area : {Rect{{0, 0}, {684, 402}}, Rect{{0, 0}, {600, 420}}, Rect{{3, 5}, {803, 480}}, Rect{{0, 0}, {820, 500}},
                           Rect{{10, 20}, {850, 550}}}) {
-    const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
+    const RaceLayout layout = layout_race(area, metrics_at(1), RaceOutputs::pictures), without = layout_race(area, metrics_at(1));
     REQUIRE(layout.exactness.height() > 0);
     CHECK(layout.exactness.width() > 240);
     CHECK(layout.exactness.height() > 66);  // two lines and the pictures
@@ -414,7 +414,7 @@ TEST_CASE("race layout: at 1280x720 O of both runs stands beside the figures, an
 }
 
 TEST_CASE("race layout: at 1280x720, O of both runs beside the figures, every tile row of the opening problem is in HBM") {
-  const RaceLayout race = layout_race({{0, 0}, {684, 402}}, metrics_at(1), true);
+  const RaceLayout race = layout_race({{0, 0}, {684, 402}}, metrics_at(1), RaceOutputs::pictures);
   for (const char* id : {"standard", "flash2"}) {
     const auto info = find_program(id);
     REQUIRE(info);
@@ -431,7 +431,7 @@ TEST_CASE("race layout: at 1280x720, O of both runs beside the figures, every ti
 
 TEST_CASE("race layout: O of both runs lies between the verdict and the columns where the stages have room") {
   for (const Rect area : {Rect{{10, 20}, {850, 620}}, Rect{{0, 0}, {1500, 1000}}}) {
-    const RaceLayout layout = layout_race(area, metrics_at(1), true), without = layout_race(area, metrics_at(1));
+    const RaceLayout layout = layout_race(area, metrics_at(1), RaceOutputs::pictures), without = layout_race(area, metrics_at(1));
     CHECK(without.exactness.height() == 0);
     REQUIRE(layout.exactness.height() > 0);
     CHECK(layout.exactness.min.y >= layout.verdict.max.y);
@@ -440,7 +440,7 @@ TEST_CASE("race layout: O of both runs lies between the verdict and the columns 
       CHECK(column.stage.height() > 0);
     }
   }
-  CHECK(layout_race({{0, 0}, {400, 200}}, metrics_at(1), true).exactness.height() == 0);
+  CHECK(layout_race({{0, 0}, {400, 200}}, metrics_at(1), RaceOutputs::pictures).exactness.height() == 0);
 }
 
 TEST_CASE("race layout: in little room there are figures and counters only, nothing overlapping") {
@@ -470,7 +470,7 @@ TEST_CASE("race layout: in a little less room than the pictures need, all of the
   CHECK(race_size(room, metrics_at(1)).y == room.y);
   const Rect area = {{5, 7}, {5 + room.x, 7 + room.y}};
   for (const bool with_exactness : {false, true}) {
-    const RaceLayout layout = layout_race(area, metrics_at(1), with_exactness);
+    const RaceLayout layout = layout_race(area, metrics_at(1), with_exactness ? RaceOutputs::pictures : RaceOutputs::none);
     check_inside({{"left", layout.columns[0].box}, {"right", layout.columns[1].box}, {"verdict", layout.verdict}}, area,
                  "the panel");
     for (const RaceColumn& column : layout.columns) {
@@ -488,7 +488,7 @@ TEST_CASE("race layout: with its figures kept back, a low race keeps both stages
   const Rect low = {{0, 0}, {960, 336}};  // presented at 1280x720, with a question below it in two rows
   for (const bool held : {false, true}) {
     CAPTURE(held);
-    const RaceLayout race = layout_race(low, metrics, false, held);
+    const RaceLayout race = layout_race(low, metrics, RaceOutputs::none, held);
     for (const RaceColumn& column : race.columns) CHECK((column.stage.height() >= 100) == held);
     CHECK(race.verdict.max.y <= race.columns[0].box.min.y);
   }
@@ -496,7 +496,7 @@ TEST_CASE("race layout: with its figures kept back, a low race keeps both stages
 
 TEST_CASE("race layout: presented at 1600x900, a finished race has every tile row in HBM, and room for two lines on its links") {
   const StageMetrics metrics = metrics_at(1);
-  const RaceLayout race = layout_race({{0, 0}, {1097, 527}}, metrics, true);
+  const RaceLayout race = layout_race({{0, 0}, {1097, 527}}, metrics, RaceOutputs::pictures);
   REQUIRE(race.exactness.height() > 0);
   for (const char* id : {"standard", "flash2"}) {
     const auto info = find_program(id);

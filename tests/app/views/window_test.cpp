@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -485,6 +486,66 @@ TEST_CASE("window: rows of SMs and the bar below add up to one time, with the fi
   REQUIRE(loaded != nullptr);
   CHECK(text.find("Whole run: " + format_time(loaded->simulation->time)) != std::string::npos);
   CHECK(text.find(both + " at " + format_clock(run.request.gpu.sm_clock_hz)) != std::string::npos);
+}
+
+TEST_CASE("window: presented, the rows of a tile of 16 keep the digits of m, m′, α and ℓ, and the chosen row all of its figures") {
+  for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}, {2560, 1440}}) {
+    CAPTURE(width);
+    const auto script = WindowScript::open(opening_start(), width, height);
+    if (script == nullptr) return;
+    script->command(SetPresent{true});
+    script->command(SelectRow{2});
+    script->command(SeekStep{20});
+    const TextRecording recording;
+    script->hover(5, 5);
+    const std::string text = recording.text();
+    CAPTURE(text);
+    for (const char* each : {"m = 2.039", "m′ = 2.663", "scores, grey: still to come", "Never"})
+      CHECK(text.find(each) != std::string::npos);
+    // "1.72", ".293" and "10.3", in the two frames of hover().
+    int numbers = 0;
+    std::istringstream words(text);
+    for (std::string word; words >> word;)
+      numbers += word.size() == 4 && word.find_first_not_of("0123456789.") == std::string::npos ? 1 : 0;
+    CHECK(numbers >= 2 * 4 * 16);
+  }
+}
+
+TEST_CASE("window: a race gives both largest differences from float64 at 1280x720 and 1600x900") {
+  for (const auto& [width, height] : {std::pair{1280, 720}, {1600, 900}}) {
+    CAPTURE(width);
+    const auto script = WindowScript::open(opening_start(), width, height);
+    if (script == nullptr) return;
+    script->command(SetRace{true});
+    script->command(SeekCycle{1e12});
+    const Exactness* const exact = script->view().studies->exactness.get();
+    REQUIRE(exact != nullptr);
+    const TextRecording recording;
+    script->hover(5, 5);
+    const std::string text = recording.text();
+    CAPTURE(text);
+    const std::size_t at = text.find("float64");
+    REQUIRE(at != std::string::npos);
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    CHECK(line.find(fmt::format("{:.1e}", exact->first_error)) != std::string::npos);
+    CHECK(line.find(fmt::format("{:.1e}", exact->second_error)) != std::string::npos);
+  }
+}
+
+TEST_CASE("window: a race that is too large to execute says so, and with how many queries O would be compared") {
+  Session::Start start = opening_start();
+  start.request.problem.seq_q = start.request.problem.seq_kv = 2048;
+  const auto script = WindowScript::open(std::move(start), 1600, 900);
+  if (script == nullptr) return;
+  script->command(SetRace{true});
+  script->command(SeekCycle{1e12});
+  CHECK(script->view().studies->exactness == nullptr);
+  const auto fits = queries_that_can_be_compared(*script->view().lanes.front().simulation, *script->view().lanes.back().simulation);
+  REQUIRE(fits == 1024);
+  const TextRecording recording;
+  script->hover(5, 5);
+  const std::string text = recording.text();
+  CHECK(text.find("would take too long. Choose N " + format_count(1024) + " or less.") != std::string::npos);
 }
 
 TEST_CASE("window: presented, a lecture of scenes says what the next press of the clicker does") {

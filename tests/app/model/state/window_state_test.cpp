@@ -66,6 +66,7 @@ class RandomStates {
       const double from = real(0, 1e6);
       s.range = TimeRange{from, from + real(1e-3, 1e6)};
     }
+    s.views = views();
     s.present = coin();
     s.theme = coin() ? ThemeKind::light : ThemeKind::dark;
     if (coin()) s.language = "ko";
@@ -121,6 +122,25 @@ class RandomStates {
     }
     return m;
   }
+  ViewChoices views() {
+    ViewChoices v;
+    if (coin()) {
+      const double from = real(0, 1e6);
+      v.time_window = TimeRange{from, from + real(1e-3, 1e6)};
+    }
+    v.wall_time = coin();
+    v.column = static_cast<int>(coin() ? number(0, 255) : 0);
+    if (coin()) v.fit_map = FitMapChoice{static_cast<DataType>(number(0, 2)), static_cast<int>(number(0, 3))};
+    if (coin()) v.what_if_number = "l2.capacity_bytes";
+    v.mask.shows = static_cast<MaskShows>(number(0, 2));
+    if (coin()) v.mask.plane = number(0, 4096);
+    if (coin()) {
+      v.mask.zoom = real(1, 100);
+      v.mask.query = real(-10, 1e5);
+      v.mask.key = real(-10, 1e5);
+    }
+    return v;
+  }
   BankChoice banks() {
     BankChoice choice;
     const AccessPattern& pattern = pick(access_patterns());
@@ -160,7 +180,7 @@ TEST_CASE("window state: the link has the Traffic panel's tab, and links without
 
 TEST_CASE("window state: a link holds everything, in one form, whatever the order of its keys") {
   RandomStates states(20261123);
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     CAPTURE(i);
     const WindowState state = states.next();
     const std::string link = to_link(state);
