@@ -43,7 +43,8 @@ struct MaskPanelState {
   MaskWindow window;
   double zoom = 1;                // of the window, against the whole plane
   bool moved = false;             // by hand, since the state was told
-  MaskMapChoice told;             // that the state has, or that was made of it
+  MaskMapChoice seen;             // of the state, in the frame before
+  MaskMapChoice told;             // that was made of it, or that it was told
   std::optional<double> to_zoom;  // of a state that was opened, until the canvas is known
   // What the quads were made of.
   std::shared_ptr<const MaskPicture> drawn;
@@ -720,7 +721,7 @@ void draw_presented(const View& view, Commands& commands, MaskPanelState& state,
 /// Shows what a state was opened with.
 void open_map(const View& view, MaskPanelState& state) {
   const MaskMapChoice& asked = view.workspace->views.mask;
-  if (asked == state.told) return;
+  if (asked == std::exchange(state.seen, asked) || asked == state.told) return;
   state.told = asked;
   state.plane = asked.plane;
   state.shows_cuda = asked.shows == MaskShows::cuda;

@@ -58,11 +58,16 @@ bool same_window(const TimeWindow& a, const TimeWindow& b) {
   return a.begin == b.begin && a.end == b.end;
 }
 
+std::optional<TimeRange> range_of(const TimeWindow& window) {
+  return window.fits_all() ? std::nullopt : std::optional(TimeRange{window.begin, window.end});
+}
+
 /// Shows what a state was opened with.
 void open_window(TimelineState& state, const View& view) {
   const auto& asked = view.workspace->views.time_window;
-  if (asked == state.opened) return;
-  state.opened = asked;
+  if (asked == state.seen) return;
+  state.seen = asked;
+  if (asked == range_of(state.told)) return;  // it came from here
   TimeWindow window = fit(state.window.whole);
   if (asked && asked->from < window.whole) {
     window.begin = asked->from;
@@ -77,8 +82,7 @@ void tell_window(TimelineState& state, const View& view, Commands& commands) {
   if (view.playback.playing || same_window(state.window, state.told)) return;
   state.told = state.window;
   ViewChoices views = view.workspace->views;
-  views.time_window = state.window.fits_all() ? std::nullopt : std::optional(TimeRange{state.window.begin, state.window.end});
-  state.opened = views.time_window;
+  views.time_window = range_of(state.window);
   if (views != view.workspace->views) commands.push(SetViews{views});
 }
 

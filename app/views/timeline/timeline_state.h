@@ -36,8 +36,8 @@ struct PictureKey {
 struct TimelineState {
   std::vector<std::shared_ptr<const TimelineData>> data;
   TimeWindow window;
-  std::optional<TimeRange> opened;  // of the state, that `window` was last set to
-  TimeWindow told;                  // that the state has, or that was made of it
+  std::optional<TimeRange> seen;  // of the state, in the frame before
+  TimeWindow told;                // that the state has, or that was made of it
   std::int64_t last_step = -1;
   double last_scrub = -1;
   float scroll = 0;  // of rows that are higher than their place

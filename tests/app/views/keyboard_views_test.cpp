@@ -119,7 +119,7 @@ TEST_CASE("keyboard: a row of What if is loaded by Enter, and any number of the 
   script->press(ImGuiKey_Tab);
   REQUIRE(enters_field(*script));
   script->press(ImGuiKey_A, ImGuiMod_Ctrl);
-  script->type("3");
+  script->type("3 GB/s");
   script->press(ImGuiKey_Enter);
   CHECK_FALSE(same_numbers(script->view().requested->request.gpu, script->view().requested->gpu_base));
 }
