@@ -1,11 +1,10 @@
 // flash2_longest: flash2 with the last query tile of every head first, to measure what the order of blocks is worth.
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-
 #include "kernels/flash2/flash2_kernel.cuh"
 #include "kernels/flash2/flash2_variants.h"
 #include "kernels/planned_launch.h"
+#include "sim/programs/planes_together.h"
 
 namespace tilescope {
 
@@ -18,14 +17,11 @@ Flash2Variant grouped(bool causal) {
                 : flash2_variant<Type, d, false, NoProbe, KeyTileOrder::ascending, QueryTileOrder::grouped>();
 }
 
-/// Returns how many planes go together: a divisor of all, and K and V fit half of the L2, where an SM finds most of what it reads.
+/// Returns how many planes go together: K and V fit half of the L2, where an SM finds most of what it reads.
 std::int64_t planes_together(const AttentionProblem& problem) {
   int l2_bytes = 0;
   cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0);
-  const std::int64_t keys_and_values = 2 * problem.seq_kv * problem.head_dim * 2, sharing = problem.heads / problem.kv_heads;
-  std::int64_t together = std::min(problem.query_planes(), std::max<std::int64_t>(1, l2_bytes / 2 / keys_and_values) * sharing);
-  while (problem.query_planes() % together != 0) --together;
-  return together;
+  return planes_in_equal_sets(problem, l2_bytes / 2.0);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/programs/planes_together.h"
+#include "sim/engine/launch_order.h"
 
 namespace tilescope {
 
@@ -114,7 +114,7 @@ void add_orders(const SimulationRequest& real, const TileProgram& program, std::
     if (row.causal_only && !real.problem.causal) continue;
     if (row.order == BlockOrder::heads && planes < 2) continue;
     // With a single group this is the order `longest`.
-    if (row.order == BlockOrder::grouped && planes_together(real.problem, l2_of_partition(real.gpu)) >= planes) continue;
+    if (row.order == BlockOrder::grouped && planes_of_set(program.launches().front(), real.problem, real.gpu) >= planes) continue;
     WhatIf what{row.id, row.title, row.asks, {}, real};
     what.request.block_order = row.order;
     out.push_back(std::move(what));

@@ -14,6 +14,9 @@
 
 namespace tilescope {
 
+/// Returns how many planes make a set of BlockOrder::grouped.
+std::int64_t planes_of_set(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu);
+
 /// Returns the order of `blocks` blocks of a launch. `asked`: that of the request; `launch` leaves the kernel its own.
 BlockSequence launch_order(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu, BlockOrder asked,
                            std::int64_t blocks);

@@ -91,6 +91,7 @@ class Hopper final : public TileProgram {
     launch.first_line = 1;
     launch.last_line = static_cast<int>(lines_.lines().size());
     launch.grouped = rung_.grouped;
+    launch.equal_sets = false;
     launch.persistent = rung_.persistent;
     launch.draws = rung_.draws();
     launch.reversed = lists_ && lists_->is_reversed();

@@ -81,6 +81,7 @@ struct LaunchSpec {
   Axis axis = Axis::query;            // axis of the rows that its blocks own; blocks are ordered by plane, then along it
   bool mixed = false;                 // has blocks of both axes, in any order
   bool grouped = false;               // the kernel itself takes its blocks as BlockOrder::grouped does
+  bool equal_sets = true;             // the sets of BlockOrder::grouped: planes_in_equal_sets(); otherwise planes_together()
   bool persistent = false;            // as many blocks as fit stay, and each warp group goes on with the next one's rows
   bool draws = false;                 // of a persistent launch: the next rows are drawn from a counter; otherwise of n blocks each
                                       // takes every n-th

@@ -71,6 +71,18 @@ TEST_CASE("block order: sets of heads are about equally large") {
   CHECK(planes_together(problem, 10 * keys_and_values) == 9);
 }
 
+TEST_CASE("block order: flash2's sets of heads are of one size, and their K and V fit; heads that share them stay together") {
+  AttentionProblem problem = {.heads = 32, .kv_heads = 32, .seq_q = 64, .seq_kv = 64, .head_dim = 16};
+  constexpr double keys_and_values = 2 * 64 * 16 * 2;
+  CHECK(planes_in_equal_sets(problem, 29.4 * keys_and_values) == 16);  // of which planes_together() takes all 32
+  CHECK(planes_together(problem, 29.4 * keys_and_values) == 32);
+  CHECK(planes_in_equal_sets(problem, 15 * keys_and_values) == 8);
+  CHECK(planes_in_equal_sets(problem, 100 * keys_and_values) == 32);
+  CHECK(planes_in_equal_sets(problem, 0) == 1);
+  problem.kv_heads = 8;
+  CHECK(planes_in_equal_sets(problem, 2 * keys_and_values) == 8);
+}
+
 TEST_CASE("block order: a kernel without a mask, or with four tiles a head, takes the heads that share K and V one set at a time") {
   AttentionProblem problem = {.batch = 4, .heads = 8, .kv_heads = 4, .seq_q = 640, .seq_kv = 640, .head_dim = 16};
   CHECK(planes_together_of_kernel(problem, 5, 1e9) == 2);
