@@ -410,8 +410,12 @@ TEST_CASE("cli: a tile without a compiled kernel is named, and one that no kerne
   CHECK(warnings(extended(flash3_arguments("325"), {"--block-q", "96"}))
             .find("a warp group has 48 rows, and wgmma takes 64 at a time") != std::string::npos);
   CHECK(warnings({"--gpu", "toy"}).empty());
-  CHECK(warnings(extended(flash3_arguments("325"), {"--block-kv", "256"})).find("registers with this tile, and the limit is ") !=
-        std::string::npos);
+  CHECK(warnings({"--gpu", "h100", "--algorithm", "flash2", "--seq", "512", "--head-dim", "128", "--block-kv", "96"})
+            .find("registers with this tile, and the limit is ") != std::string::npos);
+  // A wgmma kernel cannot spill: its tile does not fit, and both needs are named with their limits.
+  refused_line(
+      {"simulate", "--gpu", "h100", "--algorithm", "hopper_causal", "--seq", "512", "--head-dim", "128", "--block-kv", "256"}, 2,
+      " KiB of shared memory; the limits on h100 are 232 registers and 227 KiB");
   for (const auto& [flag, value, what] : {std::tuple{"--head-dim", "96", "head dimension 96"},
                                           {"--head-dim", "256", "head dimension 256"},
                                           {"--dtype", "fp32", "fp32"}}) {
