@@ -189,6 +189,14 @@ TEST_CASE("keyboard: Alt and the arrows zoom and scroll the timeline, and step n
   for (int i = 0; i < 5; ++i) script->press(ImGuiKey_UpArrow, ImGuiMod_Alt);
   const std::string zoomed = text_of(*script);
   CHECK(zoomed.find(late) == std::string::npos);
+  // The zoom is in the link, and opens with it.
+  const std::string link = to_link(window_state_of(script->view()));
+  CHECK(link.find("time_window=") != std::string::npos);
+  script->press(ImGuiKey_Home, ImGuiMod_Alt);
+  CHECK(to_link(window_state_of(script->view())).find("time_window=") == std::string::npos);
+  script->command(OpenLink{link});
+  CHECK(to_link(window_state_of(script->view())) == link);
+  CHECK_FALSE(shows(*script, late));
   for (int i = 0; i < 30; ++i) script->press(ImGuiKey_RightArrow, ImGuiMod_Alt);
   CHECK(shows(*script, late));
   for (int i = 0; i < 30; ++i) script->press(ImGuiKey_LeftArrow, ImGuiMod_Alt);
