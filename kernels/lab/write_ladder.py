@@ -1,8 +1,10 @@
-"""Writes the tables of docs/ladder.md from kernels/lab/measured/<gpu>-ladder.json, which kernels/lab/beside_ladder.sh records.
+"""Writes the tables of docs/ladder.md from kernels/lab/measured/<gpu>-ladder.json, which kernels/lab/beside_ladder.sh records, and from
+assets/measured/<gpu>-longest.json with its table of errors.
 
 Usage: python3 kernels/lab/write_ladder.py [GPU]        GPU: h200 by default
 Each table replaces the text between <!-- NAME --> and <!-- end --> in the page.
 """
+import csv
 import json
 import math
 import pathlib
@@ -100,6 +102,23 @@ def longest(data):
     return table(["fp16 causal", "flash2", "flash2_longest", "time"], rows)
 
 
+def sets():
+    """Returns what the order of flash2_longest is worth to flash2, in cycles and HBM reads, simulated beside measured."""
+    cases = json.loads((root / f"assets/measured/{gpu}-longest.json").read_text())["cases"]
+    with open(root / f"tests/validation/{gpu}-longest.csv", encoding="utf-8") as file:
+        pairs = list(zip(csv.DictReader(file), cases))
+    rows = []
+    for (plain, plain_case), (ordered, ordered_case) in zip(pairs[::2], pairs[1::2]):
+        p = plain_case["problem"]
+        heads = f"{p['heads']}/{p['kv_heads']}" if p["heads"] != p["kv_heads"] else p["heads"]
+        times = [float(ordered["cycles"]) / float(plain["cycles"]), ordered_case["cycles"][0] / plain_case["cycles"][0]]
+        reads = [float(row["hbm_read"]) for row in (plain, ordered)], [case["counters"]["hbm_read_bytes"][0] for case in (plain_case, ordered_case)]
+        rows.append([f"d {p['head_dim']}, B {p['batch']}, H {heads}, N {p['seq_q']}"]
+                    + [f"{100 * (time - 1):+.1f} %".replace("-", "−") for time in times]
+                    + [f"{before / 1e6:.1f} → {after / 1e6:.1f} MB" for before, after in reads])
+    return table(["fp16, causal", "cycles, model", "measured", "HBM read, model", "measured"], rows)
+
+
 def without_outliers(data):
     """A line on grouped flash3 over cuDNN without the shapes that alone make it large: more than half as fast again."""
     ratios = [r["tflops"]["flash3"] / r["tflops"]["cudnn"] for r in data["grouped"]]
@@ -125,7 +144,7 @@ def main():
     page = root / "docs/ladder.md"
     text = page.read_text()
     for name, content in {"summary": summary(data), "steps": steps(data), "shapes": shapes(data), "grouped": grouped(data),
-                          "ablation": ablation(data), "longest": longest(data), "limits": limits(data)}.items():
+                          "ablation": ablation(data), "longest": longest(data), "limits": limits(data), "sets": sets()}.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
             sys.exit(f"docs/ladder.md has no place for the table '{name}'")

@@ -472,10 +472,10 @@ constexpr std::array keys = {
         }},
     Key{"what_if", [](const WindowState& s) { return unless(ViewChoices{}.what_if_number, s.views.what_if_number); },
         [](WindowState& s, Text key, Text text) -> Status {
-          std::vector<Text> keys;
+          std::vector<Text> names;
           for (const SpecKey& each : spec_keys())
-            if (each.may_change_a_run()) keys.push_back(each.key);
-          const auto known = read_name(key, text, keys);
+            if (each.may_change_a_run()) names.push_back(each.key);
+          const auto known = read_name(key, text, names);
           if (!known) return known.error();
           s.views.what_if_number = std::string(text);
           return Done{};

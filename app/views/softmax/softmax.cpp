@@ -570,17 +570,20 @@ void draw_softmax_panel(const View& shown, Commands& commands) {
   const float line_height =
       std::floor(std::clamp((room - footer) * 0.4F / std::max(1.0F, count) - gap, smallest, theme.row_height));
   draw_scores(view, figures, std::max(room - count * (line_height + gap) - footer - gap, 30 * theme.scale));
+  const auto choose_column = [&](int chosen) {
+    ViewChoices views = view.workspace->views;
+    views.column = chosen;
+    commands.push(SetViews{views});
+  };
   if (gradient > 0)
-    if (const std::optional<int> clicked = draw_gradient(view, figures, chosen.column, gradient)) chosen.column = *clicked;
+    if (const std::optional<int> clicked = draw_gradient(view, figures, view.workspace->views.column, gradient))
+      choose_column(*clicked);
   std::optional<Tensor> under_mouse;
   for (const Statistic& line : lines) {
     const bool clicked = draw_statistic(theme, line, line_height);
     if (std::string_view(line.id) != "O") continue;
     if (ImGui::IsItemHovered()) under_mouse = figures.parts.output.tensor();
-    if (!clicked || columns == 0) continue;
-    ViewChoices views = view.workspace->views;
-    views.column = (column + 1) % columns;
-    commands.push(SetViews{views});
+    if (clicked && columns > 0) choose_column((column + 1) % columns);
   }
   const ImVec2 foot = ImGui::GetCursorScreenPos();
   const Rect foot_line = {foot, {foot.x + ImGui::GetContentRegionAvail().x, foot.y + theme.ui_small->FontSize}};
