@@ -22,20 +22,21 @@ namespace tilescope {
 namespace {
 
 /// What every study knows of a run.
-constexpr std::string_view outcome_columns = "time_ns,cycles,hbm_bytes,l2_sm_bytes,bound,refusal";
+constexpr std::string_view outcome_columns = "time_ns,sm_clock_hz,cycles,hbm_bytes,l2_sm_bytes,bound,refusal";
 
-std::string outcome_fields(const Outcome& outcome) {
-  if (!outcome.done()) return ",,,,," + csv_field(outcome.refusal.text());
-  return fmt::format("{:.3f},{:.1f},{:.0f},{:.0f},{},", outcome.time_ns, outcome.cycles, outcome.hbm(), outcome.sm_link(),
-                     to_string(outcome.bound));
+/// Of a run at that clock, which is the GPU's: a sheet knows no clock under load.
+std::string outcome_fields(const Outcome& outcome, double sm_clock_hz) {
+  if (!outcome.done()) return ",,,,,," + csv_field(outcome.refusal.text());
+  return fmt::format("{:.3f},{:.0f},{:.1f},{:.0f},{:.0f},{},", outcome.time_ns, sm_clock_hz, outcome.cycles, outcome.hbm(),
+                     outcome.sm_link(), to_string(outcome.bound));
 }
 
 std::string simulated_fields(const SimulationRequest& request) {
   const auto run = simulate(request);
-  if (run) return outcome_fields(outcome_of(**run));
+  if (run) return outcome_fields(outcome_of(**run), request.gpu.sm_clock_hz);
   Outcome refused;
   refused.refusal = run.error().sentence;
-  return outcome_fields(refused);
+  return outcome_fields(refused, request.gpu.sm_clock_hz);
 }
 
 std::string_view stop_name(const FitCell& cell) {
@@ -91,7 +92,7 @@ SimulationRequest with_program(SimulationRequest request, std::string_view algor
 
 std::string what_if_sheet(const Simulation& simulation) {
   std::string out = fmt::format("change,values,{}\n", outcome_columns);
-  out += fmt::format("unchanged,,{}\n", outcome_fields(outcome_of(simulation)));
+  out += fmt::format("unchanged,,{}\n", outcome_fields(outcome_of(simulation), simulation.request.gpu.sm_clock_hz));
   for (const WhatIf& what : what_ifs(simulation.request))
     out += fmt::format("{},{},{}\n", csv_field(what.title), csv_field(fmt::format("{}", fmt::join(what.assignments, " "))),
                        simulated_fields(what.request));
@@ -103,15 +104,16 @@ std::string fit_sheet(const Simulation& simulation) {
       "type,buffers,block_q,block_kv,fits,stopped_by,spills,shared_bytes,registers_per_thread,threads,blocks_per_sm,{}\n",
       outcome_columns);
   const auto maps = make_fit_maps(simulation.request);
-  if (!maps) return out + fmt::format(",,,,,,,,,,,,,,,,{}\n", csv_field(maps.error().sentence.text()));
+  if (!maps) return out + fmt::format(",,,,,,,,,,,,,,,,,{}\n", csv_field(maps.error().sentence.text()));
   for (const FitMap& map : maps->maps)
     for (const FitCell& cell : map.cells) {
       Outcome refused;
       refused.refusal = cell.refusal;
-      out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(map.request.problem.dtype), map.stages,
-                         cell.tile.block_q, cell.tile.block_kv, cell.fits() ? 1 : 0, stop_name(cell), cell.spills ? 1 : 0,
-                         cell.needs.shared_bytes, cell.needs.registers_per_thread, cell.needs.threads, cell.blocks_per_sm,
-                         cell.fits() ? simulated_fields(request_of(map, cell)) : outcome_fields(refused));
+      out +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(map.request.problem.dtype), map.stages, cell.tile.block_q,
+                      cell.tile.block_kv, cell.fits() ? 1 : 0, stop_name(cell), cell.spills ? 1 : 0, cell.needs.shared_bytes,
+                      cell.needs.registers_per_thread, cell.needs.threads, cell.blocks_per_sm,
+                      cell.fits() ? simulated_fields(request_of(map, cell)) : outcome_fields(refused, map.request.gpu.sm_clock_hz));
     }
   return out;
 }

@@ -94,8 +94,8 @@ PlannedLaunch hopper_plan(const HopperLaunch& launch, const AttentionProblem& pr
   device::HopperArguments arguments{};
   set_hopper_tensors(arguments, problem, tensors, launch.block_kv);
   const std::int64_t tiles = (problem.seq_q + launch.block_q - 1) / launch.block_q;
-  const double l2_of_partition = attribute(cudaDevAttrL2CacheSize) / 2.0;
-  arguments.planes_together = static_cast<int>(planes_together_of_kernel(problem, tiles, l2_of_partition));
+  const double half_of_l2 = attribute(cudaDevAttrL2CacheSize) / 2.0;
+  arguments.planes_together = static_cast<int>(planes_together_of_kernel(problem, tiles, half_of_l2));
   if (launch.grid == HopperGrid::tickets && tensors.q != nullptr) arguments.tickets = next_tickets();
 
   std::array<std::int64_t, 3> grid{tiles * problem.query_planes(), 1, 1};

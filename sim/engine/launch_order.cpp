@@ -8,14 +8,14 @@
 namespace tilescope {
 
 std::int64_t planes_of_set(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu) {
-  return launch.equal_sets ? planes_in_equal_sets(problem, l2_of_partition(gpu)) : planes_together(problem, l2_of_partition(gpu));
+  return launch.equal_sets ? planes_in_equal_sets(problem, half_of_l2(gpu)) : planes_together(problem, half_of_l2(gpu));
 }
 
 BlockSequence launch_order(const LaunchSpec& launch, const AttentionProblem& problem, const GpuSpec& gpu, BlockOrder asked,
                            std::int64_t blocks) {
   const bool is_own = asked == BlockOrder::launch && launch.grouped;
   const std::int64_t together =
-      is_own ? planes_together_of_kernel(problem, launch.grid_x, l2_of_partition(gpu)) : planes_of_set(launch, problem, gpu);
+      is_own ? planes_together_of_kernel(problem, launch.grid_x, half_of_l2(gpu)) : planes_of_set(launch, problem, gpu);
   // The other orders permute whole planes, and a part of a launch need not consist of these.
   const BlockOrder order = blocks != launch.blocks() ? BlockOrder::launch : is_own ? BlockOrder::grouped : asked;
   return {order, blocks, problem.query_planes(), together};

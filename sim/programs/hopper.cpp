@@ -97,8 +97,8 @@ class Hopper final : public TileProgram {
     launch.reversed = lists_ && lists_->is_reversed();
     launches_.push_back(launch);
     if (rung_.draws()) {
-      planes_of_set_ = std::clamp<std::int64_t>(planes_together_of_kernel(problem, launch.grid_x, l2_of_partition(gpu)), 1,
-                                                problem.query_planes());
+      planes_of_set_ =
+          std::clamp<std::int64_t>(planes_together_of_kernel(problem, launch.grid_x, half_of_l2(gpu)), 1, problem.query_planes());
       const auto resident = occupancy(*this, launch, gpu);
       const std::int64_t of_sm = resident ? resident->blocks_per_sm : 1;  // what does not fit is refused later
       staying_ = std::min<std::int64_t>(launch.blocks(), of_sm * static_cast<std::int64_t>(gpu.sm_count));

@@ -10,10 +10,10 @@
 
 namespace tilescope {
 
-/// Returns the bytes of one partition of the L2, through which an SM mostly reads: its whole size, which is what a kernel can ask
-/// the device for. Without an L2 it returns 0.
-inline double l2_of_partition(const GpuSpec& gpu) {
-  return gpu.has_l2() ? gpu.l2_capacity_bytes / gpu.l2_partitions : 0;
+/// Returns the bytes for which kernels size their sets: half of the L2 that the device tells, one of two partitions of an A100,
+/// H100 or H200. The kernels halve it on every GPU, so a change of the partitions changes no set. Without an L2 it returns 0.
+inline double half_of_l2(const GpuSpec& gpu) {
+  return gpu.has_l2() ? gpu.l2_capacity_bytes / 2 : 0;
 }
 
 /// Returns how many query planes make a set: about as many as have K and V in `l2_bytes`, of the partition through which an SM

@@ -124,14 +124,18 @@ TEST_CASE("block order: flash3's blocks come in the order of its kernel (grouped
     }
 }
 
-TEST_CASE("block order: the L2 of a partition is its whole size, as a kernel sees it, and none without an L2") {
+TEST_CASE(
+    "block order: sets are sized for half of the L2, as the kernels do it, however many partitions it has, and none without an "
+    "L2") {
   GpuSpec gpu = toy_gpu();
   gpu.l2_partitions = 2;
   gpu.l2_capacity_bytes = 1000;
   gpu.l2_usable_fraction = 0.98;
-  CHECK(l2_of_partition(gpu) == 500);
+  CHECK(half_of_l2(gpu) == 500);
+  gpu.l2_partitions = 1;
+  CHECK(half_of_l2(gpu) == 500);
   gpu.l2_capacity_bytes = 0;
-  CHECK(l2_of_partition(gpu) == 0);
+  CHECK(half_of_l2(gpu) == 0);
 }
 
 TEST_CASE("block order: changes who runs when, but no byte between the L2 and the SMs") {
