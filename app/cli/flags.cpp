@@ -59,7 +59,7 @@ constexpr std::array commands = {
                 "program\n"
                 "  tilescope export --gpu h200 --seq 4096 --head-dim 64 --sheet waits --out waits.csv\n"
                 "  tilescope export --out trace.json                            for https://ui.perfetto.dev\n"
-                "  tilescope export --seq 4096 --preset causal --out lists.npy  the eight arrays of PyTorch's BlockMask\n"
+                "  tilescope export --preset causal --out lists.npy             the eight arrays of PyTorch's BlockMask\n"
                 "\n"
                 "The file's ending chooses the format: .gif .mp4 .png .svg .html .csv .json .npy. A film eases from step to step.\n"
                 "Exit codes: 0 done, 2 wrong request, 3 no OpenGL, or no encoder for this format."},

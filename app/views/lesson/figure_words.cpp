@@ -282,6 +282,9 @@ std::string verdict_words(double own, double real, bool right, FigureUnit unit, 
     return (own > real ? say(tr("Right: your answer is {} above {}."), off, of)
                        : say(tr("Right: your answer is {} below {}."), off, of)) +
            accepted;
+  if (own * real < 0)
+    return std::string(own < 0 ? tr("It is not negative: the sign is wrong.") : tr("It is negative: the sign is wrong.")) +
+           accepted;
   const bool ratio = own > 0 && real > 0 && (own / real >= 2 || real / own >= 2);
   if (ratio)
     return (own > real ? say(tr("{}× too high."), format_times(own / real)) : say(tr("{}× too low."), format_times(real / own))) +

@@ -57,6 +57,9 @@ TEST_CASE("verdict words: a share is off by percentage points, other figures by 
         "37.5 percentage points too high. Up to 12.5 percentage points counts as right.");
   CHECK(verdict_words(0.6, 0.625, true, FigureUnit::percent, 0.2) ==
         "Right: your answer is 2.5 percentage points below 62.5 %. Up to 12.5 percentage points counts as right.");
+  CHECK(verdict_words(0.86, -0.859, false, FigureUnit::number, 0.02) ==
+        "It is negative: the sign is wrong. Up to 2 % counts as right.");
+  CHECK(verdict_words(-3, 4, false, FigureUnit::number, 0).starts_with("It is not negative: the sign is wrong."));
   CHECK(verdict_words(130, 100, false, FigureUnit::number, 0.1) == "30 % too high. Up to 10 % counts as right.");
   CHECK(verdict_words(100, 100, true, FigureUnit::number, 0.1) == "Exactly right.");
 }
