@@ -83,9 +83,16 @@ void Lecture::remove(int index) {
   if (now_.scene > index || now_.scene >= count()) --now_.scene;
 }
 
+bool Lecture::holds_answer() const {
+  if (!asking || answered) return false;
+  const ClassQuestion* const question = shown() != nullptr && shown()->question ? &*shown()->question : written();
+  return question != nullptr && question->answer > 0;
+}
+
 Lecture::Turn Lecture::turn(int direction, std::int64_t step) const {
   if (const Scene* scene = shown(); scene != nullptr && scene->steps)
     if (direction > 0 ? step < scene->steps->last : step > scene->steps->first) return Turn::step;
+  if (direction > 0 && holds_answer()) return Turn::answer;
   return at(now_.scene + direction) != nullptr ? Turn::scene : Turn::none;
 }
 

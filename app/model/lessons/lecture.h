@@ -14,7 +14,7 @@ namespace tilescope {
 class Lecture {
  public:
   /// What turning a page asks for.
-  enum class Turn : std::uint8_t { none, step, scene };
+  enum class Turn : std::uint8_t { none, answer, step, scene };
 
   const Deck& deck() const { return *now_.deck; }
   const std::string& path() const { return now_.path; }
@@ -48,6 +48,7 @@ class Lecture {
   void restore(const DeckEdition& edition);
 
   /// What Page Down (1) or Page Up (-1) does where the run stands at `step`: it stays within the steps of the scene, then turns.
+  /// Before it leaves the scene forward, it shows the answer of a question that is on screen.
   Turn turn(int direction, std::int64_t step) const;
   /// The state of a scene, beginning at its first step, or at its last where one comes back from the scene after it.
   WindowState state_of(int index, bool from_behind) const;
@@ -61,6 +62,7 @@ class Lecture {
 
  private:
   void change_to(Deck deck);
+  bool holds_answer() const;  // a question with a right choice is on screen, without its answer
 
   DeckEdition now_{std::make_shared<const Deck>(), {}, -1};
   std::shared_ptr<const Deck> saved_ = now_.deck;

@@ -100,6 +100,10 @@ void Session::State::operator()(const TurnPage& command) {
   if (turn == Lecture::Turn::step && over)
     turn = lecture.at(lecture.scene() + 1) != nullptr ? Lecture::Turn::scene : Lecture::Turn::none;
   if (turn == Lecture::Turn::none) return;
+  if (turn == Lecture::Turn::answer) {
+    lecture.answered = true;
+    return;
+  }
   if (turn == Lecture::Turn::scene) return open_scene(lecture.scene() + command.direction, command.direction < 0);
   (*this)(Step{command.direction, playback.view().grain});
   const StepRange& steps = *lecture.shown()->steps;

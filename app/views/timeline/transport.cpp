@@ -261,6 +261,8 @@ std::string next_click(const View& view) {
   if (view.lesson.lesson != nullptr || lecture.count() == 0 || view.lanes.empty()) return {};
   if (lecture.shown() == nullptr) return tr("Page Down: the first scene");
   switch (lecture.turn(1, view.lane().step)) {
+    case Lecture::Turn::answer:
+      return tr("Page Down: the answer");
     case Lecture::Turn::step:
       return tr("Page Down: the next step");
     case Lecture::Turn::scene:

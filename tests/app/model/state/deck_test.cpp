@@ -120,6 +120,34 @@ TEST_CASE("lecture: pages walk through the steps of a scene, then turn; backward
   CHECK(lecture.state_of(0, true).position == decltype(WindowState::position)(WindowState::Step{9}));
 }
 
+TEST_CASE("lecture: before a page leaves a scene forward, it shows the answer of the question that is on screen") {
+  Deck deck;
+  deck.scenes.resize(2);
+  deck.scenes[0].question = ClassQuestion{.text = "Which?", .choices = {"this", "that"}, .answer = 2};
+  Lecture lecture;
+  lecture.take(deck, "");
+  lecture.go(0);
+  CHECK(lecture.turn(1, 0) == Lecture::Turn::scene);  // nobody asked
+  lecture.asking = true;
+  CHECK(lecture.turn(1, 0) == Lecture::Turn::answer);
+  CHECK(lecture.turn(-1, 0) == Lecture::Turn::none);
+  deck.scenes[0].steps = StepRange{3, 9};
+  lecture.take(deck, "");
+  lecture.go(0);
+  lecture.asking = true;
+  CHECK(lecture.turn(1, 8) == Lecture::Turn::step);
+  CHECK(lecture.turn(1, 9) == Lecture::Turn::answer);
+  lecture.answered = true;
+  CHECK(lecture.turn(1, 9) == Lecture::Turn::scene);
+  lecture.go(1);
+  lecture.asking = true;
+  lecture.answered = false;
+  CHECK(lecture.turn(-1, 0) == Lecture::Turn::scene);
+  ClassQuestion open_question{.text = "Why?", .choices = {"a", "b"}};
+  lecture.write(open_question);
+  CHECK(lecture.turn(1, 0) == Lecture::Turn::none);  // without a right choice there is nothing to show
+}
+
 TEST_CASE("lecture: the shown scene stays the shown one while scenes move, come and go") {
   Lecture lecture;
   Deck deck;
