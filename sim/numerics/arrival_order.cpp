@@ -44,11 +44,7 @@ struct Addition {
 
 void add_in_order(std::vector<Addition> additions, HbmImage& image) {
   std::ranges::stable_sort(additions, {}, &Addition::arrival);
-  for (const Addition& each : additions) {
-    auto sum = std::make_shared<Matrix>(*image.load(each.tile).values);
-    for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += each.values->values[i];
-    image.store(each.tile, std::move(sum), 0);
-  }
+  for (const Addition& each : additions) image.add(each.tile, *each.values, 0);
 }
 
 }  // namespace

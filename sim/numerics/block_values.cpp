@@ -21,20 +21,14 @@ namespace {
 MatrixPtr leave_in_hbm(const BlockMachine& machine, HbmImage& image, const Operation& op, std::int32_t index,
                        const TakeAddition& additions = {}) {
   if (!writes_memory(op.kind) || op.kind == OpKind::fetch_add || op.kind == OpKind::write) return nullptr;
-  MatrixPtr values = machine.stored(op), sum_before;
+  MatrixPtr values = machine.stored(op);
   if (op.kind == OpKind::reduce_add && additions) {
     additions(op, index, std::move(values));
     return nullptr;
   }
-  if (op.kind == OpKind::reduce_add && values != nullptr) {
-    HbmImage::Found found = image.load(op.tile);
-    auto sum = std::make_shared<Matrix>(*found.values);
-    for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += values->values[i];
-    values = std::move(sum);
-    if (found.missing == 0) sum_before = std::move(found.values);
-  }
+  if (op.kind == OpKind::reduce_add && values != nullptr) return image.add(op.tile, *values, index);
   image.store(op.tile, std::move(values), index);
-  return sum_before;
+  return nullptr;
 }
 
 Error cancelled() {

@@ -15,6 +15,14 @@ void HbmImage::store(const TileRef& tile, MatrixPtr values, std::int32_t stamp) 
   stored.tiles.insert_or_assign({tile.plane, tile.col, tile.row, tile.rows, tile.cols}, Entry{std::move(values), stores_++, stamp});
 }
 
+MatrixPtr HbmImage::add(const TileRef& tile, const Matrix& values, std::int32_t stamp) {
+  Found found = load(tile);
+  auto sum = std::make_shared<Matrix>(*found.values);
+  for (std::size_t i = 0; i < sum->values.size(); ++i) sum->values[i] += values.values[i];
+  store(tile, std::move(sum), stamp);
+  return found.missing == 0 ? std::move(found.values) : nullptr;
+}
+
 void HbmImage::settle() {
   for (Stored& stored : tensors_)
     for (auto& [key, entry] : stored.tiles) entry.stamp = -1;

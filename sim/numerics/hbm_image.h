@@ -19,6 +19,9 @@ class HbmImage {
   /// Stores a tile; later stores win where tiles overlap. `stamp` identifies the store in `Found`.
   void store(const TileRef& tile, MatrixPtr values, std::int32_t stamp);
 
+  /// Adds to what lies there and stores the sums. Returns what lay there; nullptr if an element of it was never stored.
+  MatrixPtr add(const TileRef& tile, const Matrix& values, std::int32_t stamp);
+
   /// Sets the stamp of all tiles to -1, which marks them as older than every later store.
   void settle();
 

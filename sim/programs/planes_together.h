@@ -16,23 +16,26 @@ inline double half_of_l2(const GpuSpec& gpu) {
   return gpu.has_l2() ? gpu.l2_capacity_bytes / 2 : 0;
 }
 
+/// Returns how many query planes have their K and V in `l2_bytes`; those that share K and V count together, and at least once.
+inline std::int64_t planes_that_fit(const AttentionProblem& problem, double l2_bytes) {
+  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(l2_bytes / keys_and_values)) * problem.heads_of_kv_head();
+}
+
 /// Returns how many query planes make a set: about as many as have K and V in `l2_bytes`, of the partition through which an SM
 /// mostly reads. All sets are about equally large, because a small last one would have few short tiles to end with. Heads that
 /// share K and V stay together.
 inline std::int64_t planes_together(const AttentionProblem& problem, double l2_bytes) {
   const std::int64_t sharing = problem.heads_of_kv_head(), planes = problem.query_planes();
-  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
-  const std::int64_t fit = std::max<std::int64_t>(1, static_cast<std::int64_t>(l2_bytes / keys_and_values)) * sharing;
+  const std::int64_t fit = planes_that_fit(problem, l2_bytes);
   const std::int64_t sets = std::max<std::int64_t>(1, (planes + fit / 2) / fit), of_set = (planes + sets - 1) / sets;
   return (of_set + sharing - 1) / sharing * sharing;
 }
 
 /// The same in sets of one size, as flash2_longest takes them: a divisor of all planes, whose K and V fit.
 inline std::int64_t planes_in_equal_sets(const AttentionProblem& problem, double l2_bytes) {
-  const std::int64_t sharing = problem.heads_of_kv_head(), planes = problem.query_planes();
-  const auto keys_and_values = static_cast<double>(2 * problem.seq_kv * problem.head_dim * element_bytes(problem.dtype));
-  std::int64_t together =
-      std::min(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(l2_bytes / keys_and_values)) * sharing);
+  const std::int64_t planes = problem.query_planes();
+  std::int64_t together = std::min(planes, planes_that_fit(problem, l2_bytes));
   while (planes % together != 0) --together;
   return together;
 }
