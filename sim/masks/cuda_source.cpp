@@ -145,7 +145,7 @@ std::string name_text(ExprName name) {
     case ExprName::inf:
       return "EXPR_INF";
     case ExprName::scale:
-      return "1.0f / sqrtf((float)sizes.D)";
+      return "(float)(1.0 / sqrt((double)sizes.D))";  // rounded once, as in the evaluator
     case ExprName::score:
     case ExprName::b:
     case ExprName::h:
