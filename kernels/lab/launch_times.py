@@ -14,6 +14,7 @@ from bench_library import BenchLibrary, addresses_of, current_stream
 
 
 def tensors_of(batch, heads, kv_heads, n, n_kv, dim, dtype):
+    """Returns what a backward kernel reads and writes. Values are random: only the time counts."""
     def half(planes, rows):
         return torch.randn(batch, planes, rows, dim, device="cuda", dtype=dtype)
 
@@ -22,7 +23,8 @@ def tensors_of(batch, heads, kv_heads, n, n_kv, dim, dtype):
 
     return {"q": half(heads, n), "k": half(kv_heads, n_kv), "v": half(kv_heads, n_kv), "o": half(heads, n), "d_o": half(heads, n),
             "lse": single() + 4, "m": single(), "l": single() + 1, "delta": single(), "dq": half(heads, n), "dk": half(kv_heads, n_kv),
-            "dv": half(kv_heads, n_kv), "dq_acc": single(-(-dim // 32) * 32)}
+            "dv": half(kv_heads, n_kv), "dq_acc": single(-(-dim // 32) * 32),
+            **{name: single(-(-n_kv // 16) * 16).to(dtype) for name in ("s", "p", "dp", "ds")}}
 
 
 def launches_of(library, kernel, shape, tensors, bf16, causal, scratch):

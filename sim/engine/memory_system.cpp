@@ -159,6 +159,7 @@ inline MemorySystem::L2Read MemorySystem::read_l2(int side, double cycle, const 
     all.served = std::max(all.served, read.served);
     all.hbm_end = std::max(all.hbm_end, read.hbm_end);
     all.latency = std::max(all.latency, read.latency);
+    all.round_trip = std::max(all.round_trip, read.round_trip);
     all.hbm_bytes += read.hbm_bytes;
     all.streams += read.streams;
   });
@@ -181,10 +182,13 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
     access.hbm_read_bytes = read_bytes;
   }
   double hbm_end = access.arrival;
+  const double latency = access.crossed_bytes != 0 ? far_latency_ : near_latency_;
+  double round_trip = latency;
   if (access.hbm_read_bytes != 0) {
-    const double arrival =
-        serve_hbm(cycle, access.hbm_read_bytes, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_) +
-        op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
+    const double read_end =
+        serve_hbm(cycle, access.hbm_read_bytes, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_);
+    round_trip = op.hbm_latency + op.hbm_write_wait * std::min(1.0, part_writing(cycle));
+    const double arrival = read_end + round_trip;
     if (cache_) cache_->note_arrival(arrival);
     hbm_end = std::max(hbm_end, arrival);
     ledger_.add(op.launch, op.tensor, Link::hbm_read, op.line, access.hbm_read_bytes, device_);
@@ -192,7 +196,8 @@ inline MemorySystem::L2Read MemorySystem::read_place(int side, double cycle, con
   const double served = std::max(l2_end, cross(side, cycle, access.crossed_bytes));
   return {served,
           hbm_end,
-          access.crossed_bytes != 0 ? far_latency_ : near_latency_,
+          latency,
+          round_trip,
           access.hbm_read_bytes,
           std::max(l2_cycles, static_cast<double>(access.hbm_read_bytes) * hbm_read_cycles_per_byte_),
           access.is_hit ? std::optional(access.unchanged) : std::nullopt};
@@ -247,8 +252,9 @@ Transfer MemorySystem::load_anew(int sm, double cycle, const PlacedAccess& where
   port_in_busy_ += port_cycles;
   const int side = port.side;
   const L2Read read = read_l2(side, cycle, op, tile);
-  if (read.unchanged) note_hit(side, where, op, read);
+  if (read.unchanged && op.later_rounds == 0) note_hit(side, where, op, read);
   Transfer transfer = finish(cycle, port_end, read.served, read.hbm_end, read.latency);
+  transfer.end += op.later_rounds * read.round_trip;
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max(port_cycles, read.streams);
   end_load(*this, cycle, where.op_class, port_end, transfer);
@@ -266,6 +272,7 @@ Transfer MemorySystem::load_from(DeviceId home, int sm, double cycle, std::uint3
   far_hits.at[far_hits.latest] = {};  // its L2 was read in between
   const double served = std::max(read.served, links_->cross(home, device_, cycle, op.bytes));
   Transfer transfer = finish(cycle, port_end, served, read.hbm_end + links_->latency(), read.latency + links_->latency());
+  transfer.end += op.later_rounds * (read.round_trip + links_->latency());
   transfer.hbm_bytes = read.hbm_bytes;
   transfer.streams = std::max({op.busy_cycles, read.streams, links_->cycles(op.bytes)});
   ledger_.add(op.launch, op.tensor, Link::peer_read, op.line, op.bytes, device_);

@@ -135,6 +135,7 @@ class MemorySystem {
     double served = 0;   // when the last byte has left the L2
     double hbm_end = 0;  // when the last byte has arrived from HBM
     double latency = 0;
+    double round_trip = 0;  // latency of the farthest level that it reached
     std::int64_t hbm_bytes = 0;
     double streams = 0;                  // of its cycles, those in which its own bytes cross
     std::optional<Unchanged> unchanged;  // of a hit: nothing moved in the L2 or into it

@@ -56,6 +56,7 @@ OpKey key_of(const Operation& op, const BlockOperations& block) {
   key.tensor = static_cast<std::uint8_t>(op.tile.tensor.index());
   key.sectors_at_once = op.sectors_at_once;
   key.slices = op.slices;
+  key.rounds = op.rounds;
   key.wait_on = op.wait_on;
   key.asynchronous = op.asynchronous;
   key.paced = op.paced;
@@ -219,11 +220,11 @@ void OperationCosts::set_pipes(OpTiming& timing) const {
   if (!timing.product && models_instruction_latency()) timing.pipe[1] = no_pipe;
 }
 
-/// Returns how many lines a load waits for at a time. In a kernel without products each warp waits only for its own lines.
+/// Returns how many lines a round of a load waits for. In a kernel without products each warp waits only for its own lines.
 double OperationCosts::lines_waited_for(const Operation& op) const {
   if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once * sector_size / gpu_.l2_line_bytes);
   const double waiting = needs_.has_products ? 1 : static_cast<double>(needs_of(op).threads) / warp_lanes;
-  return std::max(1.0, static_cast<double>(op.bytes) / gpu_.l2_line_bytes / waiting);
+  return std::max(1.0, static_cast<double>(op.bytes) / op.rounds / gpu_.l2_line_bytes / waiting);
 }
 
 /// Returns the latency of the last line of a load from HBM. It grows with the number of lines: measured for one line and for a
@@ -301,6 +302,7 @@ void OperationCosts::set_load(OpClass& c, const Operation& op, const BlockOperat
   const auto bytes = static_cast<double>(op.bytes);
   c.hbm_latency = hbm_latency_of(op);
   c.hbm_write_wait = hbm_write_wait_of(op);
+  if (models_instruction_latency()) c.later_rounds = op.rounds - 1;
   c.busy_cycles = bytes * cycles_per_port_byte_;
   const bool into_shared = is_shared(block, op.dst);
   if (into_shared && needs_of(op).uses_tma) {

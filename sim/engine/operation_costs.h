@@ -73,7 +73,7 @@ struct OpKey {
   std::uint8_t sectors_at_once = 0, slices = 0;
   WaitOn wait_on{};
   bool asynchronous = false, paced = false, swap_ab = false, transpose_left = false;
-  std::uint8_t unused = 0;
+  std::uint8_t rounds = 1;
   std::int16_t instructions = 0, other_alu = 0, other_exps = 0, barriers = 0;
   std::int16_t shared_round_trips = 0, l2_round_trips = 0, wavefronts = 0, executed_eighths = 0;
   std::int16_t exps_each = 0, more_unused = 0;
@@ -122,6 +122,7 @@ struct OpClass {
   bool moves = false;                         // any of these bytes is nonzero, or it is a load or a store
   double hbm_latency = 0;                     // load: latency of its last line from HBM, in cycles
   double hbm_write_wait = 0;                  // load: extra latency while HBM only writes, in cycles
+  double later_rounds = 0;                    // load: rounds after the first; each waits for the latency once more
   std::int32_t tile_rows = 0, tile_cols = 0;  // load, store: size of the tile
   std::int64_t flops = 0, exps = 0;
   bool on_tensor_cores = false;  // a product

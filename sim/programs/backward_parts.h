@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/programs/backward_needs.h"
@@ -122,11 +123,15 @@ inline ClosedForm added_gradients_form(const AttentionProblem& problem, const Ti
 }
 
 inline constexpr std::int64_t lane_bytes = 16;
-/// Returns what a block of a row launch waits for beside its first load. Each thread takes 16 bytes, passes them through `shuffles`
-/// dependent shuffles, and only then asks for the next: the loops are compiled that way.
-inline Overhead row_steps(std::int64_t rows, std::int64_t row_bytes, const KernelNeeds& needs, int shuffles) {
-  const auto steps = static_cast<int>(ceil_div(rows * row_bytes, lane_bytes * needs.threads));
-  return {.shared_round_trips = steps * shuffles, .l2_round_trips = std::max(0, steps - 1)};
+/// How a block of a row launch takes its rows. Each thread asks for 16 bytes of each tensor, passes them through dependent
+/// shuffles, and only then asks for the next: the loops are compiled that way.
+struct RowSteps {
+  std::int64_t rounds = 1;       // of the loads
+  std::int64_t round_trips = 0;  // of all shuffles
+};
+inline RowSteps row_steps(std::int64_t rows, std::int64_t row_bytes, const KernelNeeds& needs, std::int64_t shuffles) {
+  const std::int64_t steps = ceil_div(rows * row_bytes, lane_bytes * needs.threads);
+  return {steps, steps * shuffles};
 }
 
 /// Emits D = rowsum(dO ∘ O) for the `rows` rows of a block.
@@ -135,22 +140,27 @@ struct RowDotLines {
 };
 inline void emit_row_dot(BlockBuilder& b, const RowDotLines& lines, const AttentionProblem& problem, const KernelNeeds& needs,
                          std::int64_t rows) {
-  b.load(lines.load_o, tiles::o);
-  b.load(lines.load_d_o, tiles::d_o);
+  const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
+  const auto lanes = static_cast<std::uint64_t>(ceil_div(row_bytes, lane_bytes));  // of a row, which add in a tree
+  const RowSteps steps = row_steps(rows, row_bytes, needs, std::bit_width(lanes - 1));
+  constexpr std::int64_t tensors_at_once = 2;
+  for (const auto& [line, tile] : {std::pair{lines.load_o, tiles::o}, std::pair{lines.load_d_o, tiles::d_o}}) {
+    b.load(line, tile);
+    b.in_rounds(steps.rounds);
+    b.asked_at_once(tensors_at_once * warp_lanes * lane_bytes / element_bytes(problem.dtype));
+  }
   b.copy(lines.dot, tiles::d_o_o, tiles::d_o);
   b.multiply(lines.dot, tiles::d_o_o, tiles::o);
   b.row_sum(lines.dot, tiles::row_dot, ChipTile::none, tiles::d_o_o, ChipTile::none);
-  const std::int64_t row_bytes = problem.head_dim * element_bytes(problem.dtype);
-  const auto lanes = static_cast<std::uint64_t>(ceil_div(row_bytes, lane_bytes));  // of a row, which add in a tree
-  b.overhead(row_steps(rows, row_bytes, needs, static_cast<int>(std::bit_width(lanes - 1))));
+  b.overhead({.shared_round_trips = static_cast<int>(steps.round_trips)});
   b.store(lines.store, tiles::row_dot);
 }
 
 /// Emits a block of the first or the last of added_gradient_launches(): D and the zeros of dQ_acc, or dQ from its sums.
-/// `converting`: what the latter waits for beside its first load.
+/// `converting`: how the latter takes its rows.
 template <class Line>
 void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionProblem& problem, const KernelNeeds& needs,
-                              std::int64_t rows, const Overhead& converting) {
+                              std::int64_t rows, const RowSteps& converting) {
   if (!converts) {
     emit_row_dot(b, {Line::load_o, Line::load_d_o_once, Line::row_dot, Line::store_row_dot}, problem, needs, rows);
     b.fill(Line::zero, tiles::d_q_acc, 0.0F);
@@ -158,8 +168,9 @@ void emit_added_gradient_rows(BlockBuilder& b, bool converts, const AttentionPro
     return;
   }
   b.load(Line::load_sum, tiles::d_q_acc);
+  b.in_rounds(converting.rounds);
   b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
-  b.overhead(converting);
+  b.overhead({.shared_round_trips = static_cast<int>(converting.round_trips)});
   b.store(Line::store_d_q, tiles::d_q);
 }
 

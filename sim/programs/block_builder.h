@@ -119,6 +119,10 @@ class BlockBuilder {
     Operation& op = out_.operations.back();
     op.sectors_at_once = static_cast<std::uint8_t>(std::min<std::int64_t>(ceil_div(elements * plan_.element, sector_size), 255));
   }
+  /// Lets the warps ask for the latest load in `rounds` parts, each once the one before has arrived.
+  void in_rounds(std::int64_t rounds) {
+    out_.operations.back().rounds = static_cast<std::uint8_t>(std::clamp<std::int64_t>(rounds, 1, 255));
+  }
   /// Sets the share of cases, in eighths, in which the kernel executes the latest operation.
   void executes(int eighths) {
     out_.operations.back().executed_eighths = static_cast<std::int16_t>(eighths * blank_.executed_eighths / 8);

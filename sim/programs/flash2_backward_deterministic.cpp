@@ -153,11 +153,16 @@ class Deterministic final : public TileProgram {
         b.store(Line::store_zero, parts[copy]);
       }
     } else {
-      for (std::size_t copy = 0; copy < copies(); ++copy) b.load(Line::load_sum, parts[copy]);
+      const RowSteps steps =
+          row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), launches_[convert_launch].needs, 1);
+      for (std::size_t copy = 0; copy < copies(); ++copy) {
+        b.load(Line::load_sum, parts[copy]);
+        b.in_rounds(steps.rounds);
+      }
       b.copy(Line::add_sum, tiles::d_q_acc, parts[0]);
       for (std::size_t copy = 1; copy < copies(); ++copy) b.add(Line::add_sum, tiles::d_q_acc, parts[copy]);
       b.copy(Line::convert, tiles::d_q, tiles::d_q_acc);
-      b.overhead(row_steps(rows.count, problem_.head_dim * element_bytes(DataType::fp32), launches_[convert_launch].needs, 1));
+      b.overhead({.shared_round_trips = static_cast<int>(steps.round_trips)});
       b.store(Line::store_d_q, tiles::d_q);
     }
   }

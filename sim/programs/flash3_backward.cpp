@@ -183,18 +183,17 @@ Schema declared() {
 
 enum LaunchIndex { row_dot_launch, key_launch, convert_launch };
 
-/// Returns what a block that converts `rows` rows of dQ waits for beside its first load. A warp takes strips of 16 rows, 32 columns
+/// Returns how a block that converts `rows` rows of dQ takes them. A warp takes strips of 16 rows, 32 columns
 /// at a time, and transposes them with two dependent shuffles. The rows of a strip that is not whole go two columns a lane at a
 /// time.
-Overhead strip_steps(std::int64_t rows, std::int64_t head_dim) {
+RowSteps strip_steps(std::int64_t rows, std::int64_t head_dim) {
   constexpr std::int64_t strip = 16, warps = 4, columns = 32;
   const std::int64_t strips = rows / strip, groups = ceil_div(head_dim, columns);
   const std::int64_t whole = ceil_div(strips, warps) * groups;
   const std::int64_t cut =
       strips / warps * groups + ceil_div(rows % strip * head_dim, 2 * columns);  // of the warp with the cut strip
   const std::int64_t steps = std::max(whole, rows % strip > 0 ? cut : 0);
-  return {.shared_round_trips = static_cast<int>(2 * whole),
-          .l2_round_trips = static_cast<int>(std::max<std::int64_t>(0, steps - 1))};
+  return {.rounds = steps, .round_trips = 2 * whole};
 }
 constexpr std::size_t producer = 0;
 

@@ -344,6 +344,30 @@ TEST_CASE("costs: a warp that asks for lines with several loads waits for all of
   CHECK(landed(64) == doctest::Approx(100 + 500 + 1000 * 4.0 / 7));
 }
 
+TEST_CASE("costs: a load in rounds waits for HBM in each, or for the L2 where its tile is there") {
+  const auto landed = [](double dependent_cycles, std::uint8_t rounds, int of) {
+    GpuSpec gpu = toy_gpu();
+    gpu.sm_dependent_cycles = dependent_cycles;
+    const auto run = run_fake(gpu, {1}, [&](int, std::int64_t, BlockOperations& out) {
+      Operation load = load_k(0, 4);
+      load.rounds = rounds;
+      add(out, load);
+      load.dst = tiles::v;  // the same tile again, which is then in the L2
+      load.signal_token = -1;
+      add(out, load);
+    });
+    REQUIRE(run);
+    return interval_of(**run, of).end - interval_of(**run, of).start;
+  };
+  const GpuSpec gpu = toy_gpu();
+  for (const std::uint8_t rounds : {2, 8}) {
+    CAPTURE(int{rounds});
+    CHECK(landed(4, rounds, 0) - landed(4, 1, 0) == doctest::Approx((rounds - 1) * gpu.hbm_latency_cycles));
+    CHECK(landed(4, rounds, 1) < landed(4, rounds, 0));
+    CHECK(landed(0, rounds, 0) == landed(0, 1, 0));  // a GPU for teaching asks for a tile at once
+  }
+}
+
 TEST_CASE("costs: of two blocks of flash2 on an SM of an H200 the older ends first, about as much as was seen there") {
   for (const std::int64_t head_dim : {64, 128}) {
     SimulationRequest request;

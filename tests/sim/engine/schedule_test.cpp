@@ -133,7 +133,7 @@ struct Cost {
   }
   double lines() const {
     if (op.sectors_at_once > 0) return std::max(1.0, op.sectors_at_once / 4.0);
-    return std::max(1.0, static_cast<double>(op.bytes) / 128 / (needs.has_products ? 1 : warps()));
+    return std::max(1.0, static_cast<double>(op.bytes) / op.rounds / 128 / (needs.has_products ? 1 : warps()));
   }
 };
 
@@ -207,6 +207,7 @@ void check_class(const OpClass& c, const Cost& cost, ProductInstruction instruct
   if (op.kind == OpKind::load) {
     const double spread = std::max(0.0, gpu.hbm_tile_latency_cycles - gpu.hbm_latency_cycles);
     CHECK(c.hbm_latency == near(gpu.hbm_latency_cycles + spread * std::min(1.0, std::log2(cost.lines()) / 7)));
+    CHECK(c.later_rounds == (cost.waits() ? op.rounds - 1 : 0));
     CHECK(c.hbm_write_wait == near(gpu.hbm_write_wait_cycles * std::max(0.0, (std::log2(cost.lines()) - 1) / 3)));
   }
   // Beside wgmma, other instructions wait for the register file, and products for them.

@@ -71,7 +71,7 @@ bool same_operation(const Operation& x, const BlockOperations& of_x, const Opera
   };
   const auto time = [](const Operation& op) {
     return std::tuple(op.instructions, op.other_alu, op.other_exps, op.shared_round_trips, op.barriers, op.l2_round_trips,
-                      op.wavefronts, op.sectors_at_once, op.executed_eighths, op.slices, op.group, op.strip, op.paced,
+                      op.wavefronts, op.sectors_at_once, op.rounds, op.executed_eighths, op.slices, op.group, op.strip, op.paced,
                       op.asynchronous, op.source_strip, op.wait_on, op.wait_token, op.wait_count, op.signal_token, op.signal_count,
                       op.iteration);
   };
