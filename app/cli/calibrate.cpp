@@ -14,8 +14,8 @@ Status run_calibrate(const CommandLine& line, std::FILE* out, std::FILE* err) {
   ProgressPrinter progress(err, line.quiet);
   const Result<CalibratedGpu> made = calibrate_this_machine(
       line.gpu == no_gpu_given ? std::string() : line.gpu,
-      [&](std::string_view step, int done, int of) {
-        progress.show(fmt::format("calibrate: {} of {}: {}", done + 1, of, step));
+      [&](const Sentence& step, int done, int of) {
+        progress.show(fmt::format("calibrate: {} of {}: {}", done + 1, of, step.text()));
         return true;
       },
       line.brief ? brief_effort : CalibrationEffort{});

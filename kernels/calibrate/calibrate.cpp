@@ -8,12 +8,14 @@
 #include <numeric>
 
 #include "kernels/calibrate/arithmetic.h"
+#include "kernels/calibrate/asynchronous.h"
 #include "kernels/calibrate/code.h"
 #include "kernels/calibrate/latency.h"
 #include "kernels/calibrate/launching.h"
 #include "kernels/calibrate/memory.h"
 #include "kernels/calibrate/products.h"
 #include "kernels/calibrate/reducing.h"
+#include "kernels/calibrate/rounding.h"
 #include "kernels/calibrate/sharing.h"
 #include "sim/core/refuse.h"
 
@@ -30,14 +32,6 @@ struct Setup {
   const CalibrationEffort& effort;
 };
 
-/// Rounds to four significant digits; further digits are noise.
-double rounded(double value) {
-  double scale = 1;
-  while (std::abs(value) * scale < 1000) scale *= 10;
-  while (std::abs(value) * scale >= 10000) scale /= 10;
-  return std::round(value * scale) / scale;
-}
-
 Status add_device(const Setup& setup, Values& values) {
   const DeviceInfo& device = setup.device;
   values.push_back({"sm.count", static_cast<double>(device.sm_count), "read from the device"});
@@ -53,23 +47,23 @@ Status add_arithmetic(const Setup&, Values& values) {
   const Result<ArithmeticRates> rates = arithmetic_rates();
   if (!rates) return rates.error();
   values.push_back(
-      {"sm.mma_flops_per_cycle", rounded(rates->mma_flops),
+      {"sm.mma_flops_per_cycle", four_digits(rates->mma_flops),
        fmt::format("mma.sync 16x8x16, two warps a quarter, operands in registers; bf16 {:.4g}", rates->mma_flops_bf16)});
   values.push_back(
-      {"sm.product_issue_cycles", rounded(rates->product_issue_cycles),
+      {"sm.product_issue_cycles", four_digits(rates->product_issue_cycles),
        "products of one warp of a quarter beside softmax arithmetic of another: what each instruction of the latter adds"});
-  values.push_back({"sm.product_mixed_cycles", rounded(rates->product_mixed_cycles),
+  values.push_back({"sm.product_mixed_cycles", four_digits(rates->product_mixed_cycles),
                     "products with softmax arithmetic and ldmatrix between them, two warps a quarter, over products alone"});
-  values.push_back({"sm.dependent_cycles", rounded(rates->dependent_cycles), "FFMA after FFMA, each needing the one before"});
+  values.push_back({"sm.dependent_cycles", four_digits(rates->dependent_cycles), "FFMA after FFMA, each needing the one before"});
   values.push_back(
-      {"sm.product_latency_cycles", rounded(rates->mma_latency), "mma.sync after mma.sync, each adding to the same sums"});
-  values.push_back({"sm.fp32_flops_per_cycle", rounded(rates->fp32_flops), "FFMA, two warps a quarter"});
+      {"sm.product_latency_cycles", four_digits(rates->mma_latency), "mma.sync after mma.sync, each adding to the same sums"});
+  values.push_back({"sm.fp32_flops_per_cycle", four_digits(rates->fp32_flops), "FFMA, two warps a quarter"});
   values.push_back(
-      {"sm.alu_lanes_per_cycle", rounded(std::min(rates->alu_lanes, rates->pack_lanes)),
+      {"sm.alu_lanes_per_cycle", four_digits(std::min(rates->alu_lanes, rates->pack_lanes)),
        fmt::format("maxima {:.4g}, packing to 16 bits {:.4g}, two warps a quarter", rates->alu_lanes, rates->pack_lanes)});
-  values.push_back({"sm.exps_per_cycle", rounded(rates->exps), "ex2, two warps a quarter"});
+  values.push_back({"sm.exps_per_cycle", four_digits(rates->exps), "ex2, two warps a quarter"});
   values.push_back(
-      {"sm.shared_bytes_per_cycle", rounded(rates->shared_bytes),
+      {"sm.shared_bytes_per_cycle", four_digits(rates->shared_bytes),
        fmt::format("ldmatrix of four matrices; plain loads that all want one bank reach {:.3g}", rates->shared_bytes_conflicting)});
   return Done{};
 }
@@ -106,7 +100,7 @@ Status add_products(const Setup& setup, Values& values) {
     return a.flops_per_cycle < b.flops_per_cycle;
   });
   values.push_back(
-      {"sm.wgmma_flops_per_cycle", rounded(best->flops_per_cycle),
+      {"sm.wgmma_flops_per_cycle", four_digits(best->flops_per_cycle),
        fmt::format("the quickest of these, two warpgroups on an SM. Both factors in shared memory: {}. The left one in "
                    "registers: {}",
                    by_shape(*wgmma, false), by_shape(*wgmma, true))});
@@ -135,18 +129,29 @@ Status add_latencies(const Setup& setup, Values& values) {
   }
   const double apart = (far - near) / (static_cast<double>(lines->sms.size()) * static_cast<double>(half));
   const auto [nearest, farthest] = std::minmax_element(near_of_sm.begin(), near_of_sm.end());
-  values.push_back({"sm.shared_latency_cycles", rounded(*shared), fmt::format("a chain of addresses; the L1 takes {:.3g}", *l1)});
   values.push_back(
-      {"l2.latency_cycles", rounded(*l2 - apart / 2),
+      {"sm.shared_latency_cycles", four_digits(*shared), fmt::format("a chain of addresses; the L1 takes {:.3g}", *l1)});
+  values.push_back(
+      {"l2.latency_cycles", four_digits(*l2 - apart / 2),
        fmt::format("a chain through 2 MiB takes {:.4g} a hop; the lines nearer to an SM are {:.3g} faster than the others; "
                    "from SM to SM the nearer ones differ by {:.3g}",
                    *l2, apart, *farthest - *nearest)});
-  values.push_back({"l2.far_latency_cycles", rounded(*l2 + apart / 2), "the same, for the lines farther from an SM"});
-  values.push_back({"hbm.latency_cycles", rounded(*hbm), "a chain of addresses through four times the L2, each line new"});
+  values.push_back({"l2.far_latency_cycles", four_digits(*l2 + apart / 2), "the same, for the lines farther from an SM"});
+  values.push_back({"hbm.latency_cycles", four_digits(*hbm), "a chain of addresses through four times the L2, each line new"});
   values.push_back(
-      {"hbm.tile_latency_cycles", rounded(tile->from_hbm),
+      {"hbm.tile_latency_cycles", four_digits(tile->from_hbm),
        fmt::format("a block of four warps asks for 16 KiB at once: until all of it is in shared memory; {:.4g} from the L2",
                    tile->from_l2)});
+  return Done{};
+}
+
+/// Comes after the latencies: the latency of a box is what it takes beyond that of the L2.
+Status add_asynchronous(const Setup& setup, Values& values) {
+  const Result<std::optional<AsynchronousUnits>> units = asynchronous_units(setup.device);
+  if (!units) return units.error();
+  if (!*units) return Done{};
+  const auto l2 = std::ranges::find(values, "l2.latency_cycles", &CalibratedValue::key);
+  for (CalibratedValue& value : asynchronous_values(**units, l2->value)) values.push_back(std::move(value));
   return Done{};
 }
 
@@ -172,11 +177,11 @@ Status add_l2(const Setup& setup, Values& values) {
       (pattern == ReadPattern::own ? own_mib : shared_mib) = static_cast<double>(bytes) * sms / (1024.0 * 1024.0);
     }
   }
-  values.push_back({"sm.l2_bytes_per_cycle", rounded(*one), "one SM reads 128 KiB over and over"});
-  values.push_back({"sm.store_bytes_per_cycle", rounded(*one_write), "one SM writes 64 KiB over and over"});
-  values.push_back({"l2.bytes_per_cycle", rounded(*all * sms), fmt::format("each of {} SMs reads its own 128 KiB", sms)});
+  values.push_back({"sm.l2_bytes_per_cycle", four_digits(*one), "one SM reads 128 KiB over and over"});
+  values.push_back({"sm.store_bytes_per_cycle", four_digits(*one_write), "one SM writes 64 KiB over and over"});
+  values.push_back({"l2.bytes_per_cycle", four_digits(*all * sms), fmt::format("each of {} SMs reads its own 128 KiB", sms)});
   values.push_back(
-      {"l2.write_bytes_per_cycle", rounded(*all_write * sms), fmt::format("each of {} SMs writes its own 64 KiB", sms)});
+      {"l2.write_bytes_per_cycle", four_digits(*all_write * sms), fmt::format("each of {} SMs writes its own 64 KiB", sms)});
   values.push_back(
       {"l2.capacity_bytes", static_cast<double>(device.l2_bytes),
        fmt::format("read from the device; data of one SM each come at full speed up to {:.0f} MiB, data that SMs of both "
@@ -204,9 +209,9 @@ Status add_additions(const Setup& setup, Values& values) {
       if (!other) return other.error();
       forms += fmt::format("{}{} {:.4g}", forms.empty() ? "; " : ", ", to_string(form), *other);
     }
-  values.push_back({"sm.reduce_bytes_per_cycle", rounded(*one),
+  values.push_back({"sm.reduce_bytes_per_cycle", four_digits(*one),
                     fmt::format("one SM adds fp32 numbers to 64 KiB over and over, one red.global.add a number{}", forms)});
-  values.push_back({"l2.reduce_bytes_per_cycle", rounded(*all * sms),
+  values.push_back({"l2.reduce_bytes_per_cycle", four_digits(*all * sms),
                     fmt::format("each of {} SMs adds to its own 64 KiB; all to the same 64 KiB {:.4g}, to the same 1 MiB {:.4g}; "
                                 "missing the L2 {:.4g}",
                                 sms, *few * sms, *many * sms, *missing * sms)});
@@ -236,15 +241,15 @@ Status add_sharing(const Setup& setup, Values& values) {
   const Result<double> apart = ends_apart(device);
   if (!apart) return apart.error();
   values.push_back(
-      {"sm.copy_bytes_per_cycle", rounded(*issued),
+      {"sm.copy_bytes_per_cycle", four_digits(*issued),
        fmt::format("cp.async of 16 bytes a lane, by how much longer stores to shared memory take beside it; two blocks an SM "
                    "that go through the same phases of products and arithmetic end {:.1f} % of their time apart, the older first",
                    100 * *apart)});
-  values.push_back({"l2.copy_bytes_per_cycle", rounded(*both * device.sm_count),
+  values.push_back({"l2.copy_bytes_per_cycle", four_digits(*both * device.sm_count),
                     fmt::format("half the warps of each of {} SMs read their 64 KiB, half write theirs; both directions counted",
                                 device.sm_count)});
   values.push_back(
-      {"l2.merge_cycles", rounded((cycles[cycles.size() / 2 - 1] + cycles[cycles.size() / 2]) / 2),
+      {"l2.merge_cycles", four_digits((cycles[cycles.size() / 2 - 1] + cycles[cycles.size() / 2]) / 2),
        fmt::format("tiles of 16 KiB drawn at random by 4 and 10 blocks an SM: out of 64, 128 and 256 they come as much "
                    "faster than out of 2048 as if reads of a line within {:.0f} to {:.0f} cycles of the first were one "
                    "look-up; the median",
@@ -259,9 +264,9 @@ Status add_hbm(const Setup& setup, Values& values) {
   const double peak = setup.base.hbm_bytes_per_second;
   const std::string size = fmt::format("{:.4g} GiB", static_cast<double>(setup.effort.hbm_bytes) / (1 << 30));
   values.push_back(
-      {"hbm.read_fraction", rounded(found->read / peak), fmt::format("{} read at {:.4g} GB/s", size, found->read / 1e9)});
+      {"hbm.read_fraction", four_digits(found->read / peak), fmt::format("{} read at {:.4g} GB/s", size, found->read / 1e9)});
   values.push_back(
-      {"hbm.sustained_fraction", rounded(found->copy / peak),
+      {"hbm.sustained_fraction", four_digits(found->copy / peak),
        fmt::format("{} copied at {:.4g} GB/s, a block for each 4 KiB, both directions counted; written alone at {:.4g} GB/s", size,
                    found->copy / 1e9, found->write / 1e9)});
   const Result<double> few = write_wait_cycles(device, 4, *found), some = write_wait_cycles(device, 16, *found),
@@ -269,7 +274,7 @@ Status add_hbm(const Setup& setup, Values& values) {
   for (const Result<double>* one : {&few, &some, &many})
     if (!*one) return one->error();
   values.push_back(
-      {"hbm.write_wait_cycles", rounded(*some),
+      {"hbm.write_wait_cycles", four_digits(*some),
        fmt::format("blocks read 2 KiB from HBM, wait and write 2 KiB, over and over, one to four an SM: what the wait is longer "
                    "than without the writes, over the part of HBM's time that they take; with 512 bytes {:.4g}, with 8 KiB {:.4g}",
                    *few, *many)});
@@ -293,23 +298,23 @@ Status add_launches(const Setup& setup, Values& values) {
   // A launch includes the start of a block, which has its own value.
   const double start_ns = blocks->gap_cycles / device.sm_clock_hz * 1e9;
   values.push_back(
-      {"launch.first_ns", rounded(launches->first_ns - start_ns),
+      {"launch.first_ns", four_digits(launches->first_ns - start_ns),
        fmt::format("two events around a waiting kernel of 40,000 cycles and around one of 80,000: what does not grow, less "
                    "block_start_cycles; medians of {}",
                    setup.effort.launch_repeats)});
-  values.push_back({"launch.interval_ns", rounded(launches->interval_ns),
+  values.push_back({"launch.interval_ns", four_digits(launches->interval_ns),
                     fmt::format("{} empty kernels, one launched after the other", setup.effort.launches)});
-  values.push_back({"launch.overhead_ns", rounded(launches->gap_ns - start_ns),
+  values.push_back({"launch.overhead_ns", four_digits(launches->gap_ns - start_ns),
                     "from the end of one kernel to the start of the next, both waiting in one stream, less block_start_cycles"});
   values.push_back(
-      {"launch.fetch_cycles", rounded(std::max(0.0, fetch->middle)),
+      {"launch.fetch_cycles", four_digits(std::max(0.0, fetch->middle)),
        fmt::format("a line of dependent FFMAs, one block an SM, from a flushed L2: the first time through it takes longer than "
                    "the second by {:.0f} cycles with 4 KiB of code, {:.0f} with 16 and {:.0f} with 64; the median",
                    fetch->small, fetch->medium, fetch->large)});
-  values.push_back({"launch.block_cycles", rounded(*interval * 1e-9 * device.sm_clock_hz), "empty blocks, 32 and 160 an SM"});
+  values.push_back({"launch.block_cycles", four_digits(*interval * 1e-9 * device.sm_clock_hz), "empty blocks, 32 and 160 an SM"});
   values.push_back(
-      {"sm.block_start_cycles", rounded(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
-  values.push_back({"sm.barrier_cycles", rounded(*barrier), fmt::format("__syncthreads of {} threads", threads)});
+      {"sm.block_start_cycles", four_digits(blocks->gap_cycles), "from the end of a block to the start of the next on its SM"});
+  values.push_back({"sm.barrier_cycles", four_digits(*barrier), fmt::format("__syncthreads of {} threads", threads)});
   return Done{};
 }
 
@@ -329,19 +334,20 @@ Status add_clock(const Setup& setup, Values& values) {
 
 Result<Values> calibrate(const DeviceInfo& device, const GpuSpec& base, const CalibrationProgress& progress,
                          const CalibrationEffort& effort) {
-  constexpr struct {
-    std::string_view name;
+  const struct {
+    Sentence name;
     Status (*run)(const Setup&, Values&);
-  } steps[] = {{"device", add_device},
-               {"arithmetic", add_arithmetic},
-               {"products by shape", add_products},
-               {"latencies", add_latencies},
-               {"L2", add_l2},
-               {"additions", add_additions},
-               {"sharing", add_sharing},
-               {"HBM", add_hbm},
-               {"launches", add_launches},
-               {"clock under load", add_clock}};
+  } steps[] = {{phrase("device"), add_device},
+               {phrase("arithmetic"), add_arithmetic},
+               {phrase("products by shape"), add_products},
+               {phrase("latencies"), add_latencies},
+               {phrase("asynchronous copies and barriers"), add_asynchronous},
+               {phrase("L2"), add_l2},
+               {phrase("additions"), add_additions},
+               {phrase("sharing"), add_sharing},
+               {phrase("HBM"), add_hbm},
+               {phrase("launches"), add_launches},
+               {phrase("clock under load"), add_clock}};
   Values values;
   int done = 0;
   for (const auto& step : steps) {

@@ -9,6 +9,7 @@
 
 #include "kernels/device.h"
 #include "sim/core/gpu_spec.h"
+#include "sim/core/sentence.h"
 
 namespace tilescope {
 
@@ -19,7 +20,7 @@ struct CalibratedValue {
 };
 
 /// Called before each step; returning false cancels.
-using CalibrationProgress = std::function<bool(std::string_view step, int done, int of)>;
+using CalibrationProgress = std::function<bool(const Sentence& step, int done, int of)>;
 
 /// How much work each step does.
 struct CalibrationEffort {

@@ -2,6 +2,7 @@
 
 Usage: python3 kernels/lab/draw_shapes.py SEED [KERNEL...]     without kernels: all that run forward; "backward": all that run backward
        python3 kernels/lab/draw_shapes.py SEED ladder|flex|hopper_flex|flex_masks_backward|flex_pages     shapes for all rungs of the ladder; masks and score changes; pages
+       python3 kernels/lab/draw_shapes.py SEED tiles     shapes for all tiles of flash2 that kernels/lab/flash2_tiles.cu compiles
 Lengths, batches and heads are uniform on a log scale; half of the lengths are multiples of 64. A shape that would take long on an H200,
 or needs more than 4 GiB for S, is drawn again. After a validation by this list, move its cases to "build" in the table and draw new ones.
 """
@@ -61,6 +62,17 @@ def draw_ladder(shapes):
             print(f"{rung:<20} {shape}")
 
 
+def draw_tiles(shapes):
+    """Prints as many shapes of each head dimension, in the one type that the tiles are compiled for."""
+    longest["flash2"], most_work["flash2"] = 12000, 2**38
+    drawn = {"64": [], "128": []}
+    while min(map(len, drawn.values())) < shapes:
+        line = draw("flash2").replace("bf16", "fp16")
+        drawn[line.split()[6]].append(line)
+    for lines in drawn.values():
+        print(*lines[:shapes], sep="\n")
+
+
 def draw_mask(rows, keys):
     """Returns the presets of a mask, of a change of scores, or of both."""
     masks = [lambda: "causal", lambda: f"sliding_window:window={log_uniform(64, max(65, rows))}",
@@ -102,6 +114,10 @@ random.seed(int(sys.argv[1]))
 if sys.argv[2:] == ["ladder"]:
     width = 16
     draw_ladder(6)
+    sys.exit()
+if sys.argv[2:] == ["tiles"]:
+    width = 16
+    draw_tiles(6)
     sys.exit()
 if sys.argv[2:] in (["flex"], ["hopper_flex"]):
     width = 16

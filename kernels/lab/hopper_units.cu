@@ -1,12 +1,11 @@
-// Measures the asynchronous units of a Hopper SM: wgmma (issue, latency, two groups at once, softmax under a product), mbarriers
-// and named barriers (one way), TMA boxes (issue, latency from the L2 and from HBM, bandwidth of one SM and of all).
-// Arithmetic of other groups beside products was added after the results of 2026-11-24.
+// Measures wgmma on a Hopper SM: issue, latency, two groups at once, softmax under a product, arithmetic of other groups beside
+// products. The results of 2026-11-24 in kernels/lab/measured also have mbarriers, named barriers and TMA boxes: `tilescope
+// calibrate` measures these (kernels/calibrate/asynchronous.cu).
 //
-//   nvcc -O3 -std=c++20 -gencode=arch=compute_90a,code=sm_90a kernels/lab/hopper_units.cu -o hopper_units
+//   nvcc -O3 -std=c++20 -I. -gencode=arch=compute_90a,code=sm_90a kernels/lab/hopper_units.cu -o hopper_units
 //   ./hopper_units
 //
 // All figures are SM clock cycles, the median of several launches unless a line says otherwise.
-#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -16,7 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/hopper.cuh"
+
 namespace {
+
+using tilescope::device::shared_address;
+using tilescope::device::wgmma_commit;
+using tilescope::device::wgmma_fence;
 
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
@@ -29,28 +34,6 @@ __device__ __forceinline__ long long clock_now() {
   long long value;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(value)::"memory");
   return value;
-}
-__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
-// mbarriers.
-__device__ __forceinline__ void mbarrier_init(std::uint64_t* bar, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(count) : "memory");
-}
-__device__ __forceinline__ void mbarrier_arrive(std::uint64_t* bar) {
-  asm volatile("{.reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%0];}" ::"r"(shared_address(bar)) : "memory");
-}
-__device__ __forceinline__ void mbarrier_expect(std::uint64_t* bar, int bytes) {
-  asm volatile("{.reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1;}" ::"r"(shared_address(bar)), "r"(bytes)
-               : "memory");
-}
-__device__ __forceinline__ void mbarrier_wait(std::uint64_t* bar, int parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\nbra "
-      "again;\nover:\n}" ::"r"(shared_address(bar)),
-      "r"(parity)
-      : "memory");
 }
 
 // wgmma m64n128k16, fp16 factors, fp32 sums.
@@ -71,18 +54,13 @@ __device__ __forceinline__ void multiply(float (&d)[64], const std::uint32_t (&a
                : SUMS_64
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-__device__ __forceinline__ void fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
 template <int left>
 __device__ __forceinline__ void wait_group(float (&d)[64]) {
   asm volatile("wgmma.wait_group.sync.aligned %64;" : SUMS_64 : "n"(left) : "memory");
 }
+/// Of a tile of one panel.
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
-  return (address & 0x3ffffu) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{8 * 128 >> 4} << 32 | std::uint64_t{1} << 62;
+  return tilescope::device::wgmma_descriptor(address, 16);
 }
 
 constexpr int factor_bytes = (2 * 64 + 128) * 128;  // two left factors and a right one
@@ -104,7 +82,7 @@ __global__ __launch_bounds__(128) void chain_kernel(long long* out, float* sink)
 #pragma unroll 1
   for (int repeat = 0; repeat < 4; ++repeat) {
     __syncthreads();
-    fence();
+    wgmma_fence();
     const long long start = clock_now();
 #pragma unroll
     for (int i = 0; i < count; ++i) {
@@ -114,7 +92,7 @@ __global__ __launch_bounds__(128) void chain_kernel(long long* out, float* sink)
       else
         multiply(d, left + along, right + along);
     }
-    commit();
+    wgmma_commit();
     const long long issued = clock_now();
     wait_group<0>(d);
     const long long done = clock_now();
@@ -140,11 +118,11 @@ __global__ __launch_bounds__(256) void two_groups_kernel(int delay, long long* o
     const long long origin = clock_now();
     if (group == 1)
       while (clock_now() - origin < delay) {}
-    fence();
+    wgmma_fence();
     const long long start = clock_now();
 #pragma unroll
     for (int i = 0; i < count; ++i) multiply(d, left + i % 4 * 2, right + i % 4 * 2);
-    commit();
+    wgmma_commit();
     const long long issued = clock_now();
     wait_group<0>(d);
     const long long done = clock_now();
@@ -170,14 +148,14 @@ __global__ __launch_bounds__(128) void overlap_kernel(int exps, long long* out, 
 #pragma unroll 1
   for (int repeat = 0; repeat < 4; ++repeat) {
     __syncthreads();
-    fence();
+    wgmma_fence();
     const long long start = clock_now();
 #pragma unroll
     for (int i = 0; i < products; ++i) multiply(s, left + i % 4 * 2, right + i % 4 * 2);
-    commit();
+    wgmma_commit();
 #pragma unroll
     for (int i = 0; i < products; ++i) multiply(o, left + i % 4 * 2, right + i % 4 * 2);
-    commit();
+    wgmma_commit();
     const long long issued = clock_now();
     wait_group<1>(s);
     const long long scores = clock_now();
@@ -255,7 +233,7 @@ __global__ __launch_bounds__(512) void arithmetic_kernel(long long* out, float* 
     bool go_on = true;
     if constexpr (products) {
       do {
-        fence();
+        wgmma_fence();
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
           const std::uint64_t along = i % 4 * 2;
@@ -264,14 +242,14 @@ __global__ __launch_bounds__(512) void arithmetic_kernel(long long* out, float* 
           else
             multiply(d, left + along, right + along);
         }
-        commit();
+        wgmma_commit();
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
         count += 8;
         // All four warps see the same number: a warp that left alone would leave the others waiting.
         if (threadIdx.x == 0) seen = running;
-        asm volatile("bar.sync 1, 128;" ::: "memory");
+        tilescope::device::named_sync(1, 128);
         go_on = seen > 0;
-        asm volatile("bar.sync 1, 128;" ::: "memory");
+        tilescope::device::named_sync(1, 128);
       } while (go_on);
       wait_group<0>(d);
     } else {
@@ -302,154 +280,10 @@ __global__ __launch_bounds__(512) void arithmetic_kernel(long long* out, float* 
   sink[threadIdx.x] = total;
 }
 
-/// Warps (or groups) pass a token to and fro through two mbarriers; out: cycles of a round trip.
-__global__ void mbarrier_kernel(int threads_a_side, long long* out) {
-  __shared__ std::uint64_t bars[2];
-  constexpr int rounds = 256;
-  if (threadIdx.x == 0) mbarrier_init(&bars[0], threads_a_side), mbarrier_init(&bars[1], threads_a_side);
-  __syncthreads();
-  const int side = threadIdx.x / (blockDim.x / 2);
-  const bool arrives = static_cast<int>(threadIdx.x % (blockDim.x / 2)) < threads_a_side;
-  const long long start = clock_now();
-  for (int i = 0; i < rounds; ++i) {
-    if (side == 0) {
-      if (arrives) mbarrier_arrive(&bars[0]);
-      mbarrier_wait(&bars[1], i & 1);
-    } else {
-      mbarrier_wait(&bars[0], i & 1);
-      if (arrives) mbarrier_arrive(&bars[1]);
-    }
-  }
-  if (threadIdx.x == 0) out[0] = (clock_now() - start) / rounds;
-}
-
-/// Cycles of a wait for a phase that is over, and of an arrival that nobody waits for.
-__global__ void mbarrier_alone_kernel(long long* out) {
-  __shared__ std::uint64_t bar;
-  constexpr int rounds = 256;
-  if (threadIdx.x == 0) mbarrier_init(&bar, 1);
-  __syncthreads();
-  if (threadIdx.x == 0) mbarrier_arrive(&bar);
-  __syncthreads();
-  long long start = clock_now();
-  for (int i = 0; i < rounds; ++i) mbarrier_wait(&bar, 0);
-  const long long waits = (clock_now() - start) / rounds;
-  __syncthreads();
-  start = clock_now();
-  if (threadIdx.x == 0)
-    for (int i = 0; i < rounds; ++i) mbarrier_arrive(&bar);
-  const long long arrivals = (clock_now() - start) / rounds;
-  if (threadIdx.x == 0) out[0] = waits, out[1] = arrivals;
-}
-
-/// Two groups of 128 threads take turns through two named barriers; out: cycles of a round trip.
-__global__ void named_barrier_kernel(long long* out) {
-  constexpr int rounds = 256;
-  const int side = threadIdx.x / 128;
-  __syncthreads();
-  const long long start = clock_now();
-  if (side == 1) asm volatile("bar.arrive 1, 256;" ::: "memory");
-  for (int i = 0; i < rounds; ++i) {
-    if (side == 0) {
-      asm volatile("bar.sync 1, 256;" ::: "memory");
-      asm volatile("bar.arrive 2, 256;" ::: "memory");
-    } else {
-      asm volatile("bar.sync 2, 256;" ::: "memory");
-      if (i + 1 < rounds) asm volatile("bar.arrive 1, 256;" ::: "memory");
-    }
-  }
-  if (threadIdx.x == 0) out[0] = (clock_now() - start) / rounds;
-}
-
-// TMA: boxes of `rows` rows of 64 halves (128 bytes), swizzled.
-__device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, int column, int row, std::uint64_t* bar) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-                   shared_address(to)),
-               "l"(map), "r"(column), "r"(row), "r"(shared_address(bar))
-               : "memory");
-}
-
-/// One thread issues 16 boxes back to back, each to a barrier of its own, `apart` rows apart, and then waits for all.
-/// out: cycles an issue, cycles until the first and until the last has landed.
-__global__ void box_latency_kernel(const __grid_constant__ CUtensorMap map, int rows, int boxes, long long first_row,
-                                   long long apart, long long* out) {
-  extern __shared__ __align__(1024) unsigned char tiles[];
-  __shared__ std::uint64_t bars[16];
-  if (threadIdx.x != 0) return;
-  for (auto& bar : bars) mbarrier_init(&bar, 1);
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async;" ::: "memory");
-  for (int i = 0; i < boxes; ++i) mbarrier_expect(&bars[i], rows * 128);
-  const long long start = clock_now();
-  int row = static_cast<int>(first_row), offset = 0;
-#pragma unroll 1
-  for (int i = 0; i < boxes; ++i, row += static_cast<int>(apart), offset += rows * 128)
-    load_box(tiles + offset, &map, 0, row, &bars[i]);
-  const long long issued = clock_now();
-  mbarrier_wait(&bars[0], 0);
-  const long long first = clock_now();
-  for (int i = 1; i < boxes; ++i) mbarrier_wait(&bars[i], 0);
-  const long long last = clock_now();
-  out[0] = issued - start, out[1] = first - start, out[2] = last - start;
-}
-
-/// Each block streams `count` boxes through a ring of `stages`, from its own `span` rows; out by block: start and end.
-__global__ void box_stream_kernel(const __grid_constant__ CUtensorMap map, int rows, int stages, int count, int span,
-                                  long long* out) {
-  extern __shared__ __align__(1024) unsigned char tiles[];
-  __shared__ std::uint64_t bars[32];
-  if (threadIdx.x != 0) return;
-  for (auto& bar : bars) mbarrier_init(&bar, 1);
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async;" ::: "memory");
-  const int base = static_cast<int>(blockIdx.x) * span;
-  int stage = 0, parity = 1, row = 0;  // by counters: a remainder takes as long as a box
-  const long long start = clock_now();
-#pragma unroll 1
-  for (int i = 0; i < count + stages; ++i) {
-    if (i >= stages) mbarrier_wait(&bars[stage], parity);
-    if (i < count) {
-      mbarrier_expect(&bars[stage], rows * 128);
-      load_box(tiles + stage * rows * 128, &map, 0, base + row, &bars[stage]);
-      row = row + rows < span ? row + rows : 0;
-    }
-    if (++stage == stages) stage = 0, parity ^= 1;
-  }
-  out[blockIdx.x * 2] = start, out[blockIdx.x * 2 + 1] = clock_now();
-}
-
-using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                            CUtensorMapFloatOOBfill);
-
-Encode encoder() {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult status{};
-  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status),
-        "finding cuTensorMapEncodeTiled");
-  return reinterpret_cast<Encode>(found);
-}
-
-CUtensorMap map_of(Encode encode, void* data, std::uint64_t rows, std::uint32_t box_rows) {
-  CUtensorMap map{};
-  const cuuint64_t sizes[2] = {64, rows}, strides[1] = {128};
-  const cuuint32_t box[2] = {64, box_rows}, steps[2] = {1, 1};
-  const CUresult made =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (made != CUDA_SUCCESS) std::printf("cuTensorMapEncodeTiled failed: %d\n", static_cast<int>(made)), std::exit(1);
-  return map;
-}
-
-__global__ void touch_kernel(uint4* data, std::size_t count) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x)
-    data[i] = make_uint4(0x3c003c00u, 0x38003800u, 0x34003400u, static_cast<unsigned>(i));
-}
-
 }  // namespace
 
 int main() {
-  constexpr std::size_t most_out = 4096;
+  constexpr std::size_t most_out = 16;
   long long* out = nullptr;
   float* sink = nullptr;
   check(cudaMalloc(&out, most_out * sizeof(long long)), "allocating");
@@ -537,58 +371,6 @@ int main() {
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::softmax_without_exponentials>{}, "softmax without exponentials");
   arithmetic(std::integral_constant<Arithmetic, Arithmetic::softmax>{}, "softmax");
 
-  std::printf("\nmbarriers: round trip between two sides\n");
-  for (const auto [threads, arriving] : {std::pair{64, 1}, std::pair{64, 32}, std::pair{256, 1}, std::pair{256, 128}}) {
-    const auto a = run([&] { mbarrier_kernel<<<1, threads>>>(arriving, out); }, 1);
-    std::printf("%3d threads a side, %3d of them arrive: %lld\n", threads / 2, arriving, a[0]);
-  }
-  {
-    const auto a = run([&] { mbarrier_alone_kernel<<<1, 128>>>(out); }, 2);
-    std::printf("a wait for a finished phase %lld, an arrival %lld\n", a[0], a[1]);
-    const auto b = run([&] { named_barrier_kernel<<<1, 256>>>(out); }, 1);
-    std::printf("named barriers, two groups of 128 in turns: round trip %lld\n", b[0]);
-  }
-
-  const Encode encode = encoder();
-  const std::size_t bytes = std::size_t{2} << 30;
-  unsigned char* data = nullptr;
-  check(cudaMalloc(&data, bytes), "allocating 2 GiB");
-  touch_kernel<<<1024, 256>>>(reinterpret_cast<uint4*>(data), bytes / 16);
-  check(cudaDeviceSynchronize(), "filling");
-  const auto rows_of_all = static_cast<std::uint64_t>(bytes / 128);
-  check(cudaFuncSetAttribute(box_latency_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024), "preparing");
-  check(cudaFuncSetAttribute(box_stream_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 225 * 1024), "preparing");
-  std::printf(
-      "\nTMA boxes of 128-byte rows: rows, KiB; L2: landed (one box), issue each (6 boxes), last of 6 landed; HBM: landed (one "
-      "box), last of 6\n");
-  for (const int rows : {8, 16, 32, 64, 128, 256}) {
-    const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
-    const auto one = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 1, 0, rows, out); }, 3);
-    const auto six = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 6, 0, rows, out); }, 3);
-    long long fresh = 1 << 20;  // rows that no earlier launch has read
-    const auto cold = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 1, fresh += 8192, rows, out); }, 3);
-    const auto cold6 = run([&] { box_latency_kernel<<<1, 32, 200 * 1024>>>(map, rows, 6, fresh += 8192, rows, out); }, 3);
-    std::printf("%3d %4.0f   %5lld %5.1f %5lld   %5lld %5lld\n", rows, rows / 8.0, one[1], six[0] / 6.0, six[2], cold[1], cold6[2]);
-  }
-  std::printf(
-      "\nTMA streams: rows of a box, stages, in flight KiB; bytes a cycle of one SM from the L2, of each of all SMs from the L2, "
-      "from HBM\n");
-  for (const auto [rows, stages] :
-       {std::pair{8, 16}, std::pair{64, 2}, std::pair{64, 4}, std::pair{64, 8}, std::pair{64, 16}, std::pair{128, 2},
-        std::pair{128, 4}, std::pair{128, 8}, std::pair{128, 12}, std::pair{256, 2}, std::pair{256, 4}}) {
-    const CUtensorMap map = map_of(encode, data, rows_of_all, static_cast<std::uint32_t>(rows));
-    const int count = 1024 * 128 / rows / 4, shared_bytes = std::max(rows * 128 * stages, 1024);
-    const auto rate = [&](int blocks, int span) {
-      const auto times = run([&] { box_stream_kernel<<<blocks, 32, shared_bytes>>>(map, rows, stages, count, span, out); },
-                             static_cast<std::size_t>(blocks) * 2);
-      double sum = 0;
-      for (int b = 0; b < blocks; ++b) sum += static_cast<double>(times[2 * b + 1] - times[2 * b]);
-      return static_cast<double>(count) * rows * 128 * blocks / sum;
-    };
-    const int sms = device.multiProcessorCount;
-    const double one = rate(1, 1024), all = rate(sms, 1024), hbm = rate(sms, count * rows);
-    std::printf("%3d %2d %4d   %6.1f %6.1f %6.1f\n", rows, stages, rows * 128 * stages / 1024, one, all, hbm);
-  }
   check(cudaDeviceSynchronize(), "ending");
   return 0;
 }

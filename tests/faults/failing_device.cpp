@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "kernels/calibrate/arithmetic.h"
+#include "kernels/calibrate/asynchronous.h"
 #include "kernels/calibrate/code.h"
 #include "kernels/calibrate/latency.h"
 #include "kernels/calibrate/launching.h"
@@ -351,6 +352,11 @@ Result<TileLatency> tile_latency(const DeviceInfo&) {
 }
 Result<LineLatencies> line_latencies(const DeviceInfo&) {
   return benchmark_of("line latencies", LineLatencies{2, {0}, {240, 280}});
+}
+Result<std::optional<AsynchronousUnits>> asynchronous_units(const DeviceInfo&) {
+  return benchmark_of("barriers and boxes",
+                      std::optional(AsynchronousUnits{
+                          {142, 157, 48, 64}, {{128, 97, 652, 1476, 1139}, {256, 97, 805, 2341, 1283}}, {{256, 4, 106, 37}}}));
 }
 Result<double> shared_read_rate(ReadPattern, int, std::int64_t, int) {
   return benchmark("reads", 64);

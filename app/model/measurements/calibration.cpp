@@ -22,7 +22,7 @@ namespace tilescope {
 
 struct Calibration::Shared {
   std::mutex mutex;
-  std::string step;
+  Sentence step;
   int done = 0, of = 0;
   std::atomic<bool> cancelled = false;
 };
@@ -83,7 +83,7 @@ void Calibration::start() {
   worker_.submit(Queue::background, slots::calibrate, WorkKind::calibration,
                  [this, turn, calibrator = calibrator_, shared = shared_](const Progress& progress) -> Worker::Deliver {
                    auto made =
-                       std::make_shared<const Result<CalibratedGpu>>(calibrator([&](std::string_view step, int done, int of) {
+                       std::make_shared<const Result<CalibratedGpu>>(calibrator([&](const Sentence& step, int done, int of) {
                          {
                            const std::lock_guard lock(shared->mutex);
                            shared->step = step;

@@ -50,7 +50,7 @@ inline constexpr double telling_difference = 0.1;
 /// What the panels read of it.
 struct CalibrationView {
   bool running = false;
-  std::string step;  // what is measured now
+  Sentence step;  // what is measured now
   int done = 0, of = 0;
   std::optional<Error> refusal;  // why the last one gave nothing
   std::string device, path;      // of the last one: the file that was written; empty: none was, `unsaved` says why

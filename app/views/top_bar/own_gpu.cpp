@@ -25,7 +25,7 @@ void draw_progress(const Theme& theme, const CalibrationView& own, Commands& com
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   text_item(theme.ui_small, theme.text_dim,
-            own.of > 0 ? say(tr("{} of {}: {}"), std::min(own.done + 1, own.of), own.of, own.step)
+            own.of > 0 ? say(tr("{} of {}: {}"), std::min(own.done + 1, own.of), own.of, say(own.step))
                        : std::string(tr("looking for a GPU")));
   ImGui::SameLine();
   if (ImGui::Button(tr("Cancel##own"))) commands.push(Calibrate{false});

@@ -10,13 +10,13 @@
 #include "app/model/requests/assets.h"
 #include "app/model/state/window_state.h"
 #include "app/platform/files.h"
+#include "app/ui/say.h"
+#include "sim/core/refuse.h"
 #include "sim/core/spec_text.h"
 #include "tests/app/model/session/opened_session.h"
 #include "tests/app/temporary_folder.h"
 
 using namespace tilescope;
-
-namespace {}  // namespace
 
 TEST_CASE("calibration: the full name of a device finds its shipped spec") {
   for (const auto& [name, id] : {std::pair("NVIDIA H100 80GB HBM3", "h100"), std::pair("NVIDIA H200", "h200"),
@@ -93,10 +93,10 @@ TEST_CASE("calibration: without a GPU the window says why, in one sentence, and 
   CHECK_FALSE(opened.view().lanes.empty());
 }
 
-TEST_CASE("calibration: it says what it measures, and ends soon after it is cancelled") {
+TEST_CASE("calibration: it says what it measures, in the window's language, and ends soon after it is cancelled") {
   Session::Start start = start_measuring(
       [](const CalibrationTold& told) -> Result<CalibratedGpu> {
-        for (int i = 0; told("latency", i % 100, 100); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        for (int i = 0; told(phrase("latencies"), i % 100, 100); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return Error{"cancelled", Error::Kind::cancelled};
       },
       {});
@@ -109,7 +109,10 @@ TEST_CASE("calibration: it says what it measures, and ends soon after it is canc
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(session.view().calibration->running);
-  CHECK(session.view().calibration->step == "latency");
+  CHECK(session.view().calibration->step == "latencies");
+  use_language(*load_language("ko"));
+  CHECK(say(session.view().calibration->step) == "지연 시간");
+  use_language(nullptr);
   CHECK(session.view().calibration->of == 100);
   session.apply(Calibrate{false});
   CHECK_FALSE(session.view().calibration->running);
