@@ -14,6 +14,8 @@
 
 #include "app/cli/text_table.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/model/requests/requested.h"
 #include "kernels/kernel_table.h"
 #include "kernels/measure/json_fields.h"
@@ -312,7 +314,11 @@ void add_l2_times(TextTable& table, const Simulation& changed, double recorded_l
 }
 
 /// Says how far predicted times of the program were off; two rows where the clock is borrowed.
-void add_errors(TextTable& table, const PredictionErrors& errors, bool is_gpu_changed) {
+void add_errors(TextTable& table, const PredictionErrors& errors, const std::string& gpu, bool is_gpu_changed) {
+  if (is_imagined(gpu)) {
+    table.row({"", "error", "none", command_words(imagined_gpu_sentence(gpu))});
+    return;
+  }
   if (!errors.time) {
     table.row({"", "error", "unknown", command_words(errors.time.error().sentence)});
     return;
@@ -394,7 +400,7 @@ std::string results(const Simulation& simulation, const NextLimit* limit, const 
   table.row({"", loaded != nullptr ? "highest clock" : "wall time", format_time(simulation.time),
              fmt::format("at {}{}", format_clock(simulation.request.gpu.sm_clock_hz), rate_text(simulation))});
   add_l2_times(table, timed, beside.recorded_lookups);
-  add_errors(table, beside.errors, beside.effect != nullptr);
+  add_errors(table, beside.errors, simulation.request.gpu.id, beside.effect != nullptr);
   if (beside.effect != nullptr)
     table.row(
         {"", "without --set", format_time(Nanoseconds(beside.effect->unchanged.time_ns)), effect_text(*beside.effect, timed)});

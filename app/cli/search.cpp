@@ -26,6 +26,8 @@
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/clock_under_load.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "kernels/measure/measure_case.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/search.h"
@@ -309,6 +311,7 @@ std::string ratios_text(const Searched& searched, const RankedRows& rows) {
   for (std::size_t i = 1; i < rows.all.size(); ++i) {
     const SearchCandidate& other = *rows.all[i];
     if ((i >= rows.shown && !other.own) || !said.insert(other.request.algorithm).second) continue;
+    if (is_imagined(first.request.gpu.id)) continue;  // the lines on its programs say that
     const auto errors = ratio_errors_of(searched.known, first.request, other.request);
     text += command_words(ratio_errors_sentence(errors, first.request.algorithm, other.request.algorithm)) + '\n';
   }
@@ -323,8 +326,8 @@ std::string table_of(const Searched& searched, const RankedRows& rows, const Mea
   std::map<std::string, Sentence, std::less<>> errors;  // by program
   const auto error_of = [&](const SearchCandidate& c) {
     const auto found = time_errors_of(searched.known, c.request.gpu.id, c.request);
-    errors.try_emplace(c.request.algorithm, time_errors_sentence(found, c.request.algorithm));
-    return found ? "±" + format_percent(found->mean) : std::string("unknown");
+    errors.try_emplace(c.request.algorithm, time_errors_sentence(found, c.request.algorithm, c.request.gpu.id));
+    return found ? "±" + format_percent(found->mean) : std::string(is_imagined(c.request.gpu.id) ? "none" : "unknown");
   };
   TextTable table("rllrllrrrrrlrrrr");
   table.row({"", "program", "tile", "buffers", "blocks", "keys", "HBM", "time", "error", "against 1", "own order", "busiest",

@@ -22,6 +22,7 @@
 #include "app/model/background/parallel.h"
 #include "app/model/measurements/compiled_kernel.h"
 #include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/model/session/run_sweep.h"
 #include "app/platform/files.h"
 #include "sim/analysis/format.h"
@@ -162,9 +163,10 @@ std::string single_buffers(const SweepResult& result) {
 
 /// Says of each program how far its times were off, and at which points that is unknown.
 std::string errors_text(const SweepResult& result) {
-  const Measurements known = load_measurements_of(result.request.base.gpu.id);
-  if (known.bundles.empty())
-    return fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", result.request.base.gpu.id);
+  const std::string& gpu = result.request.base.gpu.id;
+  if (is_imagined(gpu)) return fmt::format("\n{}\n", command_words(imagined_gpu_sentence(gpu)));
+  const Measurements known = load_measurements_of(gpu);
+  if (known.bundles.empty()) return fmt::format("\nNothing is recorded on {}: how far these times are off is unknown.\n", gpu);
   std::string text;
   const auto errors = errors_of(result.request, known);
   for (std::size_t a = 0; a < errors.size(); ++a) {
@@ -181,7 +183,7 @@ std::string errors_text(const SweepResult& result) {
         unlike.push_back(value);
     }
     if (!any) continue;
-    text += command_words(time_errors_sentence(errors[a].time, algorithm)) + '\n';
+    text += command_words(time_errors_sentence(errors[a].time, algorithm, gpu)) + '\n';
     if (errors[a].time && !unlike.empty())
       text += fmt::format("At {} {} the error of {} is unknown: no kernel is compiled for that.\n", result.request.axis.key,
                           fmt::join(unlike, ", "), algorithm);

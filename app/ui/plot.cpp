@@ -109,6 +109,14 @@ PlotAxis axis_over(std::string title, std::span<const double> values, bool log) 
   return axis;
 }
 
+double round_number_from(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0})
+    if (step * power >= value) return step * power;
+  return 10 * power;
+}
+
 std::vector<PlotTick> plot_ticks(const PlotAxis& axis, int most) {
   if (!(axis.high > axis.low)) return {};
   if (!axis.ticks.empty()) {

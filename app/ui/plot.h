@@ -30,6 +30,9 @@ struct PlotAxis {
 /// From 1 to 10 if none is left.
 PlotAxis axis_over(std::string title, std::span<const double> values, bool log = true);
 
+/// Returns the first round number that is not below `value`: 1, 1.5, 2, 3, … times a power of ten. 1 where `value` is not above 0.
+double round_number_from(double value);
+
 struct PlotTick {
   double value = 0;
   std::string text;  // empty: grid line only

@@ -423,8 +423,14 @@ void AppFrame::lay_out(const View& view) {
     const auto beside = std::count_if(side_panels.begin(), side_panels.end(), [&](auto id) { return looks_at(view, id); });
     PresentedText text{.share = 0};
     if (in_column(view)) {
-      text = presented_text(view, theme_, size.x, size.y);  // as without a question to the class below
-      lesson_place().size = text.size;
+      LessonPlace& place = lesson_place();
+      const LessonView& lesson = view.lesson;
+      const LessonPlace::Sized sized = {lesson.lesson, lesson.page, lesson.figures, lesson.locked, size.x, size.y};
+      const auto kept = place.sized == sized ? std::optional(place.size) : std::nullopt;
+      // As without a question to the class below.
+      text = presented_text(view, theme_, size.x, size.y, options_.scale / options_.display_scale, kept);
+      place.sized = sized;
+      place.size = text.size;
     }
     layout_ = present_lesson_layout(size.x, height, theme_.scale,
                                     {looks_at_middle(view), static_cast<int>(beside), looks_at(view, "timeline"), text.share});

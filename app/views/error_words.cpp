@@ -14,7 +14,7 @@ std::string error_mark(const PredictionErrors& errors) {
 }
 
 std::string time_errors_text(const Result<TimeErrors>& errors, const SimulationRequest& request) {
-  return say(time_errors_sentence(errors, algorithm_title(request.algorithm)));
+  return say(time_errors_sentence(errors, algorithm_title(request.algorithm), request.gpu.id));
 }
 
 std::string prediction_errors_text(const PredictionErrors& errors, const SimulationRequest& request) {

@@ -22,6 +22,7 @@
 #include "app/views/chrome.h"
 #include "app/views/lesson/lesson_clicker.h"
 #include "app/views/lesson/lesson_keys.h"
+#include "app/views/lesson/question.h"
 #include "app/views/terms.h"
 
 namespace tilescope {
@@ -59,10 +60,26 @@ double next_speed(double speed, int direction) {
   return slower == playing_speeds.rend() ? playing_speeds.front() : *slower;
 }
 
+/// Whether the clicker turns the scenes of a deck: a page of a lesson may be one of them.
+bool turns_scenes(const View& view) {
+  const LessonView& lesson = view.lesson;
+  return view.lecture->count() > 0 && (lesson.lesson == nullptr || view.lecture->shows_page(lesson.lesson->id, lesson.page));
+}
+
+/// With Ctrl the scene before or after comes at once, whatever is left of steps, text and answer. Returns whether it was asked for.
+bool leaves_scene(const View& view, int direction, Commands& commands) {
+  if (!held(ImGuiMod_Ctrl) || !turns_scenes(view)) return false;
+  const int to = view.lecture->scene() + direction;
+  if (view.lecture->at(to) != nullptr) commands.push(GoToScene{to});
+  return true;
+}
+
+constexpr std::array page_keys = {std::pair{ImGuiKey_PageUp, -1}, std::pair{ImGuiKey_PageDown, 1}};
+
 /// Page Up and Page Down turn the pages of a lesson; before a class they go through all of it.
 void handle_lesson(const View& view, Commands& commands) {
-  for (const auto& [key, direction] : {std::pair{ImGuiKey_PageUp, -1}, {ImGuiKey_PageDown, 1}}) {
-    if (!pressed(key)) continue;
+  for (const auto& [key, direction] : page_keys) {
+    if (!pressed(key) || leaves_scene(view, direction, commands)) continue;
     if (view.workspace->present)
       click_lesson(view, direction, commands);
     else
@@ -80,8 +97,8 @@ bool draws_curve(const View& view) {
 void handle_pages(const View& view, Commands& commands) {
   if (view.lesson.lesson != nullptr) return;        // its pages are turned already
   const bool repeats = view.lecture->count() == 0;  // a scene is turned once a press
-  if (pressed(ImGuiKey_PageDown, repeats)) commands.push(TurnPage{1});
-  if (pressed(ImGuiKey_PageUp, repeats)) commands.push(TurnPage{-1});
+  for (const auto& [key, direction] : page_keys)
+    if (pressed(key, repeats) && !leaves_scene(view, direction, commands)) commands.push(TurnPage{direction});
 }
 
 /// The arrows go through the table or the map that Tab has reached. Returns whether they are its own.
@@ -173,6 +190,36 @@ void open_find(const View& view, Commands& commands) {
   commands.push(ShowFind{true, entries.empty() ? std::string() : entries.front()->text(view.workspace->language).term});
 }
 
+/// Letters without Ctrl, Alt or Super.
+void handle_letters(const View& view, std::string_view under_mouse, Commands& commands) {
+  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
+  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
+  if (pressed(ImGuiKey_R)) push_race(view, commands);
+  if (pressed(ImGuiKey_L) && !view.workspace->present) commands.push(SetLanes{!view.workspace->by_sm});  // else the pointer
+  if (pressed(ImGuiKey_M)) commands.push(Measure{});
+  if (pressed(ImGuiKey_B)) commands.push(SetBlank{true});
+  if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
+  if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
+  if (pressed(ImGuiKey_P)) {
+    if (held(ImGuiMod_Shift))
+      commands.push(RestartTimer{});
+    else
+      commands.push(ShowPresenter{!view.lecture->presenter});
+  }
+  if (pressed(ImGuiKey_K)) commands.push(PinRun{});
+  if (pressed(ImGuiKey_W, true)) go_to_stall(view, held(ImGuiMod_Shift) ? -1 : 1, commands);
+  if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
+}
+
+/// The text-size factor of Ctrl with +, − or 0; 1 without them.
+float text_size_factor() {
+  if (!held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt)) return 1;  // both are AltGr, which types letters
+  if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
+  if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
+  if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
+  return 1;
+}
+
 /// Undo, links, scenes and the search.
 void handle_sharing(const View& view, Commands& commands) {
   const bool back = held(ImGuiMod_Shift);
@@ -219,8 +266,7 @@ void choose_range_here(const View& view, int end, Commands& commands) {
 }
 
 bool digits_answer(const View& view) {
-  if (view.lecture->asking) return true;
-  return view.lesson.lesson != nullptr && view.lesson.locked;
+  return view.lecture->asking || view.lesson.lesson != nullptr;
 }
 
 void give_digits(const char* id, std::string& waiting, bool item) {
@@ -248,8 +294,11 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   // Before a page that asks for a number too: its field has the keyboard.
   if (pressed(ImGuiKey_F5)) begin_presenting(view, commands);
   if (pressed(ImGuiKey_F11)) commands.push(SetPresent{!view.workspace->present});
+  if (const float factor = text_size_factor(); factor != 1) return factor;
+  const bool combined = held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super);
   if (ImGui::GetIO().WantTextInput) {
     if (view.lecture->asking && !writes_question()) handle_counting(view, commands);
+    if (answer_leaves_letters() && !combined) handle_letters(view, under_mouse, commands);
     return 1;
   }
   // The question has a focus of its own, below the picture. Between two of its fields a letter is no key of the window either.
@@ -262,12 +311,7 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   auto& was_open = panel_state<bool>("popover was open");
   const bool open = ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   const bool popup = std::exchange(was_open, open) || open;
-  if (held(ImGuiMod_Ctrl)) {
-    if (pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd)) return 1.1F;
-    if (pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract)) return 1 / 1.1F;
-    if (pressed(ImGuiKey_0) || pressed(ImGuiKey_Keypad0)) return 0;
-    handle_sharing(view, commands);
-  }
+  if (held(ImGuiMod_Ctrl)) handle_sharing(view, commands);
   const bool bars =
       (view.lesson.lesson == nullptr || tab_stop_has_focus()) && !view.lecture->asking;  // else Tab goes through those
   if (!popup && bars && pressed(ImGuiKey_Tab, true)) move_tab_stop(held(ImGuiMod_Shift) ? -1 : 1);
@@ -281,36 +325,21 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (!popup && pressed(ImGuiKey_Escape) && !leave_tab_stops()) handle_escape(view, commands);
   if (pressed(ImGuiKey_F1) || typed('?')) commands.push(ShowHelp{!view.workspace->help});
   // Over an open menu, digits and letters belong to the menu.
-  if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
+  if (popup || combined) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.playback.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.playback.speed, -1)});
   for (std::size_t i = 0; i < center_views().size() && i < 9 && !digits_answer(view); ++i)
     if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
-  if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
-  if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
-  if (pressed(ImGuiKey_R)) push_race(view, commands);
-  if (pressed(ImGuiKey_L) && !view.workspace->present) commands.push(SetLanes{!view.workspace->by_sm});  // else the pointer
-  if (pressed(ImGuiKey_M)) commands.push(Measure{});
-  if (pressed(ImGuiKey_B) || typed('.')) commands.push(SetBlank{true});
-  if (pressed(ImGuiKey_Q)) commands.push(AskClass{!view.lecture->asking});
-  if (pressed(ImGuiKey_D)) commands.push(ShowScenes{!view.lecture->listed});
-  if (pressed(ImGuiKey_P)) {
-    if (held(ImGuiMod_Shift))
-      commands.push(RestartTimer{});
-    else
-      commands.push(ShowPresenter{!view.lecture->presenter});
-  }
-  if (pressed(ImGuiKey_K)) commands.push(PinRun{});
-  if (pressed(ImGuiKey_W, true)) go_to_stall(view, held(ImGuiMod_Shift) ? -1 : 1, commands);
+  handle_letters(view, under_mouse, commands);
+  if (typed('.')) commands.push(SetBlank{true});
   if (typed('<') || typed('>')) focus_next_sm(view, typed('<') ? -1 : 1, commands);
   if (typed('[')) choose_range_here(view, 1, commands);
   if (typed(']')) choose_range_here(view, -1, commands);
-  if (pressed(ImGuiKey_T)) commands.push(SetThemeKind{view.theme->kind == ThemeKind::dark ? ThemeKind::light : ThemeKind::dark});
   return 1;
 }
 
 std::span<const KeyHelp> key_help() {
-  static constexpr std::array<KeyHelp, 49> rows = {{
+  static constexpr std::array<KeyHelp, 50> rows = {{
       {"", "Steps"},
       {"Space", "Play or pause"},
       {"← →", "Step back or forward by the chosen step size"},
@@ -328,7 +357,7 @@ std::span<const KeyHelp> key_help() {
       {"C", "Causes of this step's stall, back to the first; ↑ ↓ and Enter go there"},
       {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
       {"", "Views"},
-      {"1 2 3 …", "Choose the middle view"},
+      {"1 2 3 …", "Choose the middle view; in a lesson they only answer"},
       {"R", "Race against standard attention"},
       {"K", "Pin the run on screen, to see others beside it"},
       {"M", "Measure this problem on this machine's GPU"},
@@ -340,6 +369,7 @@ std::span<const KeyHelp> key_help() {
       {"Tab, ↑ ↓, 1 2 …, Enter", "In a lesson: choose and answer"},
       {"Page Up, Page Down",
        "Scene before or after, or a step: the keys of a clicker; in a lesson: turn the page; presented, all of a lecture"},
+      {"Ctrl Page Up, Ctrl Page Down", "In a deck: the scene before or after at once, whatever steps are left"},
       {"F5, ⇧ F5, F11", "Present: F5 from the first scene, the others what is on screen"},
       {"B .", "Black screen; any key brings the picture back"},
       {"L", "While presenting: hold for a pointer (or the middle mouse button)"},

@@ -9,12 +9,14 @@
 
 namespace tilescope {
 
-/// Pushes the commands of the keys pressed in this frame; while typing text only F5, F11 and the keys of a clicker.
+/// Pushes the commands of the keys pressed in this frame. While typing text only F5, F11, the text size and the keys of a clicker;
+/// in the empty field of an answer letters too.
 /// `under_mouse` is the panel that Z maximises.
 /// Returns the text-size factor of Ctrl with +, − or 0: 1 for no change, 0 for the default.
 float handle_keys(const View& view, std::string_view under_mouse, Commands& commands);
 
-/// Returns true while digits belong to a question: of a lesson that asks for a number or an option, or to the class.
+/// Returns true while digits choose no view: in a lesson, whose questions they answer, and while the class is asked. An answered
+/// page takes none, so that a digit too many leaves its picture alone.
 bool digits_answer(const View& view);
 /// Keeps the digits typed while no field has the keyboard, and gives them to the field `id` once it has it.
 /// Called right before (`item` false) and after (`item` true) the field is added.

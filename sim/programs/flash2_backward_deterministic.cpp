@@ -102,9 +102,9 @@ constexpr TensorSpec fourth{
     .name = "dQ_acc₄", .meaning = Meaning::query, .index = tensor_index::d_q_acc_4, .type = DataType::fp32, .gradient = true};
 constexpr std::array<Tensor, most_gradient_sums> gradient_sums = {tensors::d_q_acc, Tensor(second), Tensor(third), Tensor(fourth)};
 /// The contribution of a tile pair to a copy; in the last launch, the copy itself.
-constexpr ChipTileSpec second_part{.name = "dSK", .tensor = second, .index = tile_index::d_q_part_2, .part = TilePart::of_tile};
-constexpr ChipTileSpec third_part{.name = "dSK", .tensor = third, .index = tile_index::d_q_part_3, .part = TilePart::of_tile};
-constexpr ChipTileSpec fourth_part{.name = "dSK", .tensor = fourth, .index = tile_index::d_q_part_4, .part = TilePart::of_tile};
+constexpr ChipTileSpec second_part{.name = "dSK₂", .tensor = second, .index = tile_index::d_q_part_2, .part = TilePart::of_tile};
+constexpr ChipTileSpec third_part{.name = "dSK₃", .tensor = third, .index = tile_index::d_q_part_3, .part = TilePart::of_tile};
+constexpr ChipTileSpec fourth_part{.name = "dSK₄", .tensor = fourth, .index = tile_index::d_q_part_4, .part = TilePart::of_tile};
 constexpr std::array<ChipTile, most_gradient_sums> parts = {tiles::d_q_part, ChipTile(second_part), ChipTile(third_part),
                                                             ChipTile(fourth_part)};
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/requests/assets.h"
 #include "sim/analysis/format.h"
 #include "sim/analysis/validation_csv.h"
 #include "sim/core/refuse.h"
@@ -85,6 +86,7 @@ std::vector<CaseValidation> results_in_table(std::string_view name, std::span<co
 }
 
 Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& asked) {
+  if (is_imagined(gpu)) return refuse("{} was never built", gpu);
   SimulationRequest request = asked;  // flash2_backward is asked for with either pass
   if (const Status settled = settle_program(request); !settled) return settled.error();
   const auto info = find_program(request.algorithm, request.problem.pass);
@@ -149,7 +151,12 @@ Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_vi
                                   second, mean, errors->pairs, of, worst);
 }
 
-Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program) {
+Sentence imagined_gpu_sentence(std::string_view gpu) {
+  return phrase("{} was never built, so its times have nothing to be compared with.", std::string(gpu));
+}
+
+Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program, std::string_view gpu) {
+  if (is_imagined(gpu)) return imagined_gpu_sentence(gpu);
   const std::string name(program);
   if (!errors) return phrase("How far times of {} are off is unknown: {}.", name, errors.error().sentence);
   const std::string mean = format_percent(errors->mean), worst = format_percent(errors->worst);

@@ -37,7 +37,8 @@ struct TimeErrors {
 };
 /// Returns the errors of a program on a GPU: of the runs that the model had not seen, else of all. FlashAttention-3 has the runs of
 /// the rung that it launches where none is recorded under its own name. This is the one rule of every view and report.
-/// Errors  nothing is recorded of the program; no kernel could run the request, so that no recorded run is like it
+/// Errors  the GPU was never built; nothing is recorded of the program; no kernel could run the request, so that no recorded run is
+/// like it
 Result<TimeErrors> time_errors_of(const Measurements& known, std::string_view gpu, const SimulationRequest& request);
 
 /// How far predicted ratios of two times were off, over pairs of recorded runs.
@@ -54,7 +55,10 @@ Result<RatioErrors> ratio_errors_of(const Measurements& known, const SimulationR
 /// Says them in one sentence: "Ratios of a time of flash3 to one of flash2 are ±4.5 %: …".
 Sentence ratio_errors_sentence(const Result<RatioErrors>& errors, std::string_view a, std::string_view b);
 
-/// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there.
-Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program);
+/// Says them in one sentence, in the same words everywhere: "Times of flash3 are ±5.7 %: …". `program`: its name there. A GPU that
+/// was never built has no times to be off from, and the sentence says that.
+Sentence time_errors_sentence(const Result<TimeErrors>& errors, std::string_view program, std::string_view gpu);
+/// "toy was never built, so its times have nothing to be compared with."
+Sentence imagined_gpu_sentence(std::string_view gpu);
 
 }  // namespace tilescope

@@ -42,6 +42,10 @@ std::vector<std::string> gpu_ids() {
   return ids;
 }
 
+bool is_imagined(std::string_view gpu) {
+  return gpu == "toy" || gpu == "textbook";
+}
+
 std::optional<fs::path> own_gpu_folder() {
   const auto from = [](const char* name) -> std::optional<fs::path> {
     const char* value = std::getenv(name);

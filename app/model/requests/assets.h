@@ -14,6 +14,9 @@ namespace tilescope {
 /// The ids that load_gpu() knows: toy and textbook first, the rest by name. Empty when the assets are missing.
 std::vector<std::string> gpu_ids();
 
+/// Whether no such chip was ever built: nothing of it can be measured.
+bool is_imagined(std::string_view gpu);
+
 /// The folder of the GPU specs that this program measured: XDG_DATA_HOME/tilescope/gpus, else HOME/.local/share/…; nullopt where
 /// neither is set.
 std::optional<std::filesystem::path> own_gpu_folder();

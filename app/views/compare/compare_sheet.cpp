@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/model/requests/assets.h"
 #include "app/ui/language.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
@@ -379,9 +380,11 @@ CompareSheet compare_sheet(const RunComparison& comparison, const Measurements& 
                                       : say(tr("A at {}, B at {}."), format_clock(clock), format_clock(clock_of_second)));
 
   sheet.detail += ' ' + errors_of_both(known, first, second);
-  sheet.detail +=
-      ' ' + say(ratio_errors_sentence(ratio_errors_of(known, first.request, second.request),
-                                      algorithm_title(first.request.algorithm), algorithm_title(second.request.algorithm)));
+  // Of a GPU that was never built the sentence before says it all.
+  if (!is_imagined(first.request.gpu.id) || !is_imagined(second.request.gpu.id))
+    sheet.detail +=
+        ' ' + say(ratio_errors_sentence(ratio_errors_of(known, first.request, second.request),
+                                        algorithm_title(first.request.algorithm), algorithm_title(second.request.algorithm)));
 
   const BusyWith busy = either(busy_with(first), busy_with(second));
   sheet.sections.push_back(settings_of(comparison));

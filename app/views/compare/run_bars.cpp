@@ -11,6 +11,7 @@
 
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_expression.h"
+#include "app/ui/plot.h"
 #include "app/ui/quad_batch.h"
 #include "app/ui/say.h"
 #include "app/ui/short_line.h"
@@ -116,6 +117,7 @@ struct Part {
 struct Recorded {
   double value = 0;
   std::string text, brief;
+  bool hidden = false;  // until the answer; the scale of its bar has room for it already
 };
 
 /// A bar of one run, and what stands below it.
@@ -215,24 +217,31 @@ Bar time_bar(const PageRun& run) {
   return bar;
 }
 
-/// The unit whose busy share the question of a page asks for; nullopt for none.
-std::optional<Bound> busy_unit_asked(const View& view) {
-  if (view.lesson.lesson == nullptr) return std::nullopt;
+/// What the question of a page asks for that other pages need no column for.
+struct Asked {
+  std::optional<Bound> busy;  // the unit whose busy share it is
+  bool work = false;
+};
+
+Asked asked_of(const View& view) {
+  Asked asked;
+  if (view.lesson.lesson == nullptr) return asked;
   const auto& ask = view.lesson.lesson->pages[view.lesson.page].ask;
-  if (!ask) return std::nullopt;
+  if (!ask) return asked;
   std::vector<LessonExpression> read = ask->values;
   read.push_back(ask->answer);
   for (const LessonExpression& expression : read) {
     const auto names = names_in(expression.text);
     if (!names) continue;
     for (std::string_view name : *names) {
+      asked.work = asked.work || name == "flops" || name.ends_with(".flops");
       constexpr std::string_view busy = "busy.";
       const std::size_t at = name.find(busy);
-      if (at == std::string_view::npos) continue;
-      if (const auto unit = index_of_name(bound_names, name.substr(at + busy.size()))) return static_cast<Bound>(*unit);
+      if (at == std::string_view::npos || asked.busy) continue;
+      if (const auto unit = index_of_name(bound_names, name.substr(at + busy.size()))) asked.busy = static_cast<Bound>(*unit);
     }
   }
-  return std::nullopt;
+  return asked;
 }
 
 Bar busy_bar(const PageRun& run, Bound unit) {
@@ -245,8 +254,8 @@ Bar busy_bar(const PageRun& run, Bound unit) {
 }
 
 /// Traffic and time always, without an L2 once; the busy share that a page asks for; work and extra memory where they differ much,
-/// and no run stands beside its recording, which has neither.
-std::vector<Column> columns_of(std::span<const PageRun> runs, std::optional<Bound> busy) {
+/// or the page asks for them, and no run stands beside its recording, which has neither.
+std::vector<Column> columns_of(std::span<const PageRun> runs, const Asked& asked) {
   constexpr double same_work = 1.005, similar_memory = 1.5;
   std::vector<Column> out;
   const auto add = [&](const char* title, auto bar_of, double least_ratio, bool SaidFigures::*figure = &SaidFigures::others) {
@@ -264,13 +273,13 @@ std::vector<Column> columns_of(std::span<const PageRun> runs, std::optional<Boun
         tr("L2↔SM traffic"), [](const PageRun& run) { return traffic_bar(run, Link::l2_to_sm, Link::sm_to_l2); }, 1,
         &SaidFigures::l2);
   if (std::ranges::none_of(runs, [](const PageRun& run) { return run.recorded.has_value(); })) {
-    add(tr("Work"), work_bar, same_work);
+    add(tr("Work"), work_bar, asked.work ? 1 : same_work);
     add(tr("Extra memory"), memory_bar, similar_memory);
   }
-  if (busy) {
+  if (asked.busy) {
     add(
-        tr("Busy share"), [unit = *busy](const PageRun& run) { return busy_bar(run, unit); }, 1);
-    out.back().title = say(tr("Busy: {}"), bound_name(*busy));
+        tr("Busy share"), [unit = *asked.busy](const PageRun& run) { return busy_bar(run, unit); }, 1);
+    out.back().title = say(tr("Busy: {}"), bound_name(*asked.busy));
     out.back().whole = 1;
   }
   add(tr("Time"), time_bar, 1, &SaidFigures::time);
@@ -300,23 +309,42 @@ std::array<std::string, 2> bound_texts(const Simulation& run) {
   return {fmt::format("{}: {}", bound, busy_text(run.bound, busy, run.sms)), fmt::format("{} {}", bound_name(run.bound), busy)};
 }
 
-void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, double whole, bool held) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  QuadBatch quads;
-  const float radius = 2 * theme.scale;
-  quads.add({.min = rect.min,
-             .max = rect.max,
-             .radius = radius,
-             .fill = theme.inset,
-             .border = theme.inset_border,
-             .border_width = theme.scale});
-  if (held) {
-    draw_quads(list, std::move(quads));
-    return draw_text(list, theme.heading, rect, theme.text_dim, "?", Align::center);
+/// What a full bar of a run stands for in a column.
+struct BarScale {
+  double whole = 0;      // 0: nothing yet, so that only its figure stands
+  bool smaller = false;  // than that of the longest bar
+};
+
+/// Scales that stay when the answer comes. Beside a question mark a bar has none. With a recording it ends at a round number, which
+/// does not tell where the recording is; each run is compared with its own, so very short bars have a smaller scale.
+std::vector<BarScale> scales_of(const Column& column, std::span<const PageRun> runs, Held held) {
+  constexpr double readable_part = 1.0 / 20;
+  std::vector<BarScale> scales(runs.size(), BarScale{column.whole});
+  if (column.whole > 0) return scales;
+  std::vector<double> lengths;
+  bool recorded = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (is_held(held, column, runs[i])) return scales;
+    lengths.push_back(column.bars[i].length());
+    recorded = recorded || column.bars[i].recorded;
   }
-  const auto x = [&](double value) { return rect.min.x + static_cast<float>(value / std::max(whole, 1e-9)) * rect.width(); };
+  const double longest = std::ranges::max(lengths);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    double whole = recorded ? lengths[i] : longest;
+    for (const double other : lengths)  // those of like size have one scale
+      if (other > whole && lengths[i] >= readable_part * other) whole = other;
+    scales[i] = {recorded ? round_number_from(whole) : whole, whole < longest};
+  }
+  return scales;
+}
+
+/// Draws parts beside each other, the names of tensors in them where they fit; the width of `rect` stands for `whole`.
+void draw_parts(const Theme& theme, const Rect& rect, std::span<const Part> parts, double whole) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto x = [&](double value) { return rect.min.x + static_cast<float>(value / whole) * rect.width(); };
+  QuadBatch quads;
   double sum = 0;
-  for (const Part& part : bar.parts) {
+  for (const Part& part : parts) {
     const ImU32 color = part.tensor ? theme.color(part.tensor) : theme.accent;
     const ImVec2 min = {x(sum), rect.min.y}, max = {x(sum + part.value), rect.max.y};
     if (part.way == Part::Way::owed)
@@ -325,15 +353,9 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, doubl
       quads.add({.min = min, .max = max, .fill = color, .hatch = part.way == Part::Way::down ? Hatch::diagonal : Hatch::none});
     sum += part.value;
   }
-  if (bar.recorded) {
-    const float at = x(bar.recorded->value), over = 3 * theme.scale;
-    quads.add({.min = {at - 1.5F * theme.scale, rect.min.y - over},
-               .max = {at + 1.5F * theme.scale, rect.max.y + over},
-               .fill = theme.text});
-  }
   draw_quads(list, std::move(quads));
   sum = 0;
-  for (const Part& part : bar.parts) {
+  for (const Part& part : parts) {
     const Rect at = {{x(sum), rect.min.y}, {x(sum + part.value), rect.max.y}};
     sum += part.value;
     if (!part.tensor || part.way == Part::Way::owed) continue;
@@ -341,6 +363,39 @@ void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, doubl
     if (text_width(theme.ui_bold, name) + 4 * theme.scale <= at.width())
       draw_text(list, theme.ui_bold, at, text_on(theme, theme.color(part.tensor)), name, Align::center);
   }
+}
+
+/// Whether a bar without a scale still shows what its bytes are.
+bool has_strip(const Bar& bar, const BarScale& scale) {
+  return scale.whole <= 0 && bar.value > 0 && !bar.parts.empty() && bar.parts.front().tensor;
+}
+
+void draw_bar_of_run(const Theme& theme, const Rect& rect, const Bar& bar, const BarScale& scale, bool held) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  QuadBatch box;
+  box.add({.min = rect.min,
+           .max = rect.max,
+           .radius = 2 * theme.scale,
+           .fill = theme.inset,
+           .border = theme.inset_border,
+           .border_width = theme.scale});
+  draw_quads(list, std::move(box));
+  if (held) return draw_text(list, theme.heading, rect, theme.text_dim, "?", Align::center);
+  if (has_strip(bar, scale)) {
+    constexpr float strip = 0.3F;  // of a bar's height: nobody takes it for one
+    std::vector<Part> moved = bar.parts;
+    std::erase_if(moved, [](const Part& part) { return part.way == Part::Way::owed; });
+    draw_parts(theme, {{rect.min.x, rect.max.y - strip * rect.height()}, rect.max}, moved, bar.value);
+  }
+  if (scale.whole <= 0) return;
+  draw_parts(theme, rect, bar.parts, scale.whole);
+  if (!bar.recorded || bar.recorded->hidden) return;
+  const float at = rect.min.x + static_cast<float>(bar.recorded->value / scale.whole) * rect.width(), over = 3 * theme.scale;
+  QuadBatch line;
+  line.add({.min = {at - 1.5F * theme.scale, rect.min.y - over},
+            .max = {at + 1.5F * theme.scale, rect.max.y + over},
+            .fill = theme.text});
+  draw_quads(list, std::move(line));
 }
 
 /// Fonts and heights of all columns.
@@ -385,14 +440,12 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   draw_text(list, theme.heading, heading, theme.text_dim, column.title);
   if (!column.about.empty() && ImGui::IsWindowHovered() && heading.contains(ImGui::GetIO().MousePos))
     show_tooltip(theme, column.title, column.about);
-  double whole = column.whole;
-  for (std::size_t i = 0; i < runs.size() && column.whole <= 0; ++i)
-    if (!is_held(held, column, runs[i])) whole = std::max(whole, column.bars[i].length());
+  const std::vector<BarScale> scales = scales_of(column, runs, held);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Bar& bar = column.bars[i];
     const bool hidden = is_held(held, column, runs[i]);
     float y = rect.min.y + sizes.heading + static_cast<float>(i) * sizes.band + sizes.name;
-    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, whole, hidden);
+    draw_bar_of_run(theme, {{rect.min.x, y}, {rect.max.x, y + sizes.bar}}, bar, scales[i], hidden);
     if (hidden) continue;
     y += sizes.bar;
     const Simulation& run = *runs[i].simulation;
@@ -400,7 +453,7 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
                 !is_held(held, column, runs.front()));
     const Rect second = {{rect.min.x, y + sizes.line}, {rect.max.x, y + 2 * sizes.line}};
     if (!sizes.two_lines) continue;
-    if (bar.recorded) {
+    if (bar.recorded && !bar.recorded->hidden) {
       draw_text(list, theme.ui, second, theme.text,
                 first_that_fits(theme.ui, second.width(), {bar.recorded->text, bar.recorded->brief}));
     } else if (timed && held == Held::none) {
@@ -410,17 +463,22 @@ void draw_column(const Theme& theme, const Sizes& sizes, const Column& column, s
   }
 }
 
-/// Says what the looks of the bars mean; before the answer nothing recorded is drawn.
-void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs, bool asks) {
+/// Says what the looks of the bars mean; before the answer nothing recorded is drawn. `scales`: what is to be said of them.
+void draw_key(const Theme& theme, const Rect& rect, std::span<const PageRun> runs, bool asks, const char* scales) {
   const bool recorded = !asks && std::ranges::any_of(runs, [](const PageRun& run) { return run.recorded.has_value(); });
   const bool owed = std::ranges::any_of(runs, [](const PageRun& run) { return dirty_bytes_at_end(*run.simulation) > 0; });
   const std::string line = recorded ? std::string(" ") + tr("Upright line: recorded.") : std::string();
-  const std::string same = std::string(" ") + tr("All bars of a column have one scale.");
+  const bool usual = scales == nullptr;
+  const std::string same = std::string(" ") + (usual ? tr("All bars of a column have one scale.") : scales);
   const std::string full = tr("Plain: read. Hatched: written. Dashed: still in the L2, written to HBM after the run.") + line;
   const std::string brief = tr("Plain: read. Hatched: written. Dashed: written to HBM after the run.") + line;
   const std::string ways = tr("Plain: read. Hatched: written.") + line;
+  // Other scales than one expects are said even where the rest has no room.
+  const float width = rect.width();
   draw_text(ImGui::GetWindowDrawList(), theme.ui, rect, theme.text_dim,
-            owed ? first_that_fits(theme.ui, rect.width(), {full + same, full, brief, ways}) : ways);
+            !usual ? first_that_fits(theme.ui, width, {full + same, brief + same, ways + same, same.substr(1)})
+            : owed ? first_that_fits(theme.ui, width, {full + same, full, brief, ways})
+                   : ways);
 }
 
 /// A later page may ask for the time that this one has.
@@ -476,11 +534,18 @@ void draw_run_bars(const View& view, std::span<const PageRun> runs, const Rect& 
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float key = std::round(1.5F * theme.ui->FontSize), between = std::round(22 * theme.scale);
   const Rect room = {area.min, {area.max.x, area.max.y - key}};
-  draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs, asks);
-  std::vector<Column> columns = columns_of(runs, busy_unit_asked(view));
-  if (asks)  // no text says what was recorded
-    for (Column& column : columns)
-      for (Bar& bar : column.bars) bar.recorded.reset();
+  std::vector<Column> columns = columns_of(runs, asked_of(view));
+  const char* said = nullptr;
+  for (Column& column : columns) {
+    for (Bar& bar : column.bars)
+      if (bar.recorded) bar.recorded->hidden = asks;  // no text says what was recorded
+    const std::vector<BarScale> scales = scales_of(column, runs, held);
+    if (std::ranges::any_of(scales, &BarScale::smaller)) said = tr("Runs of very different size: each size has its own scale.");
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (!is_held(held, column, runs[i]) && has_strip(column.bars[i], scales[i]))
+        said = tr("Strips: what the bytes of a run are, without a scale.");
+  }
+  draw_key(theme, {{area.min.x, room.max.y}, area.max}, runs, asks, said);
   if (runs.size() == 1) return draw_single_run(view, columns, runs, room, held);
   const Sizes sizes = sizes_of(view, room.height(), runs.size());
   constexpr float time_share = 1.35F;  // of the last column, which has the longest words

@@ -17,6 +17,7 @@
 #include "app/views/chrome.h"
 #include "app/views/keys.h"
 #include "app/views/lecture/question_fields.h"
+#include "app/views/lesson/question.h"
 
 namespace tilescope {
 
@@ -341,8 +342,9 @@ void draw_question(const View& view, Commands& commands, const Rect& beside) {
 
 bool holds_pointer(const View& view) {
   const ImGuiIO& io = ImGui::GetIO();
+  const bool types = io.WantTextInput && !answer_leaves_letters();
   const bool held =
-      ImGui::IsMouseDown(ImGuiMouseButton_Middle) || (view.workspace->present && !io.WantTextInput && ImGui::IsKeyDown(ImGuiKey_L));
+      ImGui::IsMouseDown(ImGuiMouseButton_Middle) || (view.workspace->present && !types && ImGui::IsKeyDown(ImGuiKey_L));
   return held && ImGui::IsMousePosValid();
 }
 

@@ -31,10 +31,11 @@ std::string duration_text(double seconds) {
                       : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// "Step 5 of 3 to 12" while a scene walks through its steps.
+/// Where a scene is in the steps that it walks through, and how to leave them.
 std::string steps_text(const View& view, const Scene& scene) {
   if (!scene.steps || view.lanes.empty()) return {};
-  return say(tr("Step {}; Page Down turns after step {}"), view.lane().step, scene.steps->last);
+  return say(tr("Step {}. Page Down turns after step {}, Ctrl+Page Down at once."), view.lane().step,
+             std::min(scene.steps->last, view.lane().step_count));
 }
 
 void draw_counts(const View& view, const ClassQuestion& question) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_runs.h"
@@ -53,15 +54,14 @@ bool opens_before_first_step(const View& view) {
   return step != nullptr && step->number == 0 && std::ranges::find(scene.look, "stage") != scene.look.end();
 }
 
-}  // namespace
-
-PresentedText presented_text(const View& view, const Theme& theme, float width, float height) {
+/// What fits: the largest size that does, in the narrowest column; what hides least where none does. `sizes` are tried in turn.
+PresentedText fitting(const View& view, const Theme& theme, float width, float height, std::span<const ReadingSize> sizes) {
   constexpr std::array wider = {usual_lesson_share, 0.33F, 0.38F, 0.43F, 0.48F, 0.53F};
   constexpr float widest_beside_run = 0.43F;
   // While a stage waits where nothing has run yet, the question is what there is to look at.
   const bool waits = view.lesson.locked && opens_before_first_step(view);
   PresentedText last;
-  for (const ReadingSize size : {ReadingSize::lecture, ReadingSize::reading, ReadingSize::usual}) {
+  for (const ReadingSize size : sizes) {
     const Theme used = reading_theme(theme, size);
     const View shown{view, &used};
     for (const float share : wider) {
@@ -78,6 +78,16 @@ PresentedText presented_text(const View& view, const Theme& theme, float width, 
     }
   }
   return last;
+}
+
+}  // namespace
+
+PresentedText presented_text(const View& view, const Theme& theme, float width, float height, float chosen,
+                             std::optional<ReadingSize> kept) {
+  constexpr std::array all = {ReadingSize::lecture, ReadingSize::reading, ReadingSize::usual};
+  // Text of the default size in this window fits as text of the chosen size does in one that is larger by as much.
+  const ReadingSize size = kept ? *kept : fitting(view, theme, width * chosen, height * chosen, all).size;
+  return fitting(view, theme, width, height, std::array{size});
 }
 
 }  // namespace tilescope

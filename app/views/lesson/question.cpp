@@ -14,6 +14,7 @@
 #include "app/model/lessons/lecture.h"
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_expression.h"
+#include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/views/keys.h"
 #include "app/views/lesson/figure_words.h"
@@ -205,16 +206,16 @@ void draw_chosen(const View& view) {
 
 // --- number -----------------------------------------------------------------------------------------------------------------
 
-/// No unit has a Q, and no number begins with a letter: Q, and B while the field is empty, do what they do everywhere.
-void take_lecture_keys(Commands& commands, const QuestionDraft& draft) {
-  const ImGuiIO& io = ImGui::GetIO();
-  if (!io.WantTextInput || io.KeyMods != ImGuiMod_None) return;
-  if (ImGui::IsKeyPressed(ImGuiKey_Q, false)) commands.push(AskClass{true});
-  if (draft.typed.empty() && ImGui::IsKeyPressed(ImGuiKey_B, false)) commands.push(SetBlank{true});
+/// The last frame in which the field of an answer had the keyboard, and was empty.
+int& empty_field_frame() {
+  struct Frame {
+    int number = -2;
+  };
+  return panel_state<Frame>("empty answer").number;
 }
 
-/// Keeps the letters of those keys out of the field; they may arrive a frame after the key.
-int refuse_lecture_letters(ImGuiInputTextCallbackData* data) {
+/// Keeps the letters of the window's keys out of the field; they may arrive a frame after the key.
+int refuse_window_letters(ImGuiInputTextCallbackData* data) {
   const bool empty = static_cast<const QuestionDraft*>(data->UserData)->typed.empty();
   const ImWchar letter = data->EventChar;
   constexpr ImWchar first_beyond_latin = 0x400;  // letters of those keys on a Korean keyboard
@@ -233,11 +234,16 @@ void draw_number(const View& view, Commands& commands, QuestionDraft& draft, Les
   const bool here = keys.item(rect);
   if (here && keys.just_moved()) activate_next_frame("##number");
   ImGui::SetNextItemWidth(width);
-  if (!view.lecture->asking) take_lecture_keys(commands, draft);
+  // No unit has a Q: it asks the class whatever is typed.
+  const ImGuiIO& io = ImGui::GetIO();
+  if (!view.lecture->asking && io.WantTextInput && io.KeyMods == ImGuiMod_None && !draft.typed.empty() &&
+      ImGui::IsKeyPressed(ImGuiKey_Q, false))
+    commands.push(AskClass{true});
   give_digits("##number", draft.digits, false);
   constexpr ImGuiInputTextFlags flags =
       ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CharsNoBlank | ImGuiInputTextFlags_CallbackCharFilter;
-  const bool entered = ImGui::InputText("##number", &draft.typed, flags, refuse_lecture_letters, &draft);
+  const bool entered = ImGui::InputText("##number", &draft.typed, flags, refuse_window_letters, &draft);
+  if (ImGui::IsItemActive() && draft.typed.empty()) empty_field_frame() = ImGui::GetFrameCount();
   give_digits("##number", draft.digits, true);
   if (entered) {
     submit = true;
@@ -392,6 +398,10 @@ void check_mark(ImDrawList* list, ImVec2 center, float size, ImU32 color, bool r
     list->AddLine({center.x - 0.7F * s, center.y - 0.7F * s}, {center.x + 0.7F * s, center.y + 0.7F * s}, color, width);
     list->AddLine({center.x - 0.7F * s, center.y + 0.7F * s}, {center.x + 0.7F * s, center.y - 0.7F * s}, color, width);
   }
+}
+
+bool answer_leaves_letters() {
+  return ImGui::GetFrameCount() - empty_field_frame() <= 1;
 }
 
 const LessonQuestion& question_of(const View& view) {

@@ -35,6 +35,10 @@ float question_height(const View& view, float width);
 /// Adds the question with the own answer and the simulated one; returns where the answers begin on the screen.
 float draw_answered(const View& view);
 
+/// True while the field of an answer has the keyboard and is empty. No number begins with a letter, so letters are the window's
+/// then.
+bool answer_leaves_letters();
+
 /// Returns the draft of the page that is open.
 QuestionDraft& question_draft();
 

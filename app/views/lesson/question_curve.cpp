@@ -26,15 +26,6 @@ std::string capacity(double value) {
   return figure_words(value, FigureUnit::capacity);
 }
 
-/// The next round number: 1, 1.5, 2, 3, … times a power of ten.
-double round_up(double value) {
-  if (!(value > 0)) return 1;
-  const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0})
-    if (step * power >= value) return step * power;
-  return 10 * power;
-}
-
 /// The axis leaves room above the curve, so that its end is not given away. Shares of a whole end at the whole.
 double top_of(const LessonView& lesson) {
   double most = 0;
@@ -43,7 +34,7 @@ double top_of(const LessonView& lesson) {
   if (lesson.answer != nullptr)
     for (const double value : lesson.answer->drawn) most = std::max(most, value);
   const bool share = lesson.lesson->pages[lesson.page].ask->unit == FigureUnit::percent && most <= 1;
-  return share ? std::min(1.0, round_up(1.3 * most)) : round_up(1.3 * most);
+  return share ? std::min(1.0, round_number_from(1.3 * most)) : round_number_from(1.3 * most);
 }
 
 /// The ticks of the axis have no unit of their own to be told: each unit has its function.

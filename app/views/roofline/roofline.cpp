@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "app/model/lessons/lecture.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
@@ -92,9 +91,9 @@ std::string carried(const RooflinePoint& point) {
 }
 
 /// Describes a launch's limit by one figure of its ceiling. `shown` is the chosen algorithm's simulation: its busy tensor time is
-/// the figure of the bottleneck above the views, so it says what it is of. `brief`: without the two numbers that are divided.
+/// the figure of the bottleneck above the views, so it says what it is of.
 std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& kernel, std::string_view launch,
-                           const Simulation& shown, bool brief) {
+                           const Simulation& shown) {
   const RooflinePoint* point = slowest_level(kernel.launches, launch);
   const NearestCeiling nearest = nearest_ceiling(study.roof, kernel.launches, launch, flops_per_score(study.problem));
   const PlotPoint at = plot_point(*point);
@@ -131,7 +130,7 @@ std::string limit_sentence(const RooflineStudy& study, const RooflineKernel& ker
              : std::string();
   return say(sentence, name, format_value(std::round(at.x * 10) / 10), ceiling_name(point->level), ridge, ceiling_name(nearest.of),
              format_percent(nearest.share)) +
-         without_line + taken + (brief ? std::string() : why);
+         without_line + taken + why;
 }
 
 /// Returns all launches of a kernel at the level, or null.
@@ -260,6 +259,17 @@ void draw_roof(Plot& plot, const View& view, const RooflineStudy& study) {
   }
 }
 
+/// Marks where the slope of HBM meets the flat roof: to its left a run waits for bytes.
+void draw_ridge(Plot& plot, const View& view, const RooflineStudy& study) {
+  const RooflineCeiling& products = roof_of_products(study);
+  const double ridge = products.rate / study.roof.find(Ceiling::hbm)->rate;
+  const std::vector<PlotPoint> line = {{ridge, products.rate}, {ridge, plot.y_axis().low}};
+  plot.curve(line, view.theme->text_dim, view.theme->scale, Plot::Line::dotted);
+  // In the middle of its height: the key stands beside its foot.
+  plot.label({ridge, std::sqrt(products.rate * plot.y_axis().low)}, say(tr("ridge {}"), format_value(std::round(ridge))),
+             view.theme->text_dim);
+}
+
 /// Returns true if two lines would overlap.
 bool nearly(double a, double b) {
   return std::abs(a - b) < 0.02 * b;
@@ -341,6 +351,21 @@ std::vector<DrawnPoint> drawn_points(const View& view, const RooflineStudy& stud
   return places;
 }
 
+/// Names a mark: its run or program, and of several launches which. `alone`: the picture stands for the sentences below it, so the
+/// mark has its figure. A launch of the program that the page is about then needs no name of its program.
+std::string mark_name(const DrawnPoint& place, bool alone) {
+  const RooflineKernel& kernel = *place.kernel;
+  const std::string program = algorithm_title(kernel.algorithm);
+  const bool is_launch = !place.whole && launches_of(kernel).size() > 1;
+  std::string name = !place.name.empty() ? place.name
+                     : place.whole       ? say(tr("{}, all launches"), program)
+                     : is_launch         ? fmt::format("{} {}", program, translated(place.point->launch))
+                                         : program;
+  if (!alone) return name;
+  if (is_launch && kernel.chosen && place.name.empty()) name = translated(place.point->launch);
+  return name + say(tr(": {} per byte of {}"), per_byte(*place.point), ceiling_name(place.point->level));
+}
+
 void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> places) {
   const Theme& theme = *view.theme;
   // A line connects the levels of one launch.
@@ -362,12 +387,7 @@ void draw_points(Plot& plot, const View& view, std::span<const DrawnPoint> place
     const bool first_level = i == 0 || places[i - 1].point->launch != place.point->launch || places[i - 1].kernel != place.kernel ||
                              places[i - 1].whole != place.whole;
     if (!first_level) continue;
-    const std::string name = !place.name.empty() ? place.name
-                             : place.whole       ? say(tr("{}, all launches"), algorithm_title(place.kernel->algorithm))
-                             : launches_of(*place.kernel).size() > 1
-                                 ? fmt::format("{} {}", algorithm_title(place.kernel->algorithm), translated(place.point->launch))
-                                 : algorithm_title(place.kernel->algorithm);
-    plot.label(place.at, name, theme.text, Plot::Side::right, place.kernel->chosen);
+    plot.label(place.at, mark_name(place, view.workspace->present), theme.text, Plot::Side::right, place.kernel->chosen);
   }
 }
 
@@ -478,7 +498,8 @@ PlotAxis axis_for(const RooflineStudy& study, std::span<const DrawnPoint> places
 
 void draw_roofline_panel(const View& shown, Commands& commands) {
   const bool present = shown.workspace->present;
-  const Theme theme = present ? without_small_text(*shown.theme) : *shown.theme;
+  // A class sees a picture: large labels, and of the words only what the picture cannot show.
+  const Theme theme = present ? without_small_text(reading_theme(*shown.theme)) : *shown.theme;
   View view = shown;
   view.theme = &theme;
   if (view.studies->roofline == nullptr) return study_empty(view, tr("Nothing simulated yet."));
@@ -489,24 +510,22 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
   }
   const bool held = view.lesson.locked;  // the sentences answer the question of a lesson
   const NextLimit* const limit = view.studies->limit && view.studies->limit->outcome.done() ? view.studies->limit.get() : nullptr;
-  std::string detail = held ? std::string() : divided(study);
+  std::string detail = held || present ? std::string() : divided(study);
   if (!detail.empty()) detail += ' ';
   const L2Use& l2 = timed_run(view).l2;
-  if (!held && !l2_busy(l2).is_known())
+  if (!held && !present && !l2_busy(l2).is_known())
     detail +=
         say(tr("L2 busy with lookups: {} to {}. The model may let too many reads share one; the upper end is without sharing."),
             format_percent(l2.lookups), format_percent(std::min(1.0, l2.unshared))) +
         ' ';
-  study_head(
-      view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
-      detail + clock_text(view, study) + " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request));
+  study_head(view, held ? std::string(tr("What limits the run shows after the answer.")) : finding(study, limit),
+             detail + clock_text(view, study) +
+                 (present ? std::string() : " " + time_errors_text(view.studies->errors->time, view.lane().simulation->request)));
   draw_beside_line(view);
   std::vector<std::string> sentences;
-  const bool asks = present && view.lecture->asking;  // the plot is then narrower, and needs the height
   for (const RooflineKernel& kernel : study.kernels) {
-    if (held || asks) break;
-    for (std::string_view launch : launches_of(kernel))
-      sentences.push_back(limit_sentence(study, kernel, launch, timed_run(view), present));
+    if (held || present) break;
+    for (std::string_view launch : launches_of(kernel)) sentences.push_back(limit_sentence(study, kernel, launch, timed_run(view)));
     if (std::string sum = sum_of_launches(kernel); !sum.empty()) sentences.push_back(std::move(sum));
   }
   const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
@@ -522,13 +541,14 @@ void draw_roofline_panel(const View& shown, Commands& commands) {
             axis_for(study, all, false));
   draw_roof(plot, view, study);
   draw_key(plot, view, study, state);
+  draw_ridge(plot, view, study);
   draw_points(plot, view, places);
   draw_measured(plot, view, study);
   label_roof(plot, view, study);
   if (!held) hover(plot, view, study, places);
   ImGui::SetCursorScreenPos({at.x, at.y + height + 4 * theme.scale});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 3 * theme.scale});
-  for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, present ? theme.text : theme.text_dim, sentence);
+  for (const std::string& sentence : sentences) wrapped_text(theme.ui_small, theme.text_dim, sentence);
   ImGui::PopStyleVar();
 }
 

@@ -246,10 +246,17 @@ void draw_absent(StageContext& context, const TensorBox& box, const TensorShape&
   }
 }
 
+/// Returns the line of a tensor's name, which may reach into the gap behind its box.
+Rect name_line(const TensorBox& box) {
+  Rect line = box.label;
+  if (line.max.x >= box.box.max.x) line.max.x = std::max(line.max.x, box.lane_note.max.x);
+  return line;
+}
+
 /// Returns the tensor's name; where that is too long, the name that its tile has on chip.
 std::string name_that_fits(const StageContext& context, const TensorBox& box) {
   std::string name(to_string(box.tensor));
-  if (text_width(context.theme.ui_small, name) <= box.label.width()) return name;
+  if (text_width(context.theme.ui_small, name) <= name_line(box).width()) return name;
   for (const ChipTile tile : context.simulation().program->schema().tiles)
     if (tile.tensor() == box.tensor) return std::string(to_string(tile));
   return name;
@@ -278,7 +285,7 @@ void draw_tensor(StageContext& context, const TensorBox& box, const TensorShape&
   } else {
     draw_absent(context, box, tensor);
   }
-  draw_text(context.list, theme.ui_small, box.label, with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
+  draw_text(context.list, theme.ui_small, name_line(box), with_alpha(theme.text_color(box.tensor), box.here ? 1 : 0.75F), label);
   if (context.hit(box.label)) {
     context.tip(std::string(to_string(box.tensor)),
                 say(tr("{} planes of {} × {}, {} in total"), format_count(tensor.layout.planes), format_count(tensor.layout.rows),

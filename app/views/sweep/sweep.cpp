@@ -5,6 +5,8 @@
 
 #include "app/model/lessons/lecture.h"
 #include "app/model/measurements/compiled_kernel.h"
+#include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/ui/panel_state.h"
 #include "app/ui/say.h"
 #include "app/ui/tab_stops.h"
@@ -148,6 +150,8 @@ void show_point(const View& view, const SweepResult& result, const SweepHover& h
 /// How far the times of each program were off; empty for bytes, and where the legend has it.
 std::string errors_text(const View& view, const SweepResult& result, SweepQuantity quantity) {
   if (quantity != SweepQuantity::time) return {};
+  const std::string& gpu = result.request.base.gpu.id;
+  if (is_imagined(gpu)) return ' ' + say(imagined_gpu_sentence(gpu));
   std::string known;
   const auto& errors = view.studies->sweep_errors;
   for (std::size_t a = 0; a < std::min(errors.size(), result.request.algorithms.size()); ++a)

@@ -421,7 +421,8 @@ std::optional<std::size_t> draw_legend(const View& view, const SweepResult& resu
       hovered = row.algorithm;
       if (const auto& errors = view.studies->sweep_errors; quantity == SweepQuantity::time && row.algorithm < errors.size())
         show_tooltip(theme, title_of(result.request, row.algorithm),
-                     say(time_errors_sentence(errors[row.algorithm].time, title_of(result.request, row.algorithm))));
+                     say(time_errors_sentence(errors[row.algorithm].time, title_of(result.request, row.algorithm),
+                                              result.request.base.gpu.id)));
     }
     if (is_on || algorithm == shown)
       list->AddRectFilled(line.min, line.max, is_on ? with_alpha(theme.inset_border, 0.6F) : theme.accent_soft, 3 * theme.scale);

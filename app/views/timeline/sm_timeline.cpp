@@ -26,10 +26,13 @@ std::string launch_name(const Simulation& simulation, std::size_t launch) {
   return simulation.launches.size() > 1 ? fmt::format("{} {}", launch + 1, name) : name;
 }
 
-/// "2.5 waves", and of a persistent launch "7.8 tiles per block".
+/// "2.5 waves", "16 blocks, 132 would fill the GPU" of a grid that fills no wave, and of a persistent launch "7.8 tiles per block".
 std::string waves_text(const LaunchWaves& waves) {
   if (waves.tiles_per_block > 0) return say(tr("{} tiles per block"), format_times(waves.tiles_per_block));
   if (waves.waves == 1) return tr("1 wave");
+  if (waves.waves > 0 && waves.waves < 1)
+    return say(waves.blocks == 1 ? tr("{} block, {} would fill the GPU") : tr("{} blocks, {} would fill the GPU"),
+               format_count(waves.blocks), format_count(std::llround(static_cast<double>(waves.blocks) / waves.waves)));
   return waves.waves > 0 ? say(tr("{} waves"), format_times(waves.waves)) : std::string();
 }
 

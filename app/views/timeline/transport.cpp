@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "app/model/lessons/lecture.h"
+#include "app/model/measurements/time_errors.h"
+#include "app/model/requests/assets.h"
 #include "app/model/state/playhead.h"
 #include "app/ui/say.h"
 #include "app/views/chrome.h"
@@ -166,6 +168,7 @@ std::string trust_text(const View& view, const std::optional<Comparison>& time) 
       return with_load(tr("This problem was not measured.") + std::string(" ") +
                        prediction_errors_text(*view.studies->errors, request));
     }
+  if (is_imagined(id)) return with_load(say(imagined_gpu_sentence(id)));
   return with_load(tr("Nothing was measured on this GPU, so the error in time is unknown. L2↔SM bytes are exact on every GPU."));
 }
 
@@ -263,8 +266,11 @@ std::string next_click(const View& view) {
   switch (lecture.turn(1, view.lane().step)) {
     case Lecture::Turn::answer:
       return tr("Page Down: the answer");
-    case Lecture::Turn::step:
-      return tr("Page Down: the next step");
+    case Lecture::Turn::step: {
+      const std::int64_t last = std::min(lecture.shown()->steps->last, view.lane().step_count);
+      return lecture.next() != nullptr ? say(tr("Page Down: the next step, to {}. Ctrl+Page Down: the next scene"), last)
+                                       : say(tr("Page Down: the next step, to {}"), last);
+    }
     case Lecture::Turn::scene:
       return tr("Page Down: the next scene");
     case Lecture::Turn::none:

@@ -198,3 +198,27 @@ TEST_CASE("lessons: presented, a question stands with all of its answers and its
     }
   }
 }
+
+TEST_CASE("lessons: presented, a larger text size makes the text of no page smaller") {
+  const auto script = WindowScript::open(start_with_lessons(), 1280, 720);
+  if (script == nullptr) return;
+  script->command(SetPresent{true});
+  for (const LessonInfo& info : script->view().lesson.list->lessons) {
+    script->command(OpenLesson{info.id});
+    const auto pages = script->view().lesson.lesson->pages.size();
+    for (std::size_t page = 0; page < pages; ++page) {
+      if (page > 0) script->command(OpenLesson{info.id, page});
+      REQUIRE(script->view().lesson.page == page);
+      float before = 0;
+      for (const float chosen : {1.0F, 1.1F, 1.21F}) {
+        script->frame().set_scale(1, chosen);
+        script->settle();
+        const float text = script->view().theme->scale * reading_scales[static_cast<std::size_t>(lesson_place().size)];
+        const std::string where = fmt::format("{} {}, {}", info.id, page + 1, chosen);
+        CAPTURE(where);
+        CHECK(text >= before);
+        before = text;
+      }
+    }
+  }
+}

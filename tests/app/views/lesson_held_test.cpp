@@ -8,6 +8,7 @@
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/measurements/measurements.h"
 #include "app/model/state/deck.h"
 #include "app/ui/text_record.h"
 #include "app/views/lesson/figure_words.h"
@@ -182,6 +183,93 @@ TEST_CASE("lesson: a scene that is shown covers nothing of its timeline before t
   opened.after(OpenLesson{"00-small"});
   REQUIRE(opened.view().lesson.locked);
   CHECK(text_of(screen, opened.session, &draw_timeline_panel).find("after the answer") == std::string::npos);
+}
+
+namespace {
+
+/// Pixels of a colour in a part of a picture.
+int count_pixels(const Picture& picture, const Rect& part, ImU32 color) {
+  int count = 0;
+  for (int y = static_cast<int>(part.min.y); y < static_cast<int>(part.max.y); ++y)
+    for (int x = static_cast<int>(part.min.x); x < static_cast<int>(part.max.x); ++x) {
+      const std::uint8_t* const pixel = picture.rgba.data() + 4 * (static_cast<std::size_t>(y) * picture.width + x);
+      count += IM_COL32(pixel[0], pixel[1], pixel[2], 255) == color ? 1 : 0;
+    }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("lesson 1: the bars of Compare have their length before the answer, or come with it") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"01-why-memory", 5});
+  REQUIRE(script->view().workspace->center == CenterView::compare);
+  // Time is the last column, and no figure of the other run is known; HBM bytes, the first, are in the text.
+  const Theme& theme = *script->view().theme;
+  const Rect& all = script->frame().layout().alone;
+  const float middle = all.min.y + 0.5F * all.height();
+  const Rect time = {{all.min.x + 0.72F * all.width(), all.min.y + 0.1F * all.height()}, {all.max.x - 10, middle}},
+             hbm = {{all.min.x, all.min.y + 0.1F * all.height()}, {all.min.x + 0.2F * all.width(), middle}};
+  const ImU32 of_k = theme.color(Meaning::key);
+  const Picture held = script->picture();
+  CHECK(count_pixels(held, time, theme.accent) == 0);
+  CHECK(count_pixels(held, hbm, of_k) > 0);
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  const Picture answered = script->picture();
+  CHECK(count_pixels(answered, time, theme.accent) > 1000);
+  CHECK(count_pixels(answered, hbm, of_k) == count_pixels(held, hbm, of_k));
+}
+
+TEST_CASE("lesson 10: before a recording shows, bars end where they do beside it, and a small run has a scale of its own") {
+  Session::Start start = opening_start();
+  start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+  start.measurements = load_measurements();
+  const auto script = WindowScript::open(std::move(start), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"10-simulated-and-measured", 2});
+  const Theme& theme = *script->view().theme;
+  const Rect& all = script->frame().layout().alone;
+  // The time of the small run, in the lower half.
+  const Rect small = {{all.min.x + 0.65F * all.width(), all.min.y + 0.55F * all.height()}, {all.max.x, all.max.y}};
+  const int held = count_pixels(script->picture(), small, theme.accent);
+  CHECK(held > 0.05 * small.width() * small.height());
+  const auto text = [&] {
+    const TextRecording recording;
+    script->settle();
+    return recording.text();
+  };
+  CHECK(text().find("each size has its own scale") != std::string::npos);
+  CHECK(text().find("recorded:") == std::string::npos);
+  LessonAnswer none;
+  none.given = false;
+  script->command(AnswerLesson{std::make_shared<const LessonAnswer>(none)});
+  CHECK(text().find("recorded:") != std::string::npos);
+  // The line of the recording takes a few pixels of a bar.
+  CHECK(count_pixels(script->picture(), small, theme.accent) == doctest::Approx(held).epsilon(0.05));
+}
+
+TEST_CASE("lesson 1: a question about FLOP has their column, with those of the page's own run") {
+  Opened opened([] {
+    Session::Start start = opening_start();
+    start.lessons = std::make_shared<const LessonList>(load_lesson_list());
+    return start;
+  }());
+  PanelScreen screen({900, 500});
+  opened.after(OpenLesson{"01-why-memory", 4});
+  const std::string held = text_of(screen, opened.session, &draw_compare_panel);
+  CAPTURE(held);
+  const std::string flops = format_short(static_cast<double>(opened.view().lane().simulation->flops), "FLOP");
+  const std::size_t own = held.find(flops);
+  REQUIRE(own != std::string::npos);
+  CHECK(held.find(flops, own + 1) == std::string::npos);
+  show_answer(opened);
+  const std::string answered = text_of(screen, opened.session, &draw_compare_panel);
+  CHECK(answered.find(flops, answered.find(flops) + 1) != std::string::npos);
 }
 
 TEST_CASE("lesson: the Mask view has no figure until the question is answered") {

@@ -10,8 +10,10 @@
 #include "app/model/lessons/lesson.h"
 #include "app/model/lessons/lesson_list.h"
 #include "app/model/lessons/lesson_runs.h"
+#include "app/model/state/center_views.h"
 #include "app/ui/text_record.h"
 #include "app/views/chrome.h"
+#include "app/views/lesson/question.h"
 #include "tests/app/model/lessons/lesson_fixture.h"
 #include "tests/app/temporary_folder.h"
 #include "tests/app/views/window_script.h"
@@ -456,8 +458,50 @@ TEST_CASE("lesson: a curve that a page looks at has the middle of the window, an
   REQUIRE(script->view().lesson.answer != nullptr);
   CHECK(script->view().lesson.answer->drawn[2] > script->view().lesson.answer->drawn[0]);
   CHECK(shown("curve") != nullptr);  // with the simulated one
-  script->press(ImGuiKey_2);
+  script->command(SetCenter{CenterView::roofline});
   CHECK(shown("curve") == nullptr);  // another view of the middle
+}
+
+TEST_CASE("lesson: once a page is answered a digit too many leaves its picture alone") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 2});
+  script->press(ImGuiKey_2);
+  script->press(ImGuiKey_Enter);
+  REQUIRE(script->view().lesson.answer != nullptr);
+  script->press(ImGuiKey_3);
+  CHECK(script->view().workspace->center == CenterView::stage);
+  script->command(CloseLesson{});
+  script->press(ImGuiKey_3);
+  CHECK(script->view().workspace->center == center_views()[2].view);
+}
+
+TEST_CASE("lesson: the empty field of an answer leaves letters to the window, and takes them behind a number") {
+  const TemporaryFolder folder;
+  const auto script = WindowScript::open(start_with(folder.file("00-small.en.md", small_lesson)), 1280, 720);
+  if (script == nullptr) return;
+  script->command(OpenLesson{"00-small", 1});
+  REQUIRE(script->frame().typing());
+  const ThemeKind before = script->view().theme->kind;
+  const auto press_t = [&] {
+    script->frame().io().AddInputCharacter('t');
+    script->press(ImGuiKey_T);
+  };
+  press_t();
+  CHECK(script->view().theme->kind != before);
+  press_t();
+  CHECK(script->view().theme->kind == before);
+  script->press(ImGuiKey_P);
+  CHECK(script->view().lecture->presenter);
+  script->type("16");
+  press_t();
+  CHECK(script->view().theme->kind == before);
+  CHECK(question_draft().typed == "16t");
+  const float scale = script->frame().scale();
+  script->press(ImGuiKey_Equal, ImGuiMod_Ctrl);  // the size of the text too, whatever is typed
+  CHECK(script->frame().take_text_scale_change() > 1);
+  CHECK(script->frame().scale() == scale);  // the window's owner sets it
 }
 
 TEST_CASE("lesson: a digit chooses an option, and Enter answers with it") {

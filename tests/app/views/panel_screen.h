@@ -26,9 +26,7 @@ class PanelScreen {
     io.DeltaTime = 1.0F / 60;
     ImFont* font = io.Fonts->AddFontDefault();
     io.Fonts->Build();
-    for (ImFont** each : {&theme_.ui, &theme_.ui_small, &theme_.ui_bold, &theme_.heading, &theme_.mono, &theme_.mono_small,
-                          &theme_.mono_tiny, &theme_.display})
-      *each = font;
+    for (auto each : theme_fonts) theme_.*each = font;
   }
   ~PanelScreen() { ImGui::DestroyContext(context_); }
   PanelScreen(const PanelScreen&) = delete;

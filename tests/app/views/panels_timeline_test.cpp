@@ -10,7 +10,9 @@
 #include "app/views/timeline/timeline_picture.h"
 #include "sim/analysis/link_bins.h"
 #include "sim/programs/attention_tensors.h"
+#include "tests/app/model/session/opened_session.h"
 #include "tests/app/run_simulation.h"
+#include "tests/app/views/panel_screen.h"
 
 using namespace tilescope;
 
@@ -335,4 +337,21 @@ TEST_CASE("timeline: a hidden row is scrolled into view; a visible one moves not
   const TimelineLayout bottom = lay_out_timeline(area, shape);
   CHECK(bottom.rows.back().rect.max.y <= bottom.plot.max.y + 1);
   CHECK(scroll_to(bottom, bottom.rows.front(), shape.scroll) == doctest::Approx(0).epsilon(1));
+}
+
+TEST_CASE("timeline: rows of all SMs say of a grid that fills no wave how many blocks would") {
+  const auto text_of = [](std::int64_t heads) {
+    Opened opened(h200_start({.heads = heads, .kv_heads = heads, .seq_q = 256, .seq_kv = 256, .head_dim = 64}));
+    opened.after(SetLanes{true});
+    PanelScreen screen({1600, 400});
+    View view;
+    static_cast<SessionView&>(view) = opened.view();
+    return screen.text(view, &draw_timeline_panel);
+  };
+  const std::string few = text_of(8);
+  CAPTURE(few);
+  CHECK(few.find("16 blocks, ") != std::string::npos);
+  CHECK(few.find(" would fill the GPU") != std::string::npos);
+  CHECK(few.find(" waves") == std::string::npos);
+  CHECK(text_of(512).find(" waves") != std::string::npos);
 }

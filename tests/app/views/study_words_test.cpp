@@ -106,6 +106,23 @@ double sum_in(const std::string& sum) {
   return all;
 }
 
+TEST_CASE("roofline: presented, it is a picture: the marks have their figures, and no sentence stands below it") {
+  Opened opened;
+  opened.after(SetCenter{CenterView::roofline});
+  PanelScreen screen({1600, 900});
+  View view;
+  static_cast<SessionView&>(view) = opened.view();
+  const std::string alone = screen.text(view, draw_roofline_panel);
+  CAPTURE(alone);
+  CHECK(alone.find("Closest ceiling") != std::string::npos);
+  static_cast<SessionView&>(view) = opened.after(SetPresent{true});
+  const std::string presented = screen.text(view, draw_roofline_panel);
+  CAPTURE(presented);
+  CHECK(presented.find("Closest ceiling") == std::string::npos);
+  CHECK(presented.find(" per byte of HBM") != std::string::npos);
+  CHECK(presented.find("ridge ") != std::string::npos);
+}
+
 TEST_CASE("roofline: the program beside the shown one has one mark, until its marks are asked for") {
   Opened opened;
   View view{opened.view(), nullptr};
@@ -294,10 +311,14 @@ TEST_CASE("window: a time under load has the mean error of recorded runs beside 
   screen.frame(view, draw);
   CHECK(recording.text().find(format_time(view.studies->under_load->simulation->time) + " " + error_mark(errors)) !=
         std::string::npos);
-  // Of a program that nobody recorded it says that.
-  const SimulationRequest& request = view.lane().simulation->request;
-  CHECK(time_errors_text(time_errors_of(*view.measured.known, "toy", request), request) ==
-        "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on toy.");
+  // Of a program that nobody recorded it says that, and of a GPU that was never built that.
+  SimulationRequest on_a100 = view.lane().simulation->request, on_toy = on_a100;
+  on_a100.gpu.id = "a100";
+  on_toy.gpu.id = "toy";
+  CHECK(time_errors_text(time_errors_of(*view.measured.known, "toy", on_toy), on_toy) ==
+        "toy was never built, so its times have nothing to be compared with.");
+  CHECK(time_errors_text(time_errors_of(*view.measured.known, "a100", on_a100), on_a100) ==
+        "How far times of FlashAttention-2 are off is unknown: no run of flash2 is recorded on a100.");
 }
 
 TEST_CASE("fit, roofline, what if, sweep: each says how far predicted times are off, in the same words") {

@@ -551,10 +551,13 @@ TEST_CASE("window: a race that is too large to execute says so, and with how man
 TEST_CASE("window: presented, a lecture of scenes says what the next press of the clicker does") {
   const auto script = WindowScript::open(opening_start(), 1280, 720);
   if (script == nullptr) return;
-  const auto told = [&] {
+  const auto text = [&] {
     const TextRecording recording;
     script->hover(5, 5);
-    const std::string all = recording.text();
+    return recording.text();
+  };
+  const auto told = [&] {
+    const std::string all = text();
     for (const char* each :
          {"Page Down: the first scene", "Page Down: the next step", "Page Down: the next scene", "This is the last scene."})
       if (all.find(each) != std::string::npos) return std::string(each);
@@ -570,6 +573,13 @@ TEST_CASE("window: presented, a lecture of scenes says what the next press of th
   CHECK(told() == "This is the last scene.");
   script->command(GoToScene{0});
   CHECK(told() == "Page Down: the next step");
+  CHECK(text().find("Ctrl+Page Down: the next scene") != std::string::npos);
+  script->press(ImGuiKey_PageDown, ImGuiMod_Ctrl);  // whatever steps are left
+  CHECK(script->view().lecture->scene() == 1);
+  script->press(ImGuiKey_PageDown, ImGuiMod_Ctrl);  // there is none
+  CHECK(script->view().lecture->scene() == 1);
+  script->press(ImGuiKey_PageUp, ImGuiMod_Ctrl);
+  CHECK(script->view().lecture->scene() == 0);
   script->press(ImGuiKey_PageDown);
   CHECK(told() == "Page Down: the next scene");
   script->press(ImGuiKey_PageDown);

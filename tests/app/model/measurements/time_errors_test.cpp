@@ -94,11 +94,11 @@ TEST_CASE("time errors: they are unknown where no kernel could run the request, 
   SimulationRequest request = request_for("flash2", long_causal);
   REQUIRE(of(request));
   CHECK_FALSE(of(request)->other_tile);
-  CHECK(time_errors_sentence(of(request), "flash2").text().find("own tile") == std::string::npos);
+  CHECK(time_errors_sentence(of(request), "flash2", "h100").text().find("own tile") == std::string::npos);
   request.tile = ProgramTile(64, 64);
   REQUIRE(of(request));
   CHECK(of(request)->other_tile);
-  CHECK(time_errors_sentence(of(request), "flash2").text().ends_with("They have the kernel's own tile."));
+  CHECK(time_errors_sentence(of(request), "flash2", "h100").text().ends_with("They have the kernel's own tile."));
   request.tile = ProgramTile(256, 256);  // a thread would spill
   CHECK_FALSE(of(request));
   request.tile.reset();
