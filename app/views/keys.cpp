@@ -284,8 +284,9 @@ float handle_keys(const View& view, std::string_view under_mouse, Commands& comm
   if (popup || held(ImGuiMod_Ctrl) || held(ImGuiMod_Alt) || held(ImGuiMod_Super)) return 1;
   if (typed('+') || typed('=')) commands.push(SetSpeed{next_speed(view.playback.speed, 1)});
   if (typed('-')) commands.push(SetSpeed{next_speed(view.playback.speed, -1)});
-  for (std::size_t i = 0; i < center_views().size() && i < 9 && !digits_answer(view); ++i)
-    if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) commands.push(SetCenter{center_views()[i].view});
+  for (std::size_t i = 0; i < center_views().size() && !digits_answer(view); ++i)
+    if (pressed(static_cast<ImGuiKey>(ImGuiKey_0 + (static_cast<int>(i) + 1) % 10)))
+      commands.push(SetCenter{center_views()[i].view});
   if (pressed(ImGuiKey_Z)) commands.push(SetAlone{std::string(view.workspace->alone.empty() ? under_mouse : "")});
   if (pressed(ImGuiKey_S)) commands.push(SetSide{next_side(view.workspace->side)});
   if (pressed(ImGuiKey_R)) push_race(view, commands);
@@ -328,7 +329,7 @@ std::span<const KeyHelp> key_help() {
       {"C", "Causes of this step's stall, back to the first; ↑ ↓ and Enter go there"},
       {"[ ]", "Begin and end a stretch of the timeline here (or Ctrl and drag)"},
       {"", "Views"},
-      {"1 2 3 …", "Choose the middle view"},
+      {"1 … 9 0", "Choose the middle view"},
       {"R", "Race against standard attention"},
       {"K", "Pin the run on screen, to see others beside it"},
       {"M", "Measure this problem on this machine's GPU"},
